@@ -1,0 +1,62 @@
+import type { RuleCounters } from '../stats/stats-registry.ts';
+
+/** One decision as the statistics see it. */
+export interface CountedDecision {
+  /** Requests per unit of the rule. */
+  readonly limit: number;
+  /** Hits this request asked for. */
+  readonly addend: number;
+  /** The stored count after the request; meaningless when `fromLocalCache`. */
+  readonly after: number;
+  /** Result of `nearThreshold`. */
+  readonly nearThreshold: number;
+  /** Whether the rule was exceeded, before shadow mode turned it into OK. */
+  readonly over: boolean;
+  /** Whether the rule is in shadow mode. */
+  readonly shadow: boolean;
+  /** Whether the local cache of over-limit keys answered. */
+  readonly fromLocalCache: boolean;
+}
+
+/**
+ * Computes above which count a limit is near: in 32-bit floating point as the original does, so that both draw the line
+ * at the same hit. `ratio` is `NEAR_LIMIT_RATIO`, 0 to 1.
+ */
+export function nearThreshold(limit: number, ratio: number): number {
+  return Math.floor(Math.fround(Math.fround(limit) * Math.fround(ratio)));
+}
+
+/**
+ * Adds one decision to the counters of its rule, except `totalHits`, which counts before the backend is asked. A request
+ * that crosses a line is split: each hit is counted on its side. `nearLimit` holds hits above the near threshold up to
+ * and with the one that reaches the limit.
+ */
+export function countStats(counters: RuleCounters, decision: CountedDecision): void {
+  if (decision.over) countOver(counters, decision);
+  else countWithin(counters, decision);
+}
+
+function countWithin(counters: RuleCounters, { addend, after, nearThreshold: near }: CountedDecision): void {
+  counters.withinLimit += addend;
+  if (after <= near) return;
+  counters.nearLimit += countBefore(after, addend) >= near ? addend : after - near;
+}
+
+function countOver(counters: RuleCounters, decision: CountedDecision): void {
+  const { limit, addend, after, nearThreshold: near, shadow, fromLocalCache } = decision;
+  if (fromLocalCache) counters.overLimitWithLocalCache += addend;
+  const before = countBefore(after, addend);
+  const allOver = fromLocalCache || before >= limit;
+  const hitsOver = allOver ? addend : after - limit;
+  counters.overLimit += hitsOver;
+  if (!allOver) counters.nearLimit += limit - Math.max(near, before);
+  if (shadow) counters.shadowMode += hitsOver;
+}
+
+/**
+ * A count lower than the hits asked for means that the hits were not stored
+ * (`STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT`): the original's unsigned subtraction then wraps to a huge number.
+ */
+function countBefore(after: number, addend: number): number {
+  return after < addend ? Number.POSITIVE_INFINITY : after - addend;
+}

@@ -1,0 +1,74 @@
+/**
+ * The names of all statistics of the service, as dashboards and alerts of existing deployments know them. `<domain>` and
+ * rule keys are put in by `stats-registry.ts`.
+ * @see spec section 6 "Emitted statistics"
+ */
+export const statsNames = {
+  configLoadSuccess: 'ratelimit.service.config_load_success',
+  configLoadError: 'ratelimit.service.config_load_error',
+  globalShadowMode: 'ratelimit.service.global_shadow_mode',
+  /** Failed decisions because of the counter backend; the name is kept whichever backend runs. */
+  backendError: 'ratelimit.service.call.should_rate_limit.redis_error',
+  /** Failed decisions because of the request or a missing configuration. */
+  serviceError: 'ratelimit.service.call.should_rate_limit.service_error',
+  /** Gauges of the local over-limit cache; `localCacheStatNames` lists what follows the prefix. */
+  localCachePrefix: 'ratelimit.localcache.',
+  /** Connections of the main counter backend; followed by a name of `poolStatNames`. */
+  redisPoolPrefix: 'ratelimit.redis_pool.',
+  /** Connections of the per-second counter backend; followed by a name of `poolStatNames`. */
+  redisPerSecondPoolPrefix: 'ratelimit.redis_per_second_pool.',
+  runtimeLoadAttempts: 'runtime.load_attempts',
+  runtimeLoadFailures: 'runtime.load_failures',
+  runtimeNumValues: 'runtime.num_values',
+  /** Once per tag of `EXTRA_TAGS` that has a meaning of its own in many metrics systems. */
+  reservedTag: 'reserved_tag',
+  /** Ours: dynamic series given up because they were idle while the registry was full. */
+  droppedSeries: 'ratelimit.stats.dropped_series',
+  /** Ours: look-ups that were answered with the shared `_other` series because the registry was full. */
+  overflowedLookups: 'ratelimit.stats.overflowed_lookups',
+  /** Ours: timings that were not sent one by one because too many came between two flushes. */
+  droppedTimings: 'ratelimit.stats.dropped_timings',
+  /** Ours: bytes of statistics thrown away because the statsd server did not take them. */
+  droppedBytes: 'ratelimit.stats.dropped_bytes',
+} as const;
+
+/** What every rule and every unknown domain is counted under: `<prefix><domain>.<level>…<stat>`. */
+export const ruleStatPrefix = 'ratelimit.service.rate_limit.';
+
+/** The last part of the name of the counter for requests to a domain without configuration. */
+export const domainNotFoundStat = 'domain_not_found';
+
+/** The counters of one rule: field of `RuleCounters` → last part of the name. */
+export const ruleStats = [
+  ['totalHits', 'total_hits'],
+  ['overLimit', 'over_limit'],
+  ['nearLimit', 'near_limit'],
+  ['overLimitWithLocalCache', 'over_limit_with_local_cache'],
+  ['withinLimit', 'within_limit'],
+  ['shadowMode', 'shadow_mode'],
+] as const;
+
+/** Gauges of the local cache, spelled as in the original (camel case among snake case). */
+export const localCacheStatNames = [
+  'evacuateCount',
+  'expiredCount',
+  'entryCount',
+  'averageAccessTime',
+  'hitCount',
+  'missCount',
+  'lookupCount',
+  'overwriteCount',
+] as const;
+
+/** Per connection pool: `cx_active` is a gauge, the others are counters. */
+export const poolStatNames = ['cx_active', 'cx_total', 'cx_local_close'] as const;
+
+/** Names the counter of calls of one gRPC method, for example `ShouldRateLimit`. */
+export function totalRequestsName(method: string): string {
+  return `ratelimit_server.${method}.total_requests`;
+}
+
+/** Names the timer (milliseconds) of one gRPC method, for example `ShouldRateLimit`. */
+export function responseTimeName(method: string): string {
+  return `ratelimit_server.${method}.response_time`;
+}
