@@ -1,0 +1,42 @@
+# Every target installs what it lacks first (hack/setup.sh): nothing is installed by hand.
+#   make demo ARGS=--once      make test ARGS=packages/kit/test/duration.test.ts
+
+# Node 24 is a development dependency: it comes first, whatever the machine brings along.
+export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
+
+# Where .ci/run wants the TAP of every run of tap, one file each. Unset for people.
+TAP_RESULTS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: demo test bench check generate format clean help
+
+demo: ## the limiter behind a real Envoy on this machine (ARGS=--once: exit after the table)
+	@sh hack/setup.sh demo
+	@exec node hack/demo/main.ts $(ARGS)
+
+test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
+	@sh hack/setup.sh test
+	$(if $(ARGS),,@npm run --silent check)
+	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap) $(ARGS)
+
+bench: ## decisions a second, CPU and memory, with the memory backend and with Redis
+	@sh hack/setup.sh test
+	@exec node hack/bench/main.ts $(ARGS)
+
+check: ## format, lint, types, dead code, import rule, generated files
+	@sh hack/setup.sh
+	@npm run --silent check
+
+generate: ## everything that is made from something else: protobuf code, settings and error tables
+	@sh hack/setup.sh
+	@npm run --silent generate
+
+format: ## format and fix what can be fixed
+	@sh hack/setup.sh
+	@npm run --silent format
+
+clean: ## forget what was installed in this checkout
+	rm -rf node_modules .tools .tap coverage
+
+help:
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
