@@ -1,0 +1,110 @@
+/**
+ * gRPC status codes.
+ * @see https://github.com/grpc/grpc/blob/master/doc/statuscodes.md
+ */
+export const grpcStatus = {
+  ok: 0,
+  cancelled: 1,
+  unknown: 2,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  outOfRange: 11,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  dataLoss: 15,
+  unauthenticated: 16,
+} as const;
+
+/** One of the numbers in {@link grpcStatus}. */
+export type GrpcStatus = (typeof grpcStatus)[keyof typeof grpcStatus];
+
+/** What a catalogue says of one error: how it maps to HTTP and gRPC, and what the caller is told. */
+export type ErrorDefinition = {
+  readonly httpStatus: number;
+  readonly grpcStatus: GrpcStatus;
+  /** Public: tells the caller what to do. Never holds a value that only the operator may see. */
+  readonly message: string;
+};
+
+/** What one occurrence adds to its definition. `detail` and `cause` go to the log only. */
+export type ErrorOccurrence = {
+  readonly message?: string;
+  readonly detail?: string;
+  readonly cause?: unknown;
+};
+
+/** An error with a stable `code`, its HTTP and gRPC status, a public `message`, and a log-only `detail` and `cause`. */
+export class AppError extends Error {
+  override readonly name: string = 'AppError';
+  /** snake_case; public API, never reused for another meaning. */
+  readonly code: string;
+  readonly httpStatus: number;
+  readonly grpcStatus: GrpcStatus;
+  readonly detail?: string;
+
+  constructor(code: string, definition: ErrorDefinition, occurrence: ErrorOccurrence = {}) {
+    super(occurrence.message ?? definition.message, 'cause' in occurrence ? { cause: occurrence.cause } : {});
+    this.code = code;
+    this.httpStatus = definition.httpStatus;
+    this.grpcStatus = definition.grpcStatus;
+    if (occurrence.detail !== undefined) this.detail = occurrence.detail;
+  }
+}
+
+/** The factories of a catalogue: one per code. */
+export type ErrorCatalogue<D extends Readonly<Record<string, ErrorDefinition>>> = {
+  readonly [Code in keyof D & string]: ((occurrence?: ErrorOccurrence) => AppError) & {
+    readonly definition: D[Code];
+  };
+};
+
+/**
+ * Makes a service's error catalogue from its definitions, keyed by code: `const errors = defineErrors({ domain_empty: {…} })`,
+ * then `throw errors.domain_empty({ detail })`. Each factory carries its `definition`, from which docs are rendered.
+ * Throws at once when a code is not snake_case.
+ */
+export function defineErrors<const D extends Readonly<Record<string, ErrorDefinition>>>(
+  definitions: D,
+): ErrorCatalogue<D> {
+  const makers = Object.entries(definitions).map(([code, definition]) => {
+    if (!/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(code))
+      throw new TypeError(`error code is not snake_case: ${code}`);
+    const make = (occurrence?: ErrorOccurrence): AppError => new AppError(code, definition, occurrence);
+    return [code, Object.assign(make, { definition })] as const;
+  });
+  // Object.fromEntries forgets which key has which value; the entries were made from `definitions` just above.
+  return Object.freeze(Object.fromEntries(makers)) as ErrorCatalogue<D>;
+}
+
+/** Says whether a thrown value is an {@link AppError}, and of the given code when one is given. */
+export function isAppError(error: unknown, code?: string): error is AppError {
+  return error instanceof AppError && (code === undefined || error.code === code);
+}
+
+/** What a caller may see of any thrown value. */
+export type PublicError = Pick<AppError, 'code' | 'httpStatus' | 'grpcStatus' | 'message'>;
+
+/** Reduces any thrown value to what may leave the process; a value that is no AppError becomes `internal_error` (500, INTERNAL). */
+export function toPublicError(error: unknown): PublicError {
+  if (error instanceof AppError) {
+    return {
+      code: error.code,
+      httpStatus: error.httpStatus,
+      grpcStatus: error.grpcStatus,
+      message: error.message,
+    };
+  }
+  return {
+    code: 'internal_error',
+    httpStatus: 500,
+    grpcStatus: grpcStatus.internal,
+    message: 'Internal error',
+  };
+}

@@ -1,0 +1,201 @@
+import { formatDuration, type Millis, parseDuration } from '../duration.ts';
+import type { Setting } from './setting.ts';
+
+type Common = {
+  /** The environment variable. */
+  readonly env: string;
+  /** Other names that are accepted for it. */
+  readonly aliases?: readonly string[];
+  /** The heading it is documented under. */
+  readonly group: string;
+  readonly doc: string;
+  readonly secret?: boolean;
+};
+
+/** Options of every builder: a name, a group, a sentence, and either a default or `required: true`. */
+export type SettingOptions<D> = Common &
+  (
+    | { readonly default: D; readonly required?: false }
+    | { readonly required: true; readonly default?: never }
+  );
+
+type Range = { readonly min?: number; readonly max?: number };
+
+function build<T, D>(
+  options: SettingOptions<D>,
+  kind: Pick<Setting<T>, 'form' | 'parse'> & { readonly fallback: (value: D) => { value: T; text: string } },
+): Setting<T> {
+  return Object.freeze({
+    env: options.env,
+    aliases: options.aliases ?? [],
+    group: options.group,
+    doc: options.doc,
+    secret: options.secret ?? false,
+    form: kind.form,
+    parse: kind.parse,
+    fallback: options.required === true ? undefined : kind.fallback(options.default),
+  });
+}
+
+const asIs = <T>(value: T): { value: T; text: string } => ({ value, text: String(value) });
+const within = (value: number, { min = -Infinity, max = Infinity }: Range): boolean =>
+  value >= min && value <= max;
+
+function rangeForm({ min, max }: Range, show: (value: number) => string = String): string {
+  if (min !== undefined && max !== undefined) return `, ${show(min)} to ${show(max)}`;
+  if (min !== undefined) return `, ${show(min)} or more`;
+  return max === undefined ? '' : `, ${show(max)} or less`;
+}
+
+/** Text, taken as it is; with `matches`, only text of that pattern. A required text must not be empty. */
+export function text(
+  options: SettingOptions<string> & {
+    readonly matches?: { readonly pattern: RegExp; readonly form: string };
+  },
+): Setting<string> {
+  const fits = (value: string): boolean =>
+    options.matches?.pattern.test(value) ?? (value !== '' || options.required !== true);
+  return build(options, {
+    form: options.matches?.form ?? (options.required === true ? 'text that is not empty' : 'text'),
+    parse: (value) => (fits(value) ? value : undefined),
+    fallback: asIs,
+  });
+}
+
+const booleans = new Map([
+  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
+  ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((word) => [word, false] as const),
+]);
+
+/** A boolean in Go's spelling: 1 t T true TRUE True, 0 f F false FALSE False. */
+export function bool(options: SettingOptions<boolean>): Setting<boolean> {
+  return build(options, {
+    form: 'a boolean: true, t, 1, false, f or 0',
+    parse: (value) => booleans.get(value),
+    fallback: asIs,
+  });
+}
+
+/** A decimal integer. A leading zero is refused: other programs read `010` as eight. */
+export function int(options: SettingOptions<number> & Range): Setting<number> {
+  return build(options, {
+    form: `an integer${rangeForm(options)}`,
+    parse: (value) => {
+      const number = Number(value);
+      const fits =
+        /^[+-]?(0|[1-9]\d*)$/.test(value) && Number.isSafeInteger(number) && within(number, options);
+      return fits ? number + 0 : undefined;
+    },
+    fallback: asIs,
+  });
+}
+
+/** A decimal number, with fraction or exponent if wanted. */
+export function float(options: SettingOptions<number> & Range): Setting<number> {
+  return build(options, {
+    form: `a number${rangeForm(options)}`,
+    parse: (value) => {
+      const number = Number(value);
+      const fits = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value) && Number.isFinite(number);
+      return fits && within(number, options) ? number : undefined;
+    },
+    fallback: asIs,
+  });
+}
+
+/** A TCP port; 0 lets the system pick a free one. */
+export function port(options: SettingOptions<number>): Setting<number> {
+  const { form, parse } = int({ ...options, min: 0, max: 65535 });
+  return build(options, { form: form.replace('an integer', 'a TCP port'), parse, fallback: asIs });
+}
+
+/** A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax. */
+export function duration(
+  options: SettingOptions<string> & { readonly min?: string; readonly max?: string },
+): Setting<Millis> {
+  const range: Range = {
+    min: definedDuration(options.min ?? '0', options.env),
+    ...(options.max === undefined ? {} : { max: definedDuration(options.max, options.env) }),
+  };
+  const bounds =
+    options.min === undefined && options.max === undefined ? '' : rangeForm(range, formatDuration);
+  return build(options, {
+    form: `a duration such as 10ms, 1.5s or 1h30m${bounds}`,
+    parse: (value) => {
+      const ms = parseDuration(value);
+      return ms !== undefined && within(ms, range) ? ms : undefined;
+    },
+    fallback: (value) => ({ value: definedDuration(value, options.env), text: value }),
+  });
+}
+
+function definedDuration(value: string, env: string): Millis {
+  const ms = parseDuration(value);
+  if (ms === undefined) throw new TypeError(`setting ${env} is defined with a bad duration: ${value}`);
+  return ms;
+}
+
+/** A comma-separated list. Items are trimmed, empty ones dropped; set but empty is the empty list. */
+export function list(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
+  return build(options, {
+    form: 'a comma-separated list',
+    parse: (value) => {
+      const items = splitItems(value).filter((item) => item !== '');
+      return items.length === 0 && options.required === true ? undefined : Object.freeze(items);
+    },
+    fallback: (value) => ({ value: Object.freeze([...value]), text: value.join(',') }),
+  });
+}
+
+/** Comma-separated pairs, `k:v,k:v`, split at the first separator of each; the last of equal keys wins. */
+export function pairs(
+  options: SettingOptions<Readonly<Record<string, string>>> & { readonly separator?: ':' | '=' },
+): Setting<Readonly<Record<string, string>>> {
+  const separator = options.separator ?? ':';
+  return build(options, {
+    form: `comma-separated pairs, k1${separator}v1,k2${separator}v2`,
+    parse: (value) => parsePairs(value, separator),
+    fallback: (value) => ({
+      value: Object.freeze({ ...value }),
+      text: Object.entries(value)
+        .map(([key, item]) => `${key}${separator}${item}`)
+        .join(','),
+    }),
+  });
+}
+
+function parsePairs(value: string, separator: string): Readonly<Record<string, string>> | undefined {
+  if (value.trim() === '') return Object.freeze({});
+  const entries: [string, string][] = [];
+  for (const item of splitItems(value)) {
+    const at = item.indexOf(separator);
+    const key = item.slice(0, Math.max(at, 0)).trim();
+    if (key === '') return undefined;
+    entries.push([key, item.slice(at + 1).trim()]);
+  }
+  return Object.freeze(Object.fromEntries(entries));
+}
+
+function splitItems(value: string): string[] {
+  return value.split(',').map((item) => item.trim());
+}
+
+/**
+ * One of a few words, in any case; the value is the word as spelled in `values`. `synonyms` are further words for one of them;
+ * an empty key there says what set-but-empty means, which is an error otherwise.
+ */
+export function oneOf<const V extends string>(
+  values: readonly V[],
+  options: SettingOptions<NoInfer<V>> & { readonly synonyms?: Readonly<Record<string, NoInfer<V>>> },
+): Setting<V> {
+  const words = new Map<string, V>(
+    [...values.map((value) => [value, value] as const), ...Object.entries<V>(options.synonyms ?? {})].map(
+      ([word, value]) => [word.toLowerCase(), value],
+    ),
+  );
+  return build(options, {
+    form: `one of ${values.join(', ')}`,
+    parse: (value) => words.get(value.toLowerCase()),
+    fallback: asIs,
+  });
+}
