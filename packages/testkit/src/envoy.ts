@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findBinary } from './binary.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+/** What a test may ask of its Envoy. */
+export interface EnvoyOptions {
+  /** Bootstrap as YAML or JSON text, or as an object. Give listeners port 0; the admin address is set here. */
+  config: string | object;
+  /** Worker threads. Default 1: tests share two cores. */
+  concurrency?: number;
+  /** Default warning. */
+  logLevel?: 'trace' | 'debug' | 'info' | 'warning' | 'error' | 'critical' | 'off';
+}
+
+/** A running Envoy. */
+export interface Envoy extends ServerProcess {
+  /** Port of the first listener. */
+  readonly port: number;
+  /** Port of each listener by its name. */
+  readonly ports: Readonly<Record<string, number>>;
+  readonly adminPort: number;
+}
+
+/**
+ * Starts Envoy with the given bootstrap and waits until `/ready` says so. Envoy chooses the ports itself, so two
+ * tests never collide.
+ *
+ * @throws Error when Envoy is not installed, refuses the bootstrap (with its reason) or does not become ready.
+ */
+export async function startEnvoy({
+  config,
+  concurrency = 1,
+  logLevel = 'warning',
+}: EnvoyOptions): Promise<Envoy> {
+  const binary = findBinary('envoy');
+  const folder = temporaryFolder();
+  const configFile = join(folder.path, 'envoy.yaml');
+  const adminFile = join(folder.path, 'admin-address');
+  // JSON is YAML.
+  writeFileSync(configFile, typeof config === 'string' ? config : JSON.stringify(config));
+  try {
+    const server = await startServerProcess({
+      command: binary,
+      args: [
+        ...['--config-path', configFile, '--config-yaml', adminOnAnyPort, '--admin-address-path', adminFile],
+        ...['--concurrency', String(concurrency), '--log-level', logLevel, '--disable-hot-restart'],
+        // Tests end it with requests long answered.
+        ...['--drain-time-s', '0', '--parent-shutdown-time-s', '0'],
+      ],
+      ready: () => fetchText(`${adminUrl(adminFile)}/ready`).then(() => {}),
+    });
+    const ports = await listenerPorts(adminUrl(adminFile));
+    return {
+      ...server,
+      ports,
+      port: Object.values(ports)[0] ?? 0,
+      adminPort: Number(new URL(adminUrl(adminFile)).port),
+      stop: async () => {
+        await server.stop();
+        folder.remove();
+      },
+    };
+  } catch (error) {
+    folder.remove();
+    throw error;
+  }
+}
+
+/** Merged over the bootstrap by Envoy. */
+const adminOnAnyPort = JSON.stringify({
+  admin: { address: { socket_address: { address: '127.0.0.1', port_value: 0 } } },
+});
+
+function adminUrl(adminFile: string): string {
+  return `http://${readFileSync(adminFile, 'utf8').trim()}`;
+}
+
+async function fetchText(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(1000) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  return text;
+}
+
+async function listenerPorts(admin: string): Promise<Record<string, number>> {
+  // One line a listener: "ingress::127.0.0.1:10000".
+  const lines = (await fetchText(`${admin}/listeners`)).split('\n').filter((line) => line !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', address = ''] = line.split('::');
+      return [name, Number(address.slice(address.lastIndexOf(':') + 1))];
+    }),
+  );
+}

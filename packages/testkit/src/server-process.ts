@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A program that a test started. */
+export interface ServerProcess {
+  /** What it has written to stdout and stderr so far, bounded. */
+  logs(): string;
+  /** False once it has ended, whoever ended it. */
+  isRunning(): boolean;
+  /** Asks it to end (SIGTERM), kills it when it does not, and resolves when it is gone. Idempotent. */
+  stop(): Promise<void>;
+  /** Ends it at once, as a crash would (SIGKILL). */
+  kill(): Promise<void>;
+}
+
+/** How a program is started and how one sees that it answers. */
+export interface ServerProcessOptions {
+  command: string;
+  args: readonly string[];
+  /** Tried again and again until it does not throw: the program is ready then. */
+  ready: () => Promise<void>;
+  /** Default 20000: a cold Envoy on a busy two-core machine takes 3 s. */
+  readyTimeoutMs?: number;
+}
+
+/** Enough to see why a server did not start; a chatty one must not fill the memory of the test. */
+const maxLogChars = 1_000_000;
+
+/** How long a server may take to end by itself before it is killed. */
+const stopTimeoutMs = 5000;
+
+/**
+ * Runs the program and ends it when standard input closes. Node closes that pipe in stop(); the kernel closes it when
+ * the test process dies, however it dies. An exit handler in Node would not survive SIGKILL, so servers would be left over.
+ */
+const watchdogScript = `
+exec 3<&0 </dev/null
+"$@" 3<&- &
+server=$!
+{ read -r _ <&3; kill -TERM $server; } >/dev/null 2>&1 &
+watchdog=$!
+exec 3<&-
+wait $server
+status=$?
+kill $watchdog 2>/dev/null
+exit $status
+`;
+
+/**
+ * Starts a program and waits until it answers.
+ *
+ * @throws Error with the program's output when it ends before it answers or does not answer in time; nothing is left running.
+ */
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  const { command, args, ready, readyTimeoutMs = 20_000 } = options;
+  // A process group of its own: a Ctrl-C in the terminal reaches the test first, and kill() reaches the server.
+  const child = spawn('/bin/sh', ['-c', watchdogScript, 'sh', command, ...args], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output = (output + chunk).slice(-maxLogChars);
+    });
+  }
+  // The server may end on its own before stop() closes the pipe.
+  child.stdin.on('error', () => {});
+  const closed = once(child, 'close');
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
+
+  const server: ServerProcess = {
+    logs: () => output,
+    isRunning,
+    async stop() {
+      child.stdin.destroy();
+      if (await endsWithin(closed, stopTimeoutMs)) return;
+      await server.kill();
+    },
+    async kill() {
+      if (isRunning()) killGroup(child);
+      await closed;
+    },
+  };
+
+  const deadline = performance.now() + readyTimeoutMs;
+  for (;;) {
+    try {
+      await ready();
+      return server;
+    } catch (error) {
+      const ended = !isRunning();
+      if (ended || performance.now() >= deadline) {
+        await server.kill();
+        const what = ended
+          ? `ended with code ${child.exitCode}`
+          : `did not answer within ${readyTimeoutMs} ms`;
+        throw new Error(`${command} ${what}. Its output:\n${output}`, { cause: error });
+      }
+    }
+    await delay(10);
+  }
+}
+
+async function endsWithin(closed: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+  const deadline = new AbortController();
+  const ended = closed.then(() => true);
+  const late = delay(timeoutMs, false, { signal: deadline.signal }).catch(() => false);
+  const answer = await Promise.race([ended, late]);
+  deadline.abort();
+  return answer;
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // Already gone.
+  }
+}

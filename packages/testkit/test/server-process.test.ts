@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startServerProcess } from '@tollgate/testkit/server-process';
+import t from 'tap';
+
+const alwaysReady = async () => {};
+
+t.test('a server that ends before it answers is reported with its output', async (t) => {
+  const starting = startServerProcess({
+    command: '/bin/sh',
+    args: ['-c', 'echo no luck today >&2; exit 3'],
+    ready: () => Promise.reject(new Error('not yet')),
+  });
+  await t.rejects(starting, { message: /ended with code 3.*no luck today/s, cause: { message: 'not yet' } });
+});
+
+t.test('a server that never answers is killed and reported', async (t) => {
+  const starting = startServerProcess({
+    command: '/bin/sh',
+    args: ['-c', 'echo still thinking; exec sleep 60'],
+    ready: () => Promise.reject(new Error('not yet')),
+    readyTimeoutMs: 100,
+  });
+  await t.rejects(starting, { message: /did not answer within 100 ms.*still thinking/s });
+});
+
+t.test('a server that ends by itself is seen as not running, and stopping it is no error', async (t) => {
+  const server = await startServerProcess({ command: '/bin/sh', args: ['-c', 'exit 0'], ready: alwaysReady });
+  await awaitUntil(() => !server.isRunning(), { what: 'the server to end' });
+  await t.resolves(server.stop());
+});
+
+t.test('a server dies with the process that started it, even when that is killed', async (t) => {
+  const parent = spawn(process.execPath, ['--input-type=module-typescript', '-e', orphanMaker], {
+    cwd: import.meta.dirname,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => parent.kill('SIGKILL'));
+  const [line] = (await once(parent.stdout.setEncoding('utf8'), 'data')) as [string];
+  const serverPid = Number(line);
+  t.ok(isAlive(serverPid), 'the server runs');
+
+  parent.kill('SIGKILL');
+  await awaitUntil(() => !isAlive(serverPid), { what: 'the server to end after its parent' });
+});
+
+/** Starts a server that prints its own process id, passes that on, and stays until it is killed. */
+const orphanMaker = `
+  import { startServerProcess } from '@tollgate/testkit/server-process';
+  const server = await startServerProcess({
+    command: '/bin/sh',
+    args: ['-c', 'echo $$; exec sleep 60'],
+    ready: () => Promise.resolve(),
+  });
+  while (server.logs() === '') await new Promise(setImmediate);
+  process.stdout.write(server.logs());
+`;
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
