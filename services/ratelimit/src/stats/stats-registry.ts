@@ -1,3 +1,4 @@
+import { compareText } from './compare-text.ts';
 import { joinStatKey, sanitiseStatKey } from './stats-key.ts';
 import { domainNotFoundStat, ruleStatPrefix, ruleStats, statsNames } from './stats-names.ts';
 import { createTimingHistogram, type TimingHistogram } from './timing-histogram.ts';
@@ -306,7 +307,7 @@ function getOrMake<T>(map: Map<string, T>, key: string, make: () => T): T {
 
 function identityOf(name: string, tags: StatTags | undefined): string {
   if (tags === undefined) return name;
-  const parts = Object.keys(tags).sort();
+  const parts = Object.keys(tags).sort(compareText);
   return [name, ...parts.map((key) => `${key}=${tags[key]}`)].join('\u0000');
 }
 

@@ -1,0 +1,31 @@
+/** Carries lines to a statistics server without ever waiting for it. */
+export interface LineTransport {
+  /** Largest text in bytes that should be given to one `send`, so that little is lost when a bound is hit. */
+  readonly maxChunkBytes: number;
+  /** Starts connecting; a server that is away is tried again, silently. */
+  start(): void;
+  /** Sends whole lines, now or once connected. What does not fit into the buffer is dropped and counted. */
+  send(lines: string): void;
+  /** Sends what is left for at most a second, then releases the socket. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What every transport needs. */
+export interface LineTransportDeps {
+  /** Called with the number of bytes that were given up. */
+  readonly onDropped: (bytes: number) => void;
+}
+
+/** What every transport is told. */
+export interface LineTransportOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Bound of what waits to be sent; default 4 MiB, as in the original. */
+  readonly maxBufferBytes?: number;
+}
+
+/** Default of `maxBufferBytes`. */
+export const defaultMaxBufferBytes = 4 * 1024 * 1024;
+
+/** How long `close` may take to get rid of what is left. */
+export const closeTimeoutMs = 1000;
