@@ -1,0 +1,150 @@
+import type { FieldName } from './yaml-fields.ts';
+import { isFieldName, isMergeKey } from './yaml-fields.ts';
+import { parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
+import { type YamlTree, yamlKind } from './yaml-tree.ts';
+
+/** Receives a problem: the node it is about, its path, and the message. */
+export type ReportYaml = (node: number, path: string, message: string, hint?: string) => void;
+
+/**
+ * Checks the form of a whole file before its meaning, as operators of the original know it: known keys only (on any
+ * level), lists of mappings only, no floats. What is inside `metadata` is free (contract 1.12).
+ */
+export function checkYaml(tree: YamlTree, report: ReportYaml): void {
+  const check: Check = { tree, report, path: [], unchecked: undefined };
+  if (tree.size > 0 && tree.kind(0) === yamlKind.mapping) checkMapping(check, 0);
+}
+
+interface Check {
+  readonly tree: YamlTree;
+  readonly report: ReportYaml;
+  /** Steps to the current node, joined only when there is something to say. */
+  readonly path: (string | number)[];
+  /** 1 for nodes inside metadata: an alias elsewhere may stand for one. */
+  unchecked: Uint8Array | undefined;
+}
+
+const metadataField: FieldName = 'metadata';
+
+function checkMapping(check: Check, mapping: number): void {
+  const { tree, path } = check;
+  const end = tree.next(mapping);
+  for (let key = mapping + 1; key < end; ) {
+    const value = tree.next(key);
+    const name = checkKey(check, key);
+    if (name === metadataField) markUnchecked(check, value);
+    else {
+      path.push(name);
+      checkValue(check, value);
+      path.pop();
+    }
+    key = tree.next(value);
+  }
+}
+
+/** Reports a key that is not known and returns its text. */
+function checkKey({ tree, report, path }: Check, keyNode: number): string {
+  const key = tree.resolve(keyNode);
+  const text = describe(tree, key);
+  if (tree.kind(key) !== yamlKind.scalar || (tree.isPlain(key) && scalarType(text) !== 'text')) {
+    if (tree.kind(key) === yamlKind.scalar && isMergeKey(tree, key)) return text;
+    report(keyNode, joinPath(path), `config error, key is not of type string: ${shown(tree, key)}`);
+  } else if (!isFieldName(text) && !isMergeKey(tree, key)) {
+    report(keyNode, joinPath(path), `config error, unknown key '${text}'`);
+  }
+  return text;
+}
+
+function checkValue(check: Check, node: number): void {
+  const { tree, report, path } = check;
+  if (tree.kind(node) === yamlKind.alias) {
+    checkAlias(check, node);
+    return;
+  }
+  switch (tree.kind(node)) {
+    case yamlKind.mapping:
+      checkMapping(check, node);
+      return;
+    case yamlKind.sequence:
+      checkSequence(check, node);
+      return;
+    default: {
+      if (!tree.isPlain(node)) return;
+      const text = tree.text(node);
+      if (scalarType(text) !== 'float') return;
+      report(
+        node,
+        joinPath(path),
+        'error checking config',
+        `${text} is a float; put it in quotes if it is text`,
+      );
+    }
+  }
+}
+
+function checkSequence(check: Check, sequence: number): void {
+  const { tree, report, path } = check;
+  const end = tree.next(sequence);
+  for (let item = sequence + 1, index = 0; item < end; item = tree.next(item), index++) {
+    path.push(index);
+    if (tree.kind(tree.resolve(item)) === yamlKind.mapping) checkValue(check, item);
+    else {
+      const message = `config error, yaml file contains list of type other than map: ${shown(tree, tree.resolve(item))}`;
+      report(item, joinPath(path), message);
+    }
+    path.pop();
+  }
+}
+
+/** What an alias stands for was checked where it was defined, unless that is inside metadata. */
+function checkAlias(check: Check, alias: number): void {
+  const target = check.tree.resolve(alias);
+  if (check.unchecked?.[target] !== 1) return;
+  check.unchecked.fill(0, target, check.tree.next(target));
+  checkValue(check, target);
+}
+
+function markUnchecked(check: Check, node: number): void {
+  check.unchecked ??= new Uint8Array(check.tree.size);
+  check.unchecked.fill(1, node, check.tree.next(node));
+}
+
+/** Longest text of a node in a message. */
+const maxShown = 100;
+
+/** A node as the original prints it: `<nil>`, `true`, `1`, `[a b]`, `map[…]`. */
+function shown(tree: YamlTree, node: number): string {
+  const text = describe(tree, node);
+  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+}
+
+function describe(tree: YamlTree, node: number): string {
+  if (tree.kind(node) === yamlKind.mapping) return 'map[…]';
+  if (tree.kind(node) === yamlKind.sequence) return describeList(tree, node);
+  const text = tree.text(node);
+  if (!tree.isPlain(node)) return text;
+  const type = scalarType(text);
+  if (type === 'null') return '<nil>';
+  if (type === 'bool') return String(parseBoolean(text));
+  return type === 'int' ? String(parseInteger(text)) : text;
+}
+
+function describeList(tree: YamlTree, list: number): string {
+  const items: string[] = [];
+  const end = tree.next(list);
+  let length = 0;
+  for (let item = list + 1; item < end && length <= maxShown; item = tree.next(item)) {
+    const target = tree.resolve(item);
+    const text = tree.kind(target) === yamlKind.sequence ? '[…]' : describe(tree, target);
+    items.push(text);
+    length += text.length + 1;
+  }
+  return `[${items.join(' ')}]`;
+}
+
+function joinPath(path: readonly (string | number)[]): string {
+  let joined = '';
+  for (const step of path)
+    joined += typeof step === 'number' ? `[${step}]` : joined === '' ? step : `.${step}`;
+  return joined;
+}

@@ -1,0 +1,236 @@
+import { findPlaces } from './find-places.ts';
+import type { Match } from './match.ts';
+import { isRuntimeLevel, staticMetricText } from './metric-path.ts';
+import type { RuleProblem } from './problem.ts';
+import type { DescriptorSpec, LimitSpec, RuleDocument } from './rule-document.ts';
+import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
+import { parseUnit, type Unit, unitSeconds } from './unit.ts';
+import { findWarnings } from './warnings.ts';
+import { createWildcardIndex, type WildcardIndex } from './wildcard-index.ts';
+
+/** What loading or compiling rules gives: the rules, or every problem found. */
+export type RulesResult =
+  | { readonly ok: true; readonly rules: RuleSet; readonly warnings: readonly RuleProblem[] }
+  | { readonly ok: false; readonly problems: readonly RuleProblem[] };
+
+/** How documents are put together. */
+export interface CompileOptions {
+  /** Several documents may define one domain; their descriptors are joined. False makes that a problem. */
+  readonly mergeDomains: boolean;
+}
+
+/** Most problems kept of one load: enough for a person, and a bound for a file of nothing but mistakes. */
+export const maxProblems = 1000;
+
+/**
+ * Builds the rule set from decoded documents, or tells everything that is wrong with them (contract 1.12). Pure, and
+ * all or nothing.
+ */
+export function compileRules(documents: readonly RuleDocument[], options: CompileOptions): RulesResult {
+  const domains = new Map<string, NodeDraft>();
+  const run: Run = { document: undefined, problems: [], duplicates: [], ruleCount: 0 };
+  for (const document of documents) {
+    run.document = document;
+    const root = rootFor(domains, document, options, run);
+    for (const spec of document.descriptors) addDescriptor(run, root, spec, document.domain);
+  }
+  const { problems, duplicates } = run;
+  if (problems.length > 0) {
+    if (duplicates.length === 0) return { ok: false, problems };
+    return { ok: false, problems: withFirstPlaces(problems, duplicates, documents) };
+  }
+  const rules: RuleSet = { domains, ruleCount: run.ruleCount };
+  return { ok: true, rules, warnings: findWarnings(rules, documents) };
+}
+
+/** A node while it grows; nobody writes to it once it is handed out as a RuleNode. */
+interface NodeDraft extends RuleNode {
+  children: Map<string, NodeDraft> | undefined;
+  wildcards: WildcardIndex<RuleNode> | undefined;
+  match: Match | undefined;
+}
+
+interface Run {
+  document: RuleDocument | undefined;
+  readonly problems: RuleProblem[];
+  /** Those of `problems` that are about a second definition. */
+  readonly duplicates: RuleProblem[];
+  ruleCount: number;
+}
+
+interface ReportAt {
+  readonly at?: number | undefined;
+  readonly field?: string;
+  readonly path: string;
+}
+
+function report(run: Run, { at, field, path }: ReportAt, message: string): RuleProblem | undefined {
+  const { document, problems } = run;
+  if (document === undefined || problems.length >= maxProblems) return undefined;
+  const place = at === undefined ? undefined : document.locate?.(at, field);
+  const problem: RuleProblem = { source: document.source, ...place, path, message };
+  problems.push(problem);
+  return problem;
+}
+
+function rootFor(
+  domains: Map<string, NodeDraft>,
+  document: RuleDocument,
+  { mergeDomains }: CompileOptions,
+  run: Run,
+): NodeDraft {
+  const { domain, at } = document;
+  const known = domains.get(domain);
+  if (domain === '') report(run, { at, field: 'domain', path: '' }, 'config file cannot have empty domain');
+  else if (known !== undefined && !mergeDomains) {
+    const problem = report(
+      run,
+      { at, field: 'domain', path: domain },
+      `duplicate domain '${domain}' in config file`,
+    );
+    if (problem !== undefined) run.duplicates.push(problem);
+    // Judged apart from its namesake: otherwise every descriptor of a file that was copied would be reported too.
+    return newNode(domain, domain.length, undefined);
+  }
+  if (known !== undefined) return known;
+  const root = newNode(domain, domain.length, undefined);
+  if (domain !== '') domains.set(domain, root);
+  return root;
+}
+
+function newNode(
+  composite: string,
+  keyLength: number,
+  parent: NodeDraft | undefined,
+  spec?: DescriptorSpec,
+): NodeDraft {
+  const sharedValue = spec?.shareThreshold === true ? spec.value : undefined;
+  return {
+    composite,
+    keyLength,
+    parent,
+    children: undefined,
+    wildcards: undefined,
+    match: undefined,
+    sharedValue,
+    valueToMetric: spec?.valueToMetric ?? false,
+    shares: sharedValue !== undefined || (parent?.shares ?? false),
+  };
+}
+
+function addDescriptor(run: Run, parent: NodeDraft, spec: DescriptorSpec, parentPath: string): void {
+  const { key, value = '', at } = spec;
+  if (key === '') {
+    report(run, { at, field: 'key', path: parentPath }, 'descriptor has empty key');
+    return;
+  }
+  // join, not a template: it makes a flat string, where `${key}_${value}` would keep the text of the whole file alive.
+  const composite = value === '' ? key : [key, value].join('_');
+  const path = `${parentPath}.${composite}`;
+  const node = newNode(composite, key.length, parent, spec);
+  if (parent.children?.has(composite)) {
+    const problem = report(run, { at, field: 'key', path }, `duplicate descriptor composite key '${path}'`);
+    if (problem !== undefined) run.duplicates.push(problem);
+  } else addChild(parent, node);
+  if (spec.rateLimit !== undefined) setLimit(run, node, spec, path);
+  if (spec.shareThreshold === true && !value.includes('*')) {
+    const message = `share_threshold can only be used with wildcard values (containing '*'), but found key '${composite}'`;
+    report(run, { at, field: 'share_threshold', path }, message);
+  }
+  for (const child of spec.descriptors ?? []) addDescriptor(run, node, child, path);
+}
+
+function addChild(parent: NodeDraft, node: NodeDraft): void {
+  parent.children ??= new Map();
+  parent.children.set(node.composite, node);
+  if (!node.composite.includes('*')) return;
+  parent.wildcards ??= createWildcardIndex();
+  parent.wildcards.add(node.composite, node);
+}
+
+function setLimit(run: Run, node: NodeDraft, spec: DescriptorSpec, path: string): void {
+  const limit = spec.rateLimit;
+  if (limit === undefined) return;
+  const unit = checkUnit(run, limit, path);
+  checkReplaces(run, limit, path);
+  const rule = makeRule(run, node, { spec, limit, unit, path });
+  const dynamicMetric = rule.detailedMetric || hasRuntimeLevel(node);
+  node.match = { rule, metricPath: rule.metricPath, dynamicMetric, keyEntries: undefined };
+  run.ruleCount++;
+}
+
+function checkUnit(run: Run, limit: LimitSpec, path: string): Unit | undefined {
+  const { unit: text = '', unlimited, at } = limit;
+  const unit = parseUnit(text);
+  const field = { at, field: 'unit', path };
+  if (unlimited === true) {
+    if (unit !== undefined) report(run, field, 'should not specify rate limit unit when unlimited');
+    return undefined;
+  }
+  if (unit === undefined) report(run, field, `invalid rate limit unit '${text}'`);
+  return unit;
+}
+
+function checkReplaces(run: Run, limit: LimitSpec, path: string): void {
+  const field = { at: limit.at, field: 'replaces', path };
+  for (const name of limit.replaces ?? []) {
+    if (name === '') report(run, field, 'should not have an empty replaces entry');
+    else if (name === limit.name) report(run, field, 'replaces should not contain name of same descriptor');
+  }
+}
+
+interface RuleParts {
+  readonly spec: DescriptorSpec;
+  readonly limit: LimitSpec;
+  readonly unit: Unit | undefined;
+  readonly path: string;
+}
+
+/** One shared value: nearly every rule replaces nothing. */
+const noReplaces: readonly string[] = [];
+
+function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, path }: RuleParts): Rule {
+  const unlimited = limit.unlimited ?? false;
+  return {
+    path,
+    domain: run.document?.domain ?? '',
+    unit,
+    unitSeconds: unit === undefined ? 0 : unitSeconds[unit],
+    requestsPerUnit: unlimited ? 0 : limit.requestsPerUnit,
+    unlimited,
+    name: limit.name ?? '',
+    replaces: limit.replaces ?? noReplaces,
+    shadowMode: spec.shadowMode ?? false,
+    quotaMode: spec.quotaMode ?? false,
+    detailedMetric: spec.detailedMetric ?? false,
+    metadata: spec.metadata,
+    metricPath: staticMetricPath(node),
+  };
+}
+
+function staticMetricPath(leaf: RuleNode): string[] {
+  const path: string[] = [];
+  for (let node = leaf; node.parent !== undefined; node = node.parent) path.unshift(staticMetricText(node));
+  return path;
+}
+
+function hasRuntimeLevel(leaf: RuleNode): boolean {
+  for (let node = leaf; node.parent !== undefined; node = node.parent) if (isRuntimeLevel(node)) return true;
+  return false;
+}
+
+/** Adds to each duplicate where the first of the two stands. */
+function withFirstPlaces(
+  problems: readonly RuleProblem[],
+  duplicates: readonly RuleProblem[],
+  documents: readonly RuleDocument[],
+): RuleProblem[] {
+  const places = findPlaces(documents, new Set(duplicates.map(({ path }) => path)));
+  const marked = new Set(duplicates);
+  return problems.map((problem) => {
+    const first = marked.has(problem) ? places.get(problem.path) : undefined;
+    if (first === undefined) return problem;
+    const line = first.line === undefined ? '' : `:${first.line}`;
+    return { ...problem, hint: `the first is at ${first.source}${line}` };
+  });
+}

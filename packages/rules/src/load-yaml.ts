@@ -1,0 +1,61 @@
+import { checkYaml, type ReportYaml } from './check-yaml.ts';
+import { type CompileOptions, compileRules, maxProblems, type RulesResult } from './compile.ts';
+import type { RuleProblem } from './problem.ts';
+import { readYaml } from './read-yaml.ts';
+import type { RuleDocument } from './rule-document.ts';
+import { parseYaml } from './yaml-tree.ts';
+
+/** One rule file. */
+export interface RuleFile {
+  /** Label for messages. */
+  readonly source: string;
+  readonly text: string;
+}
+
+/**
+ * Loads rule files: YAML 1.1, the first document of each. All or nothing: with anything wrong in any file the answer
+ * is every problem of all files (1000 at most), each with line and column (contract 1.12).
+ */
+export function loadYaml(files: readonly RuleFile[], options: CompileOptions): RulesResult {
+  const problems: RuleProblem[] = [];
+  const documents: RuleDocument[] = [];
+  for (const file of files) {
+    const document = decodeFile(file, problems);
+    if (document !== undefined) documents.push(document);
+  }
+  const compiled = compileRules(documents, options);
+  if (problems.length === 0) return compiled;
+  const all = compiled.ok ? problems : inFileOrder(files, [...problems, ...compiled.problems]);
+  return { ok: false, problems: all.slice(0, maxProblems) };
+}
+
+function decodeFile({ source, text }: RuleFile, problems: RuleProblem[]): RuleDocument | undefined {
+  const parsed = parseYaml(text);
+  if (!parsed.ok) {
+    const message = `error loading config file: ${parsed.error.reason}`;
+    problems.push({ source, ...parsed.error.place, path: '', message });
+    return undefined;
+  }
+  const { tree } = parsed;
+  const report: ReportYaml = (node, path, message, hint) => {
+    if (problems.length >= maxProblems) return;
+    problems.push({
+      source,
+      ...tree.place(node),
+      path,
+      message,
+      ...(hint === undefined ? undefined : { hint }),
+    });
+  };
+  checkYaml(tree, report);
+  const before = problems.length;
+  const document = readYaml(tree, source, report);
+  // A root that is no mapping leaves nothing to judge, and "empty domain" would only mislead.
+  return problems.length > before && document.at === undefined ? undefined : document;
+}
+
+/** Problems by file, in each file those of its form before those of its meaning. */
+function inFileOrder(files: readonly RuleFile[], problems: readonly RuleProblem[]): RuleProblem[] {
+  const rank = new Map(files.map(({ source }, index) => [source, index]));
+  return problems.toSorted((a, b) => (rank.get(a.source) ?? 0) - (rank.get(b.source) ?? 0));
+}

@@ -1,0 +1,65 @@
+import { metricText } from './metric-path.ts';
+import type { Rule, RuleNode } from './rule-set.ts';
+
+/** One key and value of a request descriptor. */
+export interface Entry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The rule that limits a descriptor. */
+export interface Match {
+  readonly rule: Rule;
+  /** Metric levels, without the domain and not sanitised; `rule.metricPath` itself unless `dynamicMetric`. */
+  readonly metricPath: readonly string[];
+  /** `metricPath` has parts of the request in it, so its number is not bounded by the rules. */
+  readonly dynamicMetric: boolean;
+  /**
+   * The entries for the cache key where share_threshold replaced a value by its pattern, else undefined: the
+   * request's own entries go into the key. Undefined rather than a copy lets one Match serve all requests of a rule.
+   */
+  readonly keyEntries: readonly Entry[] | undefined;
+}
+
+/**
+ * Finds the rule for a descriptor: one hash look-up a level, whatever the number of rules. Every entry must match a
+ * level and the last one must carry the limit; the first node found on a level is final (contract 1.3, spec rules 1-4).
+ */
+export function matchEntries(domain: RuleNode, entries: readonly Entry[]): Match | undefined {
+  let node = domain;
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i];
+    const child = entry === undefined ? undefined : findChild(node, entry);
+    if (child === undefined) return undefined;
+    node = child;
+  }
+  const { match } = node;
+  if (match === undefined || !(match.dynamicMetric || node.shares)) return match;
+  return matchOfRequest(node, match, entries);
+}
+
+/**
+ * The child of `node` that takes an entry: the exact `key_value`, else the first wildcard in configuration order,
+ * else the bare `key`.
+ */
+export function findChild(node: RuleNode, entry: Entry): RuleNode | undefined {
+  const { children, wildcards } = node;
+  if (children === undefined) return undefined;
+  const composite = `${entry.key}_${entry.value}`;
+  return children.get(composite) ?? wildcards?.find(composite) ?? children.get(entry.key);
+}
+
+function matchOfRequest(leaf: RuleNode, match: Match, entries: readonly Entry[]): Match {
+  const { rule } = match;
+  const metricPath = match.dynamicMetric ? new Array<string>(entries.length) : undefined;
+  const keyEntries = leaf.shares ? entries.slice() : undefined;
+  let node: RuleNode | undefined = leaf;
+  for (let i = entries.length - 1; i >= 0 && node !== undefined; i--, node = node.parent) {
+    const entry = entries[i];
+    if (entry === undefined) continue;
+    if (metricPath !== undefined) metricPath[i] = metricText(node, entry, rule.detailedMetric);
+    if (keyEntries !== undefined && node.sharedValue !== undefined)
+      keyEntries[i] = { key: entry.key, value: node.sharedValue };
+  }
+  return { rule, metricPath: metricPath ?? rule.metricPath, dynamicMetric: match.dynamicMetric, keyEntries };
+}

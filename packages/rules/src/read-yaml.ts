@@ -1,0 +1,257 @@
+import type { ReportYaml } from './check-yaml.ts';
+import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
+import { type FieldName, type Fields, fieldNode, readFields } from './yaml-fields.ts';
+import { readJsonObject } from './yaml-json.ts';
+import { isNullText, parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
+import { maxDepth, type YamlTree, yamlKind } from './yaml-tree.ts';
+
+/**
+ * Most nodes that aliases and merges may add to those of the text: reuse costs little, while nested aliases can
+ * stand for more than any memory holds.
+ */
+export const maxAliasedNodes = 1_000_000;
+
+/**
+ * Reads the rules of one file. Reports values of the wrong type; the form of the whole is checked apart
+ * (`checkYaml`), so what that reports is passed over here.
+ */
+export function readYaml(tree: YamlTree, source: string, report: ReportYaml): RuleDocument {
+  const read: Read = { tree, report, texts: new Map(), budget: tree.size + maxAliasedNodes, refused: false };
+  if (tree.size > 0 && tree.kind(0) !== yamlKind.mapping && !isNull(tree, 0)) {
+    const found = tree.kind(0) === yamlKind.sequence ? 'a list' : 'a single value';
+    fail(read, 0, '', `expected a mapping with domain and descriptors, found ${found}`);
+    return { source, domain: '', descriptors: [] };
+  }
+  const fields = tree.size > 0 && tree.kind(0) === yamlKind.mapping ? fieldsOf(read, 0, 0) : [];
+  const domain = textField(read, fields, 'domain') ?? '';
+  const descriptors = descriptorsField(read, fields, 1, domain) ?? [];
+  return { source, domain, descriptors, at: 0, locate: (at, field) => locate(tree, at, field) };
+}
+
+interface Read {
+  readonly tree: YamlTree;
+  readonly report: ReportYaml;
+  /** One copy of each text that repeats; a slice of the file would keep all of it alive. */
+  readonly texts: Map<string, string>;
+  /** Nodes that may still be read. */
+  budget: number;
+  /** A bound was passed and reported; nothing more is read. */
+  refused: boolean;
+}
+
+const fail = (read: Read, node: number, path: string, reason: string) =>
+  read.report(node, path, `error loading config file: ${reason}`);
+
+/** Accounts for reading a node; false when a bound is passed, which ends the reading of the file. */
+function charge(read: Read, node: number, depth: number): boolean {
+  if (read.refused) return false;
+  read.budget--;
+  if (read.budget > 0 && depth <= maxDepth) return true;
+  read.refused = true;
+  const what =
+    depth > maxDepth ? `nest deeper than ${maxDepth} levels` : `stand for more than ${maxAliasedNodes} nodes`;
+  fail(read, node, '', `aliases ${what}`);
+  return false;
+}
+
+const fieldsOf = (read: Read, mapping: number, depth: number): Fields =>
+  readFields(read.tree, mapping, depth, (node, nodeDepth) => charge(read, node, nodeDepth));
+
+function descriptorsField(
+  read: Read,
+  fields: Fields,
+  depth: number,
+  path: string,
+): readonly DescriptorSpec[] | undefined {
+  const { tree } = read;
+  const list = listField(read, fields, 'descriptors', path);
+  if (list === undefined) return undefined;
+  const specs: DescriptorSpec[] = [];
+  const end = tree.next(list);
+  for (let item = list + 1; item < end; item = tree.next(item)) {
+    const mapping = tree.resolve(item);
+    if (tree.kind(mapping) !== yamlKind.mapping) continue;
+    if (!charge(read, mapping, depth)) return undefined;
+    specs.push(readDescriptor(read, mapping, depth, path));
+  }
+  return specs;
+}
+
+function readDescriptor(read: Read, mapping: number, depth: number, parentPath: string): DescriptorSpec {
+  const fields = fieldsOf(read, mapping, depth);
+  const key = textField(read, fields, 'key', parentPath) ?? '';
+  const path = `${parentPath}.${key}`;
+  const shareThreshold = booleanField(read, fields, 'share_threshold', path);
+  const value = textField(read, fields, 'value', path, shareThreshold === true);
+  return {
+    key,
+    value,
+    rateLimit: limitField(read, fields, depth, path),
+    descriptors: descriptorsField(read, fields, depth + 1, path),
+    shadowMode: booleanField(read, fields, 'shadow_mode', path),
+    quotaMode: booleanField(read, fields, 'quota_mode', path),
+    detailedMetric: booleanField(read, fields, 'detailed_metric', path),
+    valueToMetric: booleanField(read, fields, 'value_to_metric', path),
+    shareThreshold,
+    metadata: metadataField(read, fields, depth, path),
+    at: mapping,
+  };
+}
+
+function limitField(read: Read, fields: Fields, depth: number, path: string): LimitSpec | undefined {
+  const { tree } = read;
+  const node = fieldNode(fields, 'rate_limit');
+  if (node === undefined || isNull(tree, node)) return undefined;
+  const mapping = tree.resolve(node);
+  if (tree.kind(mapping) !== yamlKind.mapping) {
+    fail(read, node, path, `rate_limit must be a mapping, not ${nameOf(tree, mapping)}`);
+    return undefined;
+  }
+  if (!charge(read, mapping, depth)) return undefined;
+  const limit = fieldsOf(read, mapping, depth);
+  return {
+    unit: textField(read, limit, 'unit', path),
+    requestsPerUnit: countField(read, limit, path),
+    unlimited: booleanField(read, limit, 'unlimited', path),
+    name: textField(read, limit, 'name', path),
+    replaces: replacesField(read, limit, depth, path),
+    at: mapping,
+  };
+}
+
+function replacesField(
+  read: Read,
+  fields: Fields,
+  depth: number,
+  path: string,
+): readonly string[] | undefined {
+  const { tree } = read;
+  const list = listField(read, fields, 'replaces', path);
+  if (list === undefined) return undefined;
+  const names: string[] = [];
+  const end = tree.next(list);
+  for (let item = list + 1; item < end; item = tree.next(item)) {
+    const mapping = tree.resolve(item);
+    if (tree.kind(mapping) !== yamlKind.mapping) continue;
+    if (!charge(read, mapping, depth)) return undefined;
+    names.push(textField(read, fieldsOf(read, mapping, depth), 'name', path) ?? '');
+  }
+  return names.length === 0 ? undefined : names;
+}
+
+function metadataField(read: Read, fields: Fields, depth: number, path: string): JsonObject | undefined {
+  const { tree } = read;
+  const node = fieldNode(fields, 'metadata');
+  if (node === undefined || isNull(tree, node)) return undefined;
+  const result = readJsonObject(tree, node, depth, (child, childDepth) => charge(read, child, childDepth));
+  if (result.ok) return result.object;
+  if (!read.refused) read.report(result.node, `${path}.metadata`, `error parsing metadata: ${result.reason}`);
+  return undefined;
+}
+
+/** The list node of a field; undefined when absent, null, or (reported) no list. */
+function listField(read: Read, fields: Fields, name: FieldName, path: string): number | undefined {
+  const { tree } = read;
+  const node = fieldNode(fields, name);
+  if (node === undefined || isNull(tree, node)) return undefined;
+  const list = tree.resolve(node);
+  if (tree.kind(list) === yamlKind.sequence) return list;
+  fail(read, node, path, `${name} must be a list, not ${nameOf(tree, list)}`);
+  return undefined;
+}
+
+/** A text as it stands in the source, whatever YAML would make of it; null is as good as absent. */
+function textField(
+  read: Read,
+  fields: Fields,
+  name: FieldName,
+  path = '',
+  alone = false,
+): string | undefined {
+  const { tree } = read;
+  const node = fieldNode(fields, name);
+  if (node === undefined) return undefined;
+  const scalar = tree.resolve(node);
+  if (tree.kind(scalar) !== yamlKind.scalar) {
+    fail(read, node, path, `${name} must be text, not ${nameOf(tree, scalar)}`);
+    return undefined;
+  }
+  if (isNull(tree, scalar)) return undefined;
+  const text = tree.text(scalar);
+  // Values are as many as rules and are copied into their composite key; all else repeats.
+  return name === 'value' && !alone ? text : sharedText(read.texts, text);
+}
+
+function sharedText(texts: Map<string, string>, text: string): string {
+  const known = texts.get(text);
+  if (known !== undefined) return known;
+  const copy = copyText(text);
+  texts.set(copy, copy);
+  return copy;
+}
+
+/** A copy that does not keep the text it was sliced from alive. */
+const copyText = (text: string) => [text.slice(0, 1), text.slice(1)].join('');
+
+function booleanField(read: Read, fields: Fields, name: FieldName, path: string): boolean | undefined {
+  const { tree } = read;
+  const node = fieldNode(fields, name);
+  if (node === undefined || isNull(tree, node)) return undefined;
+  const scalar = tree.resolve(node);
+  const value = tree.isPlain(scalar) ? parseBoolean(tree.text(scalar)) : undefined;
+  if (value === undefined && !isFloat(tree, scalar))
+    fail(read, node, path, `${name} must be true or false, not ${nameOf(tree, scalar)}`);
+  return value;
+}
+
+const maxUint32 = 4_294_967_295;
+
+function countField(read: Read, fields: Fields, path: string): number {
+  const { tree } = read;
+  const node = fieldNode(fields, 'requests_per_unit');
+  if (node === undefined || isNull(tree, node)) return 0;
+  const scalar = tree.resolve(node);
+  const count = tree.isPlain(scalar) ? parseInteger(tree.text(scalar)) : undefined;
+  if (count !== undefined && count >= 0 && count <= maxUint32) return count;
+  if (isFloat(tree, scalar)) return 0;
+  fail(
+    read,
+    node,
+    path,
+    `requests_per_unit must be a whole number from 0 to ${maxUint32}, not ${nameOf(tree, scalar)}`,
+  );
+  return 0;
+}
+
+function isNull(tree: YamlTree, node: number): boolean {
+  const scalar = tree.resolve(node);
+  return tree.isPlain(scalar) && isNullText(tree.text(scalar));
+}
+
+/** Floats are reported by `checkYaml`, wherever they are. */
+const isFloat = (tree: YamlTree, scalar: number) =>
+  tree.isPlain(scalar) && scalarType(tree.text(scalar)) === 'float';
+
+/** Longest text quoted in a message. */
+const maxQuoted = 100;
+
+function nameOf(tree: YamlTree, node: number): string {
+  if (tree.kind(node) === yamlKind.mapping) return 'a mapping';
+  if (tree.kind(node) === yamlKind.sequence) return 'a list';
+  const text = tree.text(node);
+  const quoted = text.length > maxQuoted ? `'${text.slice(0, maxQuoted)}…'` : `'${text}'`;
+  return tree.isPlain(node) ? quoted : `the text ${quoted}`;
+}
+
+/** Place of a field's value in a mapping, of its key when the value is empty, of the mapping when it has no such field. */
+function locate(tree: YamlTree, mapping: number, field: string | undefined) {
+  let place = tree.size > 0 ? tree.place(mapping) : undefined;
+  if (field === undefined || tree.size === 0 || tree.kind(mapping) !== yamlKind.mapping) return place;
+  const end = tree.next(mapping);
+  for (let key = mapping + 1; key < end; ) {
+    const value = tree.next(key);
+    if (tree.text(tree.resolve(key)) === field) place = tree.place(value) ?? tree.place(key) ?? place;
+    key = tree.next(value);
+  }
+  return place;
+}

@@ -1,0 +1,55 @@
+import type { Place } from './problem.ts';
+
+/** A value that JSON can carry. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+
+/** A JSON object; `__proto__` and `constructor` are own, ordinary keys of it. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/**
+ * One domain of rules as its source gives it, decoded but not yet judged: the form that YAML files, Kubernetes
+ * resources and xDS messages are brought into before `compileRules`.
+ */
+export interface RuleDocument {
+  /** Label for messages: the file label, or the name of the resource. */
+  readonly source: string;
+  /** May be empty here; that is a problem which compiling reports. */
+  readonly domain: string;
+  readonly descriptors: readonly DescriptorSpec[];
+  /** Handle of the document for `locate`. */
+  readonly at?: number;
+  /** Place of a spec by its `at` handle, or of one `field` of it. Absent for sources without lines. */
+  readonly locate?: (at: number, field?: string) => Place | undefined;
+}
+
+/** One entry of a `descriptors` list. Absent, false and empty mean the same. */
+export interface DescriptorSpec {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly rateLimit?: LimitSpec | undefined;
+  readonly descriptors?: readonly DescriptorSpec[] | undefined;
+  readonly shadowMode?: boolean | undefined;
+  readonly quotaMode?: boolean | undefined;
+  readonly detailedMetric?: boolean | undefined;
+  readonly valueToMetric?: boolean | undefined;
+  readonly shareThreshold?: boolean | undefined;
+  readonly metadata?: JsonObject | undefined;
+  /** Handle for `RuleDocument.locate`. */
+  readonly at?: number | undefined;
+}
+
+/** A `rate_limit` block. */
+export interface LimitSpec {
+  /** As written; any case; undefined when missing. */
+  readonly unit?: string | undefined;
+  /** 0 to 4294967295 (uint32); a missing one is 0, which refuses every request. */
+  readonly requestsPerUnit: number;
+  readonly unlimited?: boolean | undefined;
+  readonly name?: string | undefined;
+  /** Names of the limits that this one replaces; an empty name is a problem. */
+  readonly replaces?: readonly string[] | undefined;
+  /** Handle for `RuleDocument.locate`. */
+  readonly at?: number | undefined;
+}

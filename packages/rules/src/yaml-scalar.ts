@@ -1,0 +1,65 @@
+/** How YAML 1.1 reads a plain scalar where a Go program decodes it into an untyped value. */
+export type ScalarType = 'null' | 'bool' | 'int' | 'float' | 'text';
+
+const nullTexts: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
+
+const boolTexts: ReadonlyMap<string, boolean> = new Map([
+  ...['y', 'Y', 'yes', 'Yes', 'YES', 'on', 'On', 'ON', 'true', 'True', 'TRUE'].map((t) => [t, true] as const),
+  ...['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF', 'false', 'False', 'FALSE'].map(
+    (t) => [t, false] as const,
+  ),
+]);
+
+const specialFloats: ReadonlyMap<string, number> = new Map([
+  ...['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'].map((t) => [t, Infinity] as const),
+  ...['-.inf', '-.Inf', '-.INF'].map((t) => [t, -Infinity] as const),
+  ...['.nan', '.NaN', '.NAN'].map((t) => [t, NaN] as const),
+]);
+
+const floatPattern = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+const intPattern = /^([-+]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|0o?([0-7]+)|(0|[1-9][0-9]*))$/;
+
+/** Type of a plain scalar's text. Numbers may be grouped by underscores; sexagesimal ones and dates are text. */
+export function scalarType(text: string): ScalarType {
+  if (nullTexts.has(text)) return 'null';
+  if (boolTexts.has(text)) return 'bool';
+  if (!startsLikeNumber(text)) return 'text';
+  if (parseInteger(text) !== undefined) return 'int';
+  return parseFloatText(text) === undefined ? 'text' : 'float';
+}
+
+/** Whether a plain scalar is null: nothing, `~` or `null`. */
+export const isNullText = (text: string): boolean => nullTexts.has(text);
+
+/** Value of a YAML 1.1 boolean (`yes`, `off`, `True`, …), or undefined. */
+export const parseBoolean = (text: string): boolean | undefined => boolTexts.get(text);
+
+/** Value of a whole number: decimal, `0x`, `0b`, `0o` or a leading 0 for octal; exact up to 2^53. Else undefined. */
+export function parseInteger(text: string): number | undefined {
+  const match = intPattern.exec(text.replaceAll('_', ''));
+  if (match === null) return undefined;
+  const [, sign, hex, binary, octal, decimal] = match;
+  const magnitude =
+    decimal !== undefined
+      ? Number(decimal)
+      : hex !== undefined
+        ? Number.parseInt(hex, 16)
+        : binary !== undefined
+          ? Number.parseInt(binary, 2)
+          : Number.parseInt(octal ?? '0', 8);
+  return sign === '-' ? -magnitude : magnitude;
+}
+
+/** Value of a number with a fraction, an exponent, or too many digits for a whole one; else undefined. */
+export function parseFloatText(text: string): number | undefined {
+  const special = specialFloats.get(text);
+  if (special !== undefined) return special;
+  const plain = text.replaceAll('_', '');
+  return floatPattern.test(plain) ? Number(plain) : undefined;
+}
+
+/** Cheap test that keeps nearly all texts away from the patterns. */
+function startsLikeNumber(text: string): boolean {
+  const first = text.charCodeAt(0);
+  return (first >= 48 && first <= 57) || first === 43 || first === 45 || first === 46;
+}
