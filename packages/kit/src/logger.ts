@@ -1,4 +1,4 @@
-import pino, { type DestinationStream, type Logger } from 'pino';
+import pino, { type DestinationStream, type LogFn, type Logger } from 'pino';
 import { serializeError } from './serialize-error.ts';
 import { formatTextLine } from './text-log-line.ts';
 
@@ -53,10 +53,19 @@ export function createLogger(options: LoggerOptions): Logger {
         log: renameReserved,
       },
       serializers: { err: serializeError, error: serializeError, reason: serializeIfError },
+      hooks: { logMethod: nameUnnamedError },
       redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: '(hidden)' },
     },
     format === 'json' ? destination : { write: (line: string) => destination.write(formatTextLine(line)) },
   );
+}
+
+/** Gives a line without a message that of its error, as pino would, but cut and masked. */
+function nameUnnamedError(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
+  const [first] = args as readonly unknown[];
+  const error = first instanceof Error ? first : (first as { err?: unknown } | undefined)?.err;
+  if (args.length === 1 && error instanceof Error) method.call(this, first, serializeError(error).message);
+  else method.apply(this, args);
 }
 
 function serializeIfError(value: unknown): unknown {

@@ -1,12 +1,27 @@
-// Greedy to the last `@` before a space: an unescaped `@`, `/` or `,` in a password must not leave half of it readable.
-// Three slashes mean no authority (`file:///…/@scope/…` in a stack), hence nothing to hide.
-const credentialsAfterScheme = /([a-z][a-z0-9+.-]*:\/\/)(?!\/)\S*@/gi;
-const bareCredentials = /^[^\s/]*:(?!\/\/)\S*@/;
-
 /**
  * Hides the user and password of every URL in a text: `redis://u:p@host` becomes `redis://***@host`.
- * A text that is `user:password@host` without a scheme is masked the same way. Hides too much rather than too little.
+ * A text that is `user:password@host` without a scheme is masked the same way. Hides too much rather than too little; takes time
+ * proportional to the length of the text.
  */
 export function maskUrl(text: string): string {
-  return text.replace(credentialsAfterScheme, '$1***@').replace(bareCredentials, '***@');
+  if (!text.includes('@')) return text;
+  return isBareCredentials(text) ? maskUpToAt(text, 0) : text.replace(/\S+/g, maskWord);
+}
+
+// To the last `@` of the word: an unescaped `@`, `/` or `,` in a password must not leave half of it readable.
+// Three slashes mean no authority (`file:///…/@scope/…` in a stack), hence nothing to hide.
+function maskWord(word: string): string {
+  const scheme = word.search(/:\/\/(?!\/)/);
+  return scheme < 0 ? word : maskUpToAt(word, scheme + '://'.length);
+}
+
+function maskUpToAt(word: string, from: number): string {
+  const at = word.lastIndexOf('@');
+  return at < from ? word : `${word.slice(0, from)}***${word.slice(at)}`;
+}
+
+function isBareCredentials(text: string): boolean {
+  const colon = text.indexOf(':');
+  const slash = text.indexOf('/');
+  return colon >= 0 && (slash < 0 || slash > colon) && !text.startsWith('//', colon + 1) && !/\s/.test(text);
 }

@@ -25,13 +25,13 @@ export async function runUntilSignal(lifecycle: Lifecycle, deps: RunDeps): Promi
   let signalled = false;
   let crashed = false;
 
-  const onSignal = (signal: string): void => {
+  const onSignal = (signal: unknown): void => {
     if (signalled) {
       logger.warn({ signal }, 'second signal: exiting at once');
       exit(1);
     }
     signalled = true;
-    void lifecycle.stop(signal);
+    void lifecycle.stop(String(signal));
   };
   const onCrash = (reason: string) => {
     return (error: unknown): void => {
@@ -39,7 +39,7 @@ export async function runUntilSignal(lifecycle: Lifecycle, deps: RunDeps): Promi
       void lifecycle.fail(reason, error);
     };
   };
-  const handlers: readonly (readonly [string, (argument: never) => void])[] = [
+  const handlers: readonly (readonly [string, (argument: unknown) => void])[] = [
     ...stopSignals.map((signal) => [signal, onSignal] as const),
     ['unhandledRejection', onCrash('unhandled rejection')],
     ['uncaughtException', onCrash('uncaught exception')],

@@ -47,7 +47,7 @@ function isErrorRecord(value: unknown): value is ErrorRecord {
 }
 
 function textOf(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined');
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
   // JSON's escapes keep line breaks and terminal control codes out of the line; the last three are breaks it leaves alone.
   return plain.test(text) ? text : JSON.stringify(text).replace(/[\u0085\u2028\u2029]/g, escapeUnicode);
 }

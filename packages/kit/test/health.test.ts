@@ -1,0 +1,39 @@
+import { createHealth } from '@tollgate/kit/health';
+import t from 'tap';
+
+t.test('health is the conjunction of its components', (t) => {
+  const health = createHealth();
+  t.equal(health.isHealthy(), true, 'without components');
+  const cache = health.component('cache', { healthy: true });
+  const config = health.component('config', { healthy: false });
+  t.equal(health.isHealthy(), false);
+  config.set(true);
+  t.equal(health.isHealthy(), true);
+  cache.set(false);
+  t.same(health.report(), { cache: false, config: true });
+  t.end();
+});
+
+t.test('listeners hear changes of the whole only, until they leave', (t) => {
+  const health = createHealth();
+  const heard: boolean[] = [];
+  const leave = health.onChange((healthy) => heard.push(healthy));
+  const one = health.component('one', { healthy: true });
+  const two = health.component('two', { healthy: false });
+  one.set(false);
+  one.set(true);
+  two.set(true);
+  two.set(true);
+  t.same(heard, [false, true]);
+  leave();
+  two.set(false);
+  t.same(heard, [false, true]);
+  t.end();
+});
+
+t.test('two components of one name are a mistake', (t) => {
+  const health = createHealth();
+  health.component('cache', { healthy: true });
+  t.throws(() => health.component('cache', { healthy: false }), /cache/);
+  t.end();
+});

@@ -1,0 +1,34 @@
+import { maskUrl } from '@tollgate/kit/mask-url';
+import t from 'tap';
+
+t.test('credentials in URLs are hidden, wherever they stand', (t) => {
+  const vectors: readonly (readonly [string, string])[] = [
+    ['redis://user:pass@host:6379?db=1', 'redis://***@host:6379?db=1'],
+    ['redis://:pass@host', 'redis://***@host'],
+    ['redis://host:6379', 'redis://host:6379'],
+    ['host:6379', 'host:6379'],
+    ['user:pass@host:6379', '***@host:6379'],
+    ['redis://u:p@ss/w,rd@host', 'redis://***@host'],
+    [
+      'connect to rediss://u:p@h failed, then postgres://a:b@c/d',
+      'connect to rediss://***@h failed, then postgres://***@c/d',
+    ],
+    ['HTTP://U:P@H', 'HTTP://***@H'],
+    ['file:///srv/@scope/file.ts:3:1', 'file:///srv/@scope/file.ts:3:1'],
+    ['someone@example.org', 'someone@example.org'],
+    ['', ''],
+  ];
+  for (const [text, masked] of vectors) t.equal(maskUrl(text), masked, text);
+  t.end();
+});
+
+t.test('a hostile text takes no long time', (t) => {
+  const texts = [
+    'a://'.repeat(250_000),
+    `@${'a://'.repeat(250_000)}`,
+    'x'.repeat(1_000_000),
+    `${':'.repeat(1_000_000)} @`,
+  ];
+  for (const text of texts) t.equal(maskUrl(text), text);
+  t.end();
+});

@@ -1,0 +1,154 @@
+import {
+  bool,
+  duration,
+  float,
+  int,
+  list,
+  oneOf,
+  pairs,
+  port,
+  type Setting,
+  text,
+} from '@tollgate/kit/settings';
+import t, { type Test } from 'tap';
+
+const common = { env: 'X', group: 'G', doc: 'D' };
+
+function accepts(t: Test, setting: Setting<unknown>, vectors: readonly (readonly [string, unknown])[]): void {
+  for (const [raw, value] of vectors) t.strictSame(setting.parse(raw), value, JSON.stringify(raw));
+}
+
+function refuses(t: Test, setting: Setting<unknown>, texts: readonly string[]): void {
+  for (const raw of texts) t.equal(setting.parse(raw), undefined, JSON.stringify(raw));
+}
+
+t.test('a boolean has the spellings of Go, and no others', (t) => {
+  const setting = bool({ ...common, default: false });
+  accepts(t, setting, [
+    ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
+    ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((word) => [word, false] as const),
+  ]);
+  refuses(t, setting, ['', 'yes', 'on', 'tRUE', ' true', '2', 'null']);
+  t.end();
+});
+
+t.test('an integer is decimal and within its range', (t) => {
+  const setting = int({ ...common, default: 1, min: -5, max: 4_294_967_295 });
+  accepts(t, setting, [
+    ['0', 0],
+    ['-5', -5],
+    ['+7', 7],
+    ['4294967295', 4_294_967_295],
+  ]);
+  t.ok(Object.is(setting.parse('-0'), 0), 'minus zero is zero');
+  refuses(t, setting, [
+    '',
+    ' 1',
+    '1.0',
+    '1e3',
+    '0x10',
+    '010',
+    '-6',
+    '4294967296',
+    '9007199254740993',
+    'NaN',
+    '1_000',
+  ]);
+  t.end();
+});
+
+t.test('a number is finite and within its range', (t) => {
+  const setting = float({ ...common, default: 0.8, min: 0, max: 1 });
+  accepts(t, setting, [
+    ['0.8', 0.8],
+    ['.5', 0.5],
+    ['1', 1],
+    ['5e-1', 0.5],
+  ]);
+  refuses(t, setting, ['', '1.1', '-0.1', 'NaN', 'Infinity', '0x1', '0,8', '1e999']);
+  t.end();
+});
+
+t.test('a port is 0 to 65535', (t) => {
+  const setting = port({ ...common, default: 8081 });
+  accepts(t, setting, [
+    ['0', 0],
+    ['65535', 65_535],
+  ]);
+  refuses(t, setting, ['', '65536', '-1', ':8081', '80.5', 'tcp://10.0.0.1:8081']);
+  t.equal(setting.form, 'a TCP port, 0 to 65535');
+  t.end();
+});
+
+t.test('a duration is read as milliseconds and kept in its bounds, by default zero or more', (t) => {
+  const setting = duration({ ...common, default: '10s' });
+  t.same(setting.fallback, { value: 10_000, text: '10s' });
+  accepts(t, setting, [
+    ['1h30m', 5_400_000],
+    ['0', 0],
+  ]);
+  refuses(t, setting, ['', '10', '-1s', '1d']);
+  const bounded = duration({ ...common, default: '10s', min: '1s', max: '1h' });
+  refuses(t, bounded, ['0', '999ms', '61m']);
+  t.equal(bounded.form, 'a duration such as 10ms, 1.5s or 1h30m, 1s to 1h');
+  t.throws(() => duration({ ...common, default: '10' }), /X/, 'a bad default is a mistake in the spec');
+  t.end();
+});
+
+t.test('a list is split at commas, trimmed, and without empty items', (t) => {
+  const setting = list({ ...common, default: [] });
+  accepts(t, setting, [
+    ['', []],
+    ['a', ['a']],
+    [' a, b ,,c:d ', ['a', 'b', 'c:d']],
+  ]);
+  t.ok(Object.isFrozen(setting.parse('a,b')));
+  refuses(t, list({ ...common, required: true }), ['', ' , ']);
+  t.end();
+});
+
+t.test('pairs are split at the first separator; the last of equal keys wins', (t) => {
+  const setting = pairs({ ...common, default: {} });
+  accepts(t, setting, [
+    ['', {}],
+    ['k1:v1,k2:v2', { k1: 'v1', k2: 'v2' }],
+    ['authorization:Bearer a:b, x: y ', { authorization: 'Bearer a:b', x: 'y' }],
+    ['k:', { k: '' }],
+    ['k:1,k:2', { k: '2' }],
+  ]);
+  refuses(t, setting, ['k', ':v', 'k:v,', 'k=v', ',']);
+  const prototype = setting.parse('__proto__:x');
+  t.same(Object.entries(prototype ?? {}), [['__proto__', 'x']], 'no key is special');
+  accepts(t, pairs({ ...common, default: {}, separator: '=' }), [['a=b:c,d=e', { a: 'b:c', d: 'e' }]]);
+  t.end();
+});
+
+t.test('a choice is read in any case and answered as spelled', (t) => {
+  const setting = oneOf(['single', 'Sentinel'], {
+    ...common,
+    default: 'single',
+    synonyms: { '': 'single', ha: 'Sentinel' },
+  });
+  accepts(t, setting, [
+    ['SINGLE', 'single'],
+    ['sentinel', 'Sentinel'],
+    ['', 'single'],
+    ['HA', 'Sentinel'],
+  ]);
+  refuses(t, setting, ['cluster', ' single', 'constructor']);
+  refuses(t, oneOf(['a'], { ...common, default: 'a' }), ['']);
+  t.equal(setting.form, 'one of single, Sentinel');
+  t.end();
+});
+
+t.test('text is taken as it is, unless a pattern or the need for a value says no', (t) => {
+  accepts(t, text({ ...common, default: 'x' }), [
+    ['', ''],
+    [' a b ', ' a b '],
+  ]);
+  refuses(t, text({ ...common, required: true }), ['']);
+  const header = text({ ...common, default: 'A', matches: { pattern: /^[\w-]+$/, form: 'a header name' } });
+  accepts(t, header, [['X-Limit', 'X-Limit']]);
+  refuses(t, header, ['', 'x y']);
+  t.end();
+});

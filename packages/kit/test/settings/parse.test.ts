@@ -1,0 +1,214 @@
+import {
+  bool,
+  defineSettings,
+  duration,
+  formatSettingProblems,
+  int,
+  list,
+  oneOf,
+  pairs,
+  parseSettings,
+  port,
+  type SettingsOf,
+  text,
+} from '@tollgate/kit/settings';
+import t from 'tap';
+
+const common = { group: 'G', doc: 'D' };
+const spec = defineSettings({
+  grpcPort: port({ ...common, env: 'GRPC_PORT', default: 8081 }),
+  redisUrl: text({ ...common, env: 'KVSTORE_URL', aliases: ['REDIS_URL'], default: 'localhost:6379' }),
+  redisAuth: text({ ...common, env: 'KVSTORE_AUTH', aliases: ['REDIS_AUTH'], secret: true, default: '' }),
+  redisType: oneOf(['single', 'cluster'], { ...common, env: 'KVSTORE_TYPE', default: 'single' }),
+  poolSize: int({ ...common, env: 'KVSTORE_POOL_SIZE', default: 10, min: 1 }),
+  pinCode: int({ ...common, env: 'PIN_CODE', default: 0, secret: true }),
+  push: bool({ ...common, env: 'USE_PUSHSTATS', aliases: ['USE_STATSD'], default: true }),
+  pull: bool({ ...common, env: 'USE_PULLMETRICS', default: false }),
+  flushIntervalMs: duration({ ...common, env: 'STATS_FLUSH_INTERVAL', default: '10s' }),
+  tags: pairs({ ...common, env: 'EXTRA_TAGS', default: {} }),
+  nodes: list({ ...common, env: 'NODES', default: ['a', 'b'] }),
+});
+
+function problemsOf(
+  env: Record<string, string>,
+): readonly { variable: string; value?: string; expected: string }[] {
+  const parsed = parseSettings(spec, env);
+  return parsed.ok ? [] : parsed.problems;
+}
+
+t.test('unset variables take their defaults, in an object that cannot be changed', (t) => {
+  const parsed = parseSettings(spec, { UNKNOWN: 'ignored', GRPC_PORT: undefined });
+  t.ok(parsed.ok);
+  if (!parsed.ok) return t.end();
+  const settings: SettingsOf<typeof spec> = parsed.settings;
+  t.same(
+    { ...settings },
+    {
+      grpcPort: 8081,
+      redisUrl: 'localhost:6379',
+      redisAuth: '',
+      redisType: 'single',
+      poolSize: 10,
+      pinCode: 0,
+      push: true,
+      pull: false,
+      flushIntervalMs: 10_000,
+      tags: {},
+      nodes: ['a', 'b'],
+    },
+  );
+  t.ok(Object.isFrozen(settings) && Object.isFrozen(settings.tags) && Object.isFrozen(settings.nodes));
+  return t.end();
+});
+
+t.test('a value is typed by its builder', (t) => {
+  const parsed = parseSettings(spec, {
+    KVSTORE_TYPE: 'CLUSTER',
+    STATS_FLUSH_INTERVAL: '1m',
+    REDIS_URL: 'h:1',
+  });
+  t.ok(parsed.ok);
+  if (!parsed.ok) return t.end();
+  const kind: 'single' | 'cluster' = parsed.settings.redisType;
+  t.equal(kind, 'cluster');
+  t.equal(parsed.settings.flushIntervalMs, 60_000);
+  t.equal(parsed.settings.redisUrl, 'h:1', 'through its alias');
+  return t.end();
+});
+
+t.test('every problem is reported at once, by the name that was set', (t) => {
+  const problems = problemsOf({
+    GRPC_PORT: 'abc',
+    USE_STATSD: 'yes',
+    STATS_FLUSH_INTERVAL: '10',
+    KVSTORE_POOL_SIZE: '0',
+  });
+  t.same(problems, [
+    { variable: 'GRPC_PORT', value: '"abc"', expected: 'a TCP port, 0 to 65535' },
+    { variable: 'KVSTORE_POOL_SIZE', value: '"0"', expected: 'an integer, 1 or more' },
+    { variable: 'USE_STATSD', value: '"yes"', expected: 'a boolean: true, t, 1, false, f or 0' },
+    { variable: 'STATS_FLUSH_INTERVAL', value: '"10"', expected: 'a duration such as 10ms, 1.5s or 1h30m' },
+  ]);
+  t.end();
+});
+
+t.test('set but empty is wrong for a boolean, a number and a duration', (t) => {
+  const env = {
+    USE_PUSHSTATS: '',
+    KVSTORE_POOL_SIZE: '',
+    STATS_FLUSH_INTERVAL: '',
+    EXTRA_TAGS: '',
+    KVSTORE_URL: '',
+    NODES: '',
+  };
+  t.same(
+    problemsOf(env).map((problem) => problem.variable),
+    ['KVSTORE_POOL_SIZE', 'USE_PUSHSTATS', 'STATS_FLUSH_INTERVAL'],
+  );
+  t.end();
+});
+
+t.test('two names of one setting may agree but not differ', (t) => {
+  t.same(problemsOf({ KVSTORE_URL: 'h:1', REDIS_URL: 'h:1' }), []);
+  t.same(problemsOf({ KVSTORE_URL: 'redis://u:p@h:1', REDIS_URL: 'h:2' }), [
+    {
+      variable: 'KVSTORE_URL and REDIS_URL',
+      value: '"redis://***@h:1" and "h:2"',
+      expected: 'the same value in both, or only one of them set: they are two names of one setting',
+    },
+  ]);
+  t.end();
+});
+
+t.test('secrets, credentials in URLs and very long values are not shown', (t) => {
+  const text = formatSettingProblems(
+    problemsOf({
+      PIN_CODE: 'hunter2',
+      KVSTORE_AUTH: 'hunter3',
+      REDIS_AUTH: 'hunter4',
+      GRPC_PORT: 'tcp://u:hunter5@h:1',
+      KVSTORE_TYPE: 'x'.repeat(10_000),
+    }),
+  );
+  t.notMatch(text, /hunter/);
+  t.match(text, /PIN_CODE is \(hidden\)/);
+  t.ok(text.length < 1_000, `${text.length} characters`);
+  t.end();
+});
+
+t.test('a setting without a default must be set', (t) => {
+  const required = defineSettings({
+    secret: text({ ...common, env: 'JWT_SECRET', required: true, secret: true }),
+  });
+  const unset = parseSettings(required, {});
+  t.same(unset, {
+    ok: false,
+    problems: [{ variable: 'JWT_SECRET', expected: 'text that is not empty; it must be set' }],
+  });
+  t.equal(parseSettings(required, { JWT_SECRET: '' }).ok, false);
+  t.equal(parseSettings(required, { JWT_SECRET: 'x' }).ok, true);
+  t.end();
+});
+
+t.test('checks look at settings together, and name the variable as it was set', (t) => {
+  const parsed = parseSettings(
+    spec,
+    { USE_STATSD: 'true', USE_PULLMETRICS: 'true' },
+    {
+      checks: [
+        (settings, { nameOf }) =>
+          settings.push && settings.pull
+            ? { variable: `${nameOf('push')}, ${nameOf('pull')}`, expected: 'at most one of them true' }
+            : undefined,
+      ],
+    },
+  );
+  t.same(parsed, {
+    ok: false,
+    problems: [{ variable: 'USE_STATSD, USE_PULLMETRICS', expected: 'at most one of them true' }],
+  });
+  t.end();
+});
+
+t.test('a check is not run on a setting that is itself wrong, while the others are', (t) => {
+  const parsed = parseSettings(
+    spec,
+    { USE_PULLMETRICS: 'maybe', GRPC_PORT: '0' },
+    {
+      checks: [
+        (settings) => (settings.pull ? undefined : { variable: 'USE_PULLMETRICS', expected: 'never asked' }),
+        (settings) =>
+          settings.grpcPort === 0 ? { variable: 'GRPC_PORT', expected: 'a fixed port' } : undefined,
+      ],
+    },
+  );
+  t.same(parsed.ok ? [] : parsed.problems.map((problem) => problem.variable), [
+    'USE_PULLMETRICS',
+    'GRPC_PORT',
+  ]);
+  t.throws(
+    () => parseSettings(spec, {}, { checks: [() => JSON.parse('{')] }),
+    SyntaxError,
+    'a broken check is heard of',
+  );
+  t.end();
+});
+
+t.test('two settings cannot claim one variable', (t) => {
+  const one = text({ ...common, env: 'A', default: '' });
+  const two = text({ ...common, env: 'B', aliases: ['A'], default: '' });
+  t.throws(() => defineSettings({ one, two }), /A.*one, two/);
+  t.end();
+});
+
+t.test('problems are written one to a line', (t) => {
+  t.equal(
+    formatSettingProblems([
+      { variable: 'A', value: '"x"', expected: 'a boolean' },
+      { variable: 'B', expected: 'text' },
+    ]),
+    '2 settings are wrong:\n  A is "x": expected a boolean\n  B is not set: expected text',
+  );
+  t.match(formatSettingProblems([{ variable: 'A', expected: 'x' }]), /^1 setting is wrong:/);
+  t.end();
+});
