@@ -70,8 +70,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   let startedAll = false;
 
   function add(component: LifecycleComponent): void {
-    if (startedAll || stopping.signal.aborted)
-      throw new TypeError(`component added too late: ${component.name}`);
+    const tooLate = startedAll || stopping.signal.aborted;
+    if (tooLate) throw new TypeError(`component added too late: ${component.name}`);
     components.push(component);
   }
 
@@ -83,10 +83,11 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   async function startAll(): Promise<void> {
     // The array itself, not a copy: a component may add further ones while it starts.
     for (const component of components) {
+      if (stopping.signal.aborted) break;
       startingOne = startOne(component);
       await startingOne;
-      if (stopping.signal.aborted) return await rejectOnceStopped();
     }
+    if (stopping.signal.aborted) await rejectOnceStopped();
     startedAll = true;
   }
 
@@ -159,7 +160,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const patience = outOfTime(deadline, cutOff, done.signal).then(() => false);
     const inTime = await Promise.race([stop, patience]);
     done.abort();
-    if (!inTime) logger.error({ component: component.name, drainTimeoutMs }, 'component did not stop in time');
+    if (!inTime) logger.error({ component: component.name, drainTimeoutMs }, 'component not stopped in time');
     return inTime;
   }
 
@@ -176,141 +177,6 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   async function outOfTime(deadline: AbortSignal, cutOff: AbortController, done: AbortSignal): Promise<void> {
     await aborted(deadline, done);
     cutOff.abort();
-    await elapsed(lateMs, done);
-  }
-
-  /** Resolves after that time; rejects or resolves early when the signal aborts. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
-};
-
-/** `start()` rejects with this when the service was stopped before it had started. */
-export class StoppedWhileStarting extends Error {
-  override readonly name = 'StoppedWhileStarting';
-}
-
-/**
- * After the deadline the components still waiting for their turn get this long each: a server that drained too long must not
- * keep the sinks behind it from flushing. Also how long a start may take to notice that the service stops instead.
- */
-const lateMs = 1_000;
-
-/** Creates a lifecycle without components. */
-export function createLifecycle(deps: LifecycleDeps): Lifecycle {
-  const { logger, drainTimeoutMs, sleep = (ms, signal) => delay(ms, undefined, { signal }) } = deps;
-  const components: LifecycleComponent[] = [];
-  const started: LifecycleComponent[] = [];
-  const stopping = new AbortController();
-  const stopped = Promise.withResolvers<StopSummary>();
-  let starting: Promise<void> | undefined;
-  let startingOne: Promise<void> = Promise.resolve();
-  let startedAll = false;
-
-  function add(component: LifecycleComponent): void {
-    if (startedAll || stopping.signal.aborted)
-      throw new TypeError(`component added too late: ${component.name}`);
-    components.push(component);
-  }
-
-  function start(): Promise<void> {
-    starting ??= Promise.race([startAll(), rejectOnceStopped()]);
-    return starting;
-  }
-
-  async function startAll(): Promise<void> {
-    // The array itself, not a copy: a component may add further ones while it starts.
-    for (const component of components) {
-      startingOne = startOne(component);
-      await startingOne;
-      if (stopping.signal.aborted) return await rejectOnceStopped();
-    }
-    startedAll = true;
-  }
-
-  async function startOne(component: LifecycleComponent): Promise<void> {
-    // Before its start has ended, so that a start that ignores the signal is followed by a stop all the same.
-    started.push(component);
-    try {
-      await component.start?.({ signal: stopping.signal });
-      logger.debug({ component: component.name }, 'component started');
-    } catch (error) {
-      const index = started.indexOf(component);
-      if (index >= 0) started.splice(index, 1);
-      if (!stopping.signal.aborted) void fail(`${component.name} did not start`, error);
-    }
-  }
-
-  async function rejectOnceStopped(): Promise<never> {
-    const { reason, failed, error } = await stopped.promise;
-    throw failed ? error : new StoppedWhileStarting(`stopped while starting: ${reason}`);
-  }
-
-  function stop(reason: string): Promise<StopSummary> {
-    if (!stopping.signal.aborted) {
-      logger.info({ reason }, 'stopping');
-      void beginStop({ reason, failed: false });
-    }
-    return stopped.promise;
-  }
-
-  function fail(reason: string, error: unknown): Promise<StopSummary> {
-    if (stopping.signal.aborted) {
-      logger.error({ reason, err: error ?? 'nothing was thrown' }, 'failure while stopping');
-    } else {
-      logger.fatal({ reason, err: error ?? 'nothing was thrown' }, 'stopping because of a failure');
-      void beginStop({ reason, failed: true, error });
-    }
-    return stopped.promise;
-  }
-
-  async function beginStop(cause: Omit<StopSummary, 'late'>): Promise<void> {
-    stopping.abort();
-    stopped.resolve({ ...cause, late: await stopAll() });
-  }
-
-  async function stopAll(): Promise<string[]> {
-    const drained = new AbortController();
-    const deadline = new AbortController();
-    void elapsed(drainTimeoutMs, drained.signal).then(() => deadline.abort());
-    await settledOrLate(startingOne);
-    const late: string[] = [];
-    for (let component = started.pop(); component; component = started.pop()) {
-      if (!(await stopOne(component, deadline.signal))) late.push(component.name);
-    }
-    drained.abort();
-    return late;
-  }
-
-  async function settledOrLate(promise: Promise<void>): Promise<void> {
-    const settled = new AbortController();
-    await Promise.race([promise, elapsed(lateMs, settled.signal)]);
-    settled.abort();
-  }
-
-  /** Answers whether the component stopped in time. */
-  async function stopOne(component: LifecycleComponent, deadline: AbortSignal): Promise<boolean> {
-    const done = new AbortController();
-    // One of its own, aborted only after `stop` was called: a component may listen for the event alone.
-    const cutOff = new AbortController();
-    const stop = runStop(component, cutOff.signal).then(() => true);
-    const patience = outOfTime(deadline, cutOff, done.signal).then(() => false);
-    const inTime = await Promise.race([stop, patience]);
-    done.abort();
-    if (!inTime) logger.error({ component: component.name, drainTimeoutMs }, 'component did not stop in time');
-    return inTime;
-  }
-
-  async function runStop(component: LifecycleComponent, signal: AbortSignal): Promise<void> {
-    try {
-      await component.stop?.({ signal });
-      logger.debug({ component: component.name }, 'component stopped');
-    } catch (err) {
-      logger.error({ component: component.name, err }, 'component failed to stop');
-    }
-  }
-
-  /** Resolves a moment after the deadline, in which a component that obeys the signal still ends in time. */
-  async function outOfTime(deadline: AbortSignal, done: AbortSignal): Promise<void> {
-    await aborted(deadline, done);
     await elapsed(lateMs, done);
   }
 

@@ -127,7 +127,7 @@ t.test('a start that ignores the signal is given up after a moment and stopped a
 
 t.test('a stop before the start means that nothing ever starts', async (t) => {
   const { lifecycle, events } = setUp();
-  lifecycle.add(tracked('server', events));
+  lifecycle.add({ name: 'server', start: () => void events.push('server started') });
   await lifecycle.stop('SIGTERM');
   await t.rejects(lifecycle.start(), StoppedWhileStarting);
   t.same(events, []);
@@ -166,7 +166,7 @@ t.test(
     t.same(events, ['sink started', 'server stopping', 'sink stopped']);
     t.match(
       lines.find((line) => line.level === 'error'),
-      { '@message': 'component did not stop in time', component: 'server' },
+      { '@message': 'component not stopped in time', component: 'server' },
     );
   },
 );
