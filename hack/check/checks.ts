@@ -1,0 +1,33 @@
+import { readFile } from 'node:fs/promises';
+import { forbiddenTexts } from './forbidden-texts.ts';
+import { generatedFilesCheck } from './generated-files.ts';
+import { importProblems } from './import-rule.ts';
+import { repositoryFiles } from './repository-files.ts';
+import type { Check, Finding } from './run-checks.ts';
+import { runTool } from './run-tool.ts';
+
+/** All that `npm run check` runs; a new check is one entry. The slowest come first. */
+export const checks: readonly Check[] = [
+  { name: 'generated files up to date', run: generatedFilesCheck },
+  {
+    name: 'dead code (knip)',
+    run: () => runTool('knip', ['--no-progress', '--treat-config-hints-as-errors']),
+  },
+  { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
+  { name: 'types (tsc)', run: () => runTool('tsc', ['--noEmit', '--pretty', 'false']) },
+  { name: 'import rule', run: () => lineByLine(/\.ts$/, importProblems) },
+  { name: 'texts that have no place here', run: () => lineByLine(/./, forbiddenTexts) },
+];
+
+/** Applies a check of single files to all files of the repository whose path fits. */
+async function lineByLine(
+  paths: RegExp,
+  problemsOf: (path: string, text: string) => readonly string[],
+): Promise<Finding> {
+  const files = (await repositoryFiles()).filter((path) => paths.test(path));
+  const problems = await Promise.all(
+    files.map(async (path) => problemsOf(path, await readFile(path, 'utf8'))),
+  );
+  const output = problems.flat().join('\n');
+  return { ok: output === '', output };
+}
