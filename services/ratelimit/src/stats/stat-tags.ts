@@ -1,5 +1,6 @@
 import { compareText } from './compare-text.ts';
-import type { StatTags } from './stats-registry.ts';
+import { statsNames } from './stats-names.ts';
+import type { StatsRegistry, StatTags } from './stats-registry.ts';
 
 /** Tag names that many metrics systems set themselves; using them in `EXTRA_TAGS` is counted, not refused. */
 const reservedTags: ReadonlySet<string> = new Set([
@@ -18,9 +19,10 @@ const reservedTags: ReadonlySet<string> = new Set([
   'envoyservice',
 ]);
 
-/** Lists which tags of `EXTRA_TAGS` have a reserved name. */
-export function findReservedTags(tags: StatTags): string[] {
-  return Object.keys(tags).filter((key) => reservedTags.has(key));
+/** Counts the tags of `EXTRA_TAGS` that have a reserved name; call it once at the start. */
+export function countReservedTags(registry: StatsRegistry, extraTags: StatTags): void {
+  const found = Object.keys(extraTags).filter((key) => reservedTags.has(key));
+  if (found.length > 0) registry.counter(statsNames.reservedTag).value += found.length;
 }
 
 /**

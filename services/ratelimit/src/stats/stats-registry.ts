@@ -1,6 +1,7 @@
 import { compareText } from './compare-text.ts';
-import { joinStatKey, sanitiseStatKey } from './stats-key.ts';
-import { domainNotFoundStat, ruleStatPrefix, ruleStats, statsNames } from './stats-names.ts';
+import { createRuleTable, maxDynamicKeyLength, otherSeries } from './rule-table.ts';
+import { sanitiseStatKey } from './stats-key.ts';
+import { domainNotFoundStat, ruleStatPrefix, statsNames } from './stats-names.ts';
 import { createTimingHistogram, type TimingHistogram } from './timing-histogram.ts';
 
 /** Tags of one statistic, for example `{ code: 'success' }`. Sinks write them as their format wants. */
@@ -125,13 +126,9 @@ export interface StatsRegistry {
   dropIdleSeries(nowMs: number): void;
 }
 
-/** Keys longer than this come from request values nobody meant to have as names; they share the overflow series. */
-const maxDynamicKeyLength = 1024;
-
 const defaultMaxDynamicRules = 10_000;
 const defaultMaxUnknownDomains = 1000;
 const defaultIdleMs = 3_600_000;
-const otherSeries = '_other';
 
 interface CounterEntry extends Counter {
   flushed: number;
@@ -141,41 +138,28 @@ interface TimerEntry extends Timer {
   timingsMs: number[];
 }
 
-type RuleStatField = (typeof ruleStats)[number][0];
-
-/** What keeps a series: a rule in force, nothing but its past, its place among the dynamic ones, or its being the overflow. */
-type Hold = 'configured' | 'released' | 'dynamic' | 'overflow';
-
-interface RuleSeries extends RuleCounters {
-  hold: Hold;
-  /** Values at the last snapshot; missing until the first hit, because most rules of a large file are never hit. */
-  flushed: Record<RuleStatField, number> | undefined;
-  lastActiveMs: number;
-}
-
 /** Makes an empty registry. It holds no clock, timer or socket: whoever flushes it brings the time. */
 export function createStatsRegistry(options: StatsRegistryOptions = {}): StatsRegistry {
-  const maxDynamicRules = options.maxDynamicRules ?? defaultMaxDynamicRules;
   const maxUnknownDomains = options.maxUnknownDomains ?? defaultMaxUnknownDomains;
-  const idleMs = options.idleMs ?? defaultIdleMs;
 
   const counters = new Map<string, CounterEntry>();
   const gauges = new Map<string, Gauge>();
   const timers = new Map<string, TimerEntry>();
   const unknownDomains = new Map<string, CounterEntry>();
-  // Keyed by the unsanitised dotted key, so that the hot path joins and looks up but does not sanitise.
-  const rules = new Map<string, RuleSeries>();
-  // Not in `rules`: a client could otherwise make a series of this name and take the room of the overflow.
-  const overflow = new Map<string, RuleSeries>();
-  const held: Record<Hold, number> = { configured: 0, released: 0, dynamic: 0, overflow: 0 };
   let maxTimings = 0;
-  let lastSnapshotMs = 0;
 
   const counter = (name: string, tags?: StatTags): CounterEntry =>
     getOrMake(counters, identityOf(name, tags), () => makeCounter(name, tags));
-  const droppedSeries = counter(statsNames.droppedSeries);
   const overflowedLookups = counter(statsNames.overflowedLookups);
   const droppedTimings = counter(statsNames.droppedTimings);
+  const rules = createRuleTable(
+    {
+      maxDynamicRules: options.maxDynamicRules ?? defaultMaxDynamicRules,
+      maxOverflowDomains: maxUnknownDomains,
+      idleMs: options.idleMs ?? defaultIdleMs,
+    },
+    { overflowedLookups, droppedSeries: counter(statsNames.droppedSeries) },
+  );
 
   function makeTimer(name: string, tags: StatTags | undefined): TimerEntry {
     const histogram = createTimingHistogram();
@@ -194,28 +178,6 @@ export function createStatsRegistry(options: StatsRegistryOptions = {}): StatsRe
     return timer;
   }
 
-  function overflowSeries(domain: string): RuleSeries {
-    overflowedLookups.value += 1;
-    const known = overflow.get(domain);
-    if (known !== undefined) return known;
-    const name = overflow.size < maxUnknownDomains ? domain : otherSeries;
-    return getOrMake(overflow, name, () => makeRuleSeries(name, [otherSeries], 'overflow'));
-  }
-
-  function moveTo(series: RuleSeries, hold: Hold): void {
-    held[series.hold] -= 1;
-    held[hold] += 1;
-    series.hold = hold;
-  }
-
-  function admit(domain: string, levels: readonly string[], hold: Hold): RuleSeries {
-    const series = makeRuleSeries(domain, levels, hold);
-    // Until its first flush a series counts as active since the last one.
-    series.lastActiveMs = lastSnapshotMs;
-    held[hold] += 1;
-    return series;
-  }
-
   function takeTimings(): TimerSample[] {
     const samples: TimerSample[] = [];
     for (const timer of timers.values()) {
@@ -230,20 +192,8 @@ export function createStatsRegistry(options: StatsRegistryOptions = {}): StatsRe
     counter,
     gauge: (name, read, tags) => getOrMake(gauges, identityOf(name, tags), () => makeGauge(name, read, tags)),
     timer: (name, tags) => getOrMake(timers, identityOf(name, tags), () => makeTimer(name, tags)),
-    rule(domain, levels) {
-      const series = getOrMake(rules, joinStatKey(domain, levels), () => admit(domain, levels, 'configured'));
-      if (series.hold !== 'configured') moveTo(series, 'configured');
-      return series;
-    },
-    dynamicRule(domain, levels) {
-      const key = joinStatKey(domain, levels);
-      const known = rules.get(key);
-      if (known !== undefined) return known;
-      if (held.dynamic >= maxDynamicRules || key.length > maxDynamicKeyLength) return overflowSeries(domain);
-      const series = admit(domain, [...levels], 'dynamic');
-      rules.set(key, series);
-      return series;
-    },
+    rule: rules.configured,
+    dynamicRule: rules.dynamic,
     domainNotFound(domain) {
       const known = unknownDomains.get(domain);
       if (known !== undefined) return known;
@@ -254,46 +204,25 @@ export function createStatsRegistry(options: StatsRegistryOptions = {}): StatsRe
         makeCounter(`${ruleStatPrefix}${sanitiseStatKey(label)}.${domainNotFoundStat}`, undefined),
       );
     },
-    releaseRules() {
-      for (const series of rules.values()) {
-        if (series.hold !== 'configured') continue;
-        moveTo(series, 'released');
-        series.lastActiveMs = lastSnapshotMs;
-      }
-    },
+    releaseRules: rules.release,
     counters: () => counters.values(),
     unknownDomains: () => unknownDomains.entries(),
     gauges: () => gauges.values(),
     timers: () => timers.values(),
-    *rules() {
-      yield* rules.values();
-      yield* overflow.values();
-    },
+    rules: rules.all,
     keepTimings(max) {
       maxTimings = max;
     },
     takeTimings,
     takeSnapshot(nowMs) {
-      lastSnapshotMs = nowMs;
       const changed: CounterSample[] = [];
       for (const entry of counters.values()) takeCounter(entry, changed);
       for (const entry of unknownDomains.values()) takeCounter(entry, changed);
-      for (const series of rules.values()) takeRule(series, nowMs, changed);
-      for (const series of overflow.values()) takeRule(series, nowMs, changed);
+      rules.takeChanged(nowMs, changed);
       const gaugeSamples = Array.from(gauges.values(), ({ name, tags, value }) => ({ name, tags, value }));
       return { counters: changed, gauges: gaugeSamples, timers: takeTimings() };
     },
-    dropIdleSeries(nowMs) {
-      const full = { released: held.released > maxDynamicRules, dynamic: held.dynamic >= maxDynamicRules };
-      if (!full.released && !full.dynamic) return;
-      for (const [key, series] of rules) {
-        if (series.hold === 'configured' || series.hold === 'overflow' || !full[series.hold]) continue;
-        if (nowMs - series.lastActiveMs < idleMs || hasUnflushed(series)) continue;
-        rules.delete(key);
-        held[series.hold] -= 1;
-        droppedSeries.value += 1;
-      }
-    },
+    dropIdleSeries: rules.dropIdle,
   };
 }
 
@@ -326,54 +255,9 @@ function makeGauge(name: string, read: (() => number) | undefined, tags: StatTag
   };
 }
 
-function makeRuleSeries(domain: string, levels: readonly string[], hold: Hold): RuleSeries {
-  return {
-    key: sanitiseStatKey(joinStatKey(domain, levels)),
-    domain,
-    levels,
-    totalHits: 0,
-    overLimit: 0,
-    nearLimit: 0,
-    overLimitWithLocalCache: 0,
-    withinLimit: 0,
-    shadowMode: 0,
-    hold,
-    flushed: undefined,
-    lastActiveMs: 0,
-  };
-}
-
 function takeCounter(entry: CounterEntry, into: CounterSample[]): void {
   const delta = entry.value - entry.flushed;
   if (delta === 0) return;
   entry.flushed = entry.value;
   into.push({ name: entry.name, tags: entry.tags, value: entry.value, delta });
-}
-
-function takeRule(series: RuleSeries, nowMs: number, into: CounterSample[]): void {
-  if (!hasUnflushed(series)) return;
-  series.lastActiveMs = nowMs;
-  series.flushed ??= {
-    totalHits: 0,
-    overLimit: 0,
-    nearLimit: 0,
-    overLimitWithLocalCache: 0,
-    withinLimit: 0,
-    shadowMode: 0,
-  };
-  for (const [field, stat] of ruleStats) {
-    const value = series[field];
-    const delta = value - series.flushed[field];
-    if (delta === 0) continue;
-    series.flushed[field] = value;
-    into.push({ name: `${ruleStatPrefix}${series.key}.${stat}`, tags: undefined, value, delta });
-  }
-}
-
-function hasUnflushed(series: RuleSeries): boolean {
-  const flushed = series.flushed;
-  for (const [field] of ruleStats) {
-    if (series[field] !== (flushed === undefined ? 0 : flushed[field])) return true;
-  }
-  return false;
 }
