@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import {
   closeTimeoutMs,
@@ -98,7 +97,8 @@ export function createTcpLineTransport(
         closing.ref();
         const giveUp = setTimeout(() => closing.destroy(), closeTimeoutMs);
         if (!closing.connecting) closing.end();
-        await once(closing, 'close');
+        // Not `once` of node:events: that would reject on the 'error' of a server that is away.
+        await new Promise((resolve) => closing.once('close', resolve));
         clearTimeout(giveUp);
       }
       dropWaiting();

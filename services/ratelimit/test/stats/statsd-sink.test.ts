@@ -1,0 +1,180 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t, { type Test } from 'tap';
+import type { StatsSnapshot } from '../../src/stats/stats-registry.ts';
+import type { StatsSink } from '../../src/stats/stats-sink.ts';
+import { createStatsdSink, type StatsdOptions } from '../../src/stats/statsd-sink.ts';
+
+const nothing: StatsSnapshot = { counters: [], gauges: [], timers: [] };
+
+function gaining(name: string, delta: number): StatsSnapshot {
+  return { ...nothing, counters: [{ name, tags: undefined, value: delta, delta }] };
+}
+
+interface StatsdServer {
+  readonly port: number;
+  readonly sockets: Socket[];
+  received(): string;
+  stop(): Promise<void>;
+}
+
+async function startTcpServer(t: Test, port = 0): Promise<StatsdServer> {
+  const sockets: Socket[] = [];
+  let received = '';
+  const server: Server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      received += chunk.toString();
+    });
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = async () => {
+    for (const socket of sockets) socket.destroy();
+    if (!server.listening) return;
+    server.close();
+    await once(server, 'close');
+  };
+  t.teardown(stop);
+  return { port: (server.address() as AddressInfo).port, sockets, received: () => received, stop };
+}
+
+async function startSink(t: Test, options: Partial<StatsdOptions> & { port: number }) {
+  let droppedBytes = 0;
+  const sink: StatsSink = createStatsdSink(
+    { protocol: 'tcp', host: '127.0.0.1', extraTags: {}, reconnectMs: 20, ...options },
+    {
+      onDropped: (bytes) => {
+        droppedBytes += bytes;
+      },
+    },
+  );
+  t.teardown(() => sink.close());
+  await sink.start();
+  return { sink, droppedBytes: () => droppedBytes };
+}
+
+t.test('a flush reaches a TCP server line by line', async (t) => {
+  const server = await startTcpServer(t);
+  const { sink } = await startSink(t, { port: server.port, extraTags: { team: 'edge' } });
+  sink.flush({
+    counters: [{ name: 'hits', tags: undefined, value: 10, delta: 4 }],
+    gauges: [{ name: 'open', tags: undefined, value: 0 }],
+    timers: [{ name: 'time', tags: undefined, timingsMs: [3, 4.5] }],
+  });
+  const expected =
+    'hits.__team=edge:4|c\nopen.__team=edge:0|g\ntime.__team=edge:3|ms\ntime.__team=edge:4|ms\n';
+  await awaitUntil(() => server.received() === expected, { what: 'all four lines' });
+});
+
+t.test('what is flushed right before closing still arrives', async (t) => {
+  const server = await startTcpServer(t);
+  const { sink, droppedBytes } = await startSink(t, { port: server.port });
+  sink.flush(gaining('last', 1));
+  await sink.close();
+  await awaitUntil(() => server.received() === 'last:1|c\n', { what: 'the last line' });
+  t.equal(droppedBytes(), 0);
+});
+
+t.test('lines wait for a server that comes up later', async (t) => {
+  const gone = await startTcpServer(t);
+  await gone.stop();
+  const { sink, droppedBytes } = await startSink(t, { port: gone.port });
+  sink.flush(gaining('early', 1));
+  const server = await startTcpServer(t, gone.port);
+  await awaitUntil(() => server.received() === 'early:1|c\n', { what: 'the line from before' });
+  t.equal(droppedBytes(), 0);
+});
+
+t.test('the connection is made anew after the server was restarted', async (t) => {
+  const first = await startTcpServer(t);
+  const { sink } = await startSink(t, { port: first.port });
+  await awaitUntil(() => first.sockets.length === 1, { what: 'the first connection' });
+  await first.stop();
+  const second = await startTcpServer(t, first.port);
+  await awaitUntil(() => second.sockets.length === 1, { what: 'the second connection' });
+  sink.flush(gaining('again', 2));
+  await awaitUntil(() => second.received() === 'again:2|c\n', { what: 'the line' });
+});
+
+t.test('while there is no server, lines beyond the buffer are dropped and counted', async (t) => {
+  const gone = await startTcpServer(t);
+  await gone.stop();
+  const { sink, droppedBytes } = await startSink(t, {
+    port: gone.port,
+    maxBufferBytes: 20,
+    reconnectMs: 60_000,
+  });
+  sink.flush(gaining('fits', 1));
+  sink.flush(gaining('x'.repeat(30), 1));
+  t.equal(droppedBytes(), 'x:1|c\n'.length + 29);
+  await sink.close();
+  t.equal(droppedBytes(), 'x:1|c\n'.length + 29 + 'fits:1|c\n'.length, 'closing counts what never left');
+});
+
+t.test('a server that does not read fills the buffer and no more', async (t) => {
+  const server = await startTcpServer(t);
+  const { sink, droppedBytes } = await startSink(t, { port: server.port, maxBufferBytes: 100_000 });
+  await awaitUntil(() => server.sockets.length === 1, { what: 'the connection' });
+  server.sockets[0]?.pause();
+  const big = gaining('x'.repeat(50_000), 1);
+  await awaitUntil(
+    () => {
+      sink.flush(big);
+      return droppedBytes() > 0;
+    },
+    { what: 'the buffer to be full', everyMs: 1 },
+  );
+  t.ok(droppedBytes() > 0);
+});
+
+t.test('a dead server delays neither start nor flush nor, for long, close', async (t) => {
+  const gone = await startTcpServer(t);
+  await gone.stop();
+  const { sink } = await startSink(t, { port: gone.port });
+  for (let i = 0; i < 100; i++) sink.flush(gaining('lost', 1));
+  await sink.close();
+  await sink.close();
+  t.pass('all of it returned');
+});
+
+t.test('over UDP lines are packed into datagrams that fit a network packet', async (t) => {
+  const server = createSocket('udp4');
+  const datagrams: string[] = [];
+  server.on('message', (message) => datagrams.push(message.toString()));
+  server.bind(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+
+  const { sink } = await startSink(t, { port: server.address().port, protocol: 'udp', host: 'localhost' });
+  const names = Array.from(
+    { length: 100 },
+    (_, i) => `ratelimit.service.rate_limit.domain.key_${i}.total_hits`,
+  );
+  sink.flush({
+    ...nothing,
+    counters: names.map((name) => ({ name, tags: undefined, value: 1, delta: 1 })),
+  });
+  await sink.close();
+
+  const expected = names.map((name) => `${name}:1|c\n`).join('');
+  await awaitUntil(() => datagrams.join('').length === expected.length, { what: 'all lines' });
+  t.equal(datagrams.join(''), expected);
+  t.ok(datagrams.every((datagram) => Buffer.byteLength(datagram) <= 1432 && datagram.endsWith('\n')));
+  t.ok(datagrams.length <= 5, `${datagrams.length} datagrams`);
+});
+
+t.test('over UDP a name that does not resolve drops lines but does not fail', async (t) => {
+  const { sink, droppedBytes } = await startSink(t, {
+    port: 1,
+    protocol: 'udp',
+    host: 'no-such-host.invalid',
+    maxBufferBytes: 10,
+  });
+  sink.flush(gaining('first', 1));
+  sink.flush(gaining('second', 1));
+  t.ok(droppedBytes() > 0);
+});
