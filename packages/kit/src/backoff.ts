@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** How waiting times grow. */
+export type BackoffOptions = {
+  /** The first delay. */
+  readonly initialMs: number;
+  /** No delay is longer, jitter included. */
+  readonly maxMs: number;
+  /** Each delay is the last one times this; 1 or more. Default 2. */
+  readonly factor?: number;
+  /** Each delay is drawn evenly from this fraction below it to this fraction above it; 0 to 1. Default 0. */
+  readonly jitter?: number;
+  /** Default `Math.random`. */
+  readonly random?: () => number;
+};
+
+/** Yields waiting times without end: `initialMs`, times `factor` each, up to `maxMs`, spread by `jitter`. */
+export function* backoffDelays(options: BackoffOptions): Generator<number, never> {
+  const { initialMs, maxMs, factor = 2, jitter = 0, random = Math.random } = options;
+  let baseMs = Math.min(initialMs, maxMs);
+  for (;;) {
+    yield Math.min(maxMs, baseMs * (1 + jitter * (2 * random() - 1)));
+    // A factor below 1 would call ever more often on what is failing.
+    baseMs = Math.min(maxMs, baseMs * Math.max(1, factor));
+  }
+}
+
+/** What a retry is told and given. */
+export type RetryOptions = {
+  readonly backoff: BackoffOptions;
+  /** Ends the attempts and the waiting between them. */
+  readonly signal?: AbortSignal;
+  /** No attempt begins later than this after the first one began; 0 means no end. Default 0. */
+  readonly maxElapsedMs?: number;
+  /** Whether another attempt may help; all errors by default. */
+  readonly isRetryable?: (error: unknown) => boolean;
+  /** Called before each wait. */
+  readonly onRetry?: (failure: {
+    readonly error: unknown;
+    readonly attempt: number;
+    readonly delayMs: number;
+  }) => void;
+  readonly sleep?: (ms: number, options: { readonly signal?: AbortSignal }) => Promise<unknown>;
+  /** A clock in milliseconds that does not go back. Default `performance.now`. */
+  readonly now?: () => number;
+};
+
+/**
+ * Calls an idempotent function until it succeeds, waiting longer after each failure. `attempt` counts from 1.
+ * Rejects with the last error when `isRetryable` says no or `maxElapsedMs` would pass, and with the signal's reason once that aborts.
+ */
+export async function retry<T>(fn: (attempt: number) => Promise<T> | T, options: RetryOptions): Promise<T> {
+  const {
+    signal,
+    maxElapsedMs = 0,
+    isRetryable = () => true,
+    onRetry,
+    sleep = sleepFor,
+    now = monotonicNow,
+  } = options;
+  const delays = backoffDelays(options.backoff);
+  const startedMs = now();
+  for (let attempt = 1; ; attempt += 1) {
+    signal?.throwIfAborted();
+    try {
+      return await fn(attempt);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const delayMs = delays.next().value;
+      const tooLate = maxElapsedMs > 0 && now() - startedMs + delayMs > maxElapsedMs;
+      if (tooLate || !isRetryable(error)) throw error;
+      onRetry?.({ error, attempt, delayMs });
+      await sleep(delayMs, { ...(signal && { signal }) });
+    }
+  }
+}
+
+const monotonicNow = (): number => performance.now();
+
+async function sleepFor(ms: number, { signal }: { readonly signal?: AbortSignal }): Promise<void> {
+  try {
+    await delay(ms, undefined, { ...(signal && { signal }) });
+  } catch (error) {
+    // Node wraps the reason in an AbortError of its own.
+    signal?.throwIfAborted();
+    throw error;
+  }
+}

@@ -1,0 +1,130 @@
+import type { watch } from 'node:fs';
+import { lstat, stat } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createDirectoryEvents, type FollowedDirectory } from './directory-events.ts';
+import { directoryIdentity, type FileFingerprint, fingerprintFiles } from './file-fingerprint.ts';
+import type { Logger } from './logger.ts';
+
+/** A watch that goes on until it is closed. */
+export type FileWatch = {
+  /** Ends the watch; `onChange` is not called any more. */
+  close(): void;
+};
+
+/** What to watch, and whom to tell. */
+export type WatchFilesOptions = {
+  /** Files, directories (with everything below them) or links to such; they need not exist yet. */
+  readonly paths: readonly string[];
+  /** Called once for each change, when the files have been still for `debounceMs`; the next call waits until it has ended. */
+  readonly onChange: () => Promise<void> | void;
+  /**
+   * Only a change of where a link leads counts (the paths, their parents, links below them), and a path that is replaced as a whole.
+   * Files edited in place do not. Default false.
+   */
+  readonly linksOnly?: boolean;
+  /** Default 50. */
+  readonly debounceMs?: number;
+  /** How often to look without having been told. Default 10,000. */
+  readonly pollMs?: number;
+  readonly logger?: Logger;
+  /** `fs.watch`; given by tests that take the events away. */
+  readonly watch?: typeof watch;
+};
+
+/** Files that never rest (a log in the folder) are taken as they are after this many times `debounceMs`. */
+const mostRounds = 20;
+
+/**
+ * Watches files by events and by polling, and tells of each change once.
+ *
+ * Events say when to look, a fingerprint (identity, size, times, links) says whether there is anything to tell. So a file
+ * replaced by renaming, a swapped link (`..data` of a Kubernetes volume), a directory made anew and an event that was lost are all noticed.
+ * Resolves when the present state is known: what changes after that is told. Keeps no process alive.
+ */
+export async function watchFiles(options: WatchFilesOptions): Promise<FileWatch> {
+  const { onChange, linksOnly = false, debounceMs = 50, pollMs = 10_000, logger } = options;
+  const paths = options.paths.map((path) => resolve(path));
+  const closing = new AbortController();
+  let hint = Promise.withResolvers<void>();
+  const events = createDirectoryEvents({
+    onEvent: () => hint.resolve(),
+    ...(logger && { logger }),
+    ...(options.watch && { watch: options.watch }),
+  });
+
+  async function look(): Promise<FileFingerprint> {
+    const fingerprint = await fingerprintFiles(paths, linksOnly);
+    const parents = await Promise.all(paths.map(parentOf));
+    // Not once closed: a watch opened now would never be closed.
+    if (!closing.signal.aborted) events.follow([...parents.flat(), ...fingerprint.directories]);
+    return fingerprint;
+  }
+
+  /** Looks until two looks in a row agree. */
+  async function lookUntilStill(first: FileFingerprint): Promise<FileFingerprint> {
+    let last = first;
+    for (let round = 0; round < mostRounds; round += 1) {
+      await pause(debounceMs);
+      const next = await look();
+      if (next.digest === last.digest) break;
+      last = next;
+    }
+    return last;
+  }
+
+  async function follow(initial: FileFingerprint): Promise<void> {
+    let known = initial;
+    while (!closing.signal.aborted) {
+      await Promise.race([hint.promise, pause(pollMs)]);
+      hint = Promise.withResolvers();
+      const seen = await look();
+      if (seen.digest === known.digest) {
+        // An event of no interest: many of them must not become as many looks.
+        await pause(debounceMs);
+        continue;
+      }
+      known = await lookUntilStill(seen);
+      await tell();
+    }
+  }
+
+  async function tell(): Promise<void> {
+    if (closing.signal.aborted) return;
+    try {
+      await onChange();
+    } catch (err) {
+      logger?.error({ err, paths }, 'change of files not handled');
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    // Rejects when closed, which is the end of the pause as well.
+    await delay(ms, undefined, { signal: closing.signal, ref: false }).catch(() => undefined);
+  }
+
+  // Events first: what happens during the look is a hint for the next one.
+  events.follow((await Promise.all(paths.map(parentOf))).flat());
+  const initial = await look();
+  if (initial.cut) logger?.warn({ paths }, 'too many files to watch; some changes will go unnoticed');
+  void follow(initial);
+  return {
+    close() {
+      closing.abort();
+      events.close();
+    },
+  };
+}
+
+/** The directory that holds a path: an event there tells that the path was made, replaced, or leads elsewhere. */
+async function parentOf(path: string): Promise<FollowedDirectory[]> {
+  const parent = dirname(path);
+  const stats = await stat(parent, { bigint: true }).catch(() => undefined);
+  if (!stats) return [];
+  const entry = await lstat(path).catch(() => undefined);
+  const identity = directoryIdentity(stats);
+  // A link may lead to a neighbour that is swapped in its turn: tls.crt → ..data/tls.crt.
+  return [
+    entry?.isSymbolicLink() ? { path: parent, identity } : { path: parent, identity, name: basename(path) },
+  ];
+}
