@@ -115,6 +115,18 @@ t.test('while there is no server, lines beyond the buffer are dropped and counte
   t.equal(droppedBytes(), 'x:1|c\n'.length + 29 + 'fits:1|c\n'.length, 'closing counts what never left');
 });
 
+t.test('a flush larger than the buffer arrives whole when the server keeps up', async (t) => {
+  const server = await startTcpServer(t);
+  const { sink, droppedBytes } = await startSink(t, { port: server.port, maxBufferBytes: 1_000_000 });
+  await awaitUntil(() => server.sockets.length === 1, { what: 'the connection' });
+  const line = `${'x'.repeat(1000)}:1|c\n`;
+  const counter = { name: 'x'.repeat(1000), tags: undefined, value: 1, delta: 1 };
+  sink.flush({ ...nothing, counters: new Array(5000).fill(counter) });
+  await sink.close();
+  await awaitUntil(() => server.received().length === 5000 * line.length, { what: 'five megabytes' });
+  t.equal(droppedBytes(), 0);
+});
+
 t.test('a server that does not read fills the buffer and no more', async (t) => {
   const server = await startTcpServer(t);
   const { sink, droppedBytes } = await startSink(t, { port: server.port, maxBufferBytes: 100_000 });
