@@ -1,0 +1,33 @@
+import { parseArgs } from 'node:util';
+
+/** What the command line asks for. */
+export type DemoArguments =
+  | { readonly ok: true; readonly help: boolean; readonly once: boolean }
+  | { readonly ok: false; readonly problem: string };
+
+/** What `--help` prints. */
+export const usage = `make demo [ARGS="<flags>"], or: node hack/demo/main.ts [<flags>]
+
+Starts the rate limit service, an application and a real Envoy between them on this machine, shows in a table what
+becomes of a few requests, and stays up to be played with until Ctrl-C.
+
+  --once  end after the table; exit code 0 if every row came out as expected, 1 if not
+  --help  this text
+
+NO_COLOR=1 turns colours off.
+`;
+
+/** Reads the arguments after the name of the script. */
+export function parseArguments(args: readonly string[]): DemoArguments {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { help: { type: 'boolean', short: 'h' }, once: { type: 'boolean' } },
+    });
+    return { ok: true, help: values.help ?? false, once: values.once ?? false };
+  } catch (error) {
+    // Its code is ERR_PARSE_ARGS_*; its message goes on with advice about "--" that is of no use here.
+    const [problem = ''] = error instanceof Error ? error.message.split('. ') : [];
+    return { ok: false, problem: `${problem}. The flags are --once and --help.` };
+  }
+}

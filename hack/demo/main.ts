@@ -1,0 +1,32 @@
+import { styleText } from 'node:util';
+import { parseArguments, usage } from './arguments.ts';
+import { runDemo } from './demo.ts';
+
+const parsed = parseArguments(process.argv.slice(2));
+if (!parsed.ok) {
+  process.stderr.write(`${parsed.problem}\n`);
+  process.exit(2);
+}
+if (parsed.help) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
+
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    // The second time somebody is in a hurry. The programs that were started notice, and end by themselves.
+    if (stop.signal.aborted) process.exit(1);
+    stop.abort();
+  });
+}
+
+const exitCode = await runDemo(parsed, {
+  write: (text) => process.stdout.write(text),
+  // styleText knows NO_COLOR and whether this is a terminal.
+  paint: (style, text) => styleText(style, text, { stream: process.stdout }),
+  signal: stop.signal,
+  nowMs: Date.now,
+  nodePath: process.execPath,
+});
+process.exit(exitCode);

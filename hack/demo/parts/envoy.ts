@@ -1,0 +1,33 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { findBinary } from '@tollgate/testkit/binary';
+import { startServerProcess } from '@tollgate/testkit/server-process';
+import type { Part } from '../part.ts';
+import { movePorts } from '../ports.ts';
+import { fetchText } from './fetch-text.ts';
+
+const bootstrapFile = resolve(import.meta.dirname, '../envoy.yaml');
+
+/** A real Envoy with hack/demo/envoy.yaml. */
+export const envoy: Part = {
+  name: 'Envoy',
+  hint: 'Its lines above say what it refuses. Is it not installed? sh hack/setup.sh demo fetches it.',
+  async start({ ports, folder, signal }) {
+    const admin = `http://127.0.0.1:${ports.envoyAdmin}`;
+    const configFile = join(folder, 'envoy.yaml');
+    await writeFile(configFile, movePorts(await readFile(bootstrapFile, 'utf8'), ports));
+    const server = await startServerProcess({
+      command: findBinary('envoy'),
+      args: [
+        ...['--config-path', configFile, '--log-level', 'warning', '--concurrency', '1'],
+        // Several demos may run on one machine.
+        '--disable-hot-restart',
+      ],
+      ready: async () => {
+        if (!signal.aborted) await fetchText(`${admin}/ready`);
+      },
+    });
+    const detail = `http://127.0.0.1:${ports.envoy}, admin ${ports.envoyAdmin}`;
+    return { ...server, detail };
+  },
+};
