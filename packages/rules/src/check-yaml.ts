@@ -1,7 +1,8 @@
 import type { FieldName } from './yaml-fields.ts';
 import { isFieldName, isMergeKey } from './yaml-fields.ts';
 import { parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
-import { type YamlTree, yamlKind } from './yaml-tree.ts';
+import { yamlKind } from './yaml-table.ts';
+import type { YamlTree } from './yaml-tree.ts';
 
 /** Receives a problem: the node it is about, its path, and the message. */
 export type ReportYaml = (node: number, path: string, message: string, hint?: string) => void;

@@ -208,9 +208,12 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, path }: RulePa
   };
 }
 
+/** Of exact size: growing an array keeps room for more, which would be the biggest part of a rule. */
 function staticMetricPath(leaf: RuleNode): string[] {
-  const path: string[] = [];
-  for (let node = leaf; node.parent !== undefined; node = node.parent) path.unshift(staticMetricText(node));
+  let depth = 0;
+  for (let node = leaf; node.parent !== undefined; node = node.parent) depth++;
+  const path = new Array<string>(depth);
+  for (let node = leaf; node.parent !== undefined; node = node.parent) path[--depth] = staticMetricText(node);
   return path;
 }
 

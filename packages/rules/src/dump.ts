@@ -8,7 +8,7 @@ import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
 export function dumpRules(rules: RuleSet): string[] {
   const lines: string[] = [];
   for (const root of rules.domains.values()) addLines(root, lines);
-  return lines.sort();
+  return lines.sort(byCodeUnits);
 }
 
 function addLines(node: RuleNode, lines: string[]): void {
@@ -20,3 +20,5 @@ function lineOf({ path, unit, requestsPerUnit, shadowMode, quotaMode }: Rule): s
   const limit = `unit=${(unit ?? 'unknown').toUpperCase()} requests_per_unit=${requestsPerUnit}`;
   return `${path}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`;
 }
+
+const byCodeUnits = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -3,7 +3,8 @@ import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule
 import { type FieldName, type Fields, fieldNode, readFields } from './yaml-fields.ts';
 import { readJsonObject } from './yaml-json.ts';
 import { isNullText, parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
-import { maxDepth, type YamlTree, yamlKind } from './yaml-tree.ts';
+import { yamlKind } from './yaml-table.ts';
+import { maxDepth, type YamlTree } from './yaml-tree.ts';
 
 /**
  * Most nodes that aliases and merges may add to those of the text: reuse costs little, while nested aliases can

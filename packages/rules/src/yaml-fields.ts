@@ -1,4 +1,5 @@
-import { type YamlTree, yamlKind } from './yaml-tree.ts';
+import { yamlKind } from './yaml-table.ts';
+import type { YamlTree } from './yaml-tree.ts';
 
 /** Every key that a rule file may have, on whatever level. */
 export const fieldNames = [

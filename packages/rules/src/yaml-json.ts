@@ -2,7 +2,8 @@ import type { JsonObject, JsonValue } from './rule-document.ts';
 import type { Charge } from './yaml-fields.ts';
 import { isMergeKey } from './yaml-fields.ts';
 import { isNullText, parseBoolean, parseFloatText, parseInteger } from './yaml-scalar.ts';
-import { type YamlTree, yamlKind } from './yaml-tree.ts';
+import { yamlKind } from './yaml-table.ts';
+import type { YamlTree } from './yaml-tree.ts';
 
 type JsonResult = { ok: true; object: JsonObject } | { ok: false; node: number; reason: string };
 
