@@ -21,8 +21,8 @@ export const preferredPorts: Ports = {
 export type Ports = Readonly<Record<PortName, number>>;
 
 /** Takes each preferred port that is free, and any free one in place of the others. */
-export async function choosePorts(): Promise<Ports> {
-  const ports: Record<PortName, number> = { ...preferredPorts };
+export async function choosePorts(preferred: Ports = preferredPorts): Promise<Ports> {
+  const ports: Record<PortName, number> = { ...preferred };
   for (const name of portNames) {
     if (!(await isFree(ports[name]))) ports[name] = await freePort();
   }

@@ -43,7 +43,7 @@ export function createTable(steps: readonly Step[], paint: Paint): Table {
   };
 
   function wrong(text: string, reasons: readonly string[]): string[] {
-    return [paint('red', text), ...reasons.map((reason) => paint('red', `      ${reason}`))];
+    return [paint('red', text), ...reasons.map((reason) => paint('red', `       ${reason}`))];
   }
 }
 

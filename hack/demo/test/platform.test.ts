@@ -1,0 +1,102 @@
+import t from 'tap';
+import type { Part, PartContext } from '../part.ts';
+import { startPlatform, untilStopped } from '../platform.ts';
+import { preferredPorts } from '../ports.ts';
+
+/** A part that writes what happens to it in a list. */
+function makePart(
+  name: string,
+  events: string[],
+  behaviour: Partial<{ start(): void; runs(): boolean }> = {},
+): Part {
+  return {
+    name,
+    hint: `what to do about ${name}`,
+    async start() {
+      behaviour.start?.();
+      events.push(`${name} starts`);
+      return {
+        detail: `${name} is here`,
+        isRunning: () => behaviour.runs?.() ?? true,
+        logs: () => `first line of ${name}\nlast line of ${name}\n`,
+        stop: async () => {
+          events.push(`${name} stops`);
+        },
+      };
+    },
+  };
+}
+
+function makeContext(): {
+  context: PartContext;
+  stop: AbortController;
+  text: () => string;
+  write: (text: string) => void;
+} {
+  const stop = new AbortController();
+  const written: string[] = [];
+  return {
+    context: { ports: preferredPorts, folder: '/nowhere', nodePath: 'node', signal: stop.signal },
+    stop,
+    text: () => written.join(''),
+    write: (text) => written.push(text),
+  };
+}
+
+t.test('parts start in order with a line each, and stop in reverse', async (t) => {
+  const events: string[] = [];
+  const { context, text, write } = makeContext();
+  const platform = await startPlatform([makePart('a', events), makePart('b', events)], context, write);
+  await platform.stop();
+  t.same(events, ['a starts', 'b starts', 'b stops', 'a stops']);
+  t.match(
+    text(),
+    /^starting a … ready in 0\.\d s \(a is here\)\nstarting b … ready in 0\.\d s \(b is here\)\n$/,
+  );
+});
+
+t.test('when a part does not start, those before it are stopped and its last lines are told', async (t) => {
+  const events: string[] = [];
+  const { context, write } = makeContext();
+  const broken = makePart('b', events, {
+    start: () => {
+      throw new Error(Array.from({ length: 30 }, (_, index) => `line ${index}`).join('\n'));
+    },
+  });
+  const failure = await startPlatform([makePart('a', events), broken], context, write).catch(
+    (error) => error,
+  );
+  t.match(failure, { name: 'PartFailure', message: 'b did not start', hint: 'what to do about b' });
+  t.equal(failure.lastLines.length, 20);
+  t.equal(failure.lastLines.at(-1), 'line 29');
+  t.same(events, ['a starts', 'a stops']);
+});
+
+t.test('when the demo is stopped while a part starts, all are stopped and no more are started', async (t) => {
+  const events: string[] = [];
+  const { context, stop, write } = makeContext();
+  const slow = makePart('b', events, { start: () => stop.abort(new Error('stopped')) });
+  const starting = startPlatform([makePart('a', events), slow, makePart('c', events)], context, write);
+  await t.rejects(starting, { message: 'stopped' });
+  t.same(events, ['a starts', 'b starts', 'b stops', 'a stops']);
+});
+
+t.test('a part that ends by itself ends the wait, with its last lines', async (t) => {
+  let runs = true;
+  const { context, write } = makeContext();
+  const platform = await startPlatform([makePart('a', [], { runs: () => runs })], context, write);
+  t.equal(platform.failure(), undefined);
+  runs = false;
+  await t.rejects(untilStopped(platform, context.signal), {
+    message: 'a has ended by itself',
+    lastLines: ['first line of a', 'last line of a'],
+  });
+});
+
+t.test('the wait ends when the demo is stopped', async (t) => {
+  const { context, stop, write } = makeContext();
+  const platform = await startPlatform([makePart('a', [])], context, write);
+  const waiting = untilStopped(platform, context.signal);
+  stop.abort();
+  await t.resolves(waiting);
+});
