@@ -14,15 +14,19 @@ export type BackoffOptions = {
   readonly random?: () => number;
 };
 
-/** Yields waiting times without end: `initialMs`, times `factor` each, up to `maxMs`, spread by `jitter`. */
-export function* backoffDelays(options: BackoffOptions): Generator<number, never> {
-  const { initialMs, maxMs, factor = 2, jitter = 0, random = Math.random } = options;
-  let baseMs = Math.min(initialMs, maxMs);
-  for (;;) {
-    yield Math.min(maxMs, baseMs * (1 + jitter * (2 * random() - 1)));
-    // A factor below 1 would call ever more often on what is failing.
-    baseMs = Math.min(maxMs, baseMs * Math.max(1, factor));
-  }
+/**
+ * Makes the function from an attempt (counted from 1) to the waiting time after it: `initialMs`, times `factor` each, up to
+ * `maxMs`, spread by `jitter`.
+ */
+export function backoffDelays(options: BackoffOptions): (attempt: number) => number {
+  const { initialMs, maxMs, jitter = 0, random = Math.random } = options;
+  // A factor below 1 would call ever more often on what is failing.
+  const factor = Math.max(1, options.factor ?? 2);
+  return (attempt) => {
+    // Zero by itself: times a power that overflowed it would be NaN.
+    const baseMs = initialMs === 0 ? 0 : Math.min(maxMs, initialMs * factor ** (attempt - 1));
+    return Math.min(maxMs, baseMs * (1 + jitter * (2 * random() - 1)));
+  };
 }
 
 /** What a retry is told and given. */
@@ -58,7 +62,7 @@ export async function retry<T>(fn: (attempt: number) => Promise<T> | T, options:
     sleep = sleepFor,
     now = monotonicNow,
   } = options;
-  const delays = backoffDelays(options.backoff);
+  const delayAfter = backoffDelays(options.backoff);
   const startedMs = now();
   for (let attempt = 1; ; attempt += 1) {
     signal?.throwIfAborted();
@@ -66,7 +70,7 @@ export async function retry<T>(fn: (attempt: number) => Promise<T> | T, options:
       return await fn(attempt);
     } catch (error) {
       signal?.throwIfAborted();
-      const delayMs = delays.next().value;
+      const delayMs = delayAfter(attempt);
       const tooLate = maxElapsedMs > 0 && now() - startedMs + delayMs > maxElapsedMs;
       if (tooLate || !isRetryable(error)) throw error;
       onRetry?.({ error, attempt, delayMs });

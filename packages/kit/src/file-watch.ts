@@ -107,6 +107,8 @@ export async function watchFiles(options: WatchFilesOptions): Promise<FileWatch>
   events.follow((await Promise.all(paths.map(parentOf))).flat());
   const initial = await look();
   if (initial.cut) logger?.warn({ paths }, 'too many files to watch; some changes will go unnoticed');
+  // The events of the directories just found began after they were read: look again at once.
+  hint.resolve();
   void follow(initial);
   return {
     close() {
