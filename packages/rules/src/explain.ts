@@ -1,0 +1,181 @@
+import { type Entry, findChild, type Match, matchEntries } from './match.ts';
+import { explainMiss } from './near-misses.ts';
+import { applyReplaces } from './replaces.ts';
+import type { RuleNode, RuleSet } from './rule-set.ts';
+
+/** A request as far as rules are concerned. */
+export interface ExplainRequest {
+  readonly domain: string;
+  readonly descriptors: readonly { readonly entries: readonly Entry[] }[];
+}
+
+/** What the rules make of a request. Plain data, ready for JSON. */
+export interface Explanation {
+  readonly domain: string;
+  /** False: the domain has no rules, so that nothing of the request is limited. */
+  readonly domainFound: boolean;
+  readonly descriptors: readonly DescriptorExplanation[];
+}
+
+/** What the rules make of one descriptor. */
+export interface DescriptorExplanation {
+  readonly entries: readonly Entry[];
+  /** `replaced` and `no_limit` both answer OK without counting. */
+  readonly outcome: 'limited' | 'unlimited' | 'replaced' | 'no_limit';
+  /** How far the entries led down the tree: the entries of a matching rule, or those up to the first miss. */
+  readonly levels: readonly LevelExplanation[];
+  readonly rule?: RuleSummary;
+  /** Paths of the rules that replace this one. */
+  readonly replacedBy?: readonly string[];
+  /** Why nothing limits it, and why the nearest other rules do not. */
+  readonly reasons: readonly string[];
+}
+
+/** One entry and the node that took it. */
+export interface LevelExplanation {
+  readonly entry: Entry;
+  /** `key` or `key_value` as configured. */
+  readonly node: string;
+  readonly by: 'key and value' | 'wildcard' | 'key';
+}
+
+/** What a rule limits. */
+export interface RuleSummary {
+  readonly path: string;
+  readonly unit?: string;
+  readonly requestsPerUnit?: number;
+  readonly name?: string;
+  readonly replaces?: readonly string[];
+  readonly shadowMode: boolean;
+  readonly quotaMode: boolean;
+  /** Levels of the metric of this request, after the domain. */
+  readonly metricPath: readonly string[];
+  /** The entries in the cache key, where share_threshold made them differ from the request's. */
+  readonly keyEntries?: readonly Entry[];
+}
+
+/** Explains which rule matches each descriptor of a request, what replaces what, and why the nearest others do not match. */
+export function explain(rules: RuleSet, request: ExplainRequest): Explanation {
+  const { domain, descriptors } = request;
+  const root = rules.domains.get(domain);
+  if (root === undefined) {
+    const reason = `no rules for domain '${domain}'`;
+    const unmatched = descriptors.map(({ entries }) => noLimit(entries, [], [reason]));
+    return { domain, domainFound: false, descriptors: unmatched };
+  }
+  const matches = descriptors.map(({ entries }) => matchEntries(root, entries));
+  const dropped = applyReplaces(matches);
+  const explained = descriptors.map(({ entries }, index) => {
+    const match = matches[index];
+    const { levels, last } = walk(root, entries);
+    if (match === undefined)
+      return noLimit(entries, levels, explainMiss(root, entries, { matched: levels.length, last }));
+    const replacedBy = dropped[index] === true ? replacersOf(match, matches) : undefined;
+    return limited({ entries, levels, match, replacedBy });
+  });
+  return { domain, domainFound: true, descriptors: explained };
+}
+
+function noLimit(
+  entries: readonly Entry[],
+  levels: readonly LevelExplanation[],
+  reasons: readonly string[],
+): DescriptorExplanation {
+  return { entries, outcome: 'no_limit', levels, reasons };
+}
+
+interface Limited {
+  readonly entries: readonly Entry[];
+  readonly levels: readonly LevelExplanation[];
+  readonly match: Match;
+  readonly replacedBy: readonly string[] | undefined;
+}
+
+function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExplanation {
+  const rule = summaryOf(match);
+  if (replacedBy !== undefined)
+    return {
+      entries,
+      outcome: 'replaced',
+      levels,
+      rule,
+      replacedBy,
+      reasons: [`replaced by ${replacedBy.join(', ')}`],
+    };
+  return { entries, outcome: match.rule.unlimited ? 'unlimited' : 'limited', levels, rule, reasons: [] };
+}
+
+function summaryOf({ rule, metricPath, keyEntries }: Match): RuleSummary {
+  const { path, unit, requestsPerUnit, unlimited, name, replaces, shadowMode, quotaMode } = rule;
+  return {
+    path,
+    ...(unlimited || unit === undefined ? undefined : { unit, requestsPerUnit }),
+    ...(name === '' ? undefined : { name }),
+    ...(replaces.length === 0 ? undefined : { replaces }),
+    shadowMode,
+    quotaMode,
+    metricPath,
+    ...(keyEntries === undefined ? undefined : { keyEntries }),
+  };
+}
+
+function replacersOf({ rule }: Match, matches: readonly (Match | undefined)[]): readonly string[] {
+  const paths = new Set<string>();
+  for (const other of matches) if (other?.rule.replaces.includes(rule.name)) paths.add(other.rule.path);
+  return [...paths];
+}
+
+/** The nodes that take the entries, one after the other, until one is not taken. */
+function walk(root: RuleNode, entries: readonly Entry[]): { levels: LevelExplanation[]; last: RuleNode } {
+  const levels: LevelExplanation[] = [];
+  let last = root;
+  for (const entry of entries) {
+    const node = findChild(last, entry);
+    if (node === undefined) break;
+    levels.push({ entry, node: node.composite, by: howMatched(node, entry) });
+    last = node;
+  }
+  return { levels, last };
+}
+
+function howMatched({ composite }: RuleNode, { key, value }: Entry): LevelExplanation['by'] {
+  if (composite === `${key}_${value}`) return 'key and value';
+  return composite === key ? 'key' : 'wildcard';
+}
+
+/** An explanation as indented lines for people. */
+export function formatExplanation({ domain, descriptors }: Explanation): string {
+  const lines = [`domain ${domain}`];
+  for (const descriptor of descriptors) lines.push(...descriptorLines(descriptor));
+  return lines.join('\n');
+}
+
+function descriptorLines({ entries, levels, outcome, rule, reasons }: DescriptorExplanation): string[] {
+  const name = entries.map(({ key, value }) => `${key}=${value}`).join(', ');
+  const lines = [`  (${name}): ${rule === undefined ? 'no limit' : `${outcome}${limitText(rule, outcome)}`}`];
+  for (const { entry, node, by } of levels)
+    lines.push(`    ${entry.key}=${entry.value} matched '${node}' by ${by}`);
+  if (rule !== undefined) lines.push(`    rule ${rule.path}${flagText(rule)}`);
+  for (const reason of reasons) lines.push(`    ${reason}`);
+  return lines;
+}
+
+function limitText(
+  { unit, requestsPerUnit }: RuleSummary,
+  outcome: DescriptorExplanation['outcome'],
+): string {
+  if (unit === undefined) return '';
+  return outcome === 'replaced'
+    ? `, would be ${requestsPerUnit} per ${unit}`
+    : ` to ${requestsPerUnit} per ${unit}`;
+}
+
+function flagText({ name, replaces, shadowMode, quotaMode }: RuleSummary): string {
+  const flags = [
+    name === undefined ? '' : `name ${name}`,
+    replaces === undefined ? '' : `replaces ${replaces.join(', ')}`,
+    shadowMode ? 'shadow mode' : '',
+    quotaMode ? 'quota mode' : '',
+  ].filter((flag) => flag !== '');
+  return flags.length === 0 ? '' : ` (${flags.join('; ')})`;
+}

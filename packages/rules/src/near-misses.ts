@@ -1,0 +1,98 @@
+import type { Entry } from './match.ts';
+import type { RuleNode } from './rule-set.ts';
+
+/** Most near misses told of one descriptor. */
+const maxNear = 5;
+
+/** Most siblings looked at for near misses; a level may have 100,000. */
+const maxScanned = 10_000;
+
+/** How far a descriptor came: the number of entries taken and the node that took the last of them. */
+export interface Progress {
+  readonly matched: number;
+  readonly last: RuleNode;
+}
+
+/** Says why no rule limits a descriptor, the reason first and then the rules that came nearest. */
+export function explainMiss(
+  root: RuleNode,
+  entries: readonly Entry[],
+  { matched, last }: Progress,
+): string[] {
+  if (entries.length === 0) return ['the descriptor has no entries'];
+  const notTried = untriedKeys(root, entries, last);
+  const entry = entries[matched];
+  if (entry === undefined) return [...missingEntries(entries, last), ...notTried];
+  const before = `matched ${matched} of ${entries.length} entries`;
+  if (last.children === undefined) {
+    const limit = last.match === undefined ? '' : `; '${pathOf(last)}' limits descriptors of ${matched} only`;
+    return [`${before}: the rule has no deeper level for '${entry.key}'${limit}`, ...notTried];
+  }
+  return [`${before}: nothing takes '${entry.key}' = '${entry.value}'`, ...nearest(last, entry), ...notTried];
+}
+
+/** All entries matched, but the limits are further down, or nowhere. */
+function missingEntries(entries: readonly Entry[], last: RuleNode): string[] {
+  if (last.children === undefined) return [`'${pathOf(last)}' has no rate_limit: it allows everything`];
+  const keys = siblingKeys(last);
+  return [`matched all ${entries.length} entries: the rule needs 1 more entry: ${keys.join(' or ')}`];
+}
+
+function nearest(parent: RuleNode, entry: Entry): string[] {
+  const sameKey: RuleNode[] = [];
+  let scanned = 0;
+  for (const child of parent.children?.values() ?? []) {
+    if (++scanned > maxScanned) break;
+    if (keyOf(child) === entry.key) sameKey.push(child);
+  }
+  if (sameKey.length === 0)
+    return [`no rule has the key '${entry.key}' here; keys: ${siblingKeys(parent).join(', ')}`];
+  return sameKey
+    .map((child) => ({ child, shared: sharedLength(valuePart(child), entry.value) }))
+    .sort((a, b) => b.shared - a.shared)
+    .slice(0, maxNear)
+    .map(({ child }) => valueMiss(child, entry));
+}
+
+function valueMiss(child: RuleNode, entry: Entry): string {
+  const value = valuePart(child);
+  const verb = value.includes('*') ? 'does not match' : 'is not';
+  return `'${pathOf(child)}': key matches but value '${entry.value}' ${verb} '${value}'`;
+}
+
+/** Bare keys that would have taken an entry had not a more exact node been found first, which is final. */
+function untriedKeys(root: RuleNode, entries: readonly Entry[], last: RuleNode): string[] {
+  const taken: RuleNode[] = [];
+  for (let node = last; node !== root && node.parent !== undefined; node = node.parent) taken.unshift(node);
+  const notes: string[] = [];
+  for (const [index, node] of taken.entries()) {
+    const entry = entries[index];
+    const bare = entry === undefined ? undefined : node.parent?.children?.get(entry.key);
+    if (bare !== undefined && bare !== node)
+      notes.push(`'${pathOf(bare)}' is not tried because '${pathOf(node)}' matched first`);
+  }
+  return notes;
+}
+
+function siblingKeys(parent: RuleNode): string[] {
+  const keys = new Set<string>();
+  let scanned = 0;
+  for (const child of parent.children?.values() ?? []) {
+    if (++scanned > maxScanned || keys.size === maxNear) break;
+    keys.add(keyOf(child));
+  }
+  return [...keys];
+}
+
+function pathOf(node: RuleNode): string {
+  return node.parent === undefined ? node.composite : `${pathOf(node.parent)}.${node.composite}`;
+}
+
+const keyOf = (node: RuleNode) => node.composite.slice(0, node.keyLength);
+const valuePart = (node: RuleNode) => node.composite.slice(node.keyLength + 1);
+
+function sharedLength(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a.charCodeAt(length) === b.charCodeAt(length)) length++;
+  return length;
+}
