@@ -1,0 +1,52 @@
+/** Domain of all requests and rules of the bench. */
+export const benchDomain = 'bench';
+
+/** Tenants with a rule of their own for each user; requests are spread over them. */
+export const tenantCount = 8;
+
+/** Rules that every rule file of the bench has, whatever its size. */
+export const baseRuleCount = tenantCount + 2;
+
+/** No request of a run is over its limit. */
+const highLimit = 1_000_000_000;
+
+/** The name of a tenant, in rules and in requests. */
+export function tenantName(index: number): string {
+  return `tenant-${String(index).padStart(6, '0')}`;
+}
+
+/**
+ * Writes a rule file with exactly `ruleCount` limits.
+ *
+ * The first ten are those that the bench's requests match: one for each user, one for each user of eight tenants, and
+ * one named `generation`, whose limit tells which file is in force. All others are siblings on the first level, which
+ * is where every request looks first: a lookup that is not constant shows.
+ *
+ * @param ruleCount at least `baseRuleCount`.
+ * @param generation requests_per_unit of the rule `generation`.
+ */
+export function writeRules(ruleCount: number, generation = 1): string {
+  if (ruleCount < baseRuleCount)
+    throw new Error(`a rule file of the bench has at least ${baseRuleCount} rules`);
+  const lines = [`domain: ${benchDomain}`, 'descriptors:'];
+  lines.push('  - key: generation', ...limitLines('    ', generation));
+  lines.push('  - key: user', ...limitLines('    ', highLimit));
+  for (let i = 0; i < ruleCount - 2; i++) {
+    lines.push('  - key: tenant', `    value: ${tenantName(i)}`);
+    if (i < tenantCount) {
+      lines.push('    descriptors:', '      - key: user', ...limitLines('        ', highLimit));
+    } else {
+      lines.push(...limitLines('    ', highLimit));
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** Windows of an hour: none ends within a run, unless the run is unlucky. */
+function limitLines(indent: string, requestsPerUnit: number): string[] {
+  return [
+    `${indent}rate_limit:`,
+    `${indent}  unit: hour`,
+    `${indent}  requests_per_unit: ${requestsPerUnit}`,
+  ];
+}
