@@ -15,9 +15,18 @@ export const checks: readonly Check[] = [
   },
   { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
   { name: 'types (tsc)', run: () => runTool('tsc', ['--noEmit', '--pretty', 'false']) },
+  { name: 'lock file whole (npm ci)', run: lockFileCheck },
   { name: 'import rule', run: () => lineByLine(/\.ts$/, importProblems) },
   { name: 'texts that have no place here', run: () => lineByLine(/./, forbiddenTexts) },
 ];
+
+/** Would a fresh clone install? npm compares the lock file with every package.json before it touches anything. */
+async function lockFileCheck(): Promise<Finding> {
+  const { ok, output } = await runTool('npm', ['ci', '--dry-run', '--ignore-scripts', '--loglevel=error']);
+  const advice =
+    'Run npm install; if packages of other platforms are still missing, node hack/complete-lock/main.ts.';
+  return { ok, output: `${output}\n${advice}` };
+}
 
 /** Applies a check of single files to all files of the repository whose path fits. */
 async function lineByLine(

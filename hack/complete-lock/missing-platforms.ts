@@ -1,0 +1,75 @@
+import { posix } from 'node:path';
+
+/** The part of package-lock.json (version 3) that is used here; everything else is passed through. */
+export interface LockFile {
+  packages: Record<string, LockedPackage>;
+}
+
+/** One entry of `packages`. */
+export interface LockedPackage {
+  version?: string;
+  /** Only development dependencies lead here. */
+  dev?: boolean;
+  optionalDependencies?: Record<string, string>;
+  [field: string]: unknown;
+}
+
+/** An optional dependency that the lock file should list and does not. */
+export interface MissingPackage {
+  name: string;
+  version: string;
+  /** Path of the package that wants it, such as `node_modules/@biomejs/biome`. */
+  wantedBy: string;
+  /** As of the package that wants it. */
+  dev: boolean;
+}
+
+const systems = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32'];
+const processors = ['arm64', 'arm', 'armv7', 'x64', 'ia32', 'ppc64', 'riscv64', 's390x'];
+
+/** Optional dependencies that no entry of the lock file satisfies. */
+export function missingPackages({ packages }: LockFile): MissingPackage[] {
+  return Object.entries(packages).flatMap(([wantedBy, { optionalDependencies = {}, dev = false }]) =>
+    Object.entries(optionalDependencies)
+      .filter(([name]) => !isListed(packages, wantedBy, name))
+      .map(([name, version]) => ({ name, version, wantedBy, dev })),
+  );
+}
+
+/** Is the package there for its dependent: in its own node_modules, or in that of a folder above? */
+function isListed(packages: LockFile['packages'], dependent: string, name: string): boolean {
+  for (let folder = dependent; ; folder = posix.dirname(folder)) {
+    const at = folder === '.' ? '' : folder;
+    if (posix.join(at, 'node_modules', name) in packages) return true;
+    if (at === '') return false;
+  }
+}
+
+/**
+ * The entry of a package that holds the binary for one platform, told from its name (`@oxc-parser/binding-linux-arm-musleabihf`).
+ * It has no integrity: nobody could see the package. npm skips it on every other platform.
+ *
+ * @throws Error when the name tells no platform or the version is a range; such a package npm must find itself.
+ */
+export function platformEntry({ name, version, wantedBy, dev }: MissingPackage): LockedPackage {
+  const words = name.slice(name.indexOf('/') + 1).split('-');
+  const os = systems.find((system) => words.includes(system));
+  const cpu = processors.find((processor) => words.includes(processor));
+  if (os === undefined || cpu === undefined || !/^\d/.test(version)) {
+    throw new Error(`${wantedBy} wants ${name}@${version}, which the registry does not have`);
+  }
+  const libc = os === 'linux' ? libcOf(name) : undefined;
+  return {
+    version,
+    cpu: [cpu === 'armv7' ? 'arm' : cpu],
+    ...(dev ? { dev } : {}),
+    ...(libc === undefined ? {} : { libc: [libc] }),
+    optional: true,
+    os: [os],
+  };
+}
+
+function libcOf(name: string): 'musl' | 'glibc' | undefined {
+  if (name.includes('musl')) return 'musl';
+  return name.includes('gnu') ? 'glibc' : undefined;
+}
