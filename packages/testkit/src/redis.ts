@@ -17,6 +17,8 @@ export interface RedisTls {
 
 /** What a test may ask of its Redis. */
 export interface RedisOptions {
+  /** Listen there; a free port when absent. For a server that comes back where it was. */
+  port?: number;
   /** More arguments for redis-server, such as `['--maxmemory', '10mb']`. */
   args?: readonly string[];
   /** Listen on a unix socket as well. */
@@ -48,7 +50,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<Redis> {
   const folder = temporaryFolder();
   const socketPath = options.unixSocket === true ? join(folder.path, 'redis.sock') : '';
   try {
-    return await withFreePort(async (port) => {
+    return await withPort(options.port, async (port) => {
       const server = await startServerProcess({
         command: binary,
         args: redisArguments(port, folder.path, socketPath, options),
@@ -70,6 +72,10 @@ export async function startRedis(options: RedisOptions = {}): Promise<Redis> {
     folder.remove();
     throw error;
   }
+}
+
+function withPort<T>(port: number | undefined, start: (port: number) => Promise<T>): Promise<T> {
+  return port === undefined ? withFreePort(start) : start(port);
 }
 
 function redisArguments(port: number, folder: string, socketPath: string, options: RedisOptions): string[] {

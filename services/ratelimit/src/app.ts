@@ -1,0 +1,157 @@
+import type { Writable } from 'node:stream';
+import { ServerCredentials } from '@grpc/grpc-js';
+import { createHealth, type Health } from '@tollgate/kit/health';
+import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
+import type { Logger } from '@tollgate/kit/logger';
+import { counterBackends } from './backends/counter-backends.ts';
+import { createCountHits } from './decide/count-hits.ts';
+import { createDecider } from './decide/create-decider.ts';
+import { createDecisionStats } from './decide/decision-stats.ts';
+import { createLocalCache, type LocalCache } from './decide/local-cache.ts';
+import { registerLocalCacheGauges } from './decide/local-cache-gauges.ts';
+import { createFileRuleSource } from './rule-sources/file-rule-source.ts';
+import { createRuleStore } from './rules/rule-store.ts';
+import {
+  deciderOptions,
+  fileRuleSourceOptions,
+  grpcServerOptions,
+  statsSinkOptions,
+} from './settings/options.ts';
+import { type Settings, sinkSwitches } from './settings/settings.ts';
+import { chooseSink } from './stats/choose-sink.ts';
+import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts';
+import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.ts';
+import { statsSinks } from './stats/stats-sinks.ts';
+import { createGrpcServer } from './surfaces/grpc/grpc-server.ts';
+import { createServerStats } from './surfaces/grpc/server-stats.ts';
+import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
+import { createApiServer } from './surfaces/http/api-server.ts';
+import { createTermination } from './termination.ts';
+
+/** What the service takes from the process. */
+export interface AppDeps {
+  readonly logger: Logger;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  /** Where statistics are written when no sink is chosen. */
+  readonly output: Writable;
+}
+
+/** The service, put together and not yet started. */
+export interface App {
+  readonly lifecycle: Lifecycle;
+  readonly health: Health;
+  /** Ports in use once started; those set to 0 were chosen by the system. */
+  readonly ports: { http: number; grpc: number; debug: number };
+}
+
+/** Puts the service together: the one place that knows every part. */
+export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> {
+  const { logger } = deps;
+  const nowSeconds = (): number => Math.floor(deps.nowMs() / 1000);
+  const health = createHealth();
+  const stats = createStatsRegistry();
+  const lifecycle = createLifecycle({
+    logger,
+    drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
+  });
+  const ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
+
+  const flusher = createFlusher(settings, stats, deps);
+  const rules = createRuleStore({
+    stats,
+    logger,
+    health: settings.healthyWithAtLeastOneConfigLoaded
+      ? health.component('config', { healthy: false })
+      : undefined,
+  });
+  const ruleSource = createFileRuleSource(fileRuleSourceOptions(settings), logger);
+  const backend = await counterBackends[settings.backendType].create(settings, {
+    nowSeconds,
+    random: deps.random,
+    health,
+    stats,
+    logger,
+  });
+  const decide = createDecider(
+    {
+      rules: rules.current,
+      countHits: createCountHits({
+        backend,
+        localCache: createOptionalLocalCache(settings.localCacheSizeBytes, stats),
+        stopIncrementWhenOverLimit: settings.stopIncrementWhenOverLimit,
+      }),
+      stats: createDecisionStats(stats),
+      nowSeconds,
+      random: deps.random,
+    },
+    deciderOptions(settings),
+  );
+  const api = createApiServer({ decide, health, logger }, { host: settings.host, port: settings.port });
+  const grpc = createGrpcServer(
+    {
+      handlers: { [shouldRateLimitPath]: createShouldRateLimit(decide) },
+      health,
+      stats: createServerStats(stats, deps.nowMs),
+      credentials: ServerCredentials.createInsecure(),
+      logger,
+    },
+    grpcServerOptions(settings),
+  );
+
+  // Started in this order and stopped in reverse: statistics are sent last, health fails first.
+  lifecycle.add({ name: 'statistics', start: flusher.start, stop: flusher.close });
+  lifecycle.add({ name: 'counter backend', start: backend.start, stop: backend.close });
+  lifecycle.add({
+    name: 'rules',
+    start: () =>
+      settings.forceStartWithoutInitialConfig ? startRulesLater() : ruleSource.start(rules.apply),
+    stop: ruleSource.close,
+  });
+  lifecycle.add({
+    name: 'HTTP server',
+    start: async () => {
+      ports.http = await api.start();
+    },
+    stop: ({ signal }) => api.stop(signal),
+  });
+  lifecycle.add({
+    name: 'gRPC server',
+    start: async () => {
+      ports.grpc = await grpc.start();
+    },
+    stop: ({ signal }) => grpc.stop(signal),
+  });
+  lifecycle.add(createTermination(health, settings.shutdownDelayMs));
+  return { lifecycle, health, ports };
+
+  function startRulesLater(): void {
+    ruleSource.start(rules.apply).catch((error: unknown) => lifecycle.fail('rules did not start', error));
+  }
+}
+
+function createFlusher(
+  settings: Settings,
+  registry: StatsRegistry,
+  { output, nowMs }: AppDeps,
+): StatsFlusher {
+  const choice = chooseSink(sinkSwitches(settings));
+  if (!choice.ok) {
+    throw new TypeError('the choice of a sink was checked with the settings');
+  }
+  const sink =
+    choice.sink === undefined
+      ? undefined
+      : statsSinks[choice.sink].create(statsSinkOptions(settings), { registry, output });
+  return createStatsFlusher({ flushIntervalMs: settings.statsFlushIntervalMs }, { registry, sink, nowMs });
+}
+
+function createOptionalLocalCache(sizeBytes: number, stats: StatsRegistry): LocalCache | undefined {
+  if (sizeBytes === 0) {
+    return undefined;
+  }
+  const cache = createLocalCache(sizeBytes);
+  registerLocalCacheGauges(cache, stats);
+  return cache;
+}

@@ -1,0 +1,116 @@
+/** Figures of the store. */
+export interface CounterStoreFigures {
+  /** Counters held. */
+  readonly size: number;
+  /** Counters given up before they expired, to make room. */
+  readonly evicted: number;
+}
+
+/** Counters in memory, at most so many. */
+export interface CounterStore {
+  /** Adds to a counter, which starts at 0, and answers the sum. */
+  add(key: string, addend: number, expiresAtSeconds: number, nowSeconds: number): number;
+  /** The counter's value; 0 when it is not there. */
+  read(key: string, nowSeconds: number): number;
+  readonly figures: () => CounterStoreFigures;
+}
+
+interface StoredCounter {
+  count: number;
+  readonly expiresAtSeconds: number;
+}
+
+/** Counters that expire together, by the magnitude of their count: [0 and 1, 2 and 3, 4 to 7, …], oldest first in each. */
+type Generation = Set<string>[];
+
+/**
+ * Makes a store that never holds more than `maxCounters`.
+ *
+ * Room is made first by what has expired, then by what expires soonest, because its loss is over soonest. Of those
+ * that expire together the smallest give way, oldest first: a flood of new keys, all small, evicts itself and leaves
+ * standing what is close to a limit.
+ */
+export function createCounterStore(maxCounters: number): CounterStore {
+  const counters = new Map<string, StoredCounter>();
+  const generations = new Map<number, Generation>();
+  let evicted = 0;
+  let soonestSeconds = Number.POSITIVE_INFINITY;
+
+  function place(key: string, { count, expiresAtSeconds }: StoredCounter): void {
+    let generation = generations.get(expiresAtSeconds);
+    if (generation === undefined) {
+      generation = [];
+      generations.set(expiresAtSeconds, generation);
+      soonestSeconds = Math.min(soonestSeconds, expiresAtSeconds);
+    }
+    const at = magnitude(count);
+    generation[at] ??= new Set();
+    generation[at].add(key);
+  }
+
+  // Expiries are the ends of a few windows, so there are few generations however many counters there are.
+  function dropGeneration(expiresAtSeconds: number): void {
+    generations.delete(expiresAtSeconds);
+    soonestSeconds = Math.min(Number.POSITIVE_INFINITY, ...generations.keys());
+  }
+
+  function dropExpired(nowSeconds: number): void {
+    while (soonestSeconds <= nowSeconds) {
+      for (const keys of generations.get(soonestSeconds) ?? []) {
+        keys?.forEach((key) => {
+          counters.delete(key);
+        });
+      }
+      dropGeneration(soonestSeconds);
+    }
+  }
+
+  function evictOne(): void {
+    const smallest = generations.get(soonestSeconds)?.find((keys) => keys !== undefined && keys.size > 0);
+    if (smallest === undefined) {
+      // All of this generation were evicted before.
+      dropGeneration(soonestSeconds);
+      evictOne();
+      return;
+    }
+    for (const oldest of smallest) {
+      smallest.delete(oldest);
+      counters.delete(oldest);
+      evicted += 1;
+      break;
+    }
+  }
+
+  return {
+    figures: () => ({ size: counters.size, evicted }),
+    read(key, nowSeconds) {
+      const counter = counters.get(key);
+      return counter === undefined || counter.expiresAtSeconds <= nowSeconds ? 0 : counter.count;
+    },
+    add(key, addend, expiresAtSeconds, nowSeconds) {
+      dropExpired(nowSeconds);
+      let counter = counters.get(key);
+      if (counter === undefined) {
+        if (counters.size >= maxCounters) {
+          evictOne();
+        }
+        counter = { count: addend, expiresAtSeconds };
+        counters.set(key, counter);
+        place(key, counter);
+        return addend;
+      }
+      const before = magnitude(counter.count);
+      counter.count += addend;
+      if (magnitude(counter.count) !== before) {
+        generations.get(counter.expiresAtSeconds)?.[before]?.delete(key);
+        place(key, counter);
+      }
+      return counter.count;
+    },
+  };
+}
+
+/** Position of the highest bit; 0 for 0. */
+function magnitude(count: number): number {
+  return count < 2 ? 0 : Math.floor(Math.log2(count));
+}

@@ -1,0 +1,159 @@
+import { readFile } from 'node:fs/promises';
+import { backoffDelays } from '@tollgate/kit/backoff';
+import type { Settings } from '../../settings/settings.ts';
+import { statsNames } from '../../stats/stats-names.ts';
+import type { BackendDeps, BackendModule } from '../counter-backends.ts';
+import { createBatcher } from './batcher.ts';
+import { createConnectionPool, type PoolFigures } from './connection-pool.ts';
+import { describeRedisAddress, parseRedisAddress, parseRedisAuth } from './redis-address.ts';
+import { createRedisBackend, type RedisInstance } from './redis-backend.ts';
+import { openRedis, type RedisTls } from './redis-connection.ts';
+
+/** Settings of one of the two instances. */
+interface InstanceSettings {
+  readonly url: string;
+  readonly socketType: string;
+  readonly auth: string;
+  readonly tls: RedisTls | undefined;
+  readonly timeoutMs: number;
+  readonly poolSize: number;
+  readonly poolOnEmpty: 'create' | 'error' | 'wait';
+  readonly poolOnEmptyWaitMs: number;
+  readonly pipelineWindowMs: number;
+  readonly retry: { readonly initialMs: number; readonly maxMs: number };
+  /** Prefix of the pool's statistics. */
+  readonly statsPrefix: string;
+  /** Name of the health component; absent when health does not depend on connections. */
+  readonly healthName?: string | undefined;
+}
+
+/** BACKEND_TYPE=redis. */
+export const redisBackend: BackendModule = {
+  async create(settings, deps) {
+    const tls = await readTls(settings);
+    const retry = {
+      initialMs: settings.redisStartupInitialIntervalMs,
+      maxMs: settings.redisStartupMaxIntervalMs,
+    };
+    const watched = settings.redisHealthCheckActiveConnection;
+    const main = createInstance(
+      {
+        url: settings.redisUrl,
+        socketType: settings.redisSocketType,
+        auth: settings.redisAuth,
+        tls: settings.redisTls ? tls : undefined,
+        timeoutMs: settings.redisTimeoutMs,
+        poolSize: settings.redisPoolSize,
+        poolOnEmpty: settings.redisPoolOnEmpty,
+        poolOnEmptyWaitMs: settings.redisPoolOnEmptyWaitMs,
+        pipelineWindowMs: settings.redisPipelineWindowMs,
+        retry,
+        statsPrefix: statsNames.redisPoolPrefix,
+        healthName: watched ? 'redis' : undefined,
+      },
+      deps,
+    );
+    const perSecond = settings.redisPerSecond
+      ? createInstance(
+          {
+            url: settings.redisPerSecondUrl,
+            socketType: settings.redisPerSecondSocketType,
+            auth: settings.redisPerSecondAuth,
+            tls: settings.redisPerSecondTls ? tls : undefined,
+            timeoutMs: settings.redisPerSecondTimeoutMs,
+            poolSize: settings.redisPerSecondPoolSize,
+            poolOnEmpty: settings.redisPerSecondPoolOnEmpty,
+            poolOnEmptyWaitMs: settings.redisPerSecondPoolOnEmptyWaitMs,
+            pipelineWindowMs: settings.redisPerSecondPipelineWindowMs,
+            retry,
+            statsPrefix: statsNames.redisPerSecondPoolPrefix,
+            healthName: watched ? 'redis per second' : undefined,
+          },
+          deps,
+        )
+      : undefined;
+    return createRedisBackend({ main, perSecond, startTimeoutMs: settings.redisStartupMaxElapsedMs });
+  },
+};
+
+function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisInstance {
+  const parsed = parseRedisAddress(settings.url, settings.socketType);
+  if (!parsed.ok) {
+    throw new TypeError('the address was checked with the settings');
+  }
+  const { address } = parsed;
+  const delayMs = backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random });
+  const figures = poolFigures(settings.statsPrefix, deps);
+  const health =
+    settings.healthName === undefined
+      ? undefined
+      : deps.health.component(settings.healthName, { healthy: true });
+  const where = describeRedisAddress(address);
+  const pool = createConnectionPool(
+    {
+      open: (retry) =>
+        openRedis({
+          address,
+          credentials: parseRedisAuth(settings.auth),
+          tls: settings.tls,
+          connectTimeoutMs: settings.timeoutMs,
+          retryDelayMs: (attempt) => (retry() ? delayMs(attempt) : null),
+        }),
+      figures,
+      onAvailable(available) {
+        health?.set(available);
+        deps.logger.warn(
+          { redis: where },
+          available ? 'connected to Redis' : 'lost the last connection to Redis',
+        );
+      },
+      onError: (error) => deps.logger.warn({ redis: where, err: error }, 'Redis connection failed'),
+    },
+    {
+      size: settings.poolSize,
+      onEmpty: settings.poolOnEmpty,
+      onEmptyWaitMs: settings.poolOnEmptyWaitMs,
+      timeoutMs: settings.timeoutMs,
+    },
+  );
+  return {
+    pool,
+    batcher: createBatcher(pool, { windowMs: settings.pipelineWindowMs, timeoutMs: settings.timeoutMs }),
+  };
+}
+
+function poolFigures(prefix: string, { stats }: BackendDeps): PoolFigures {
+  const active = stats.gauge(`${prefix}cx_active`);
+  const total = stats.counter(`${prefix}cx_total`);
+  const closed = stats.counter(`${prefix}cx_local_close`);
+  return {
+    opened() {
+      active.value += 1;
+      total.value += 1;
+    },
+    closed() {
+      active.value -= 1;
+      closed.value += 1;
+    },
+  };
+}
+
+async function readTls(settings: Settings): Promise<RedisTls | undefined> {
+  if (!settings.redisTls && !settings.redisPerSecondTls) {
+    return undefined;
+  }
+  const read = (path: string) => (path === '' ? undefined : readFile(path));
+  const [ca, cert, key] = await Promise.all([
+    read(settings.redisTlsCacert),
+    read(settings.redisTlsClientCert),
+    read(settings.redisTlsClientKey),
+  ]);
+  return {
+    context: {
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    },
+    verifyHostname: !settings.redisTlsSkipHostnameVerification,
+  };
+}

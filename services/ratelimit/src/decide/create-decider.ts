@@ -1,0 +1,192 @@
+import type { RuleSet } from '@tollgate/rules/rule-set';
+import { checkRequest } from '../domain/check-request.ts';
+import { countStats, nearThreshold } from '../domain/count-stats.ts';
+import { counterKey } from '../domain/counter-key.ts';
+import { Code, type Decision, type DescriptorStatus } from '../domain/decision.ts';
+import { dynamicMetadata } from '../domain/dynamic-metadata.ts';
+import { hitsAddend } from '../domain/hits-addend.ts';
+import { limitsInForce, type Verdict } from '../domain/limit-in-force.ts';
+import { overallCode } from '../domain/overall-code.ts';
+import type { RateLimitRequest } from '../domain/rate-limit-request.ts';
+import { type HeaderNames, responseHeaders } from '../domain/response-headers.ts';
+import { secondsUntilReset } from '../domain/window.ts';
+import { errors, invalidRequest } from '../errors.ts';
+import type { Count, Counted, CountHits } from './count-hits.ts';
+import type { DecisionStats } from './decision-stats.ts';
+
+/** What a decision may know of the call: request headers, for trace propagation. */
+export interface Caller {
+  readonly header: (name: string) => string | undefined;
+}
+
+/** Answers one request. Rejects with an AppError: the request is unsound, no rules are loaded, or the backend failed. */
+export type Decide = (request: RateLimitRequest, caller: Caller) => Promise<Decision>;
+
+/** What deciding takes. */
+export interface DeciderDeps {
+  /** The rules now in force; undefined until a first set was loaded. */
+  readonly rules: () => RuleSet | undefined;
+  readonly countHits: CountHits;
+  readonly stats: DecisionStats;
+  /** Unix time in whole seconds. */
+  readonly nowSeconds: () => number;
+  /** A number from 0 up to 1, for the jitter of expiries. */
+  readonly random: () => number;
+}
+
+/** Settings that bear on decisions. */
+export interface DeciderOptions {
+  readonly cacheKeyPrefix: string;
+  /** From which part of a limit on hits count as near it, 0 to 1. */
+  readonly nearLimitRatio: number;
+  /** Up to this many seconds, exclusive, are added to each counter's life so that they do not all end at once; 0 adds none. */
+  readonly expirationJitterMaxSeconds: number;
+  /** Every result is OK, whatever the statuses say. */
+  readonly shadowMode: boolean;
+  /** Every descriptor is treated as if its rule were in quota mode. */
+  readonly quotaMode: boolean;
+  /** Absent when LIMIT_RESPONSE_HEADERS_ENABLED is false. */
+  readonly headerNames?: HeaderNames | undefined;
+  readonly responseDynamicMetadata: boolean;
+}
+
+const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0 };
+const unlimited: DescriptorStatus = { code: Code.OK, limitRemaining: 0xffff_ffff };
+const noHeaders: Decision['responseHeaders'] = [];
+
+/** Makes the decision: match, count, judge, in the order and with the results of envoyproxy/ratelimit. */
+export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decide {
+  const { stats } = deps;
+
+  return async (request) => {
+    const rules = soundRules(request);
+    const domain = rules.domains.get(request.domain);
+    if (domain === undefined) {
+      stats.domainNotFound(request.domain, request.descriptors.length);
+      return conclude(
+        request,
+        [],
+        request.descriptors.map(() => ok),
+      );
+    }
+    const nowSeconds = deps.nowSeconds();
+    const verdicts = limitsInForce(domain, request.descriptors);
+    const counted = planCounting(request, verdicts, nowSeconds);
+    const counts = counted.length === 0 ? [] : await count(counted, nowSeconds);
+    let next = 0;
+    const statuses = verdicts.map((verdict) => {
+      if (verdict?.kind !== 'limited') {
+        return verdict === undefined ? ok : unlimited;
+      }
+      const status = judge(counted[next], counts[next]);
+      next += 1;
+      return status;
+    });
+    return conclude(request, verdicts, statuses);
+  };
+
+  function soundRules(request: RateLimitRequest): RuleSet {
+    const problem = checkRequest(request);
+    const rules = deps.rules();
+    if (problem === undefined && rules !== undefined) {
+      return rules;
+    }
+    stats.serviceError.value += 1;
+    throw problem === undefined ? errors.no_configuration() : invalidRequest(problem);
+  }
+
+  function planCounting(
+    request: RateLimitRequest,
+    verdicts: readonly Verdict[],
+    nowSeconds: number,
+  ): Counted[] {
+    const counted: Counted[] = [];
+    for (const [i, descriptor] of request.descriptors.entries()) {
+      const limit = verdicts[i];
+      if (limit?.kind !== 'limited') {
+        continue;
+      }
+      const addend = hitsAddend(request, descriptor);
+      const counters = stats.countersOf(request.domain, limit);
+      counters.totalHits += addend;
+      counted.push({
+        limit,
+        hit: {
+          key: counterKey(
+            options.cacheKeyPrefix,
+            request.domain,
+            limit.keyEntries,
+            nowSeconds,
+            limit.unitSeconds,
+          ),
+          addend,
+          unit: limit.unit,
+          secondsLeft: secondsUntilReset(nowSeconds, limit.unitSeconds),
+          ttlSeconds: limit.unitSeconds + Math.floor(deps.random() * options.expirationJitterMaxSeconds),
+        },
+        counters,
+      });
+    }
+    return counted;
+  }
+
+  async function count(counted: readonly Counted[], nowSeconds: number): Promise<readonly Count[]> {
+    try {
+      return await deps.countHits(counted, nowSeconds);
+    } catch (error) {
+      stats.backendError.value += 1;
+      throw error;
+    }
+  }
+
+  function judge(counted: Counted | undefined, count: Count | undefined): DescriptorStatus {
+    if (counted === undefined || count === undefined) {
+      throw new TypeError('every limited descriptor must have been counted');
+    }
+    const { limit, hit, counters } = counted;
+    countStats(counters, {
+      limit: limit.requestsPerUnit,
+      nearThreshold: nearThreshold(limit.requestsPerUnit, options.nearLimitRatio),
+      addend: hit.addend,
+      after: count.after,
+      over: count.over,
+      shadow: limit.shadowMode,
+      fromLocalCache: count.fromLocalCache,
+    });
+    return {
+      code: count.over && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
+      currentLimit: limit,
+      limitRemaining: count.over ? 0 : limit.requestsPerUnit - count.after,
+      secondsUntilReset: hit.secondsLeft,
+    };
+  }
+
+  function conclude(
+    request: RateLimitRequest,
+    verdicts: readonly Verdict[],
+    statuses: readonly DescriptorStatus[],
+  ): Decision {
+    const judged = statuses.map((status, i) => ({
+      status,
+      code: status.code,
+      quota: options.quotaMode || verdicts[i]?.quotaMode === true,
+    }));
+    const decision: Decision = {
+      overallCode: inShadow(overallCode(judged)),
+      statuses,
+      responseHeaders:
+        options.headerNames === undefined ? noHeaders : responseHeaders(judged, options.headerNames),
+    };
+    return options.responseDynamicMetadata
+      ? { ...decision, dynamicMetadata: dynamicMetadata(request, verdicts, statuses) }
+      : decision;
+  }
+
+  function inShadow(code: Code): Code {
+    if (options.shadowMode && code === Code.OVER_LIMIT) {
+      stats.globalShadowMode.value += 1;
+      return Code.OK;
+    }
+    return code;
+  }
+}

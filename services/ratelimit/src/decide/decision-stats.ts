@@ -1,0 +1,40 @@
+import type { Rule } from '@tollgate/rules/rule-set';
+import type { LimitInForce } from '../domain/limit-in-force.ts';
+import { statsNames } from '../stats/stats-names.ts';
+import type { Counter, RuleCounters, StatsRegistry } from '../stats/stats-registry.ts';
+
+/** The counters a decision touches. */
+export interface DecisionStats {
+  readonly serviceError: Counter;
+  readonly backendError: Counter;
+  readonly globalShadowMode: Counter;
+  /** Counts descriptors that asked for a domain nobody configured. */
+  domainNotFound(domain: string, descriptors: number): void;
+  /** The counters of the rule behind a limit. */
+  countersOf(domain: string, limit: LimitInForce): RuleCounters;
+}
+
+/** Picks from the registry what decisions count; static rules find their counters by identity, without building a name. */
+export function createDecisionStats(registry: StatsRegistry): DecisionStats {
+  const ofRule = new WeakMap<Rule, RuleCounters>();
+  return {
+    serviceError: registry.counter(statsNames.serviceError),
+    backendError: registry.counter(statsNames.backendError),
+    globalShadowMode: registry.counter(statsNames.globalShadowMode),
+    domainNotFound(domain, descriptors) {
+      registry.domainNotFound(domain).value += descriptors;
+    },
+    countersOf(domain, limit) {
+      const { staticRule } = limit;
+      if (staticRule === undefined) {
+        return registry.dynamicRule(domain, limit.metricPath);
+      }
+      let counters = ofRule.get(staticRule);
+      if (counters === undefined) {
+        counters = registry.rule(domain, limit.metricPath);
+        ofRule.set(staticRule, counters);
+      }
+      return counters;
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import type { JsonObject } from '@tollgate/rules/rule-document';
+import type { Unit } from '@tollgate/rules/unit';
+
+/** Result codes with the numbers of the wire. @see envoy.service.ratelimit.v3.RateLimitResponse.Code */
+export const Code = { OK: 1, OVER_LIMIT: 2 } as const;
+export type Code = (typeof Code)[keyof typeof Code];
+
+/** The limit a status was measured against. */
+export interface CurrentLimit {
+  readonly requestsPerUnit: number;
+  readonly unit: Unit;
+  /** Name of the rule's `rate_limit`, or empty. */
+  readonly name: string;
+}
+
+/** What became of one descriptor. */
+export interface DescriptorStatus {
+  readonly code: Code;
+  /** Absent where nothing was counted: no rule, unlimited, replaced. */
+  readonly currentLimit?: CurrentLimit;
+  readonly limitRemaining: number;
+  /** Whole seconds until the window ends, 1 to the unit's length; absent with `currentLimit`. */
+  readonly secondsUntilReset?: number;
+}
+
+/** One HTTP header for Envoy to add to the response. */
+export interface Header {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The answer to a RateLimitRequest. */
+export interface Decision {
+  readonly overallCode: Code;
+  /** One for each descriptor, in the request's order. */
+  readonly statuses: readonly DescriptorStatus[];
+  readonly responseHeaders: readonly Header[];
+  readonly dynamicMetadata?: JsonObject;
+}

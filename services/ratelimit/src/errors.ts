@@ -1,0 +1,51 @@
+import { type AppError, defineErrors, grpcStatus } from '@tollgate/kit/errors';
+import type { RequestProblem } from './domain/check-request.ts';
+
+/**
+ * Everything a caller can be told, by its stable code.
+ *
+ * Messages and the status UNKNOWN are those that callers of envoyproxy/ratelimit know; HTTP answers all of them with
+ * 400, as it does.
+ */
+export const errors = defineErrors({
+  empty_domain: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.unknown,
+    message: 'rate limit domain must not be empty',
+  },
+  no_descriptors: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.unknown,
+    message: 'rate limit descriptor list must not be empty',
+  },
+  no_configuration: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.unknown,
+    message: 'no rate limit configuration loaded',
+  },
+  invalid_override: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.invalidArgument,
+    message: 'the limit that a descriptor brings along must have a unit',
+  },
+  malformed_request: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.invalidArgument,
+    message: 'the request is not a RateLimitRequest',
+  },
+  backend_failure: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.unknown,
+    message: 'the counter backend failed',
+  },
+});
+
+/** The error for a request that cannot be decided. */
+export function invalidRequest(problem: RequestProblem): AppError {
+  return errors[problem.code]({ message: problem.message });
+}
+
+/** The error for a counter backend that did not answer; `message` is the driver's and holds no secrets. */
+export function backendFailure(message: string, cause?: unknown): AppError {
+  return errors.backend_failure({ message, cause });
+}

@@ -1,0 +1,27 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { runUntilSignal } from '@tollgate/kit/run-until-signal';
+import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
+import { buildApp } from './app.ts';
+import { readSettings, settingsSpec } from './settings/settings.ts';
+
+const read = readSettings(process.env);
+if (!read.ok) {
+  process.stderr.write(`${formatSettingProblems(read.problems)}\n`);
+  process.exit(1);
+}
+const { settings } = read;
+const logger = createLogger({ level: settings.logLevel, format: settings.logFormat });
+for (const { variable, meant } of findMisspelled(settingsSpec, process.env, [
+  'KVSTORE_',
+  'GRPC_',
+  'RUNTIME_',
+])) {
+  logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
+}
+const app = await buildApp(settings, {
+  logger,
+  nowMs: Date.now,
+  random: Math.random,
+  output: process.stdout,
+});
+await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });

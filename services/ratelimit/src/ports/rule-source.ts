@@ -1,0 +1,17 @@
+import type { RuleProblem } from '@tollgate/rules/problem';
+import type { RuleSet } from '@tollgate/rules/rule-set';
+
+/** What came of one attempt to load rules. */
+export type RuleLoad =
+  | { readonly ok: true; readonly rules: RuleSet; readonly warnings: readonly RuleProblem[] }
+  | { readonly ok: false; readonly problems: readonly RuleProblem[] };
+
+/** Where rules come from. */
+export interface RuleSource {
+  /**
+   * Loads once, then again whenever the source changes, and hands every attempt to `onLoad`, in order. Resolves when
+   * the first attempt was made. Rejects when the source cannot be there at all, such as a missing directory.
+   */
+  start(onLoad: (load: RuleLoad) => void): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,67 @@
+import type { HealthComponent } from '@tollgate/kit/health';
+import type { Logger } from '@tollgate/kit/logger';
+import { formatProblem } from '@tollgate/rules/problem';
+import type { RuleSet } from '@tollgate/rules/rule-set';
+import type { RuleLoad } from '../ports/rule-source.ts';
+import { statsNames } from '../stats/stats-names.ts';
+import type { StatsRegistry } from '../stats/stats-registry.ts';
+
+/** What the store takes. */
+export interface RuleStoreDeps {
+  readonly stats: StatsRegistry;
+  readonly logger: Logger;
+  /** Present with HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED. */
+  readonly health?: HealthComponent | undefined;
+}
+
+/** The rules in force. */
+export interface RuleStore {
+  /** Undefined until a first set was loaded. */
+  current(): RuleSet | undefined;
+  /** Puts a good load in force as a whole; a bad one changes nothing and is logged, problem by problem. */
+  apply(load: RuleLoad): void;
+}
+
+/** Problems of one load that are logged; a broken generator can make one for every line. */
+const maxLoggedProblems = 100;
+
+/** Makes an empty store. */
+export function createRuleStore({ stats, logger, health }: RuleStoreDeps): RuleStore {
+  const succeeded = stats.counter(statsNames.configLoadSuccess);
+  const failed = stats.counter(statsNames.configLoadError);
+  const attempts = stats.counter(statsNames.runtimeLoadAttempts);
+  const failures = stats.counter(statsNames.runtimeLoadFailures);
+  const values = stats.gauge(statsNames.runtimeNumValues);
+  let rules: RuleSet | undefined;
+
+  return {
+    current: () => rules,
+    apply(load) {
+      attempts.value += 1;
+      if (!load.ok) {
+        failed.value += 1;
+        failures.value += 1;
+        for (const problem of load.problems.slice(0, maxLoggedProblems)) {
+          logger.error({ problem: formatProblem(problem) }, 'rules not loaded');
+        }
+        logger.error(
+          { problems: load.problems.length, kept: rules?.ruleCount ?? 0 },
+          rules === undefined
+            ? 'no rules in force: every request fails'
+            : 'the rules loaded last stay in force',
+        );
+        return;
+      }
+      for (const warning of load.warnings.slice(0, maxLoggedProblems)) {
+        logger.warn({ problem: formatProblem(warning) }, 'rule looks wrong');
+      }
+      // Rules that are still there take their series back, with their counts.
+      stats.releaseRules();
+      rules = load.rules;
+      succeeded.value += 1;
+      values.value = rules.domains.size;
+      health?.set(rules.domains.size > 0);
+      logger.info({ domains: rules.domains.size, rules: rules.ruleCount }, 'rules loaded');
+    },
+  };
+}

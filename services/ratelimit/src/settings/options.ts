@@ -1,0 +1,63 @@
+import type { DeciderOptions } from '../decide/create-decider.ts';
+import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
+import { parseListenAddress } from '../stats/listen-address.ts';
+import type { StatsSinkOptions } from '../stats/stats-sinks.ts';
+import type { GrpcServerOptions } from '../surfaces/grpc/grpc-server.ts';
+import type { Settings } from './settings.ts';
+
+/** The part of the settings that decisions depend on. */
+export function deciderOptions(s: Settings): DeciderOptions {
+  return {
+    cacheKeyPrefix: s.cacheKeyPrefix,
+    nearLimitRatio: s.nearLimitRatio,
+    expirationJitterMaxSeconds: s.expirationJitterMaxSeconds,
+    shadowMode: s.shadowMode,
+    quotaMode: s.quotaMode,
+    headerNames: s.responseHeadersEnabled
+      ? { limit: s.limitHeader, remaining: s.remainingHeader, reset: s.resetHeader }
+      : undefined,
+    responseDynamicMetadata: s.responseDynamicMetadata,
+  };
+}
+
+/** The part of the settings that says where rule files are. */
+export function fileRuleSourceOptions(s: Settings): FileRuleSourceOptions {
+  return {
+    root: s.runtimeRoot,
+    subdirectory: s.runtimeSubdirectory,
+    appDirectory: s.runtimeAppdirectory,
+    ignoreDotFiles: s.runtimeIgnoreDotFiles,
+    watchRoot: s.runtimeWatchRoot,
+    mergeDomains: s.mergeDomainConfig,
+  };
+}
+
+/** The part of the settings that says where statistics go. */
+export function statsSinkOptions(s: Settings): StatsSinkOptions {
+  const address = parseListenAddress(s.pullMetricsAddr);
+  if (address === undefined) {
+    throw new TypeError('PULLMETRICS_ADDR was checked with the settings');
+  }
+  return {
+    extraTags: s.extraTags,
+    statsd: { protocol: s.statsdProtocol, host: s.statsdHost, port: s.statsdPort },
+    pull: {
+      address,
+      path: s.pullMetricsPath,
+      responseTimeAsMilliseconds: s.pullMetricsResponseTimeAsMilliseconds,
+    },
+  };
+}
+
+/** The part of the settings that says where gRPC is served. */
+export function grpcServerOptions(s: Settings): GrpcServerOptions {
+  return {
+    address: s.grpcUds === '' ? `${bracketed(s.grpcHost)}:${s.grpcPort}` : `unix:${s.grpcUds}`,
+    maxConnectionAgeMs: s.grpcMaxConnectionAgeMs,
+    maxConnectionAgeGraceMs: s.grpcMaxConnectionAgeGraceMs,
+  };
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}

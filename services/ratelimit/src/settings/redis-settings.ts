@@ -1,0 +1,119 @@
+import { bool, duration, int, oneOf, text } from '@tollgate/kit/settings';
+
+/** The settings that exist for the main Redis and again for the one that counts seconds. */
+function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
+  const group = infix === '' ? 'Redis' : 'Redis for limits per second';
+  const named = (name: string) => ({
+    env: `KVSTORE_${infix}${name}`,
+    aliases: [`REDIS_${infix}${name}`],
+    group,
+  });
+  return {
+    SocketType: text({
+      ...named('SOCKET_TYPE'),
+      default: 'unix',
+      matches: { pattern: /^(unix|tcp|tcp4|tcp6)$/i, form: 'tcp or unix' },
+      doc: 'Kind of the address in the URL, where the address itself leaves it open.',
+    }),
+    Url: text({
+      ...named('URL'),
+      default: defaultUrl,
+      doc: '`host:port`, `redis://user:password@host:port?db=n` (`rediss://` with TLS), or the path of a unix socket.',
+    }),
+    Type: oneOf(['single'], { ...named('TYPE'), default: 'single', doc: 'Kind of deployment.' }),
+    Auth: text({ ...named('AUTH'), default: '', secret: true, doc: '`password` or `user:password`.' }),
+    Tls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),
+    TimeoutMs: duration({
+      ...named('TIMEOUT'),
+      default: '10s',
+      min: '1ms',
+      doc: 'Bound on connecting, on waiting for a connection, and on each exchange with Redis.',
+    }),
+    PoolSize: int({
+      ...named('POOL_SIZE'),
+      default: 10,
+      min: 1,
+      max: 1000,
+      doc: 'Connections at most. Requests share them: all that arrive within a tick travel together over one.',
+    }),
+    PoolOnEmpty: oneOf(['create', 'error', 'wait'], {
+      ...named('POOL_ON_EMPTY_BEHAVIOR'),
+      default: 'create',
+      doc: 'When all connections are busy: open one more, fail, or wait for one to become free.',
+    }),
+    PoolOnEmptyWaitMs: duration({
+      ...named('POOL_ON_EMPTY_WAIT_DURATION'),
+      default: '1s',
+      doc: 'How long `create` and `error` wait first.',
+    }),
+    PipelineWindowMs: duration({
+      ...named('PIPELINE_WINDOW'),
+      default: '0',
+      doc: 'How long hits are collected before they are sent together; 0 sends them at the end of each tick of the event loop.',
+    }),
+    PipelineLimit: int({ ...named('PIPELINE_LIMIT'), default: 0, doc: 'Accepted, no effect (deprecated).' }),
+  };
+}
+
+type Prefixed<P extends string, T> = { readonly [K in keyof T & string as `${P}${K}`]: T[K] };
+
+function prefixed<const P extends string, T extends object>(prefix: P, settings: T): Prefixed<P, T> {
+  const entries = Object.entries(settings).map(([name, setting]) => [`${prefix}${name}`, setting]);
+  // Object.fromEntries loses the names, which were made from P and T just above.
+  return Object.fromEntries(entries) as Prefixed<P, T>;
+}
+
+const group = 'Redis';
+const named = (name: string) => ({ env: `KVSTORE_${name}`, aliases: [`REDIS_${name}`], group });
+
+/** How Redis is reached. */
+export const redisSettings = {
+  ...prefixed('redis', instanceSettings('', '/var/run/nutcracker/ratelimit.sock')),
+  redisTlsClientCert: text({
+    ...named('TLS_CLIENT_CERT'),
+    default: '',
+    doc: 'PEM file with a client certificate, for both instances.',
+  }),
+  redisTlsClientKey: text({ ...named('TLS_CLIENT_KEY'), default: '', doc: 'PEM file with its private key.' }),
+  redisTlsCacert: text({
+    ...named('TLS_CACERT'),
+    default: '',
+    doc: 'PEM file with the authorities that vouch for Redis; empty for those Node.js knows.',
+  }),
+  redisTlsSkipHostnameVerification: bool({
+    ...named('TLS_SKIP_HOSTNAME_VERIFICATION'),
+    default: false,
+    doc: 'Do not compare the host name with the certificate; its chain is verified all the same.',
+  }),
+  redisHealthCheckActiveConnection: bool({
+    ...named('HEALTH_CHECK_ACTIVE_CONNECTION'),
+    default: false,
+    doc: 'Be unhealthy while there is no connection to Redis.',
+  }),
+  redisStartupInitialIntervalMs: duration({
+    ...named('STARTUP_INITIAL_INTERVAL'),
+    default: '1s',
+    min: '1ms',
+    doc: 'First pause between attempts to connect; it doubles, with jitter, up to the next setting.',
+  }),
+  redisStartupMaxIntervalMs: duration({
+    ...named('STARTUP_MAX_INTERVAL'),
+    default: '30s',
+    min: '1ms',
+    doc: 'Longest such pause.',
+  }),
+  redisStartupMaxElapsedMs: duration({
+    ...named('STARTUP_MAX_ELAPSED_TIME'),
+    default: '0',
+    doc: 'Give up starting when Redis has not answered for so long; 0 tries for ever.',
+  }),
+  redisPerSecond: bool({
+    ...named('PERSECOND'),
+    default: false,
+    doc: 'Keep the counters of limits per second in a Redis of their own.',
+  }),
+  ...prefixed(
+    'redisPerSecond',
+    instanceSettings('PERSECOND_', '/var/run/nutcracker/ratelimitpersecond.sock'),
+  ),
+};

@@ -1,0 +1,108 @@
+import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
+import { bool, duration, oneOf, port, text } from '@tollgate/kit/settings';
+
+const group = 'Servers';
+
+/** Where the service listens, and how it stops. */
+export const serverSettings = {
+  host: text({
+    env: 'HOST',
+    group,
+    default: '0.0.0.0',
+    doc: 'Address of the HTTP server (`/json`, `/healthcheck`).',
+  }),
+  port: port({ env: 'PORT', group, default: 8080, doc: 'TCP port of the HTTP server; 0 picks a free one.' }),
+  grpcHost: text({ env: 'GRPC_HOST', group, default: '0.0.0.0', doc: 'Address of the gRPC server.' }),
+  grpcPort: port({
+    env: 'GRPC_PORT',
+    group,
+    default: 8081,
+    doc: 'TCP port of the gRPC server; 0 picks a free one.',
+  }),
+  grpcUds: text({
+    env: 'GRPC_UDS',
+    group,
+    default: '',
+    doc: 'Path of a unix socket for the gRPC server, in the place of its host and port.',
+  }),
+  grpcMaxConnectionAgeMs: duration({
+    env: 'GRPC_MAX_CONNECTION_AGE',
+    group,
+    default: '24h',
+    doc: 'Age at which a connection is asked to close (GOAWAY), ±10 % at random so that clients do not all leave at once; 0 never.',
+  }),
+  grpcMaxConnectionAgeGraceMs: duration({
+    env: 'GRPC_MAX_CONNECTION_AGE_GRACE',
+    group,
+    default: '1h',
+    doc: 'Time after that in which requests may end before the connection is cut; 0 waits for ever.',
+  }),
+  debugHost: text({
+    env: 'DEBUG_HOST',
+    group,
+    default: '0.0.0.0',
+    doc: 'Address of the debug server, which has no authentication: keep it inside the cluster or on loopback.',
+  }),
+  debugPort: port({
+    env: 'DEBUG_PORT',
+    group,
+    default: 6070,
+    doc: 'TCP port of the debug server; 0 picks a free one.',
+  }),
+  shutdownDelayMs: duration({
+    env: 'SHUTDOWN_DELAY',
+    group,
+    default: '0s',
+    doc: 'Time between failing the health check and refusing new requests, so that load balancers notice first.',
+  }),
+  drainTimeoutMs: duration({
+    env: 'DRAIN_TIMEOUT',
+    group,
+    default: '20s',
+    doc: 'Time that requests in flight have to end after SIGTERM before they are cut off.',
+  }),
+  logLevel: oneOf(logLevels, {
+    env: 'LOG_LEVEL',
+    group,
+    default: 'warn',
+    synonyms: logLevelSynonyms,
+    doc: 'Lowest level that is logged.',
+  }),
+  logFormat: oneOf(['text', 'json'], {
+    env: 'LOG_FORMAT',
+    group,
+    default: 'text',
+    doc: '`json` writes one object a line with `@message`, `@timestamp` and `level`.',
+  }),
+};
+
+const tlsGroup = 'TLS of the gRPC server';
+
+/** Certificates of the gRPC server. */
+export const serverTlsSettings = {
+  grpcServerUseTls: bool({ env: 'GRPC_SERVER_USE_TLS', group: tlsGroup, default: false, doc: 'Serve TLS.' }),
+  grpcServerTlsCert: text({
+    env: 'GRPC_SERVER_TLS_CERT',
+    group: tlsGroup,
+    default: '',
+    doc: 'PEM file with the certificate chain; read again when it changes.',
+  }),
+  grpcServerTlsKey: text({
+    env: 'GRPC_SERVER_TLS_KEY',
+    group: tlsGroup,
+    default: '',
+    doc: 'PEM file with its private key; read again when it changes.',
+  }),
+  grpcClientTlsCacert: text({
+    env: 'GRPC_CLIENT_TLS_CACERT',
+    group: tlsGroup,
+    default: '',
+    doc: 'PEM file with the authorities that client certificates must come from. When set, clients must present one.',
+  }),
+  grpcClientTlsSan: text({
+    env: 'GRPC_CLIENT_TLS_SAN',
+    group: tlsGroup,
+    default: '',
+    doc: 'DNS name that a client certificate must carry; needs GRPC_CLIENT_TLS_CACERT.',
+  }),
+};

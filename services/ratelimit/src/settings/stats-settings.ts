@@ -1,0 +1,69 @@
+import { bool, duration, oneOf, pairs, port, text } from '@tollgate/kit/settings';
+
+const group = 'Statistics';
+
+/** Where statistics go. */
+export const statsSettings = {
+  usePushStats: bool({
+    env: 'USE_PUSHSTATS',
+    aliases: ['USE_STATSD'],
+    group,
+    default: true,
+    doc: 'Push statistics to a statsd server. With no sink chosen they are written to standard output.',
+  }),
+  usePullMetrics: bool({
+    env: 'USE_PULLMETRICS',
+    aliases: ['USE_PROMETHEUS'],
+    group,
+    default: false,
+    doc: 'Serve statistics for Prometheus; needs USE_PUSHSTATS=false.',
+  }),
+  disableStats: bool({
+    env: 'DISABLE_STATS',
+    group,
+    default: false,
+    doc: 'Send statistics nowhere, whatever else is set.',
+  }),
+  statsFlushIntervalMs: duration({
+    env: 'STATS_FLUSH_INTERVAL',
+    group,
+    default: '10s',
+    min: '10ms',
+    doc: 'How often statistics are pushed or written.',
+  }),
+  extraTags: pairs({ env: 'EXTRA_TAGS', group, default: {}, doc: 'Tags on all statistics.' }),
+  statsdHost: text({ env: 'STATSD_HOST', group, default: 'localhost', doc: 'Host of the statsd server.' }),
+  statsdPort: port({ env: 'STATSD_PORT', group, default: 8125, doc: 'Port of the statsd server.' }),
+  statsdProtocol: oneOf(['tcp', 'udp'], {
+    env: 'STATSD_PROTOCOL',
+    group,
+    default: 'tcp',
+    doc: 'How the statsd server is spoken to.',
+  }),
+  pullMetricsAddr: text({
+    env: 'PULLMETRICS_ADDR',
+    aliases: ['PROMETHEUS_ADDR'],
+    group,
+    default: ':9090',
+    matches: {
+      pattern: /^(\[[0-9a-fA-F:]+\]|[^\s:[\]]*):\d{1,5}$/,
+      form: 'host:port, or :port for every address',
+    },
+    doc: 'Where Prometheus finds them.',
+  }),
+  pullMetricsPath: text({
+    env: 'PULLMETRICS_PATH',
+    aliases: ['PROMETHEUS_PATH'],
+    group,
+    default: '/metrics',
+    matches: { pattern: /^\/\S*$/, form: 'a path that begins with /' },
+    doc: 'Under which path.',
+  }),
+  pullMetricsResponseTimeAsMilliseconds: bool({
+    env: 'PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS',
+    aliases: ['PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS'],
+    group,
+    default: false,
+    doc: 'Export response times in milliseconds under the name that says seconds, as some dashboards expect.',
+  }),
+};

@@ -1,0 +1,107 @@
+import {
+  Server,
+  type ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
+import { toPublicError } from '@tollgate/kit/errors';
+import type { Health } from '@tollgate/kit/health';
+import type { Logger } from '@tollgate/kit/logger';
+import { createHealthService, healthDefinition } from './health-service.ts';
+import { unaryMethod } from './raw-method.ts';
+import type { ServerStats } from './server-stats.ts';
+import type { CallContext, UnaryHandler } from './unary-handler.ts';
+
+/** What the server takes. */
+export interface GrpcServerDeps {
+  /** Unary calls by their path. */
+  readonly handlers: Readonly<Record<string, UnaryHandler>>;
+  readonly health: Health;
+  readonly stats: ServerStats;
+  readonly credentials: ServerCredentials;
+  /** Why the peer of a call may not call, or undefined. */
+  readonly refusePeer?: ((call: ServerUnaryCall<Uint8Array, Uint8Array>) => string | undefined) | undefined;
+  readonly logger: Logger;
+}
+
+/** Where and how it listens. */
+export interface GrpcServerOptions {
+  /** `host:port` or `unix:/path`. */
+  readonly address: string;
+  /** 0 lets connections live for ever. */
+  readonly maxConnectionAgeMs: number;
+  /** 0 waits for ever. */
+  readonly maxConnectionAgeGraceMs: number;
+}
+
+/** A gRPC server. */
+export interface GrpcServer {
+  /** Listens; resolves with the port (0 on a unix socket). Rejects when the address is taken. */
+  start(): Promise<number>;
+  /** Sends GOAWAY and lets requests in flight end; those left when `signal` aborts are cut off. */
+  stop(signal: AbortSignal): Promise<void>;
+}
+
+/** Largest message taken in. Envoy's requests are a few hundred bytes; this leaves room and bounds memory. */
+const maxRequestBytes = 4 * 1024 * 1024;
+
+/** Makes a server on @grpc/grpc-js for unary handlers and health. */
+export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOptions): GrpcServer {
+  const server = new Server({
+    'grpc.max_receive_message_length': maxRequestBytes,
+    ...(options.maxConnectionAgeMs > 0 ? { 'grpc.max_connection_age_ms': options.maxConnectionAgeMs } : {}),
+    ...(options.maxConnectionAgeGraceMs > 0
+      ? { 'grpc.max_connection_age_grace_ms': options.maxConnectionAgeGraceMs }
+      : {}),
+  });
+  for (const [path, handler] of Object.entries(deps.handlers)) {
+    const method = path.slice(path.lastIndexOf('/') + 1);
+    server.addService({ [method]: unaryMethod(path) }, { [method]: adapt(method, handler, deps) });
+  }
+  const healthService = createHealthService(deps.health, () => deps.stats.begin('Check'));
+  server.addService(healthDefinition, healthService.implementation);
+
+  return {
+    start() {
+      return new Promise((resolve, reject) => {
+        server.bindAsync(options.address, deps.credentials, (error, port) =>
+          error === null ? resolve(port) : reject(error),
+        );
+      });
+    },
+    stop(signal) {
+      return new Promise((resolve) => {
+        const force = (): void => server.forceShutdown();
+        signal.addEventListener('abort', force, { once: true });
+        healthService.endWatches();
+        server.tryShutdown(() => {
+          signal.removeEventListener('abort', force);
+          resolve();
+        });
+      });
+    },
+  };
+}
+
+function adapt(method: string, handler: UnaryHandler, { stats, refusePeer, logger }: GrpcServerDeps) {
+  return (call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>): void => {
+    const refusal = refusePeer?.(call);
+    if (refusal !== undefined) {
+      callback({ code: status.UNAUTHENTICATED, details: refusal });
+      return;
+    }
+    const done = stats.begin(method);
+    const context: CallContext = { header: (name) => call.metadata.get(name)[0]?.toString() };
+    handler(call.request, context)
+      .then(
+        (reply) => callback(null, reply),
+        (error: unknown) => {
+          const { grpcStatus, message, code } = toPublicError(error);
+          logger.error({ err: error, method, code }, 'call failed');
+          callback({ code: grpcStatus, details: message });
+        },
+      )
+      .finally(done);
+  };
+}

@@ -1,0 +1,34 @@
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+
+/** Where an HTTP server listens. */
+export interface HttpServerOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+}
+
+/** An HTTP server. */
+export interface HttpServer {
+  /** Listens; resolves with the port. Rejects when the address is taken. */
+  start(): Promise<number>;
+  /** Refuses new connections and lets requests in flight end; those left when `signal` aborts are cut off. */
+  stop(signal: AbortSignal): Promise<void>;
+}
+
+/** Gives a Fastify application the shape of a lifecycle component. */
+export function createHttpServer(app: FastifyInstance, { host, port }: HttpServerOptions): HttpServer {
+  return {
+    async start() {
+      await app.listen({ host, port });
+      const address: AddressInfo | string | null = app.server.address();
+      return typeof address === 'object' && address !== null ? address.port : port;
+    },
+    async stop(signal) {
+      const cut = (): void => app.server.closeAllConnections();
+      signal.addEventListener('abort', cut, { once: true });
+      await app.close();
+      signal.removeEventListener('abort', cut);
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import type { TAP, Test } from 'tap';
+import type { CounterBackend, CounterHit } from '../../src/ports/counter-backend.ts';
+
+/** Makes a started backend for one test and closes it at its end. */
+export type MakeBackend = (t: Test) => Promise<CounterBackend>;
+
+/** A hit on a minute's counter, 40 seconds before the window ends. */
+export function hitOf(key: string, addend = 1): CounterHit {
+  return { key, addend, unit: 'minute', secondsLeft: 40, ttlSeconds: 60 };
+}
+
+/** What every counter backend has to do. */
+export function counterBackendContract(t: TAP, name: string, makeBackend: MakeBackend): void {
+  t.test(`${name}: a counter starts at nothing and grows by what is added`, async (t) => {
+    const backend = await makeBackend(t);
+    t.same(await backend.add([hitOf('a')]), [1]);
+    t.same(await backend.add([hitOf('a', 5)]), [6]);
+  });
+
+  t.test(`${name}: counts come in the order of the hits`, async (t) => {
+    const backend = await makeBackend(t);
+    t.same(await backend.add([hitOf('a', 3), hitOf('b', 7), hitOf('c', 1)]), [3, 7, 1]);
+  });
+
+  t.test(`${name}: equal keys in one call are added one after the other`, async (t) => {
+    const backend = await makeBackend(t);
+    t.same(await backend.add([hitOf('a', 2), hitOf('b'), hitOf('a', 3)]), [2, 1, 5]);
+  });
+
+  t.test(`${name}: adding 0 looks and changes nothing`, async (t) => {
+    const backend = await makeBackend(t);
+    await backend.add([hitOf('a', 4)]);
+    t.same(await backend.add([hitOf('a', 0), hitOf('new', 0)]), [4, 0]);
+    t.same(await backend.read([hitOf('a')]), [4]);
+  });
+
+  t.test(`${name}: reading tells the counts and does not create counters`, async (t) => {
+    const backend = await makeBackend(t);
+    await backend.add([hitOf('a', 2)]);
+    t.same(await backend.read([hitOf('a'), hitOf('missing'), hitOf('a')]), [2, 0, 2]);
+    t.same(await backend.add([hitOf('missing')]), [1]);
+  });
+
+  t.test(`${name}: requests at the same time each get a position of their own`, async (t) => {
+    const backend = await makeBackend(t);
+    const counts = await Promise.all(
+      Array.from({ length: 200 }, () => backend.add([hitOf('hot'), hitOf('warm', 2)])),
+    );
+    t.same(
+      counts.map(([hot]) => hot),
+      Array.from({ length: 200 }, (_, i) => i + 1),
+    );
+    t.same(await backend.read([hitOf('hot'), hitOf('warm')]), [200, 400]);
+  });
+
+  t.test(`${name}: a position counts only what came before it`, async (t) => {
+    const backend = await makeBackend(t);
+    const [first, look, second] = await Promise.all([
+      backend.add([hitOf('a', 10)]),
+      backend.add([hitOf('a', 0)]),
+      backend.add([hitOf('a', 5)]),
+    ]);
+    t.same([first, look, second], [[10], [10], [15]]);
+  });
+
+  t.test(`${name}: keys are kept apart to the letter`, async (t) => {
+    const backend = await makeBackend(t);
+    const keys = ['', ' ', 'ä', 'a\r\nb', '\u0000', '__proto__', 'constructor', 'k'.repeat(10_000)];
+    t.same(
+      await backend.add(keys.map((key, i) => hitOf(`d_${key}`, i + 1))),
+      keys.map((_, i) => i + 1),
+    );
+  });
+
+  t.test(
+    `${name}: a counter that would leave the signed 64-bit range is refused and stays as it was`,
+    async (t) => {
+      const backend = await makeBackend(t);
+      await backend.add([hitOf('a', 2 ** 62)]);
+      await t.rejects(backend.add([hitOf('a', 2 ** 62)]), { code: 'backend_failure', message: /overflow/ });
+      t.same(await backend.read([hitOf('a')]), [2 ** 62]);
+    },
+  );
+
+  t.test(`${name}: closing twice is closing once`, async (t) => {
+    const backend = await makeBackend(t);
+    await backend.close();
+    await backend.close();
+    await t.resolves(backend.close());
+  });
+}
