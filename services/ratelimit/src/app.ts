@@ -42,6 +42,8 @@ export interface AppDeps {
 export interface App {
   readonly lifecycle: Lifecycle;
   readonly health: Health;
+  /** Everything the service counts. */
+  readonly stats: StatsRegistry;
   /** Ports in use once started; those set to 0 were chosen by the system. */
   readonly ports: { http: number; grpc: number; debug: number };
 }
@@ -124,7 +126,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     stop: ({ signal }) => grpc.stop(signal),
   });
   lifecycle.add(createTermination(health, settings.shutdownDelayMs));
-  return { lifecycle, health, ports };
+  return { lifecycle, health, stats, ports };
 
   function startRulesLater(): void {
     ruleSource.start(rules.apply).catch((error: unknown) => lifecycle.fail('rules did not start', error));

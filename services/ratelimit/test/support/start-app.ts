@@ -1,0 +1,84 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { createLogger } from '@tollgate/kit/logger';
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import type { Test } from 'tap';
+import { type App, buildApp } from '../../src/app.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import type { StatsRegistry } from '../../src/stats/stats-registry.ts';
+
+/** What a test wants to differ from the usual. */
+export interface StartAppOptions {
+  /** Rule files by name, all in the one folder that the service reads. */
+  readonly rules?: Readonly<Record<string, string>>;
+  /** Settings by their environment variable, over those of {@link testSettings}. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Unix time in milliseconds; the system's when absent. */
+  readonly nowMs?: () => number;
+  /** Whether to start it, default true; a test of the start itself calls `app.lifecycle.start()`. */
+  readonly start?: boolean;
+}
+
+/** The service of one test. */
+export interface StartedApp {
+  readonly app: App;
+  /** As in use: the system chose those that were 0. */
+  readonly ports: App['ports'];
+  readonly stats: StatsRegistry;
+  /** Where the rule files are; a file changed here is loaded. */
+  readonly rulesFolder: string;
+  /** What was logged so far, at every level. */
+  readonly logLines: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Loopback, free ports, counters in memory, rules read in place, statistics sent nowhere. */
+function testSettings(root: string): Record<string, string> {
+  return {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    GRPC_HOST: '127.0.0.1',
+    GRPC_PORT: '0',
+    DEBUG_HOST: '127.0.0.1',
+    DEBUG_PORT: '0',
+    BACKEND_TYPE: 'memory',
+    RUNTIME_ROOT: root,
+    RUNTIME_WATCH_ROOT: 'false',
+    USE_PUSHSTATS: 'false',
+    DISABLE_STATS: 'true',
+  };
+}
+
+/**
+ * Builds the real service and starts it on free ports; it is stopped, and its folder removed, when the test ends.
+ *
+ * @throws Error naming the settings that are wrong, or what the start threw.
+ */
+export async function startApp(t: Test, options: StartAppOptions = {}): Promise<StartedApp> {
+  const { rules = {}, env = {}, nowMs = Date.now, start = true } = options;
+  const folder = temporaryFolder();
+  t.teardown(() => folder.remove());
+  const rulesFolder = join(folder.path, 'config');
+  await mkdir(rulesFolder);
+  await Promise.all(Object.entries(rules).map(([name, text]) => writeFile(join(rulesFolder, name), text)));
+
+  const read = readSettings({ ...testSettings(folder.path), ...env });
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  const { logger, lines: logLines } = collectingLogger();
+  const app = await buildApp(read.settings, { logger, nowMs, random: Math.random, output: nowhere() });
+  t.teardown(() => app.lifecycle.stop('the test has ended'));
+  if (start) await app.lifecycle.start();
+  return { app, ports: app.ports, stats: app.stats, rulesFolder, logLines };
+}
+
+function collectingLogger() {
+  const lines: Record<string, unknown>[] = [];
+  // Parsed boundary: the JSON format is one object a line.
+  const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  return { logger: createLogger({ level: 'trace', format: 'json', destination: { write } }), lines };
+}
+
+function nowhere(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
