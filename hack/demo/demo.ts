@@ -50,8 +50,10 @@ export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDe
     const failure = platform.failure();
     if (failure !== undefined) throw failure;
     if (once) return allAsExpected ? 0 : 1;
+    // Undoes the edits of the scenario: what is left to be tried starts from the rules as they are written.
+    await cp(rulesSource, rulesFolder, { recursive: true });
     write(tryIt(ports, rulesFolder));
-    await untilStopped(platform, signal);
+    await untilStopped(platform, signal, write);
     return 0;
   } catch (error) {
     if (signal.aborted) return once ? 1 : 0;

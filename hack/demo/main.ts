@@ -20,6 +20,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     stop.abort();
   });
 }
+// Whoever read along has left, as `head` does.
+process.stdout.on('error', () => stop.abort());
 
 const exitCode = await runDemo(parsed, {
   write: (text) => process.stdout.write(text),

@@ -11,6 +11,8 @@ export const parts: readonly Part[] = [upstream, limiter, envoy];
 export interface Platform {
   /** The part that has ended by itself, if one has. */
   failure(): PartFailure | undefined;
+  /** The lines that the parts have logged since the last call, each behind the name of its part. */
+  newLines(): string[];
   /** Stops all parts, the last one first. Idempotent. */
   stop(): Promise<void>;
 }
@@ -33,7 +35,7 @@ export class PartFailure extends Error {
 /** Enough for a stack trace or a list of wrong settings, and fits a terminal. */
 const maxLines = 20;
 
-/** How often one looks whether all parts still run. */
+/** How often one looks whether all parts still run, and what they say. */
 const watchEveryMs = 250;
 
 /**
@@ -46,7 +48,7 @@ export async function startPlatform(
   context: PartContext,
   write: (text: string) => void,
 ): Promise<Platform> {
-  const running: { part: Part; instance: RunningPart }[] = [];
+  const running: { part: Part; instance: RunningPart; seenChars: number }[] = [];
   const stack = new AsyncDisposableStack();
   try {
     for (const part of toStart) {
@@ -55,7 +57,7 @@ export async function startPlatform(
       const instance = await startPart(part, context);
       stack.defer(() => instance.stop());
       context.signal.throwIfAborted();
-      running.push({ part, instance });
+      running.push({ part, instance, seenChars: 0 });
       write(`ready in ${((performance.now() - startedMs) / 1000).toFixed(1)} s (${instance.detail})\n`);
     }
   } catch (error) {
@@ -69,19 +71,36 @@ export async function startPlatform(
       if (dead === undefined) return undefined;
       return new PartFailure(`${dead.part.name} has ended by itself`, dead.part, dead.instance.logs());
     },
+    newLines() {
+      return running.flatMap((entry) => {
+        const logs = entry.instance.logs();
+        // A line that is still being written waits for its end.
+        const end = logs.lastIndexOf('\n') + 1;
+        const lines = logs.slice(entry.seenChars, end).split('\n').slice(0, -1);
+        entry.seenChars = Math.max(entry.seenChars, end);
+        return lines.map((line) => `${entry.part.name}: ${line}`);
+      });
+    },
     stop: () => stack.disposeAsync(),
   };
 }
 
 /**
- * Resolves when the signal aborts.
+ * Resolves when the signal aborts. Until then it writes what the parts log from now on: what they say of a rule that
+ * somebody has just edited.
  *
  * @throws PartFailure when a part ends by itself before.
  */
-export async function untilStopped(platform: Platform, signal: AbortSignal): Promise<void> {
+export async function untilStopped(
+  platform: Platform,
+  signal: AbortSignal,
+  write: (text: string) => void,
+): Promise<void> {
+  platform.newLines();
   while (!signal.aborted) {
     const failure = platform.failure();
     if (failure !== undefined) throw failure;
+    for (const line of platform.newLines()) write(`${line}\n`);
     await delay(watchEveryMs, undefined, { signal }).catch(() => {});
   }
 }

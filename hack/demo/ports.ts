@@ -5,7 +5,7 @@ import { freePort } from '@tollgate/testkit/free-port';
 const portNames = ['envoy', 'envoyAdmin', 'limiterHttp', 'limiterGrpc', 'limiterDebug', 'upstream'] as const;
 
 /** What a port of the demo is for. */
-export type PortName = (typeof portNames)[number];
+type PortName = (typeof portNames)[number];
 
 /** Where everything listens unless somebody else does. envoy.yaml names the same numbers. */
 export const preferredPorts: Ports = {

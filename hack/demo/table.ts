@@ -14,7 +14,17 @@ export interface Table {
   unanswered(row: Row, reason: string): string[];
 }
 
-const titles = ['', 'request', 'header', 'status', 'Limit', 'Remaining', 'Reset', 'limited by', 'expected'];
+const titles = [
+  '',
+  'request',
+  'header',
+  'status',
+  'RateLimit-Limit',
+  '-Remaining',
+  '-Reset',
+  'limited by',
+  'expected',
+];
 
 /** A table with room for every row of the steps. */
 export function createTable(steps: readonly Step[], paint: Paint): Table {

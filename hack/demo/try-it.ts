@@ -6,20 +6,21 @@ export function tryIt(ports: Ports, rulesFolder: string): string {
   const debug = `http://127.0.0.1:${ports.limiterDebug}`;
   const question = '{"domain": "demo", "descriptors": [{"entries": [{"key": "tenant", "value": "me"}]}]}';
   return `
-All of it stays up. Through Envoy:
+All of it stays up. Three requests an hour for each tenant, then 429:
   curl -i -H 'x-tenant: me' ${envoy}/orders
+Never counted, always refused, refused in the statistics only:
   curl -i ${envoy}/open
   curl -i ${envoy}/closed
   curl -i ${envoy}/beta
-Asking the rate limit service itself:
+The rate limit service itself: a decision, its health, its rules, its statistics, why a rule matches
   curl -i http://127.0.0.1:${ports.limiterHttp}/json -d '${question}'
-  curl http://127.0.0.1:${ports.limiterHttp}/healthcheck
-Looking inside: rules, counters, which rule matches a request and why, Envoy's view
+  curl -i http://127.0.0.1:${ports.limiterHttp}/healthcheck
   curl ${debug}/rlconfig
   curl ${debug}/stats
   curl ${debug}/explain -d '${question}'
-  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=ratelimit'
-Edit a rule and ask again; it is in force when the file is saved:
+What Envoy counted:
+  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=cluster.upstream.ratelimit'
+Change a rule and ask again: it is in force as soon as the file is saved, and a mistake in it is told here:
   ${rulesFolder}/demo.yaml
 
 Ctrl-C stops everything.

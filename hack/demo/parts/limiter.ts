@@ -9,7 +9,7 @@ const entryFile = resolve(import.meta.dirname, '../../../services/ratelimit/src/
 /** services/ratelimit with counters in memory, and the rules in the demo's temporary folder. */
 export const limiter: Part = {
   name: 'the rate limit service',
-  hint: 'Its lines above name the setting, port or rule file that it cannot work with.',
+  hint: 'Its last lines are above: they name the setting, port or rule file that is at fault.',
   async start({ ports, folder, nodePath, signal }) {
     const settings = Object.entries(limiterSettings(ports, folder));
     const server = await startServerProcess({
@@ -42,7 +42,6 @@ function limiterSettings(ports: Ports, folder: string): Record<string, string> {
     RUNTIME_IGNOREDOTFILES: 'true',
     LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
     // Nobody listens for statistics here; the debug port has them.
-    USE_PUSHSTATS: 'false',
     DISABLE_STATS: 'true',
   };
 }

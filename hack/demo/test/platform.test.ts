@@ -1,3 +1,4 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import type { Part, PartContext } from '../part.ts';
 import { startPlatform, untilStopped } from '../platform.ts';
@@ -7,7 +8,7 @@ import { preferredPorts } from '../ports.ts';
 function makePart(
   name: string,
   events: string[],
-  behaviour: Partial<{ start(): void; runs(): boolean }> = {},
+  behaviour: Partial<{ start(): void; runs(): boolean; logs(): string }> = {},
 ): Part {
   return {
     name,
@@ -18,7 +19,7 @@ function makePart(
       return {
         detail: `${name} is here`,
         isRunning: () => behaviour.runs?.() ?? true,
-        logs: () => `first line of ${name}\nlast line of ${name}\n`,
+        logs: () => behaviour.logs?.() ?? `first line of ${name}\nlast line of ${name}\n`,
         stop: async () => {
           events.push(`${name} stops`);
         },
@@ -87,7 +88,7 @@ t.test('a part that ends by itself ends the wait, with its last lines', async (t
   const platform = await startPlatform([makePart('a', [], { runs: () => runs })], context, write);
   t.equal(platform.failure(), undefined);
   runs = false;
-  await t.rejects(untilStopped(platform, context.signal), {
+  await t.rejects(untilStopped(platform, context.signal, write), {
     message: 'a has ended by itself',
     lastLines: ['first line of a', 'last line of a'],
   });
@@ -96,7 +97,22 @@ t.test('a part that ends by itself ends the wait, with its last lines', async (t
 t.test('the wait ends when the demo is stopped', async (t) => {
   const { context, stop, write } = makeContext();
   const platform = await startPlatform([makePart('a', [])], context, write);
-  const waiting = untilStopped(platform, context.signal);
+  const waiting = untilStopped(platform, context.signal, write);
   stop.abort();
   await t.resolves(waiting);
+});
+
+t.test('while the demo stays up, it writes what the parts log from then on, line by line', async (t) => {
+  let logs = 'before\n';
+  const { context, stop, text, write } = makeContext();
+  const part = makePart('a', [], { logs: () => logs });
+  const platform = await startPlatform([part], context, write);
+  const waiting = untilStopped(platform, context.signal, write);
+  logs += 'one\ntwo\nthr';
+  await awaitUntil(() => text().includes('a: two\n'), { what: 'the lines that are whole' });
+  logs += 'ee\n';
+  await awaitUntil(() => text().includes('a: three\n'), { what: 'the line once it is whole' });
+  stop.abort();
+  await waiting;
+  t.match(text(), /\)\na: one\na: two\na: three\n$/);
 });

@@ -27,9 +27,9 @@ t.test('rows as expected line up under the head', async (t) => {
   t.same(
     [table.head, ...table.row(tenant, counted), ...table.row(open, uncounted)],
     [
-      '       request      header          status  Limit  Remaining  Reset  limited by  expected',
-      'ok     GET /orders  x-tenant: acme  200     3      2          1834   -           200, 2 of 3 left',
-      'ok     GET /open                    200     -      -          -      -           200, no limit',
+      '       request      header          status  RateLimit-Limit  -Remaining  -Reset  limited by  expected',
+      'ok     GET /orders  x-tenant: acme  200     3                2           1834    -           200, 2 of 3 left',
+      'ok     GET /open                    200     -                -           -       -           200, no limit',
     ],
   );
 });
