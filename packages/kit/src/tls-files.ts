@@ -1,0 +1,169 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { type FileWatch, type WatchFilesOptions, watchFiles } from './file-watch.ts';
+import type { Logger } from './logger.ts';
+
+/** Which PEM files to read; an absent or empty path is no file. Certificate and key go together. */
+export type TlsFiles = {
+  /** The certificate, followed by those between it and its authority. */
+  readonly certFile?: string;
+  /** The private key of the certificate, not encrypted. */
+  readonly keyFile?: string;
+  /** The authorities that the other side's certificate may come from. */
+  readonly caFile?: string;
+};
+
+/** TLS material that was found to fit together; what `tls.createSecureContext` takes. */
+export type TlsMaterial = {
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  readonly ca?: Buffer;
+  /** When the certificate ends to be valid, in milliseconds since 1970. */
+  readonly notAfterMs?: number;
+};
+
+/** Material, or in one sentence why there is none. */
+export type LoadedTls =
+  | { readonly ok: true; readonly material: TlsMaterial }
+  | { readonly ok: false; readonly problem: string };
+
+/** TLS material that follows its files. */
+export type WatchedTls = FileWatch & {
+  /** The last material that fitted together. */
+  current(): TlsMaterial;
+  /** Calls the listener with each new material, until the returned function is called. */
+  onChange(listener: (material: TlsMaterial) => void): () => void;
+};
+
+/** Reads TLS files and checks that they can be used: all parse, and the key is the certificate's. Problems name the file. */
+export async function loadTlsFiles(files: TlsFiles): Promise<LoadedTls> {
+  const { certFile = '', keyFile = '', caFile = '' } = files;
+  if ((certFile === '') !== (keyFile === '')) {
+    return {
+      ok: false,
+      problem: `a certificate and its key are needed together, there is only ${certFile || keyFile}`,
+    };
+  }
+  try {
+    const pair = certFile === '' ? {} : await loadPair(certFile, keyFile);
+    const ca = caFile === '' ? {} : { ca: await loadAuthorities(caFile) };
+    const material = { ...pair, ...ca };
+    // What the handshake would refuse: a key too small for OpenSSL's security level, a broken certificate after the first.
+    explain(`${certFile || caFile} cannot be used`, () => createSecureContext(material));
+    return { ok: true, material };
+  } catch (error) {
+    if (error instanceof TlsFileProblem) return { ok: false, problem: error.message };
+    throw error;
+  }
+}
+
+/**
+ * Reads TLS files and follows their changes. New files are used only when they fit together; until then the last good ones stay, and
+ * the problem is logged once per change. Throws when the first ones do not.
+ */
+export async function watchTlsFiles(
+  files: TlsFiles,
+  deps: Pick<WatchFilesOptions, 'debounceMs' | 'pollMs' | 'watch'> & { readonly logger: Logger },
+): Promise<WatchedTls> {
+  const { logger } = deps;
+  const paths = [files.certFile, files.keyFile, files.caFile].flatMap((path) => (path ? [path] : []));
+  const listeners = new Set<(material: TlsMaterial) => void>();
+  let current: TlsMaterial = {};
+
+  const firstLoad = Promise.withResolvers<void>();
+
+  async function reload(): Promise<void> {
+    // Else a slow first load could end last, with what was there before the change.
+    await firstLoad.promise;
+    const loaded = await loadTlsFiles(files);
+    if (!loaded.ok) {
+      logger.error({ problem: loaded.problem }, 'new TLS files not used, the last good ones stay');
+      return;
+    }
+    if (sameMaterial(current, loaded.material)) return;
+    current = loaded.material;
+    logger.info({ paths, notAfter: shownTime(current.notAfterMs) }, 'TLS files reloaded');
+    for (const listener of [...listeners]) listener(current);
+  }
+
+  // The watch first: files that change while they are read are read again.
+  const watch = await watchFiles({ ...deps, paths, onChange: reload });
+  const first = await loadTlsFiles(files);
+  if (!first.ok) {
+    watch.close();
+    throw new Error(first.problem);
+  }
+  current = first.material;
+  firstLoad.resolve();
+  return {
+    current: () => current,
+    onChange(listener) {
+      const own = (material: TlsMaterial): void => listener(material);
+      listeners.add(own);
+      return () => void listeners.delete(own);
+    },
+    close: watch.close,
+  };
+}
+
+/** Thrown inside this file only; becomes a `problem`. */
+class TlsFileProblem extends Error {}
+
+async function loadPair(
+  certFile: string,
+  keyFile: string,
+): Promise<Pick<TlsMaterial, 'cert' | 'key' | 'notAfterMs'>> {
+  const [cert, key] = await Promise.all([readPem(certFile), readPem(keyFile)]);
+  const certificate = explain(`${certFile} holds no certificate`, () => new X509Certificate(cert));
+  const privateKey = explain(`${keyFile} holds no private key without a passphrase`, () =>
+    createPrivateKey(key),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw new TlsFileProblem(`the key in ${keyFile} is not the one of the certificate in ${certFile}`);
+  }
+  return { cert, key, notAfterMs: certificate.validToDate.getTime() };
+}
+
+const pemCertificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+async function loadAuthorities(caFile: string): Promise<Buffer> {
+  const ca = await readPem(caFile);
+  const certificates = ca.toString('latin1').match(pemCertificate) ?? [];
+  if (certificates.length === 0) throw new TlsFileProblem(`${caFile} holds no certificate`);
+  for (const [index, certificate] of certificates.entries()) {
+    explain(`certificate ${index + 1} in ${caFile} cannot be read`, () => new X509Certificate(certificate));
+  }
+  return ca;
+}
+
+async function readPem(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new TlsFileProblem(`${path} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function explain<T>(problem: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw new TlsFileProblem(`${problem}: ${messageOf(error)}`);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function sameMaterial(one: TlsMaterial, other: TlsMaterial): boolean {
+  return (['cert', 'key', 'ca'] as const).every((part) => {
+    const [left, right] = [one[part], other[part]];
+    return left === right || (left !== undefined && right !== undefined && left.equals(right));
+  });
+}
+
+function shownTime(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString();
+}

@@ -1,0 +1,201 @@
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, createServer } from 'node:tls';
+import { loadTlsFiles, type TlsMaterial, watchTlsFiles } from '@tollgate/kit/tls-files';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Certificate, makeCertificates } from '@tollgate/testkit/certificates';
+import t, { type Test } from 'tap';
+import { recordingLogger } from './helpers/recording-logger.ts';
+
+const certificates = makeCertificates();
+t.teardown(() => certificates.remove());
+const { ca, server, client } = certificates;
+
+function makeFolder(t: Test): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'kit-')));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function place(folder: string, pair: Certificate): { certFile: string; keyFile: string } {
+  const files = { certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') };
+  copyFileSync(pair.certFile, files.certFile);
+  copyFileSync(pair.keyFile, files.keyFile);
+  return files;
+}
+
+async function problemOf(files: Parameters<typeof loadTlsFiles>[0]): Promise<string> {
+  const loaded = await loadTlsFiles(files);
+  return loaded.ok ? 'none' : loaded.problem;
+}
+
+t.test('a certificate, its key and authorities are read', async (t) => {
+  const loaded = await loadTlsFiles({
+    certFile: server.certFile,
+    keyFile: server.keyFile,
+    caFile: ca.certFile,
+  });
+  t.ok(loaded.ok);
+  if (!loaded.ok) return;
+  t.equal(loaded.material.cert?.toString(), server.cert);
+  t.equal(loaded.material.key?.toString(), server.key);
+  t.equal(loaded.material.ca?.toString(), ca.cert);
+  const days = ((loaded.material.notAfterMs ?? 0) - Date.now()) / 86_400_000;
+  t.ok(days > 1 && days < 3, `valid for ${days} days`);
+});
+
+t.test('every part may be absent, but not half of a pair', async (t) => {
+  t.same(await loadTlsFiles({}), { ok: true, material: {} });
+  t.same(await loadTlsFiles({ certFile: '', keyFile: '', caFile: '' }), { ok: true, material: {} });
+  t.equal(await problemOf({ caFile: ca.certFile }), 'none');
+  t.match(await problemOf({ certFile: server.certFile }), server.certFile);
+  t.match(await problemOf({ keyFile: server.keyFile, certFile: '' }), server.keyFile);
+});
+
+t.test('a problem names the file and what is wrong with it', async (t) => {
+  const folder = makeFolder(t);
+  const empty = join(folder, 'empty.pem');
+  writeFileSync(empty, '');
+  const broken = join(folder, 'broken.pem');
+  writeFileSync(broken, `${ca.cert}${ca.cert.replace(/\n.{20}/, `\n${'A'.repeat(20)}`)}`);
+  const missing = join(folder, 'missing.pem');
+  const { certFile, keyFile } = server;
+  t.match(await problemOf({ certFile: missing, keyFile }), `${missing} cannot be read: ENOENT`);
+  t.match(await problemOf({ certFile: empty, keyFile }), `${empty} holds no certificate`);
+  t.match(await problemOf({ certFile, keyFile: empty }), `${empty} holds no private key`);
+  t.match(await problemOf({ certFile, keyFile: certFile }), `${certFile} holds no private key`);
+  t.match(
+    await problemOf({ certFile, keyFile: client.keyFile }),
+    `${client.keyFile} is not the one of the certificate in ${certFile}`,
+  );
+  t.match(await problemOf({ caFile: keyFile }), `${keyFile} holds no certificate`);
+  t.match(await problemOf({ caFile: broken }), `certificate 2 in ${broken} cannot be read`);
+  t.match(await problemOf({ certFile: folder, keyFile }), 'EISDIR');
+});
+
+t.test('the first files must fit together', async (t) => {
+  const { logger } = recordingLogger();
+  const files = { certFile: server.certFile, keyFile: client.keyFile };
+  await t.rejects(watchTlsFiles(files, { logger }), { message: /is not the one of the certificate/ });
+});
+
+t.test(
+  'a new pair is used once both of its halves are there, and the old one stays until then',
+  async (t) => {
+    const folder = makeFolder(t);
+    const files = place(folder, server);
+    const { logger, lines } = recordingLogger();
+    const tls = await watchTlsFiles(files, { logger, debounceMs: 5 });
+    t.teardown(() => tls.close());
+    const heard: TlsMaterial[] = [];
+    tls.onChange((material) => heard.push(material));
+
+    copyFileSync(client.certFile, files.certFile);
+    await awaitUntil(() => lines.some((line) => line.level === 'error'), {
+      what: 'the problem to be logged',
+    });
+    t.equal(tls.current().cert?.toString(), server.cert, 'the old one stays');
+    copyFileSync(client.keyFile, files.keyFile);
+    await awaitUntil(() => heard.length > 0, { what: 'the new pair' });
+    t.equal(tls.current().cert?.toString(), client.cert);
+    t.equal(tls.current().key?.toString(), client.key);
+    t.equal(tls.current(), heard[0]);
+    t.equal(heard.length, 1);
+    t.equal(lines.filter((line) => line.level === 'error').length, 1, 'logged once');
+    t.notMatch(JSON.stringify(lines), 'PRIVATE KEY');
+  },
+);
+
+t.test('files that vanish, or hold nonsense for a while, change nothing', async (t) => {
+  const folder = makeFolder(t);
+  const files = place(folder, server);
+  const { logger, lines } = recordingLogger();
+  const tls = await watchTlsFiles(files, { logger, debounceMs: 5 });
+  t.teardown(() => tls.close());
+  let changes = 0;
+  tls.onChange(() => {
+    changes += 1;
+  });
+  rmSync(files.keyFile);
+  await awaitUntil(() => lines.some((line) => /ENOENT/.test(String(line.problem))), {
+    what: 'the missing key',
+  });
+  writeFileSync(files.certFile, 'nonsense');
+  await awaitUntil(() => lines.length === 2, { what: 'the nonsense' });
+  t.equal(tls.current().cert?.toString(), server.cert);
+  place(folder, server);
+  copyFileSync(client.certFile, files.certFile);
+  copyFileSync(client.keyFile, files.keyFile);
+  await awaitUntil(() => changes === 1, { what: 'the next good pair' });
+  t.equal(tls.current().cert?.toString(), client.cert);
+});
+
+t.test('the same files written again are no change, and a listener that left hears nothing', async (t) => {
+  const folder = makeFolder(t);
+  const files = place(folder, server);
+  const { logger, lines } = recordingLogger();
+  const tls = await watchTlsFiles(files, { logger, debounceMs: 5 });
+  t.teardown(() => tls.close());
+  const heard: string[] = [];
+  const leave = tls.onChange(() => heard.push('first'));
+  tls.onChange(() => heard.push('second'));
+  place(folder, server);
+  leave();
+  place(folder, client);
+  await awaitUntil(() => heard.length > 0, { what: 'the change' });
+  t.same(heard, ['second']);
+  t.equal(lines.filter((line) => line['@message'] === 'TLS files reloaded').length, 1);
+});
+
+t.test('a running server hands out the certificate of a swapped Kubernetes secret', async (t) => {
+  const folder = makeFolder(t);
+  const files = {
+    certFile: join(folder, 'tls.crt'),
+    keyFile: join(folder, 'tls.key'),
+    caFile: join(folder, 'ca.crt'),
+  };
+  writeSecret(folder, '1', server);
+  for (const name of ['tls.crt', 'tls.key', 'ca.crt']) symlinkSync(join('..data', name), join(folder, name));
+  const { logger } = recordingLogger();
+  const tls = await watchTlsFiles(files, { logger, debounceMs: 5 });
+  t.teardown(() => tls.close());
+  const listener = createServer({ ...tls.current() }, (socket) => socket.end());
+  tls.onChange((material) => listener.setSecureContext({ ...material }));
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => listener.close());
+  const address = listener.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+
+  t.equal(await commonNameAt(port), 'localhost');
+  writeSecret(folder, '2', certificates.issue({ name: 'renewed', subjectAltNames: ['DNS:localhost'] }));
+  await awaitUntil(async () => (await commonNameAt(port)) === 'renewed', { what: 'the renewed certificate' });
+});
+
+function writeSecret(folder: string, version: string, pair: Certificate): void {
+  const data = join(folder, `..${version}`);
+  mkdirSync(data);
+  place(data, pair);
+  copyFileSync(ca.certFile, join(data, 'ca.crt'));
+  symlinkSync(`..${version}`, join(folder, '..data_tmp'));
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+}
+
+function commonNameAt(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, servername: 'localhost', ca: ca.cert }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.end();
+    });
+    socket.on('error', reject);
+  });
+}
