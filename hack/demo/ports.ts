@@ -20,7 +20,10 @@ export const preferredPorts: Ports = {
 /** Where everything listens, on the loopback address. */
 export type Ports = Readonly<Record<PortName, number>>;
 
-/** Takes each preferred port that is free, and any free one in place of the others. */
+/**
+ * Takes each preferred port that is free, and any free one in place of the others. Nothing holds them until the parts
+ * listen: of two demos started within the same second, one can fail.
+ */
 export async function choosePorts(preferred: Ports = preferredPorts): Promise<Ports> {
   const ports: Record<PortName, number> = { ...preferred };
   for (const name of portNames) {
