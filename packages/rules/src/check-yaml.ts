@@ -46,13 +46,12 @@ function checkMapping(check: Check, mapping: number): void {
 /** Reports a key that is not known and returns its text. */
 function checkKey({ tree, report, path }: Check, keyNode: number): string {
   const key = tree.resolve(keyNode);
-  const text = describe(tree, key);
-  if (tree.kind(key) !== yamlKind.scalar || (tree.isPlain(key) && scalarType(text) !== 'text')) {
-    if (tree.kind(key) === yamlKind.scalar && isMergeKey(tree, key)) return text;
+  const text = tree.text(key);
+  const isText = tree.kind(key) === yamlKind.scalar && !(tree.isPlain(key) && scalarType(text) !== 'text');
+  if (!isText)
     report(keyNode, joinPath(path), `config error, key is not of type string: ${shown(tree, key)}`);
-  } else if (!isFieldName(text) && !isMergeKey(tree, key)) {
+  else if (!isFieldName(text) && !isMergeKey(tree, key))
     report(keyNode, joinPath(path), `config error, unknown key '${text}'`);
-  }
   return text;
 }
 
@@ -73,12 +72,8 @@ function checkValue(check: Check, node: number): void {
       if (!tree.isPlain(node)) return;
       const text = tree.text(node);
       if (scalarType(text) !== 'float') return;
-      report(
-        node,
-        joinPath(path),
-        'error checking config',
-        `${text} is a float; put it in quotes if it is text`,
-      );
+      const hint = `${path.at(-1)} is the float ${text}; put it in quotes if it is text`;
+      report(node, joinPath(path), 'error checking config', hint);
     }
   }
 }

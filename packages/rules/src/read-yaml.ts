@@ -1,4 +1,5 @@
 import type { ReportYaml } from './check-yaml.ts';
+import type { Place } from './problem.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
 import { type FieldName, type Fields, fieldNode, readFields } from './yaml-fields.ts';
 import { readJsonObject } from './yaml-json.ts';
@@ -244,15 +245,15 @@ function nameOf(tree: YamlTree, node: number): string {
   return tree.isPlain(node) ? quoted : `the text ${quoted}`;
 }
 
-/** Place of a field's value in a mapping, of its key when the value is empty, of the mapping when it has no such field. */
-function locate(tree: YamlTree, mapping: number, field: string | undefined) {
-  let place = tree.size > 0 ? tree.place(mapping) : undefined;
-  if (field === undefined || tree.size === 0 || tree.kind(mapping) !== yamlKind.mapping) return place;
-  const end = tree.next(mapping);
+/** Place of a field's value in a mapping; of the mapping when it has no such field of its own. */
+function locate(tree: YamlTree, mapping: number, field: string | undefined): Place | undefined {
+  if (tree.size === 0) return undefined;
+  let node = mapping;
+  const end = tree.kind(mapping) === yamlKind.mapping ? tree.next(mapping) : 0;
   for (let key = mapping + 1; key < end; ) {
     const value = tree.next(key);
-    if (tree.text(tree.resolve(key)) === field) place = tree.place(value) ?? tree.place(key) ?? place;
+    if (field !== undefined && tree.text(tree.resolve(key)) === field) node = value;
     key = tree.next(value);
   }
-  return place;
+  return tree.place(node);
 }

@@ -29,7 +29,7 @@ export interface YamlTree {
   text(node: number): string;
   /** A scalar without quotes and `!!str`, whose type follows from its text. */
   isPlain(node: number): boolean;
-  /** Place of a node; undefined for an empty one. */
+  /** Place of a node; for an empty one that of the node before it, which is its key or its list. */
   place(node: number): Place | undefined;
 }
 
@@ -89,6 +89,9 @@ function resultOf(builder: TableBuilder, source: string): YamlResult {
   return { ok: true, tree: makeTree(builder.table, source, findPlace) };
 }
 
+/** Where a text starts the parser tells what is inside the quotes; people look for the quote. */
+const isQuote = (code: number) => code === 34 || code === 39;
+
 const kindMask = plainFlag - 1;
 
 function makeTree(table: YamlTable, source: string, findPlace: (offset: number) => Place): YamlTree {
@@ -109,6 +112,13 @@ function makeTree(table: YamlTable, source: string, findPlace: (offset: number) 
       return event === undefined ? source.slice(start(node), end(node)) : getScalarValue(source, event);
     },
     isPlain: (node) => ((kinds[node] ?? 0) & plainFlag) !== 0,
-    place: (node) => (start(node) === -1 ? undefined : findPlace(start(node))),
+    place(node) {
+      let placed = node;
+      while (placed > 0 && start(placed) === -1) placed--;
+      const offset = start(placed);
+      return offset === -1
+        ? undefined
+        : findPlace(isQuote(source.charCodeAt(offset - 1)) ? offset - 1 : offset);
+    },
   };
 }

@@ -1,0 +1,156 @@
+import { type ExplainRequest, explain, formatExplanation } from '@tollgate/rules/explain';
+import t from 'tap';
+import { entriesOf, loadRules } from './helpers/load-rules.ts';
+
+const rules = loadRules(`
+domain: d
+descriptors:
+  - key: tenant
+    value: gold
+    rate_limit: { unit: minute, requests_per_unit: 3, name: gold }
+    descriptors:
+      - key: method
+        rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: gold }] }
+  - { key: tenant, descriptors: [{ key: path, rate_limit: { unit: day, requests_per_unit: 1 } }] }
+  - { key: files, value: "img/*", share_threshold: true, shadow_mode: true, rate_limit: { unlimited: true } }
+  - { key: files, value: "doc/*", rate_limit: { unit: day, requests_per_unit: 1 } }
+  - { key: open }
+`);
+
+const request = (...descriptors: (readonly [string, string])[][]): ExplainRequest => ({
+  domain: 'd',
+  descriptors: descriptors.map((pairs) => ({ entries: entriesOf(pairs) })),
+});
+const explainOne = (...pairs: (readonly [string, string])[]) => explain(rules, request(pairs)).descriptors[0];
+
+t.test('a match tells the rule and how each level was found', async (t) => {
+  t.same(explainOne(['tenant', 'gold'], ['method', 'GET']), {
+    entries: entriesOf([
+      ['tenant', 'gold'],
+      ['method', 'GET'],
+    ]),
+    outcome: 'limited',
+    levels: [
+      { entry: { key: 'tenant', value: 'gold' }, node: 'tenant_gold', by: 'key and value' },
+      { entry: { key: 'method', value: 'GET' }, node: 'method', by: 'key' },
+    ],
+    rule: {
+      path: 'd.tenant_gold.method',
+      unit: 'hour',
+      requestsPerUnit: 5,
+      replaces: ['gold'],
+      shadowMode: false,
+      quotaMode: false,
+      metricPath: ['tenant_gold', 'method'],
+    },
+    reasons: [],
+  });
+});
+
+t.test('an unlimited and shared wildcard is told as such', async (t) => {
+  t.match(explainOne(['files', 'img/a.png']), {
+    outcome: 'unlimited',
+    levels: [{ by: 'wildcard' }],
+    rule: { path: 'd.files_img/*', shadowMode: true, keyEntries: [{ key: 'files', value: 'img/*' }] },
+  });
+});
+
+t.test('a replaced rule names the one that replaces it', async (t) => {
+  const { descriptors } = explain(
+    rules,
+    request(
+      [['tenant', 'gold']],
+      [
+        ['tenant', 'gold'],
+        ['method', 'GET'],
+      ],
+    ),
+  );
+  t.match(descriptors[0], { outcome: 'replaced', replacedBy: ['d.tenant_gold.method'] });
+  t.match(descriptors[1], { outcome: 'limited' });
+});
+
+t.test('a value that no rule has is compared with the values that rules have', async (t) => {
+  t.same(explainOne(['files', 'doc'])?.reasons, [
+    "matched 0 of 1 entries: nothing takes 'files' = 'doc'",
+    "'d.files_doc/*': key matches but value 'doc' does not match 'doc/*'",
+    "'d.files_img/*': key matches but value 'doc' does not match 'img/*'",
+  ]);
+});
+
+t.test('a key that no rule has is told with the keys there are', async (t) => {
+  t.same(explainOne(['user', 'u'])?.reasons, [
+    "matched 0 of 1 entries: nothing takes 'user' = 'u'",
+    "no rule has the key 'user' here; keys: tenant, files, open",
+  ]);
+});
+
+t.test('too many entries: the rule has no deeper level', async (t) => {
+  t.same(explainOne(['files', 'doc/a'], ['x', 'y'])?.reasons, [
+    "matched 1 of 2 entries: the rule has no deeper level for 'x'; 'd.files_doc/*' limits descriptors of 1 only",
+  ]);
+});
+
+t.test('too few entries: the rule needs one more', async (t) => {
+  t.same(explainOne(['tenant', 'tin'])?.reasons, [
+    'matched all 1 entries: the rule needs 1 more entry: path',
+  ]);
+});
+
+t.test('a bare key that was not tried is named', async (t) => {
+  t.ok(
+    explainOne(['tenant', 'gold'], ['path', '/'])?.reasons.includes(
+      "'d.tenant' is not tried because 'd.tenant_gold' matched first",
+    ),
+  );
+});
+
+t.test(
+  'a rule without a limit allows everything, a descriptor without entries matches nothing',
+  async (t) => {
+    t.same(explainOne(['open', ''])?.reasons, ["'d.open' has no rate_limit: it allows everything"]);
+    t.same(explainOne()?.reasons, ['the descriptor has no entries']);
+  },
+);
+
+t.test('a domain without rules is said once for each descriptor', async (t) => {
+  const explanation = explain(rules, { ...request([['a', 'b']]), domain: 'other' });
+  t.equal(explanation.domainFound, false);
+  t.match(explanation.descriptors, [{ outcome: 'no_limit', reasons: ["no rules for domain 'other'"] }]);
+});
+
+t.test('an explanation survives JSON', async (t) => {
+  const explanation = explain(rules, request([['tenant', 'gold']], [['x', 'y']]));
+  t.same(JSON.parse(JSON.stringify(explanation)), explanation);
+});
+
+t.test('people read it as indented lines', async (t) => {
+  const text = formatExplanation(
+    explain(
+      rules,
+      request(
+        [['tenant', 'gold']],
+        [
+          ['tenant', 'gold'],
+          ['method', 'GET'],
+        ],
+        [['open', '1']],
+      ),
+    ),
+  );
+  t.equal(
+    text,
+    `domain d
+  (tenant=gold): replaced, would be 3 per minute
+    tenant=gold matched 'tenant_gold' by key and value
+    rule d.tenant_gold (name gold)
+    replaced by d.tenant_gold.method
+  (tenant=gold, method=GET): limited to 5 per hour
+    tenant=gold matched 'tenant_gold' by key and value
+    method=GET matched 'method' by key
+    rule d.tenant_gold.method (replaces gold)
+  (open=1): no limit
+    open=1 matched 'open' by key
+    'd.open' has no rate_limit: it allows everything`,
+  );
+});
