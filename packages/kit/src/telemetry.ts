@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import type { Attributes, Context, Span, SpanKind, TextMapPropagator, Tracer } from '@opentelemetry/api';
+import type { SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Logger } from './logger.ts';
+
+/** What traces are called, how many are kept and how they leave. */
+export type TracingOptions = {
+  readonly enabled: boolean;
+  /** OTLP over HTTP (JSON) or gRPC; where to is said by the standard `OTEL_EXPORTER_OTLP_*` variables, which the exporter reads. */
+  readonly protocol: 'http' | 'grpc';
+  readonly serviceName: string;
+  /** Left out when empty. */
+  readonly serviceNamespace?: string;
+  /** A random UUID when empty. */
+  readonly serviceInstanceId?: string;
+  /** The part of traces kept where the caller has not decided, 0 to 1. */
+  readonly samplingRate: number;
+  readonly logger?: Logger;
+};
+
+/** What a span is about. */
+export type SpanOptions = {
+  /** What it is a part of: from `extract`, or handed to the function of an outer span. */
+  readonly parent?: Context;
+  /** `SpanKind` of the OpenTelemetry API: 0 internal (default), 1 server, 2 client. */
+  readonly kind?: SpanKind;
+  readonly attributes?: Attributes;
+};
+
+/** Spans, and their way in and out of a process. Contexts are passed by hand: nothing is global. */
+export type Tracing = {
+  readonly enabled: boolean;
+  readonly tracer: Tracer;
+  /** Reads the trace of a caller from header names in lower case: W3C tracecontext and baggage, B3 single and multi. */
+  extract(carrier: Readonly<Record<string, string | string[] | undefined>>): Context;
+  /** Writes the trace of a context into headers, in all of those formats. */
+  inject(carrier: Record<string, string>, context: Context): void;
+  /** Runs a function inside a span, which ends with it, as failed when it throws. */
+  inSpan<T>(
+    name: string,
+    options: SpanOptions,
+    fn: (span: Span, context: Context) => Promise<T> | T,
+  ): Promise<T>;
+  /** Sends what is left and ends the export. Idempotent; never rejects. */
+  shutdown(): Promise<void>;
+};
+
+type Api = typeof import('@opentelemetry/api');
+
+/** Starts tracing. When it is off, the OpenTelemetry API is all that is loaded, and spans cost next to nothing. */
+export async function startTracing(options: TracingOptions): Promise<Tracing> {
+  const api = await import('@opentelemetry/api');
+  if (!options.enabled)
+    return tracingOver(api, { tracer: new api.ProxyTracerProvider().getTracer('tollgate') });
+  const provider = await makeProvider(options);
+  return tracingOver(api, {
+    tracer: provider.getTracer('tollgate'),
+    propagator: await makePropagator(),
+    provider,
+  });
+}
+
+function tracingOver(
+  api: Api,
+  parts: {
+    readonly tracer: Tracer;
+    readonly propagator?: TextMapPropagator;
+    readonly provider?: TracerProvider;
+  },
+): Tracing {
+  const { tracer, propagator, provider } = parts;
+  let ended: Promise<void> | undefined;
+  return {
+    enabled: provider !== undefined,
+    tracer,
+    extract: (carrier) =>
+      propagator?.extract(api.ROOT_CONTEXT, carrier, api.defaultTextMapGetter) ?? api.ROOT_CONTEXT,
+    inject: (carrier, context) => propagator?.inject(context, carrier, api.defaultTextMapSetter),
+    async inSpan(name, { parent = api.ROOT_CONTEXT, kind, attributes }, fn) {
+      const span = tracer.startSpan(
+        name,
+        { ...(kind && { kind }), ...(attributes && { attributes }) },
+        parent,
+      );
+      try {
+        return await fn(span, api.trace.setSpan(parent, span));
+      } catch (error) {
+        span.setStatus({
+          code: api.SpanStatusCode.ERROR,
+          ...(error instanceof Error && { message: error.message }),
+        });
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+    shutdown() {
+      // It rejects with what the last export failed with, which is logged where that happens.
+      ended ??= provider?.shutdown().catch(() => undefined) ?? Promise.resolve();
+      return ended;
+    },
+  };
+}
+
+async function makeProvider(options: TracingOptions): Promise<TracerProvider> {
+  const sdk = await import('@opentelemetry/sdk-trace');
+  const { defaultResource, resourceFromAttributes } = await import('@opentelemetry/resources');
+  const exporter = reportOutages(await makeExporter(options.protocol), options.logger);
+  return new sdk.TracerProvider({
+    resource: defaultResource().merge(resourceFromAttributes(resourceOf(options))),
+    sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(options.samplingRate) }),
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter })],
+  });
+}
+
+/** @see https://opentelemetry.io/docs/specs/semconv/resource/#service */
+function resourceOf({ serviceName, serviceNamespace, serviceInstanceId }: TracingOptions): Attributes {
+  return {
+    'service.name': serviceName,
+    ...(serviceNamespace && { 'service.namespace': serviceNamespace }),
+    'service.instance.id': serviceInstanceId || randomUUID(),
+  };
+}
+
+async function makeExporter(protocol: TracingOptions['protocol']): Promise<SpanExporter> {
+  if (protocol === 'grpc') {
+    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc');
+    return new OTLPTraceExporter();
+  }
+  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');
+  return new OTLPTraceExporter();
+}
+
+async function makePropagator(): Promise<TextMapPropagator> {
+  const { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } = await import(
+    '@opentelemetry/core'
+  );
+  const { B3InjectEncoding, B3Propagator } = await import('@opentelemetry/propagator-b3');
+  // The last that finds something wins: tracecontext where a caller sends both.
+  return new CompositePropagator({
+    propagators: [
+      new B3Propagator({ injectEncoding: B3InjectEncoding.SINGLE_HEADER }),
+      new B3Propagator({ injectEncoding: B3InjectEncoding.MULTI_HEADER }),
+      new W3CTraceContextPropagator(),
+      new W3CBaggagePropagator(),
+    ],
+  });
+}
+
+/** Logs the first failed export of an outage, and its end; the SDK itself would say nothing. */
+function reportOutages(exporter: SpanExporter, logger: Logger | undefined): SpanExporter {
+  let failing = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const failed = result.code !== 0;
+        if (failed && !failing)
+          logger?.warn({ err: result.error, spans: spans.length }, 'spans not exported');
+        if (!failed && failing) logger?.info('spans are exported again');
+        failing = failed;
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+  };
+}

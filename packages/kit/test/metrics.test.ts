@@ -1,0 +1,70 @@
+import { createServer } from 'node:net';
+import { addProcessMetrics, createMetricsServer, type MetricsServer } from '@tollgate/kit/metrics';
+import { Counter, Registry } from 'prom-client';
+import t, { type Test } from 'tap';
+
+async function start(t: Test, registry: Registry): Promise<MetricsServer> {
+  const server = createMetricsServer({ registry, host: '127.0.0.1', port: 0 });
+  await server.start();
+  t.teardown(() => server.stop());
+  return server;
+}
+
+t.test('a scraper gets the metrics of the registry and of the process', async (t) => {
+  const registry = new Registry();
+  addProcessMetrics(registry);
+  t.teardown(() => registry.clear());
+  new Counter({ name: 'hits_total', help: 'Hits.', registers: [registry] }).inc(3);
+  const server = await start(t, registry);
+  const response = await fetch(`${server.url()}?name=x`);
+  t.equal(response.status, 200);
+  t.match(response.headers.get('content-type'), 'text/plain');
+  const text = await response.text();
+  t.match(text, /^hits_total 3$/m);
+  t.match(text, /^nodejs_eventloop_lag_p99_seconds /m);
+  t.match(text, /^nodejs_heap_size_used_bytes /m);
+});
+
+t.test('other paths and methods are not found', async (t) => {
+  const server = await start(t, new Registry());
+  t.equal((await fetch(server.url().replace('/metrics', '/'))).status, 404);
+  t.equal((await fetch(server.url(), { method: 'POST', body: 'x' })).status, 404);
+  t.equal((await fetch(server.url(), { method: 'HEAD' })).status, 200);
+});
+
+t.test('a collector that fails is a 500 to the scraper and no end of the process', async (t) => {
+  const registry = new Registry();
+  new Counter({
+    name: 'broken_total',
+    help: 'Broken.',
+    registers: [registry],
+    collect() {
+      throw new Error('broken collector');
+    },
+  });
+  const server = await start(t, registry);
+  const response = await fetch(server.url());
+  t.equal(response.status, 500);
+  t.equal(await response.text(), '');
+});
+
+t.test('a port that is taken fails the start', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => other.close());
+  await new Promise((resolve) => other.once('listening', resolve));
+  const address = other.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const server = createMetricsServer({ registry: new Registry(), host: '127.0.0.1', port });
+  await t.rejects(server.start(), { code: 'EADDRINUSE' });
+  await server.stop();
+});
+
+t.test('a stop closes idle connections and may be repeated', async (t) => {
+  const server = await start(t, new Registry());
+  const url = server.url();
+  await (await fetch(url)).text();
+  await server.stop();
+  await server.stop();
+  await t.rejects(fetch(url));
+  t.throws(() => server.url(), TypeError);
+});
