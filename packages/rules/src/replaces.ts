@@ -5,9 +5,14 @@ import type { Match } from './match.ts';
  * By name, over the whole request, in any order: a limit that is itself dropped still replaces (contract 1.2).
  */
 export function applyReplaces(matches: readonly (Match | undefined)[]): readonly boolean[] {
-  const replaced = new Set<string>();
-  for (const match of matches) for (const name of match?.rule.replaces ?? []) replaced.add(name);
-  return matches.map(
-    (match) => match !== undefined && match.rule.name !== '' && replaced.has(match.rule.name),
-  );
+  let replaced: Set<string> | undefined;
+  for (const match of matches) {
+    // Nearly no rule replaces anything, and this is done for every request.
+    if (match === undefined || match.rule.replaces.length === 0) continue;
+    replaced ??= new Set();
+    for (const name of match.rule.replaces) replaced.add(name);
+  }
+  const names = replaced;
+  if (names === undefined) return new Array<boolean>(matches.length).fill(false);
+  return matches.map((match) => match !== undefined && match.rule.name !== '' && names.has(match.rule.name));
 }
