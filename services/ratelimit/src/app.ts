@@ -1,5 +1,4 @@
 import type { Writable } from 'node:stream';
-import { ServerCredentials } from '@grpc/grpc-js';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
@@ -15,6 +14,7 @@ import {
   deciderOptions,
   fileRuleSourceOptions,
   grpcServerOptions,
+  serverTlsFiles,
   statsSinkOptions,
 } from './settings/options.ts';
 import { type Settings, sinkSwitches } from './settings/settings.ts';
@@ -23,6 +23,8 @@ import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts'
 import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.ts';
 import { statsSinks } from './stats/stats-sinks.ts';
 import { createGrpcServer } from './surfaces/grpc/grpc-server.ts';
+import { createSanGuard, everyPeer } from './surfaces/grpc/peer-guard.ts';
+import { plaintextCredentials, watchServerCredentials } from './surfaces/grpc/server-credentials.ts';
 import { createServerStats } from './surfaces/grpc/server-stats.ts';
 import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
@@ -91,12 +93,16 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     deciderOptions(settings),
   );
   const api = createApiServer({ decide, health, logger }, { host: settings.host, port: settings.port });
+  const credentials = settings.grpcServerUseTls
+    ? await watchServerCredentials(serverTlsFiles(settings), logger)
+    : plaintextCredentials();
   const grpc = createGrpcServer(
     {
       handlers: { [shouldRateLimitPath]: createShouldRateLimit(decide) },
       health,
       stats: createServerStats(stats, deps.nowMs),
-      credentials: ServerCredentials.createInsecure(),
+      credentials: credentials.credentials,
+      guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
       logger,
     },
     grpcServerOptions(settings),
@@ -123,7 +129,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     start: async () => {
       ports.grpc = await grpc.start();
     },
-    stop: ({ signal }) => grpc.stop(signal),
+    stop: async ({ signal }) => {
+      await grpc.stop(signal);
+      credentials.close();
+    },
   });
   lifecycle.add(createTermination(health, settings.shutdownDelayMs));
   return { lifecycle, health, stats, ports };

@@ -3,6 +3,7 @@ import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts'
 import { parseListenAddress } from '../stats/listen-address.ts';
 import type { StatsSinkOptions } from '../stats/stats-sinks.ts';
 import type { GrpcServerOptions } from '../surfaces/grpc/grpc-server.ts';
+import type { ServerTlsFiles } from '../surfaces/grpc/server-credentials.ts';
 import type { Settings } from './settings.ts';
 
 /** The part of the settings that decisions depend on. */
@@ -56,6 +57,11 @@ export function grpcServerOptions(s: Settings): GrpcServerOptions {
     maxConnectionAgeMs: s.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: s.grpcMaxConnectionAgeGraceMs,
   };
+}
+
+/** The part of the settings that says with which certificates gRPC is served. */
+export function serverTlsFiles(s: Settings): ServerTlsFiles {
+  return { certFile: s.grpcServerTlsCert, keyFile: s.grpcServerTlsKey, clientCaFile: s.grpcClientTlsCacert };
 }
 
 function bracketed(host: string): string {

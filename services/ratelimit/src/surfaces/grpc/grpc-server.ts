@@ -9,6 +9,7 @@ import { toPublicError } from '@tollgate/kit/errors';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import { createHealthService, healthDefinition } from './health-service.ts';
+import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
 import type { ServerStats } from './server-stats.ts';
 import type { CallContext, UnaryHandler } from './unary-handler.ts';
@@ -20,8 +21,7 @@ export interface GrpcServerDeps {
   readonly health: Health;
   readonly stats: ServerStats;
   readonly credentials: ServerCredentials;
-  /** Why the peer of a call may not call, or undefined. */
-  readonly refusePeer?: ((call: ServerUnaryCall<Uint8Array, Uint8Array>) => string | undefined) | undefined;
+  readonly guard: PeerGuard;
   readonly logger: Logger;
 }
 
@@ -59,7 +59,11 @@ export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOption
     const method = path.slice(path.lastIndexOf('/') + 1);
     server.addService({ [method]: unaryMethod(path) }, { [method]: adapt(method, handler, deps) });
   }
-  const healthService = createHealthService(deps.health, () => deps.stats.begin('Check'));
+  const healthService = createHealthService({
+    health: deps.health,
+    guard: deps.guard,
+    beginCheck: () => deps.stats.begin('Check'),
+  });
   server.addService(healthDefinition, healthService.implementation);
 
   return {
@@ -84,9 +88,9 @@ export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOption
   };
 }
 
-function adapt(method: string, handler: UnaryHandler, { stats, refusePeer, logger }: GrpcServerDeps) {
+function adapt(method: string, handler: UnaryHandler, { stats, guard, logger }: GrpcServerDeps) {
   return (call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>): void => {
-    const refusal = refusePeer?.(call);
+    const refusal = guard(call);
     if (refusal !== undefined) {
       callback({ code: status.UNAUTHENTICATED, details: refusal });
       return;

@@ -13,6 +13,7 @@ import {
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '@tollgate/proto/grpc/health/v1/health';
+import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
 
 /** The name under which the service's own health is asked for; the empty name asks whether the server is there at all. */
@@ -34,11 +35,16 @@ export interface HealthService {
 /** Stands for a request nobody can read: no service of that name exists. */
 const unreadable = '\u0000';
 
-/**
- * Implements grpc.health.v1.Health over the service's health. `beginCheck` is called at the start of every Check, what
- * it answers at the end.
- */
-export function createHealthService(health: Health, beginCheck: () => () => void): HealthService {
+/** What the health service takes. */
+export interface HealthServiceDeps {
+  readonly health: Health;
+  readonly guard: PeerGuard;
+  /** Called at the start of every Check; what it answers is called at the end. */
+  readonly beginCheck: () => () => void;
+}
+
+/** Implements grpc.health.v1.Health over the service's health. */
+export function createHealthService({ health, guard, beginCheck }: HealthServiceDeps): HealthService {
   const watches = new Set<ServerWritableStream<Uint8Array, Uint8Array>>();
   const statusOf = (service: string): ServingStatus => {
     if (service === '') {
@@ -52,6 +58,11 @@ export function createHealthService(health: Health, beginCheck: () => () => void
 
   const implementation = {
     Check(call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>) {
+      const refusal = guard(call);
+      if (refusal !== undefined) {
+        callback({ code: status.UNAUTHENTICATED, details: refusal });
+        return;
+      }
       const done = beginCheck();
       const service = serviceAskedFor(call.request);
       if (service === undefined) {
@@ -65,6 +76,11 @@ export function createHealthService(health: Health, beginCheck: () => () => void
     },
 
     Watch(call: ServerWritableStream<Uint8Array, Uint8Array>) {
+      const refusal = guard(call);
+      if (refusal !== undefined) {
+        call.emit('error', { code: status.UNAUTHENTICATED, details: refusal });
+        return;
+      }
       const service = serviceAskedFor(call.request) ?? unreadable;
       let last: ServingStatus | undefined;
       const tell = (): void => {

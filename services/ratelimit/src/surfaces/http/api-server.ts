@@ -1,16 +1,13 @@
-import { fromJsonString, toJson } from '@bufbuild/protobuf';
+import { toJson } from '@bufbuild/protobuf';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
-import {
-  RateLimitRequestSchema,
-  RateLimitResponseSchema,
-} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
+import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { type FastifyReply, fastify } from 'fastify';
 import type { Decide } from '../../decide/create-decider.ts';
 import { Code } from '../../domain/decision.ts';
-import { errors } from '../../errors.ts';
 import { toMessage } from '../decision-message.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+import { readJsonRequest } from './json-request.ts';
 
 /** What the API server takes. */
 export interface ApiServerDeps {
@@ -42,20 +39,12 @@ export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions)
   );
 
   app.post('/json', async ({ body, headers }, reply) => {
-    const decision = await deps.decide(decode(body), { header: (name) => headers[name]?.toString() });
+    const decision = await deps.decide(readJsonRequest(body), { header: (name) => headers[name]?.toString() });
     const message = toJson(RateLimitResponseSchema, toMessage(decision));
     return reply.code(decision.overallCode === Code.OVER_LIMIT ? 429 : 200).send(message);
   });
 
   return createHttpServer(app, options);
-}
-
-function decode(body: unknown) {
-  try {
-    return fromJsonString(RateLimitRequestSchema, typeof body === 'string' ? body : '');
-  } catch (cause) {
-    throw errors.malformed_request({ cause });
-  }
 }
 
 function badRequest(reply: FastifyReply) {
