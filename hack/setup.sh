@@ -46,7 +46,8 @@ step() {
   else
     stop_ticker
     printf ' failed\n' >&2
-    cat "$log" >&2
+    # The head has the reason; npm prints its whole manual after some.
+    head -n 60 "$log" >&2
     return 1
   fi
 }

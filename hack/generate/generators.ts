@@ -1,4 +1,9 @@
+import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
+import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
+import { renderErrorsPage } from './render-errors-page.ts';
+import { renderMarkdown } from './render-markdown.ts';
 import { renderProtoCode } from './render-proto-code.ts';
+import { renderSettingsPage } from './render-settings-page.ts';
 
 /** Something in the repository that is made from something else, by code. */
 export interface Generator {
@@ -9,4 +14,14 @@ export interface Generator {
 }
 
 /** All generated parts of the repository; a new one is one entry. */
-export const generators: readonly Generator[] = [{ output: 'proto/generated/', render: renderProtoCode }];
+export const generators: readonly Generator[] = [
+  { output: 'proto/generated/', render: renderProtoCode },
+  markdownPage('docs/settings-ratelimit.md', () =>
+    renderSettingsPage('the rate limit service', ratelimitSettings),
+  ),
+  markdownPage('docs/errors.md', () => renderErrorsPage({ 'the rate limit service': ratelimitErrors })),
+];
+
+function markdownPage(output: string, text: () => string): Generator {
+  return { output, render: async () => new Map([[output, await renderMarkdown(output, text())]]) };
+}

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { forbiddenTexts } from './forbidden-texts.ts';
+import { forbiddenTexts } from '../forbidden-texts.ts';
 
 /** Joined here, so that this file does not contain what the check looks for. */
 const host = ['registry', 'npmjs', 'org'].join('.');

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { staleFiles } from './generated-files.ts';
+import { staleFiles } from '../generated-files.ts';
 
 t.test('a generated folder is compared file by file', async (t) => {
   const folder = t.testdir({ 'same.js': 'a', 'old.js': 'b', deep: { 'left-over.js': 'c' } });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { importProblems } from './import-rule.ts';
+import { importProblems } from '../import-rule.ts';
 
 const domainFile = 'services/ratelimit/src/domain/window.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Check, formatResults, runChecks } from './run-checks.ts';
+import { type Check, formatResults, runChecks } from '../run-checks.ts';
 
 const passing = (name: string): Check => ({
   name,

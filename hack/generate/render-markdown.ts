@@ -1,0 +1,16 @@
+import { runTool } from '../check/run-tool.ts';
+
+/**
+ * Markdown as biome formats it, so that a generated page passes the same check as one written by hand.
+ *
+ * @throws Error with biome's output when it cannot.
+ */
+export async function renderMarkdown(path: string, text: string): Promise<string> {
+  const { ok, output } = await runTool(
+    'biome',
+    ['format', `--stdin-file-path=${path}`, '--colors=off'],
+    text,
+  );
+  if (!ok) throw new Error(`${path}: ${output}`);
+  return output;
+}

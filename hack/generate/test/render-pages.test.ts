@@ -1,0 +1,38 @@
+import { defineSettings, port, text } from '@tollgate/kit/settings';
+import t from 'tap';
+import { renderErrorsPage } from '../render-errors-page.ts';
+import { renderMarkdown } from '../render-markdown.ts';
+import { renderSettingsPage } from '../render-settings-page.ts';
+
+t.test('the settings page names every variable with its meaning', async (t) => {
+  const spec = defineSettings({
+    grpcPort: port({ env: 'GRPC_PORT', group: 'Servers', default: 8081, doc: 'TCP port of the gRPC server' }),
+    auth: text({
+      env: 'KVSTORE_AUTH',
+      group: 'Redis',
+      aliases: ['REDIS_AUTH'],
+      secret: true,
+      default: '',
+      doc: 'Password',
+    }),
+  });
+  const page = renderSettingsPage('the demo', spec);
+  t.match(page, /^# Settings of the demo\n/);
+  for (const word of ['GRPC_PORT', '8081', 'TCP port of the gRPC server', 'KVSTORE_AUTH', 'REDIS_AUTH']) {
+    t.ok(page.includes(word), word);
+  }
+});
+
+t.test('the errors page has a section for each service and a row for each code', async (t) => {
+  const page = renderErrorsPage({
+    'the demo': { too_late: { definition: { httpStatus: 400, grpcStatus: 2, message: 'come earlier' } } },
+  });
+  t.match(page, /## Of the demo\n/);
+  t.match(page, /\| `too_late` \| 400 \| 2 \| come earlier \|/);
+});
+
+t.test('generated Markdown is formatted as the check wants it', async (t) => {
+  const once = await renderMarkdown('docs/a.md', '# A\n|a|b|\n|---|---|\n|1|2|\n');
+  t.match(once, /\n\n\| a/);
+  t.equal(await renderMarkdown('docs/a.md', once), once);
+});
