@@ -28,6 +28,7 @@ import { plaintextCredentials, watchServerCredentials } from './surfaces/grpc/se
 import { createServerStats } from './surfaces/grpc/server-stats.ts';
 import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
+import { createDebugServer } from './surfaces/http/debug-server.ts';
 import { createTermination } from './termination.ts';
 
 /** What the service takes from the process. */
@@ -70,6 +71,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       ? health.component('config', { healthy: false })
       : undefined,
   });
+  const debug = createDebugServer(
+    { rules: rules.current, stats, logger },
+    { host: settings.debugHost, port: settings.debugPort },
+  );
   const ruleSource = createFileRuleSource(fileRuleSourceOptions(settings), logger);
   const backend = await counterBackends[settings.backendType].create(settings, {
     nowSeconds,
@@ -110,6 +115,8 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   lifecycle.add({ name: 'statistics', start: flusher.start, stop: flusher.close });
+  // Before whatever may have to wait, so that a start that waits can be looked at.
+  lifecycle.add({ name: 'debug server', start: startDebug, stop: ({ signal }) => debug.stop(signal) });
   lifecycle.add({ name: 'counter backend', start: backend.start, stop: backend.close });
   lifecycle.add({
     name: 'rules',
@@ -136,6 +143,16 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   });
   lifecycle.add(createTermination(health, settings.shutdownDelayMs));
   return { lifecycle, health, stats, ports };
+
+  /** The service does its work without this port: one that is taken is no reason not to start. */
+  async function startDebug(): Promise<void> {
+    try {
+      ports.debug = await debug.start();
+    } catch (error) {
+      const { debugHost: host, debugPort: port } = settings;
+      logger.error({ err: error, host, port }, 'debug server not started');
+    }
+  }
 
   function startRulesLater(): void {
     ruleSource.start(rules.apply).catch((error: unknown) => lifecycle.fail('rules did not start', error));

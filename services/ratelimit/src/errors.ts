@@ -4,8 +4,8 @@ import type { RequestProblem } from './domain/check-request.ts';
 /**
  * Everything a caller can be told, by its stable code.
  *
- * Messages and the status UNKNOWN are those that callers of envoyproxy/ratelimit know; HTTP answers all of them with
- * 400, as it does.
+ * Messages and the status UNKNOWN are those that callers of envoyproxy/ratelimit know; `/json` answers all of them with
+ * 400, as it does. The last three are the debug port's.
  */
 export const errors = defineErrors({
   empty_domain: {
@@ -37,6 +37,23 @@ export const errors = defineErrors({
     httpStatus: 400,
     grpcStatus: grpcStatus.unknown,
     message: 'the counter backend failed',
+  },
+  profile_in_progress: {
+    httpStatus: 409,
+    grpcStatus: grpcStatus.resourceExhausted,
+    message: 'another profile is being taken; try again when it is done',
+  },
+  local_callers_only: {
+    httpStatus: 403,
+    grpcStatus: grpcStatus.permissionDenied,
+    message:
+      'a heap snapshot holds secrets and is given to callers on this machine only: ask http://localhost, in a cluster through kubectl port-forward',
+  },
+  no_execution_trace: {
+    httpStatus: 501,
+    grpcStatus: grpcStatus.unimplemented,
+    message:
+      'Node has no execution trace: use /debug/pprof/profile for where CPU time goes, TRACING_ENABLED=true for where requests wait',
   },
 });
 

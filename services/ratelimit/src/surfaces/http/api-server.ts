@@ -39,7 +39,9 @@ export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions)
   );
 
   app.post('/json', async ({ body, headers }, reply) => {
-    const decision = await deps.decide(readJsonRequest(body), { header: (name) => headers[name]?.toString() });
+    const decision = await deps.decide(readJsonRequest(body), {
+      header: (name) => headers[name]?.toString(),
+    });
     const message = toJson(RateLimitResponseSchema, toMessage(decision));
     return reply.code(decision.overallCode === Code.OVER_LIMIT ? 429 : 200).send(message);
   });

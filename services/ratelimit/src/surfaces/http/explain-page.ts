@@ -53,7 +53,9 @@ function explainRequest(rules: RuleSet | undefined, question: RateLimitRequest):
     throw invalidRequest(problem);
   }
   if (question.descriptors.length > maxDescriptors) {
-    throw errors.malformed_request({ message: `at most ${maxDescriptors} descriptors are explained at once` });
+    throw errors.malformed_request({
+      message: `at most ${maxDescriptors} descriptors are explained at once`,
+    });
   }
   if (rules === undefined) {
     throw errors.no_configuration();
