@@ -2,12 +2,14 @@ import type { Writable } from 'node:stream';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import { startTracing } from '@tollgate/kit/telemetry';
 import { counterBackends } from './backends/counter-backends.ts';
 import { createCountHits } from './decide/count-hits.ts';
 import { createDecider } from './decide/create-decider.ts';
 import { createDecisionStats } from './decide/decision-stats.ts';
 import { createLocalCache, type LocalCache } from './decide/local-cache.ts';
 import { registerLocalCacheGauges } from './decide/local-cache-gauges.ts';
+import { traceDecisions } from './decide/trace-decisions.ts';
 import { createFileRuleSource } from './rule-sources/file-rule-source.ts';
 import { createRuleStore } from './rules/rule-store.ts';
 import {
@@ -16,6 +18,7 @@ import {
   grpcServerOptions,
   serverTlsFiles,
   statsSinkOptions,
+  tracingOptions,
 } from './settings/options.ts';
 import { type Settings, sinkSwitches } from './settings/settings.ts';
 import { chooseSink } from './stats/choose-sink.ts';
@@ -97,13 +100,21 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     },
     deciderOptions(settings),
   );
-  const api = createApiServer({ decide, health, logger }, { host: settings.host, port: settings.port });
+  const tracing = await startTracing({ ...tracingOptions(settings), logger });
+  const api = createApiServer(
+    { decide: traceDecisions(decide, tracing, 'POST /json'), health, logger },
+    { host: settings.host, port: settings.port },
+  );
   const credentials = settings.grpcServerUseTls
     ? await watchServerCredentials(serverTlsFiles(settings), logger)
     : plaintextCredentials();
   const grpc = createGrpcServer(
     {
-      handlers: { [shouldRateLimitPath]: createShouldRateLimit(decide) },
+      handlers: {
+        [shouldRateLimitPath]: createShouldRateLimit(
+          traceDecisions(decide, tracing, shouldRateLimitPath.slice(1)),
+        ),
+      },
       health,
       stats: createServerStats(stats, deps.nowMs),
       credentials: credentials.credentials,
@@ -115,6 +126,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   lifecycle.add({ name: 'statistics', start: flusher.start, stop: flusher.close });
+  lifecycle.add({ name: 'tracing', stop: tracing.shutdown });
   // Before whatever may have to wait, so that a start that waits can be looked at.
   lifecycle.add({ name: 'debug server', start: startDebug, stop: ({ signal }) => debug.stop(signal) });
   lifecycle.add({ name: 'counter backend', start: backend.start, stop: backend.close });

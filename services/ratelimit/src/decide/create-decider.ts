@@ -14,9 +14,12 @@ import { errors, invalidRequest } from '../errors.ts';
 import type { Count, Counted, CountHits } from './count-hits.ts';
 import type { DecisionStats } from './decision-stats.ts';
 
-/** What a decision may know of the call: request headers, for trace propagation. */
+/** What a decision may know of the call it answers. */
 export interface Caller {
+  /** The first value of a request header, by its name in lower case. */
   readonly header: (name: string) => string | undefined;
+  /** Runs a part of the decision in a span; absent when nothing is traced. */
+  readonly inSpan?: (<T>(name: string, run: () => Promise<T>) => Promise<T>) | undefined;
 }
 
 /** Answers one request. Rejects with an AppError: the request is unsound, no rules are loaded, or the backend failed. */
@@ -48,6 +51,8 @@ export interface DeciderOptions {
   /** Absent when LIMIT_RESPONSE_HEADERS_ENABLED is false. */
   readonly headerNames?: HeaderNames | undefined;
   readonly responseDynamicMetadata: boolean;
+  /** What the exchange with the counter backend is called in traces. */
+  readonly countSpanName: string;
 }
 
 const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0 };
@@ -58,7 +63,7 @@ const noHeaders: Decision['responseHeaders'] = [];
 export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decide {
   const { stats } = deps;
 
-  return async (request) => {
+  return async (request, caller) => {
     const rules = soundRules(request);
     const domain = rules.domains.get(request.domain);
     if (domain === undefined) {
@@ -72,7 +77,7 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
     const nowSeconds = deps.nowSeconds();
     const verdicts = limitsInForce(domain, request.descriptors);
     const counted = planCounting(request, verdicts, nowSeconds);
-    const counts = counted.length === 0 ? [] : await count(counted, nowSeconds);
+    const counts = counted.length === 0 ? [] : await count(counted, nowSeconds, caller);
     let next = 0;
     const statuses = verdicts.map((verdict) => {
       if (verdict?.kind !== 'limited') {
@@ -130,9 +135,14 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
     return counted;
   }
 
-  async function count(counted: readonly Counted[], nowSeconds: number): Promise<readonly Count[]> {
+  async function count(
+    counted: readonly Counted[],
+    nowSeconds: number,
+    { inSpan }: Caller,
+  ): Promise<readonly Count[]> {
+    const run = (): Promise<readonly Count[]> => deps.countHits(counted, nowSeconds);
     try {
-      return await deps.countHits(counted, nowSeconds);
+      return await (inSpan === undefined ? run() : inSpan(options.countSpanName, run));
     } catch (error) {
       stats.backendError.value += 1;
       throw error;

@@ -1,3 +1,4 @@
+import type { TracingOptions } from '@tollgate/kit/telemetry';
 import type { DeciderOptions } from '../decide/create-decider.ts';
 import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
 import { parseListenAddress } from '../stats/listen-address.ts';
@@ -18,6 +19,7 @@ export function deciderOptions(s: Settings): DeciderOptions {
       ? { limit: s.limitHeader, remaining: s.remainingHeader, reset: s.resetHeader }
       : undefined,
     responseDynamicMetadata: s.responseDynamicMetadata,
+    countSpanName: s.backendType === 'redis' ? 'Redis Pipeline Execution' : 'Memory Counter Execution',
   };
 }
 
@@ -47,6 +49,18 @@ export function statsSinkOptions(s: Settings): StatsSinkOptions {
       path: s.pullMetricsPath,
       responseTimeAsMilliseconds: s.pullMetricsResponseTimeAsMilliseconds,
     },
+  };
+}
+
+/** The part of the settings that says what is traced. */
+export function tracingOptions(s: Settings): TracingOptions {
+  return {
+    enabled: s.tracingEnabled,
+    protocol: s.tracingExporterProtocol,
+    serviceName: s.tracingServiceName,
+    serviceNamespace: s.tracingServiceNamespace,
+    serviceInstanceId: s.tracingServiceInstanceId,
+    samplingRate: s.tracingSamplingRate,
   };
 }
 

@@ -78,6 +78,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
       shadowMode: false,
       quotaMode: false,
       responseDynamicMetadata: false,
+      countSpanName: 'Memory Counter Execution',
       ...options,
     },
   );

@@ -70,7 +70,8 @@ class WatchedCertificates implements experimental.CertificateProvider {
 
   addCaCertificateListener(listener: CaListener): void {
     this.#caListeners.add(listener);
-    this.#tellCa(listener);
+    // Not at once: grpc-js registers who wants the result only after it has called this.
+    queueMicrotask(() => this.#tellCa(listener));
   }
 
   removeCaCertificateListener(listener: CaListener): void {
@@ -79,7 +80,7 @@ class WatchedCertificates implements experimental.CertificateProvider {
 
   addIdentityCertificateListener(listener: IdentityListener): void {
     this.#identityListeners.add(listener);
-    this.#tellIdentity(listener);
+    queueMicrotask(() => this.#tellIdentity(listener));
   }
 
   removeIdentityCertificateListener(listener: IdentityListener): void {

@@ -1,0 +1,60 @@
+import type { Tracing } from '@tollgate/kit/telemetry';
+import type { Caller, Decide } from './create-decider.ts';
+
+/** Numbers of the OpenTelemetry API's SpanKind. */
+const spanKind = { server: 1, client: 2 } as const;
+
+/** Headers that carry a trace: W3C tracecontext and baggage, B3 in both forms. */
+const traceHeaders = [
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'b3',
+  'x-b3-traceid',
+  'x-b3-spanid',
+  'x-b3-parentspanid',
+  'x-b3-sampled',
+  'x-b3-flags',
+];
+
+/**
+ * Wraps decisions of one surface in spans: the call as the server saw it, within it the decision with its domain and
+ * request, within that the exchange with the backend. Without tracing it is the function that was given.
+ */
+export function traceDecisions(decide: Decide, tracing: Tracing, callName: string): Decide {
+  if (!tracing.enabled) {
+    return decide;
+  }
+  return (request, caller) =>
+    tracing.inSpan(
+      callName,
+      { kind: spanKind.server, parent: tracing.extract(carrierOf(caller)) },
+      (_server, serverContext) =>
+        tracing.inSpan(
+          'ShouldRateLimit Execution',
+          {
+            parent: serverContext,
+            attributes: { domain: request.domain, request: describe(request.descriptors) },
+          },
+          (_decision, context) =>
+            decide(request, {
+              ...caller,
+              inSpan: (name, run) => tracing.inSpan(name, { kind: spanKind.client, parent: context }, run),
+            }),
+        ),
+    );
+}
+
+/** Longest text of a request in a span. */
+const maxRequestLength = 1024;
+
+function describe(descriptors: Parameters<Decide>[0]['descriptors']): string {
+  const text = descriptors
+    .map(({ entries }) => `(${entries.map(({ key, value }) => `${key}=${value}`).join(',')})`)
+    .join(' ');
+  return text.slice(0, maxRequestLength);
+}
+
+function carrierOf(caller: Caller): Record<string, string | undefined> {
+  return Object.fromEntries(traceHeaders.map((name) => [name, caller.header(name)]));
+}

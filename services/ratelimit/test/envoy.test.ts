@@ -1,0 +1,148 @@
+import { startEcho } from '@tollgate/testkit/echo';
+import { startEnvoy } from '@tollgate/testkit/envoy';
+import { startRedis } from '@tollgate/testkit/redis';
+import { Redis } from 'ioredis';
+import t, { type Test } from 'tap';
+import { startApp } from './support/start-app.ts';
+
+const rules = {
+  'demo.yaml': `
+domain: demo
+descriptors:
+  - key: tenant
+    rate_limit: { unit: day, requests_per_unit: 3 }
+`,
+};
+
+/** The service behind a real Envoy in front of a real upstream; resolves to Envoy's address. */
+async function platform(t: Test, env: Record<string, string>): Promise<string> {
+  const { ports } = await startApp(t, { rules, env: { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', ...env } });
+  const echo = await startEcho();
+  t.teardown(echo.stop);
+  const envoy = await startEnvoy({ config: bootstrap(ports.grpc, echo.port) });
+  t.teardown(envoy.stop);
+  return `http://127.0.0.1:${envoy.port}`;
+}
+
+function bootstrap(grpcPort: number, upstreamPort: number): object {
+  const cluster = (name: string, port: number, http2: boolean) => ({
+    name,
+    type: 'STATIC',
+    connect_timeout: '1s',
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [
+        {
+          lb_endpoints: [
+            { endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } },
+          ],
+        },
+      ],
+    },
+    ...(http2
+      ? {
+          typed_extension_protocol_options: {
+            'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+              '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+              explicit_http_config: { http2_protocol_options: {} },
+            },
+          },
+        }
+      : {}),
+  });
+  const rateLimit = {
+    name: 'envoy.filters.http.ratelimit',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit',
+      domain: 'demo',
+      // Generous: the test machine is busy, and Envoy lets requests pass when no answer came in time.
+      timeout: '5s',
+      failure_mode_deny: true,
+      rate_limit_service: {
+        transport_api_version: 'V3',
+        grpc_service: { envoy_grpc: { cluster_name: 'ratelimit' } },
+      },
+    },
+  };
+  const router = {
+    name: 'envoy.filters.http.router',
+    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+  };
+  const route = {
+    match: { prefix: '/' },
+    route: {
+      cluster: 'upstream',
+      rate_limits: [
+        { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
+      ],
+    },
+  };
+  return {
+    static_resources: {
+      listeners: [
+        {
+          name: 'ingress',
+          address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
+          filter_chains: [
+            {
+              filters: [
+                {
+                  name: 'envoy.filters.network.http_connection_manager',
+                  typed_config: {
+                    '@type':
+                      'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+                    stat_prefix: 'ingress',
+                    route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes: [route] }] },
+                    http_filters: [rateLimit, router],
+                  },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+      clusters: [cluster('ratelimit', grpcPort, true), cluster('upstream', upstreamPort, false)],
+    },
+  };
+}
+
+async function statuses(url: string, tenant: string, times: number): Promise<number[]> {
+  const seen: number[] = [];
+  for (let i = 0; i < times; i += 1) {
+    const response = await fetch(url, { headers: { 'x-tenant': tenant } });
+    await response.text();
+    seen.push(response.status);
+  }
+  return seen;
+}
+
+t.test('a real Envoy gets 200s, then 429s, and our headers reach the user', async (t) => {
+  const url = await platform(t, {});
+  t.same(await statuses(url, 'a', 5), [200, 200, 200, 429, 429]);
+  t.same(await statuses(url, 'b', 2), [200, 200], 'another tenant is counted apart');
+  const refused = await fetch(url, { headers: { 'x-tenant': 'a' } });
+  t.equal(refused.headers.get('ratelimit-limit'), '3');
+  t.equal(refused.headers.get('ratelimit-remaining'), '0');
+  t.match(refused.headers.get('ratelimit-reset'), /^\d+$/);
+  t.equal((await fetch(url)).status, 200, 'without the header nothing is limited');
+});
+
+t.test('with Redis behind it, the counters are the known keys with the known values', async (t) => {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const url = await platform(t, {
+    BACKEND_TYPE: 'redis',
+    KVSTORE_SOCKET_TYPE: 'tcp',
+    KVSTORE_URL: redis.address,
+  });
+  t.same(await statuses(url, 'a', 5), [200, 200, 200, 429, 429]);
+  const client = new Redis(redis.port, redis.host);
+  t.teardown(() => client.disconnect());
+  const keys = await client.keys('*');
+  t.match(keys, [/^demo_tenant_a_\d+$/]);
+  const [key = ''] = keys;
+  t.equal(Number(key.split('_').at(-1)) % 86_400, 0, 'named by the start of the day');
+  t.equal(await client.get(key), '5');
+  const ttl = await client.ttl(key);
+  t.ok(ttl > 86_300 && ttl <= 86_700, `lives for a day and up to 300 s of jitter: ${ttl}`);
+});

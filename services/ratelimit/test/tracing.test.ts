@@ -1,0 +1,69 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import { startApp } from './support/start-app.ts';
+
+/** The part of an OTLP export that is looked at. */
+interface ExportedSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly attributes: readonly { key: string; value: { stringValue?: string } }[];
+}
+
+t.test('a decision leaves spans that continue the trace of the caller', async (t) => {
+  const spans: ExportedSpan[] = [];
+  const collector = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) {
+      chunks.push(chunk);
+    }
+    const body = JSON.parse(Buffer.concat(chunks).toString());
+    spans.push(...body.resourceSpans[0].scopeSpans[0].spans);
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => {
+    collector.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => collector.close());
+  const { port } = collector.address() as AddressInfo;
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${port}`;
+  t.teardown(() => {
+    delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  });
+
+  const { ports, app } = await startApp(t, {
+    rules: {
+      'd.yaml': 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: hour, requests_per_unit: 5 }\n',
+    },
+    env: { TRACING_ENABLED: 'true' },
+  });
+  const traceId = '0af7651916cd43dd8448eb211c80319c';
+  await fetch(`http://127.0.0.1:${ports.http}/json`, {
+    method: 'POST',
+    headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01` },
+    body: JSON.stringify({ domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] }),
+  });
+  await app.lifecycle.stop('test');
+  await awaitUntil(() => spans.length === 3, { what: 'three spans' });
+
+  const byName = (name: string) => spans.find((span) => span.name === name);
+  const [server, decision, backend] = [
+    'POST /json',
+    'ShouldRateLimit Execution',
+    'Memory Counter Execution',
+  ].map(byName);
+  t.same(
+    spans.map((span) => span.traceId),
+    [traceId, traceId, traceId],
+  );
+  t.equal(server?.parentSpanId, 'b7ad6b7169203331');
+  t.equal(decision?.parentSpanId, server?.spanId);
+  t.equal(backend?.parentSpanId, decision?.spanId);
+  t.match(decision?.attributes, [
+    { key: 'domain', value: { stringValue: 'd' } },
+    { key: 'request', value: { stringValue: '(k=v)' } },
+  ]);
+});
