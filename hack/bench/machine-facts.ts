@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { findBinary } from '@tollgate/testkit/binary';
 
 /** What numbers depend on besides the code. */
@@ -12,6 +12,8 @@ export interface MachineFacts {
   kernel: string;
   node: string;
   redis: string;
+  /** Processes that wanted a core on average over the last minute, before anything was started. */
+  load: number;
   /** Date of the measurement, UTC, such as 2026-01-31. */
   date: string;
 }
@@ -25,6 +27,7 @@ export function readMachineFacts(): MachineFacts {
     kernel: readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim(),
     node: process.versions.node,
     redis: redisVersion(),
+    load: loadavg()[0] ?? 0,
     date: new Date().toISOString().slice(0, 10),
   };
 }

@@ -1,6 +1,7 @@
 import type { LoadCounts, LoadLatency, LoadPlan } from './load/load-plan.ts';
 import { runLoad } from './load/run-load.ts';
 import type { BenchOptions } from './options.ts';
+import { probeRules } from './probe-rules.ts';
 import { type ProcessUsage, readProcessUsage } from './process-usage.ts';
 import { shouldRateLimitPath, writeRequests } from './requests.ts';
 import type { DecisionScenario } from './scenario.ts';
@@ -33,7 +34,7 @@ export async function measureDecisions(
   scenario: DecisionScenario,
   options: BenchOptions,
 ): Promise<DecisionResult> {
-  const bed = await startTestBed(scenario);
+  const bed = await startTestBed({ ...scenario, nodeFlags: options.nodeFlags });
   try {
     return await measureTestBed(scenario, options, bed);
   } finally {
@@ -46,6 +47,7 @@ async function measureTestBed(
   options: BenchOptions,
   bed: TestBed,
 ): Promise<DecisionResult> {
+  await probeRules(bed.service);
   const factor = options.quick ? 0.1 : 1;
   const plan = loadPlan(bed, scenario.keys, options);
   const service = usageMeter(bed.service.pid);

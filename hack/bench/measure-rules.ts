@@ -24,8 +24,11 @@ const pollMs = 5;
 const reloadTimeoutMs = 30_000;
 
 /** Starts a service with a rule file of some size and changes the file while it runs. The times are medians. */
-export async function measureRules(scenario: RulesScenario): Promise<RulesResult> {
-  const bed = await startTestBed({ backend: 'memory', rules: scenario.rules });
+export async function measureRules(
+  scenario: RulesScenario,
+  nodeFlags: readonly string[],
+): Promise<RulesResult> {
+  const bed = await startTestBed({ backend: 'memory', rules: scenario.rules, nodeFlags });
   try {
     const { pid, httpPort, startMs } = bed.service;
     const { rssBytes } = readProcessUsage(pid);

@@ -17,6 +17,8 @@ export interface BenchOptions {
   connections: number;
   /** Calls in flight on each connection while the maximum is sought. */
   streams: number;
+  /** Command-line flags of Node for the service, to try what they change. */
+  nodeFlags: readonly string[];
 }
 
 /** Options, a request for help, or what is wrong with them. */
@@ -44,6 +46,7 @@ service a decision, waiting times at a fixed rate, memory, and the time that rul
   --rate <n>         calls a second while waiting times are measured (default 2000, at most ${maxRate})
   --connections <n>  connections to the service (default 8, at most ${maxConnections})
   --streams <n>      calls in flight on each, while the maximum is sought (default 16, at most ${maxStreams})
+  --node-flag=<flag> run the service with this flag of Node (may be repeated), such as --max-semi-space-size=32
   --profile          keep a CPU profile of the service for each scenario and print its busiest functions
   --json             print JSON in place of the table
   --write            write docs/benchmarks.md (all scenarios, full time)
@@ -80,9 +83,13 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     rate: count('rate', 2000, maxRate),
     connections: count('connections', 8, maxConnections),
     streams: count('streams', 16, maxStreams),
+    nodeFlags: parsed['node-flag'] ?? [],
   };
-  if (options.write && (options.quick || options.profile || only.length > 0)) {
-    problems.push('--write: goes with the whole bench, without --quick, --only and --profile');
+  if (
+    options.write &&
+    (options.quick || options.profile || only.length > 0 || options.nodeFlags.length > 0)
+  ) {
+    problems.push('--write: goes with the whole bench, without --quick, --only, --profile and --node-flag');
   }
   return problems.length > 0 ? { kind: 'wrong', problems } : { kind: 'run', options };
 }
@@ -102,6 +109,7 @@ function readArguments(args: readonly string[]) {
         rate: { type: 'string' },
         connections: { type: 'string' },
         streams: { type: 'string' },
+        'node-flag': { type: 'string', multiple: true },
       },
     });
     return values;

@@ -5,7 +5,7 @@ import { fullTimes, loadPlan } from './measure-decisions.ts';
 import type { BenchOptions } from './options.ts';
 import { formatTable } from './report/format-table.ts';
 import { type CpuProfile, topFunctions } from './report/top-functions.ts';
-import type { Scenario } from './scenario.ts';
+import type { DecisionScenario, RulesScenario } from './scenario.ts';
 import { startTestBed } from './test-bed.ts';
 
 /** Where profiles are kept: not under version control. */
@@ -25,7 +25,10 @@ interface ProfiledPart {
  * Runs a scenario with V8's CPU profiler on, keeps the profile, and answers its busiest functions as a table.
  * For decisions that is the measured part of the maximum load; for rules it is the start of the service.
  */
-export async function profileScenario(scenario: Scenario, options: BenchOptions): Promise<string> {
+export async function profileScenario(
+  scenario: DecisionScenario | RulesScenario,
+  options: BenchOptions,
+): Promise<string> {
   const folder = join(profilesFolder, scenario.name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -41,13 +44,17 @@ export async function profileScenario(scenario: Scenario, options: BenchOptions)
 }
 
 async function runProfiled(
-  scenario: Scenario,
+  scenario: DecisionScenario | RulesScenario,
   options: BenchOptions,
   profileFolder: string,
 ): Promise<ProfiledPart> {
   const part: ProfiledPart = { fromMicros: nowMicros(), toMicros: Number.POSITIVE_INFINITY, decisions: 0 };
   const backend = scenario.kind === 'decisions' ? scenario.backend : 'memory';
-  const bed = await startTestBed({ backend, rules: scenario.rules, profileFolder });
+  const bed = await startTestBed({
+    backend,
+    rules: scenario.rules,
+    nodeFlags: [...options.nodeFlags, '--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
+  });
   try {
     part.toMicros = nowMicros();
     if (scenario.kind !== 'decisions') return part;

@@ -5,7 +5,7 @@ export const benchDomain = 'bench';
 export const tenantCount = 8;
 
 /** Rules that every rule file of the bench has, whatever its size. */
-export const baseRuleCount = tenantCount + 2;
+const baseRuleCount = tenantCount + 2;
 
 /** No request of a run is over its limit. */
 const highLimit = 1_000_000_000;

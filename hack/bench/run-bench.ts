@@ -1,10 +1,11 @@
 import type { MachineFacts } from './machine-facts.ts';
 import { type DecisionResult, measureDecisions } from './measure-decisions.ts';
 import { measureRules, type RulesResult } from './measure-rules.ts';
+import { measureStandAlone, type StandAloneResult } from './measure-stand-alone.ts';
 import type { BenchOptions } from './options.ts';
 import { profileScenario } from './profile-scenario.ts';
 import { writeBenchmarksPage } from './report/benchmarks-page.ts';
-import { columnNotes, decisionColumns, rulesColumns } from './report/columns.ts';
+import { columnNotes, decisionColumns, rulesColumns, standAloneColumns } from './report/columns.ts';
 import { formatFacts } from './report/format-facts.ts';
 import { formatTable } from './report/format-table.ts';
 
@@ -21,15 +22,23 @@ export interface BenchDeps {
 export interface BenchResults {
   decisions: DecisionResult[];
   rules: RulesResult[];
+  standAlone: StandAloneResult[];
 }
+
+/** Other work that takes more of a core than this shows in the numbers. */
+const busyLoad = 0.5;
 
 /**
  * Runs the scenarios one after the other and prints what they gave. Answers whether the numbers can be trusted: false
  * when a call failed or was over a limit, which no call of the bench should be.
  */
 export async function runBench(options: BenchOptions, deps: BenchDeps): Promise<boolean> {
+  if (deps.facts.load > busyLoad) {
+    deps.progress(`bench: this machine is busy (load ${deps.facts.load.toFixed(1)}): expect worse numbers\n`);
+  }
   if (options.profile) {
     for (const scenario of options.scenarios) {
+      if (scenario.kind === 'stand-alone') continue;
       deps.progress(`bench: profiling ${scenario.name}\n`);
       deps.print(await profileScenario(scenario, options));
     }
@@ -48,21 +57,23 @@ export async function runBench(options: BenchOptions, deps: BenchDeps): Promise<
 }
 
 async function measureAll(options: BenchOptions, { progress }: BenchDeps): Promise<BenchResults> {
-  const results: BenchResults = { decisions: [], rules: [] };
+  const results: BenchResults = { decisions: [], rules: [], standAlone: [] };
   for (const scenario of options.scenarios) {
     progress(`bench: ${scenario.name} ...`);
     const startedAt = performance.now();
     if (scenario.kind === 'decisions') results.decisions.push(await measureDecisions(scenario, options));
-    else results.rules.push(await measureRules(scenario));
+    else if (scenario.kind === 'rules') results.rules.push(await measureRules(scenario, options.nodeFlags));
+    else results.standAlone.push(...(await measureStandAlone()));
     progress(` ${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`);
   }
   return results;
 }
 
-function printTables({ decisions, rules }: BenchResults, { facts, print }: BenchDeps): void {
+function printTables({ decisions, rules, standAlone }: BenchResults, { facts, print }: BenchDeps): void {
   print(`\n${formatFacts(facts)}\n`);
   if (decisions.length > 0) print(`${formatTable(decisionColumns, decisions)}\n`);
   if (rules.length > 0) print(`${formatTable(rulesColumns, rules)}\n`);
+  if (standAlone.length > 0) print(`${formatTable(standAloneColumns, standAlone)}\n`);
   print(columnNotes.join('\n'));
 }
 

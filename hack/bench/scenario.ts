@@ -15,8 +15,14 @@ export interface RulesScenario {
   rules: number;
 }
 
+/** What rules cost without the service: files of several shapes and sizes. */
+export interface StandAloneScenario {
+  kind: 'stand-alone';
+  name: string;
+}
+
 /** One thing that the bench can measure. */
-export type Scenario = DecisionScenario | RulesScenario;
+export type Scenario = DecisionScenario | RulesScenario | StandAloneScenario;
 
 const fewRules = 10;
 const manyRules = 100_000;
@@ -32,4 +38,5 @@ export const scenarios = [
   { kind: 'decisions', name: 'redis-100k-rules', backend: 'redis', keys: manyKeys, rules: manyRules },
   { kind: 'rules', name: 'load-10-rules', rules: fewRules },
   { kind: 'rules', name: 'load-100k-rules', rules: manyRules },
+  { kind: 'stand-alone', name: 'rules-stand-alone' },
 ] as const satisfies readonly Scenario[];

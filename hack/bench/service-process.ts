@@ -10,8 +10,8 @@ export interface ServiceOptions {
   runtimeRoot: string;
   /** `host:port` of a Redis; the memory backend without it. */
   redisAddress?: string;
-  /** Keep a CPU profile of the whole run in this folder; it is written when the service stops. */
-  profileFolder?: string;
+  /** Flags of Node. */
+  nodeFlags: readonly string[];
 }
 
 /** The service under test, running. */
@@ -41,10 +41,8 @@ const maxLogChars = 20_000;
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const [grpcPort, httpPort, debugPort] = [await freePort(), await freePort(), await freePort()];
-  const profile =
-    options.profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileFolder}`];
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...profile, program], {
+  const child = spawn(process.execPath, [...options.nodeFlags, program], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,

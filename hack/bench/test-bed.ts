@@ -21,7 +21,8 @@ export interface TestBed {
 export interface TestBedOptions {
   backend: 'memory' | 'redis';
   rules: number;
-  profileFolder?: string;
+  /** Flags of Node for the service. */
+  nodeFlags: readonly string[];
 }
 
 /**
@@ -47,8 +48,8 @@ export async function startTestBed(options: TestBedOptions): Promise<TestBed> {
     if (redis !== undefined) undo.push(() => redis.stop());
     const service = await startService({
       runtimeRoot: folder.path,
+      nodeFlags: options.nodeFlags,
       ...(redis && { redisAddress: redis.address }),
-      ...(options.profileFolder !== undefined && { profileFolder: options.profileFolder }),
     });
     undo.push(() => service.stop());
     return { service, ...(redis && { redisPid: await redisPid(redis) }), replaceRules, close };

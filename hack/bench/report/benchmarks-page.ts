@@ -4,7 +4,7 @@ import type { MachineFacts } from '../machine-facts.ts';
 import { fullTimes } from '../measure-decisions.ts';
 import type { BenchOptions } from '../options.ts';
 import type { BenchResults } from '../run-bench.ts';
-import { columnNotes, decisionColumns, rulesColumns } from './columns.ts';
+import { columnNotes, decisionColumns, rulesColumns, standAloneColumns } from './columns.ts';
 import { formatFacts } from './format-facts.ts';
 import { formatMarkdownTable } from './format-table.ts';
 
@@ -23,7 +23,7 @@ export function writeBenchmarksPage(
 
 /** Writes the page: the command, the machine, the tables and how to read them. */
 export function formatBenchmarksPage(
-  { decisions, rules }: BenchResults,
+  { decisions, rules, standAlone }: BenchResults,
   options: BenchOptions,
   facts: MachineFacts,
 ): string {
@@ -42,7 +42,13 @@ ${formatMarkdownTable(decisionColumns, decisions)}
 
 ## Rules
 
+In the running service:
+
 ${formatMarkdownTable(rulesColumns, rules)}
+
+Without the service (\`node packages/rules/bench/main.ts\`):
+
+${formatMarkdownTable(standAloneColumns, standAlone)}
 
 ## How to read them
 

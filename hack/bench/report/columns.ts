@@ -1,5 +1,6 @@
 import type { DecisionResult } from '../measure-decisions.ts';
 import type { RulesResult } from '../measure-rules.ts';
+import type { StandAloneResult } from '../measure-stand-alone.ts';
 import type { Column } from './format-table.ts';
 
 /** Columns of the table of decisions. */
@@ -30,6 +31,17 @@ export const rulesColumns: readonly Column<RulesResult>[] = [
   { head: 'peak MB', cell: (row) => formatMegabytes(row.peakRssBytes) },
 ];
 
+/** Columns of the table of rules without the service. */
+export const standAloneColumns: readonly Column<StandAloneResult>[] = [
+  { head: 'rule file', align: 'left', cell: ({ shape }) => shape },
+  { head: 'rules', cell: ({ rules }) => formatCount(rules) },
+  { head: 'file MB', cell: ({ fileBytes }) => (fileBytes / 1e6).toFixed(1) },
+  { head: 'load ms', cell: ({ loadMs }) => formatCount(loadMs) },
+  { head: 'heap MB', cell: ({ heapBytes }) => (heapBytes / 1e6).toFixed(1) },
+  { head: 'peak MB', cell: ({ peakRssBytes }) => formatMegabytes(peakRssBytes) },
+  { head: 'match ns', cell: ({ matchNanos }) => formatCount(matchNanos) },
+];
+
 /** What the heads mean, in their order. */
 export const columnNotes: readonly string[] = [
   'decisions/s: as many as the service makes with a fixed number of calls in flight; only answers with grpc-status 0 count',
@@ -37,6 +49,7 @@ export const columnNotes: readonly string[] = [
   'p50, p99: waiting time at a fixed rate, from the moment a call was due; late: how late the generator started it (p99)',
   'start: from the start of the process until it is healthy; reload: from the changed file until a decision follows it',
   'pause: the longest that a decision took during the reload; RSS, peak: resident memory of the service, 1 MB = 10⁶ bytes',
+  'load, heap, match: without the service, time of the first load in a fresh process, what the rules occupy, time to find the rule of a descriptor',
 ];
 
 function formatCount(value: number): string {

@@ -15,22 +15,31 @@ export interface StubAnswer {
 
 /** A gRPC server that answers what a test says. */
 export interface StubServer {
-  port: number;
+  readonly port: number;
   /** Header fields of each call, in the order of arrival. */
-  requests: IncomingHttpHeaders[];
+  readonly requests: IncomingHttpHeaders[];
+  /** From now on, answers nothing until this many calls have come in all; then answers them at once. */
+  holdUntil(calls: number): void;
   close(): Promise<void>;
 }
 
-/** Starts a stub on a free port of the loopback address. */
+/** Starts a stub on a free port of the loopback address; `answer` gets the number of the call, from 0. */
 export async function startStubServer(answer: (call: number) => StubAnswer | 'reset'): Promise<StubServer> {
   const server = createServer();
   const requests: IncomingHttpHeaders[] = [];
   const sessions = new Set<{ destroy(): void }>();
+  const held: (() => void)[] = [];
+  let release = 0;
   server.on('session', (session) => sessions.add(session));
   server.on('stream', (stream, headers) => {
     stream.on('error', () => {});
     stream.resume();
-    stream.on('end', () => respond(stream, answer(requests.push(headers) - 1)));
+    stream.on('end', () => {
+      const call = requests.push(headers) - 1;
+      held.push(() => respond(stream, answer(call)));
+      if (requests.length < release) return;
+      for (const respondNow of held.splice(0)) respondNow();
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -38,8 +47,12 @@ export async function startStubServer(answer: (call: number) => StubAnswer | 're
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     requests,
+    holdUntil: (calls) => {
+      release = calls;
+    },
     async close() {
       for (const session of sessions) session.destroy();
+      if (!server.listening) return;
       server.close();
       await once(server, 'close');
     },
