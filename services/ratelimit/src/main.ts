@@ -1,9 +1,17 @@
+#!/usr/bin/env node
 import { createLogger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '@tollgate/kit/run-until-signal';
 import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
 import { buildApp } from './app.ts';
+import { finish } from './cli/flags/finish.ts';
+import { answerArguments } from './cli/service/service-arguments.ts';
 import { readSettings, settingsSpec } from './settings/settings.ts';
 
+const answer = answerArguments(process.argv.slice(2));
+if (answer !== undefined) {
+  finish(answer);
+  process.exit();
+}
 const read = readSettings(process.env);
 if (!read.ok) {
   process.stderr.write(`${formatSettingProblems(read.problems)}\n`);
