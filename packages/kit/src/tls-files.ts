@@ -64,7 +64,11 @@ export async function loadTlsFiles(files: TlsFiles): Promise<LoadedTls> {
  */
 export async function watchTlsFiles(
   files: TlsFiles,
-  deps: Pick<WatchFilesOptions, 'debounceMs' | 'pollMs' | 'watch'> & { readonly logger: Logger },
+  deps: Pick<WatchFilesOptions, 'debounceMs' | 'pollMs' | 'watch'> & {
+    readonly logger: Logger;
+    /** Told of every attempt to load changed files, for statistics. */
+    readonly onAttempt?: (succeeded: boolean) => void;
+  },
 ): Promise<WatchedTls> {
   const { logger } = deps;
   const paths = [files.certFile, files.keyFile, files.caFile].flatMap((path) => (path ? [path] : []));
@@ -77,6 +81,7 @@ export async function watchTlsFiles(
     // Else a slow first load could end last, with what was there before the change.
     await firstLoad.promise;
     const loaded = await loadTlsFiles(files);
+    deps.onAttempt?.(loaded.ok);
     if (!loaded.ok) {
       logger.error({ problem: loaded.problem }, 'new TLS files not used, the last good ones stay');
       return;

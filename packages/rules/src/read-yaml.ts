@@ -11,7 +11,7 @@ import { maxDepth, type YamlTree } from './yaml-tree.ts';
  * Most nodes that aliases and merges may add to those of the text: reuse costs little, while nested aliases can
  * stand for more than any memory holds.
  */
-export const maxAliasedNodes = 1_000_000;
+const maxAliasedNodes = 1_000_000;
 
 /**
  * Reads the rules of one file. Reports values of the wrong type; the form of the whole is checked apart

@@ -11,9 +11,6 @@ export interface RuleSet {
   readonly ruleCount: number;
 }
 
-/** The rule set before any configuration: no domain, no rule. */
-export const emptyRuleSet: RuleSet = { domains: new Map(), ruleCount: 0 };
-
 /** A limit and what to do with it. */
 export interface Rule {
   /** `domain.full.composite.key`, each level as configured. */

@@ -2,7 +2,7 @@ import { yamlKind } from './yaml-table.ts';
 import type { YamlTree } from './yaml-tree.ts';
 
 /** Every key that a rule file may have, on whatever level. */
-export const fieldNames = [
+const fieldNames = [
   'domain',
   'key',
   'value',

@@ -31,7 +31,7 @@ export interface TableProblem {
 }
 
 /** Most nodes of a file: 160 MB of table, and 14 times the nodes of 100,000 rules. */
-export const maxNodes = 16_000_000;
+const maxNodes = 16_000_000;
 
 /** Fills a table from the events of a document, given in one or more pieces. */
 export interface TableBuilder {

@@ -45,13 +45,13 @@ export type YamlResult =
   | { readonly ok: false; readonly error: YamlError };
 
 /** Longest text, in UTF-16 units: six times the 10 MB of 100,000 rules. */
-export const maxTextLength = 64 * 1024 * 1024;
+const maxTextLength = 64 * 1024 * 1024;
 
 /**
  * Most tokens of a text that is parsed at once, where each may cost an event of some 130 bytes. A file with a
  * top-level list of descriptors is parsed in pieces and may have more.
  */
-export const maxTokens = 4_000_000;
+const maxTokens = 4_000_000;
 
 /** Deepest nesting of collections: keeps every recursion over the tree far from the end of the stack. */
 export const maxDepth = 100;

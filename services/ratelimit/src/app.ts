@@ -22,6 +22,7 @@ import {
 } from './settings/options.ts';
 import { type Settings, sinkSwitches } from './settings/settings.ts';
 import { chooseSink } from './stats/choose-sink.ts';
+import { countReservedTags } from './stats/stat-tags.ts';
 import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts';
 import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.ts';
 import { statsSinks } from './stats/stats-sinks.ts';
@@ -60,6 +61,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const nowSeconds = (): number => Math.floor(deps.nowMs() / 1000);
   const health = createHealth();
   const stats = createStatsRegistry();
+  countReservedTags(stats, settings.extraTags);
   const lifecycle = createLifecycle({
     logger,
     drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
@@ -106,7 +108,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     { host: settings.host, port: settings.port },
   );
   const credentials = settings.grpcServerUseTls
-    ? await watchServerCredentials(serverTlsFiles(settings), logger)
+    ? await watchServerCredentials(serverTlsFiles(settings), { logger, stats })
     : plaintextCredentials();
   const grpc = createGrpcServer(
     {

@@ -19,7 +19,7 @@ export interface LocalCache {
 }
 
 /** The smallest cache that is of use; smaller sizes are raised to it, as envoyproxy/ratelimit does. */
-export const minimumSizeBytes = 512 * 1024;
+const minimumSizeBytes = 512 * 1024;
 
 /** Longest key that is held. */
 const maxKeyBytes = 65_535;

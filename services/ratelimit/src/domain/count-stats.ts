@@ -1,4 +1,11 @@
-import type { RuleCounters } from '../stats/stats-registry.ts';
+/** The counters of a rule that a decision adds to. */
+export interface RuleTally {
+  overLimit: number;
+  nearLimit: number;
+  overLimitWithLocalCache: number;
+  withinLimit: number;
+  shadowMode: number;
+}
 
 /** One decision as the statistics see it. */
 export interface CountedDecision {
@@ -31,18 +38,18 @@ export function nearThreshold(limit: number, ratio: number): number {
  * that crosses a line is split: each hit is counted on its side. `nearLimit` holds hits above the near threshold up to
  * and with the one that reaches the limit.
  */
-export function countStats(counters: RuleCounters, decision: CountedDecision): void {
+export function countStats(counters: RuleTally, decision: CountedDecision): void {
   if (decision.over) countOver(counters, decision);
   else countWithin(counters, decision);
 }
 
-function countWithin(counters: RuleCounters, { addend, after, nearThreshold: near }: CountedDecision): void {
+function countWithin(counters: RuleTally, { addend, after, nearThreshold: near }: CountedDecision): void {
   counters.withinLimit += addend;
   if (after <= near) return;
   counters.nearLimit += countBefore(after, addend) >= near ? addend : after - near;
 }
 
-function countOver(counters: RuleCounters, decision: CountedDecision): void {
+function countOver(counters: RuleTally, decision: CountedDecision): void {
   const { limit, addend, after, nearThreshold: near, shadow, fromLocalCache } = decision;
   if (fromLocalCache) counters.overLimitWithLocalCache += addend;
   const before = countBefore(after, addend);

@@ -17,6 +17,9 @@ export const statsNames = {
   redisPoolPrefix: 'ratelimit.redis_pool.',
   /** Connections of the per-second counter backend; followed by a name of `poolStatNames`. */
   redisPerSecondPoolPrefix: 'ratelimit.redis_per_second_pool.',
+  certsLoadAttempts: 'certs.load_attempts',
+  certsLoadFailures: 'certs.load_failures',
+  certsNumValues: 'certs.num_values',
   runtimeLoadAttempts: 'runtime.load_attempts',
   runtimeLoadFailures: 'runtime.load_failures',
   runtimeNumValues: 'runtime.num_values',
@@ -61,7 +64,7 @@ export const localCacheStatNames = [
 ] as const;
 
 /** Per connection pool: `cx_active` is a gauge, the others are counters. */
-export const poolStatNames = ['cx_active', 'cx_total', 'cx_local_close'] as const;
+export const poolStatNames = { active: 'cx_active', total: 'cx_total', closed: 'cx_local_close' } as const;
 
 /** Names the counter of calls of one gRPC method, for example `ShouldRateLimit`. */
 export function totalRequestsName(method: string): string {

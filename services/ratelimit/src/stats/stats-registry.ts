@@ -1,3 +1,4 @@
+import type { RuleTally } from '../domain/count-stats.ts';
 import { compareText } from './compare-text.ts';
 import { createRuleTable, maxDynamicKeyLength, otherSeries } from './rule-table.ts';
 import { sanitiseStatKey } from './stats-key.ts';
@@ -30,7 +31,7 @@ export interface Timer {
 }
 
 /** The counters of one rule. Plain numbers: the decision path adds to them. */
-export interface RuleCounters {
+export interface RuleCounters extends RuleTally {
   /** Sanitised `domain.level.level`. */
   readonly key: string;
   /** The domain as configured. */
@@ -38,11 +39,6 @@ export interface RuleCounters {
   /** The metric levels as given, such as `key_value`. */
   readonly levels: readonly string[];
   totalHits: number;
-  overLimit: number;
-  nearLimit: number;
-  overLimitWithLocalCache: number;
-  withinLimit: number;
-  shadowMode: number;
 }
 
 /** One counter that changed since the snapshot before. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Settings } from '../../settings/settings.ts';
-import { statsNames } from '../../stats/stats-names.ts';
+import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../counter-backends.ts';
 import { createBatcher } from './batcher.ts';
 import { createConnectionPool, type PoolFigures } from './connection-pool.ts';
@@ -123,9 +123,9 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
 }
 
 function poolFigures(prefix: string, { stats }: BackendDeps): PoolFigures {
-  const active = stats.gauge(`${prefix}cx_active`);
-  const total = stats.counter(`${prefix}cx_total`);
-  const closed = stats.counter(`${prefix}cx_local_close`);
+  const active = stats.gauge(`${prefix}${poolStatNames.active}`);
+  const total = stats.counter(`${prefix}${poolStatNames.total}`);
+  const closed = stats.counter(`${prefix}${poolStatNames.closed}`);
   return {
     opened() {
       active.value += 1;

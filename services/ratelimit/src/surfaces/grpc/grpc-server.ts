@@ -50,6 +50,8 @@ const maxRequestBytes = 4 * 1024 * 1024;
 export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOptions): GrpcServer {
   const server = new Server({
     'grpc.max_receive_message_length': maxRequestBytes,
+    // Books every stream of every connection, for a debugging service that is not served here.
+    'grpc.enable_channelz': 0,
     ...(options.maxConnectionAgeMs > 0 ? { 'grpc.max_connection_age_ms': options.maxConnectionAgeMs } : {}),
     ...(options.maxConnectionAgeGraceMs > 0
       ? { 'grpc.max_connection_age_grace_ms': options.maxConnectionAgeGraceMs }

@@ -17,7 +17,7 @@ import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
 
 /** The name under which the service's own health is asked for; the empty name asks whether the server is there at all. */
-export const healthServiceName = 'ratelimit';
+const healthServiceName = 'ratelimit';
 
 /** The definition of grpc.health.v1.Health for the server. */
 export const healthDefinition: ServiceDefinition = {

@@ -1,6 +1,8 @@
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from '@tollgate/kit/logger';
 import { type TlsMaterial, watchTlsFiles } from '@tollgate/kit/tls-files';
+import { statsNames } from '../../stats/stats-names.ts';
+import type { StatsRegistry } from '../../stats/stats-registry.ts';
 
 /** Files of the server's TLS; an empty path is none. */
 export interface ServerTlsFiles {
@@ -8,6 +10,12 @@ export interface ServerTlsFiles {
   readonly keyFile: string;
   /** Authorities of client certificates. When set, a client must present one of theirs. */
   readonly clientCaFile: string;
+}
+
+/** What following them takes. */
+export interface ServerCredentialsDeps {
+  readonly logger: Logger;
+  readonly stats: StatsRegistry;
 }
 
 /** Credentials that follow their files. */
@@ -27,10 +35,12 @@ export function plaintextCredentials(): WatchedCredentials {
  */
 export async function watchServerCredentials(
   files: ServerTlsFiles,
-  logger: Logger,
+  { logger, stats }: ServerCredentialsDeps,
 ): Promise<WatchedCredentials> {
   const { certFile, keyFile, clientCaFile } = files;
-  const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, { logger });
+  const onAttempt = countAttempts(stats);
+  const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, { logger, onAttempt });
+  onAttempt(true);
   const provider = new WatchedCertificates(watched.current());
   watched.onChange((material) => provider.update(material));
   const mutual = clientCaFile !== '';
@@ -42,6 +52,21 @@ export async function watchServerCredentials(
       mutual,
     ),
     close: watched.close,
+  };
+}
+
+/** Keeps `certs.load_attempts`, `.load_failures` and `.num_values` (1 once there are certificates). */
+function countAttempts(stats: StatsRegistry): (succeeded: boolean) => void {
+  const attempts = stats.counter(statsNames.certsLoadAttempts);
+  const failures = stats.counter(statsNames.certsLoadFailures);
+  const values = stats.gauge(statsNames.certsNumValues);
+  return (succeeded) => {
+    attempts.value += 1;
+    if (succeeded) {
+      values.value = 1;
+    } else {
+      failures.value += 1;
+    }
   };
 }
 

@@ -1,3 +1,4 @@
+import { responseTimeName, totalRequestsName } from '../../stats/stats-names.ts';
 import type { StatsRegistry } from '../../stats/stats-registry.ts';
 
 /** Counts calls by method and times them. */
@@ -10,8 +11,8 @@ export interface ServerStats {
 export function createServerStats(registry: StatsRegistry, nowMs: () => number): ServerStats {
   const methods = new Map<string, ReturnType<typeof makeMethod>>();
   const makeMethod = (method: string) => ({
-    total: registry.counter(`ratelimit_server.${method}.total_requests`),
-    responseTime: registry.timer(`ratelimit_server.${method}.response_time`),
+    total: registry.counter(totalRequestsName(method)),
+    responseTime: registry.timer(responseTimeName(method)),
   });
   return {
     begin(method) {
