@@ -1,0 +1,256 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t, { type Test } from 'tap';
+import { type StartAppOptions, startApp } from '../support/start-app.ts';
+
+const shopRules = `
+domain: shop
+descriptors:
+  - key: path
+    value: /login
+    rate_limit: { unit: minute, requests_per_unit: 5 }
+    descriptors:
+      - key: user
+        rate_limit: { unit: hour, requests_per_unit: 7, name: by_user }
+  - key: path
+    value: /health
+    rate_limit: { unlimited: true }
+  - key: "it's"
+    shadow_mode: true
+    rate_limit: { unit: day, requests_per_unit: 9 }
+`;
+
+async function startDebug(t: Test, options: StartAppOptions = { rules: { 'shop.yaml': shopRules } }) {
+  const started = await startApp(t, options);
+  const base = `http://127.0.0.1:${started.ports.debug}`;
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(base + path, init);
+    return {
+      status: response.status,
+      type: response.headers.get('content-type'),
+      text: await response.text(),
+      response,
+    };
+  };
+  return { ...started, base, ask };
+}
+
+const text = 'text/plain; charset=utf-8';
+const asJson = { accept: 'application/json' };
+
+t.test('the index lists every page with what it shows, sorted', async (t) => {
+  const { ask } = await startDebug(t);
+  const { status, type, text: index } = await ask('/');
+  t.equal(status, 200);
+  t.equal(type, text);
+  const lines = index.trimEnd().split('\n');
+  t.strictSame(
+    lines.map((line) => line.split(': ')[0]),
+    [
+      '/debug/pprof/',
+      '/debug/pprof/heap',
+      '/debug/pprof/profile',
+      '/debug/pprof/trace',
+      '/explain',
+      '/rlconfig',
+      '/stats',
+    ],
+  );
+  t.ok(lines.every((line) => /^\/\S+: .+/.test(line)));
+});
+
+t.test('a path that is no page answers the index with 200, whatever the method', async (t) => {
+  const { ask } = await startDebug(t);
+  const { text: index } = await ask('/');
+  for (const [path, method] of [
+    ['/nope', 'GET'],
+    ['/rlconfig/more', 'GET'],
+    ['/stats', 'POST'],
+    ['/', 'DELETE'],
+  ] as const) {
+    const answer = await ask(path, { method });
+    t.strictSame([answer.status, answer.text], [200, index], `${method} ${path}`);
+  }
+});
+
+t.test('/rlconfig shows the rules in force, one line each and sorted', async (t) => {
+  const { ask } = await startDebug(t);
+  const { status, type, text: rules } = await ask('/rlconfig');
+  t.equal(status, 200);
+  t.equal(type, text);
+  t.equal(
+    rules,
+    [
+      "shop.it's: unit=DAY requests_per_unit=9, shadow_mode: true, quota_mode: false",
+      'shop.path_/health: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false',
+      'shop.path_/login.user: unit=HOUR requests_per_unit=7, shadow_mode: false, quota_mode: false',
+      'shop.path_/login: unit=MINUTE requests_per_unit=5, shadow_mode: false, quota_mode: false',
+      '',
+    ].join('\n'),
+  );
+});
+
+t.test('/stats shows what was counted', async (t) => {
+  const { ask, ports } = await startDebug(t);
+  const question = { domain: 'shop', descriptors: [{ entries: [{ key: 'path', value: '/login' }] }] };
+  await fetch(`http://127.0.0.1:${ports.http}/json`, { method: 'POST', body: JSON.stringify(question) });
+  const { status, type, text: stats } = await ask('/stats');
+  t.equal(status, 200);
+  t.equal(type, text);
+  t.match(stats, /^ratelimit\.service\.rate_limit\.shop\.path_\/login\.total_hits: 1$/m);
+  t.match(stats, /^ratelimit\.service\.config_load_success: 1$/m);
+});
+
+t.test('/explain without a question says how to ask, with a command that finds a rule', async (t) => {
+  const { ask, base } = await startDebug(t);
+  const { status, text: usage } = await ask('/explain');
+  t.equal(status, 200);
+  const [, url = ''] = /curl '(http[^']+\?[^']+)'/.exec(usage) ?? [];
+  t.ok(url.startsWith(base), 'the command asks the server that was asked');
+  t.match(await (await fetch(url)).text(), 'limited to 5 per minute');
+});
+
+t.test('the command shown stays whole between the quotes of a shell', async (t) => {
+  const rules = { 'a.yaml': 'domain: a\'b\ndescriptors: [{key: "it\'s", rate_limit: {unlimited: true}}]' };
+  const { ask } = await startDebug(t, { rules });
+  const { text: usage } = await ask('/explain', { headers: { host: "x';rm -rf y" } });
+  const [, url = ''] = /curl '(http[^']+\?[^']+)'\n/.exec(usage) ?? [];
+  t.equal(new URL(url).searchParams.get('domain'), "a'b");
+  t.equal(new URL(url).searchParams.get('descriptor'), "it's=value");
+});
+
+t.test('/explain tells people which rule matches each descriptor of a query', async (t) => {
+  const { ask } = await startDebug(t);
+  const {
+    status,
+    type,
+    text: told,
+  } = await ask('/explain?domain=shop&descriptor=path=/login,user=7&descriptor=path=/cart');
+  t.equal(status, 200);
+  t.equal(type, text);
+  t.match(told, '(path=/login, user=7): limited to 7 per hour');
+  t.match(told, 'rule shop.path_/login.user (name by_user)');
+  t.match(told, '(path=/cart): no limit');
+  t.match(told, "key matches but value '/cart' is not '/login'");
+});
+
+t.test('/explain takes the JSON that /json takes, and answers JSON when asked to', async (t) => {
+  const { ask } = await startDebug(t);
+  const entries = [{ key: 'path', value: '/login' }];
+  const body = JSON.stringify({ domain: 'shop', descriptors: [{ entries }], hits_addend: 2 });
+  const { status, type, text: told } = await ask('/explain', { method: 'POST', body, headers: asJson });
+  t.equal(status, 200);
+  t.match(type, 'application/json');
+  t.match(JSON.parse(told), {
+    domain: 'shop',
+    domainFound: true,
+    descriptors: [{ entries, outcome: 'limited', rule: { path: 'shop.path_/login', requestsPerUnit: 5 } }],
+    overrides: [],
+  });
+});
+
+t.test('/explain says where a limit of the request counts in the place of a rule', async (t) => {
+  const { ask } = await startDebug(t);
+  const entries = [{ key: 'path', value: '/login' }];
+  const limit = { requests_per_unit: 3, unit: 'MINUTE' };
+  const question = { domain: 'shop', descriptors: [{ entries }, { entries, limit }] };
+  const post = { method: 'POST', body: JSON.stringify(question) };
+  t.match((await ask('/explain', post)).text, 'descriptors[1]: its own limit of 3 per minute counts');
+  const told = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
+  t.strictSame(told.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);
+  t.equal(told.descriptors.length, 1);
+});
+
+t.test('/explain counts nothing', async (t) => {
+  const { ask } = await startDebug(t);
+  for (let i = 0; i < 10; i += 1) await ask('/explain?domain=shop&descriptor=path=/login');
+  t.notMatch((await ask('/stats')).text, 'rate_limit.shop');
+});
+
+t.test('/explain refuses what is no question, and says why', async (t) => {
+  const { ask } = await startDebug(t);
+  const refused = async (path: string, init: RequestInit, why: RegExp) => {
+    const answer = await ask(path, init);
+    t.equal(answer.status, 400, path);
+    t.equal(answer.type, text);
+    t.match(answer.text, why);
+  };
+  const post = (body: string) => ({ method: 'POST', body });
+  await refused('/explain?descriptor=a=b', {}, /exactly one domain/);
+  await refused('/explain?domain=a&domain=b&descriptor=a=b', {}, /exactly one domain/);
+  await refused('/explain?domain=shop', {}, /at least one descriptor/);
+  await refused('/explain?domain=shop&descriptor=a=b=c', {}, /'a=b=c' is no entry.*POST/);
+  await refused('/explain?domain=shop&descriptor==b', {}, /'=b' is no entry/);
+  await refused('/explain?domain=shop&descriptors=a=b', {}, /unknown parameter 'descriptors'/);
+  await refused('/explain', post(''), /not a RateLimitRequest/);
+  await refused('/explain', post('{"domain":"shop","descripto":[]}'), /"descripto" is unknown/);
+  await refused('/explain', post('{"domain":"shop"}'), /descriptor list must not be empty/);
+  const many = Array.from({ length: 101 }, () => ({ entries: [{ key: 'a', value: 'b' }] }));
+  await refused(
+    '/explain',
+    post(JSON.stringify({ domain: 'shop', descriptors: many })),
+    /at most 100 descriptors/,
+  );
+});
+
+t.test('a refusal is JSON for those who ask for JSON', async (t) => {
+  const { ask } = await startDebug(t);
+  const { status, text: told } = await ask('/explain?domain=shop', { headers: asJson });
+  t.equal(status, 400);
+  t.match(JSON.parse(told), { code: 'malformed_request', message: /at least one descriptor/ });
+});
+
+t.test('a body or a query beyond any question is refused', async (t) => {
+  const { ask } = await startDebug(t);
+  t.equal((await ask('/explain', { method: 'POST', body: 'x'.repeat(65 * 1024) })).status, 413);
+  t.equal((await ask(`/explain?domain=${'x'.repeat(20_000)}`)).status, 431);
+});
+
+t.test('browsers take no page for anything but text', async (t) => {
+  const { ask } = await startDebug(t);
+  for (const path of ['/', '/rlconfig', '/explain', '/explain?domain=<script>&descriptor=a=b', '/nope']) {
+    t.equal((await ask(path)).response.headers.get('x-content-type-options'), 'nosniff', path);
+  }
+});
+
+t.test('no page shows a secret of the settings', async (t) => {
+  const env = { KVSTORE_AUTH: 'hunter2', KVSTORE_URL: 'redis://user:hunter2@127.0.0.1:6379' };
+  const { ask } = await startDebug(t, { env });
+  for (const path of ['/', '/rlconfig', '/stats', '/explain', '/debug/pprof/']) {
+    t.notMatch((await ask(path)).text, 'hunter2', path);
+  }
+});
+
+t.test('before a first configuration /rlconfig is empty and /explain says so', async (t) => {
+  const { ask } = await startDebug(t, { rules: { 'broken.yaml': 'domain: ""' } });
+  const rules = await ask('/rlconfig');
+  t.strictSame([rules.status, rules.text], [200, '']);
+  const told = await ask('/explain?domain=shop&descriptor=a=b');
+  t.equal(told.status, 400);
+  t.match(told.text, 'no rate limit configuration loaded');
+});
+
+t.test('a debug port that is taken is logged, and the service starts all the same', async (t) => {
+  const squatter = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => squatter.close());
+  await once(squatter, 'listening');
+  const address = squatter.address();
+  const taken = typeof address === 'object' && address !== null ? address.port : 0;
+  const { ports, logLines } = await startApp(t, { env: { DEBUG_PORT: String(taken) } });
+  t.equal((await fetch(`http://127.0.0.1:${ports.http}/healthcheck`)).status, 200);
+  t.match(
+    logLines.find((line) => line['@message'] === 'debug server not started'),
+    { level: 'error', port: taken },
+  );
+});
+
+t.test('a start that waits for the counter backend can be looked at', async (t) => {
+  const env = { BACKEND_TYPE: 'redis', KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_URL: '127.0.0.1:1' };
+  const { app, ports } = await startApp(t, { env, start: false });
+  const starting = app.lifecycle.start();
+  await awaitUntil(() => ports.debug !== 0, { what: 'the debug port' });
+  t.equal((await fetch(`http://127.0.0.1:${ports.debug}/stats`)).status, 200);
+  await app.lifecycle.stop('seen enough');
+  await t.rejects(starting, { name: 'StoppedWhileStarting' });
+});
