@@ -65,7 +65,17 @@ export function counterBackendContract(t: TAP, name: string, makeBackend: MakeBa
 
   t.test(`${name}: keys are kept apart to the letter`, async (t) => {
     const backend = await makeBackend(t);
-    const keys = ['', ' ', 'ä', 'a\r\nb', '\u0000', '__proto__', 'constructor', 'k'.repeat(10_000)];
+    const keys = [
+      '',
+      ' ',
+      'ä',
+      'a\r\nb',
+      '\u0000',
+      '__proto__',
+      'constructor',
+      'k'.repeat(10_000),
+      `${'k'.repeat(10_000)}l`,
+    ];
     t.same(
       await backend.add(keys.map((key, i) => hitOf(`d_${key}`, i + 1))),
       keys.map((_, i) => i + 1),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { backendFailure } from '../../errors.ts';
 import type { CounterBackend, CounterHit } from '../../ports/counter-backend.ts';
 import { type CounterStoreFigures, createCounterStore } from './counter-store.ts';
@@ -14,6 +15,12 @@ export interface MemoryBackend extends CounterBackend {
   readonly figures: () => CounterStoreFigures;
 }
 
+/**
+ * Longest key that is held as it is. Clients choose values, so a key can have megabytes; longer ones are held by their
+ * hash, which bounds what `maxCounters` of them can take.
+ */
+const maxKeyLength = 256;
+
 /** Redis counts in signed 64-bit integers; beyond, both backends refuse. */
 const maxCount = 2 ** 63;
 
@@ -27,9 +34,10 @@ export function createMemoryBackend({ nowSeconds, maxCounters }: MemoryBackendDe
   const store = createCounterStore(maxCounters);
 
   function addOne(hit: CounterHit, now: number): number {
-    const after = store.add(hit.key, hit.addend, now + hit.secondsLeft, now);
+    const key = held(hit.key);
+    const after = store.add(key, hit.addend, now + hit.secondsLeft, now);
     if (after >= maxCount) {
-      store.add(hit.key, -hit.addend, now + hit.secondsLeft, now);
+      store.add(key, -hit.addend, now + hit.secondsLeft, now);
       throw backendFailure('increment or decrement would overflow');
     }
     return after;
@@ -41,11 +49,15 @@ export function createMemoryBackend({ nowSeconds, maxCounters }: MemoryBackendDe
     close: () => Promise.resolve(),
     async read(hits) {
       const now = nowSeconds();
-      return hits.map(({ key }) => store.read(key, now));
+      return hits.map(({ key }) => store.read(held(key), now));
     },
     async add(hits) {
       const now = nowSeconds();
       return hits.map((hit) => addOne(hit, now));
     },
   };
+}
+
+function held(key: string): string {
+  return key.length <= maxKeyLength ? key : createHash('sha256').update(key).digest('base64');
 }
