@@ -20,23 +20,35 @@ export interface FileRuleSourceOptions {
 export function createFileRuleSource(options: FileRuleSourceOptions, logger: Logger): RuleSource {
   const labelRoot = join(options.root, options.subdirectory);
   const directory = join(labelRoot, options.appDirectory);
+  const { ignoreDotFiles, mergeDomains, watchRoot } = options;
   let watch: FileWatch | undefined;
   let loading: Promise<void> = Promise.resolve();
+  let closed = false;
 
-  async function load(onLoad: (load: RuleLoad) => void): Promise<void> {
-    onLoad(
-      await loadRuleFiles({
-        directory,
-        labelRoot,
-        ignoreDotFiles: options.ignoreDotFiles,
-        mergeDomains: options.mergeDomains,
-      }),
-    );
+  /** An attempt that throws is a bug or a lack of memory; the rules in force stay, and the next attempt is made. */
+  async function attempt(): Promise<RuleLoad> {
+    try {
+      return await loadRuleFiles({ directory, labelRoot, ignoreDotFiles, mergeDomains });
+    } catch (error) {
+      logger.error({ err: error, directory }, 'rule files not loaded');
+      return {
+        ok: false,
+        problems: [{ source: directory, path: '', message: 'error loading config files' }],
+      };
+    }
+  }
+
+  async function loadAfter(before: Promise<void>, onLoad: (load: RuleLoad) => void): Promise<void> {
+    // Whoever waits for that load hears of its failure.
+    await before.catch(() => undefined);
+    if (closed) return;
+    const load = await attempt();
+    if (!closed) onLoad(load);
   }
 
   /** Loads once those before have ended, so that they are handed over in order. */
   function loadNext(onLoad: (load: RuleLoad) => void): Promise<void> {
-    loading = loading.then(() => load(onLoad));
+    loading = loadAfter(loading, onLoad);
     return loading;
   }
 
@@ -45,29 +57,28 @@ export function createFileRuleSource(options: FileRuleSourceOptions, logger: Log
       await requireDirectory(directory, options);
       // The watch comes first: what changes while the first load runs is loaded once more.
       watch = await watchFiles({
-        paths: [options.watchRoot ? options.root : directory],
-        linksOnly: options.watchRoot,
+        paths: [watchRoot ? options.root : directory],
+        linksOnly: watchRoot,
         onChange: () => loadNext(onLoad),
         logger,
       });
+      if (closed) watch.close();
       await loadNext(onLoad);
     },
     async close() {
+      closed = true;
       watch?.close();
-      await loading;
+      await loading.catch(() => undefined);
     },
   };
 }
 
 async function requireDirectory(directory: string, options: FileRuleSourceOptions): Promise<void> {
   const found = await stat(directory).catch((error: NodeJS.ErrnoException) => error);
-  if (found instanceof Error) {
-    throw new Error(
-      `the rule directory ${directory} cannot be read (${found.code}): it is made of RUNTIME_ROOT (${options.root}), ` +
-        `RUNTIME_SUBDIRECTORY (${options.subdirectory || 'empty'}) and RUNTIME_APPDIRECTORY (${options.appDirectory || 'empty'})`,
-    );
-  }
-  if (!found.isDirectory()) {
-    throw new Error(`the rule directory ${directory} is not a directory`);
-  }
+  if (!(found instanceof Error) && found.isDirectory()) return;
+  const problem = found instanceof Error ? `cannot be read (${found.code})` : 'is not a directory';
+  throw new Error(
+    `the rule directory ${directory} ${problem}: it is made of RUNTIME_ROOT (${options.root}), ` +
+      `RUNTIME_SUBDIRECTORY (${options.subdirectory || 'empty'}) and RUNTIME_APPDIRECTORY (${options.appDirectory || 'empty'})`,
+  );
 }

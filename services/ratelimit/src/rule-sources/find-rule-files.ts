@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { compareText } from '../stats/compare-text.ts';
 
 /** Which files of a directory count. */
 export interface FindRuleFilesOptions {
@@ -7,40 +8,60 @@ export interface FindRuleFilesOptions {
   readonly ignoreDotFiles: boolean;
 }
 
+/** What is below a directory. */
+export interface FoundRuleFiles {
+  /** Paths of the files to read, sorted. Broken links are among them: reading tells what is wrong. */
+  readonly files: readonly string[];
+  /** Links to directories, which are not followed. */
+  readonly directoryLinks: readonly string[];
+}
+
 /** Deeper folders than this are a link to oneself or a mistake. */
 const maxDepth = 32;
 
 /**
- * Lists the regular files below a directory, sorted by path. Links to files count, links to directories are not
- * followed: in a Kubernetes volume they hold the same files again.
+ * Finds the regular files below a directory. Links to files count, links to directories are not followed: in a
+ * Kubernetes volume they hold the same files again. Sockets, pipes and devices are no rule files.
  */
 export async function findRuleFiles(
   directory: string,
   options: FindRuleFilesOptions,
-): Promise<readonly string[]> {
-  const found: string[] = [];
-  await walk(directory, options, found, 0);
-  return found.sort((a, b) => (a < b ? -1 : 1));
+): Promise<FoundRuleFiles> {
+  const walk: Walk = { options, files: [], directoryLinks: [] };
+  await addDirectory(walk, directory, 0);
+  return { files: walk.files.sort(compareText), directoryLinks: walk.directoryLinks.sort(compareText) };
 }
 
-async function walk(
-  directory: string,
-  options: FindRuleFilesOptions,
-  found: string[],
-  depth: number,
-): Promise<void> {
+interface Walk {
+  readonly options: FindRuleFilesOptions;
+  readonly files: string[];
+  readonly directoryLinks: string[];
+}
+
+async function addDirectory(walk: Walk, directory: string, depth: number): Promise<void> {
   if (depth > maxDepth) {
     throw new Error(`${directory} lies more than ${maxDepth} folders deep`);
   }
   for (const entry of await readdir(directory, { withFileTypes: true })) {
-    if (entry.name.startsWith('..') || (options.ignoreDotFiles && entry.name.startsWith('.'))) {
+    if (entry.name.startsWith('..') || (walk.options.ignoreDotFiles && entry.name.startsWith('.'))) {
       continue;
     }
     const path = join(directory, entry.name);
     if (entry.isDirectory()) {
-      await walk(path, options, found, depth + 1);
-    } else if (entry.isFile() || (entry.isSymbolicLink() && (await stat(path)).isFile())) {
-      found.push(path);
+      await addDirectory(walk, path, depth + 1);
+    } else if (entry.isFile()) {
+      walk.files.push(path);
+    } else if (entry.isSymbolicLink()) {
+      await addLink(walk, path);
     }
+  }
+}
+
+async function addLink(walk: Walk, path: string): Promise<void> {
+  const target = await stat(path).catch(() => undefined);
+  if (target === undefined || target.isFile()) {
+    walk.files.push(path);
+  } else if (target.isDirectory()) {
+    walk.directoryLinks.push(path);
   }
 }

@@ -1,0 +1,117 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import type { Test } from 'tap';
+import type { RuleLoad, RuleSource } from '../../src/ports/rule-source.ts';
+import { createFileRuleSource, type FileRuleSourceOptions } from '../../src/rule-sources/file-rule-source.ts';
+
+/** A rule file with one limit for each key. */
+export function rulesText(domain: string, requestsPerUnit: number, keys: readonly string[] = ['k']): string {
+  const descriptors = keys.map(
+    (key) => `  - key: ${key}\n    rate_limit: { unit: hour, requests_per_unit: ${requestsPerUnit} }\n`,
+  );
+  return `domain: ${domain}\ndescriptors:\n${descriptors.join('')}`;
+}
+
+/** A folder that is removed when the test ends. */
+export interface RuleFolder {
+  readonly path: string;
+  /** Writes a file, and the folders it lies in. */
+  write(name: string, text: string): void;
+  /** Makes a link lead elsewhere in one step, as Kubernetes and `ln -sfn` followed by `mv -T` do. */
+  swapLink(name: string, target: string): void;
+}
+
+/** Makes one. */
+export function makeRuleFolder(t: Test): RuleFolder {
+  const { path, remove } = temporaryFolder();
+  t.teardown(remove);
+  return {
+    path,
+    write(name, text) {
+      mkdirSync(dirname(join(path, name)), { recursive: true });
+      writeFileSync(join(path, name), text);
+    },
+    swapLink(name, target) {
+      symlinkSync(target, join(path, `${name}.new`));
+      renameSync(join(path, `${name}.new`), join(path, name));
+    },
+  };
+}
+
+/** A source that was started, and what it has loaded. */
+export interface FollowedRules {
+  /** Every attempt, in order. */
+  readonly loads: readonly RuleLoad[];
+  /** Resolves when the last good load has this limit for the key `k` of a domain. */
+  inForce(domain: string, requestsPerUnit: number | undefined): Promise<void>;
+  /** Resolves with the messages of the `count`-th attempt, which must be a bad one. */
+  problemsOf(count: number): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** A source on a folder `config` that is watched in place, unless said otherwise. */
+export function fileSource(root: string, options: Partial<FileRuleSourceOptions> = {}): RuleSource {
+  return createFileRuleSource(
+    {
+      root,
+      subdirectory: '',
+      appDirectory: 'config',
+      ignoreDotFiles: false,
+      watchRoot: false,
+      mergeDomains: false,
+      ...options,
+    },
+    createLogger({ level: 'fatal', format: 'text' }),
+  );
+}
+
+/** Starts a source on a folder; it is closed when the test ends. */
+export async function followRules(
+  t: Test,
+  root: string,
+  options: Partial<FileRuleSourceOptions> = {},
+): Promise<FollowedRules> {
+  const loads: RuleLoad[] = [];
+  const source = fileSource(root, options);
+  t.teardown(source.close);
+  await source.start((load) => loads.push(load));
+
+  return {
+    loads,
+    close: source.close,
+    async inForce(domain, requestsPerUnit) {
+      await awaitUntil(() => limitOf(loads, domain) === requestsPerUnit, {
+        what: `limit ${requestsPerUnit} of ${domain}; last seen ${limitOf(loads, domain)}`,
+      });
+      t.equal(limitOf(loads, domain), requestsPerUnit, `limit of ${domain} in force`);
+    },
+    async problemsOf(count) {
+      await awaitUntil(() => loads.length >= count, { what: `attempt ${count}` });
+      const load = loads[count - 1];
+      return load?.ok === false ? load.problems.map(textOf) : [];
+    },
+  };
+}
+
+function textOf({
+  source,
+  line,
+  column,
+  message,
+}: {
+  source: string;
+  line?: number;
+  column?: number;
+  message: string;
+}) {
+  return line === undefined ? `${source}: ${message}` : `${source}:${line}:${column}: ${message}`;
+}
+
+/** The limit for the key `k` of a domain in the last good load; undefined when there is none. */
+export function limitOf(loads: readonly RuleLoad[], domain: string): number | undefined {
+  const last = loads.findLast((load) => load.ok);
+  return last?.rules.domains.get(domain)?.children?.get('k')?.match?.rule.requestsPerUnit;
+}
