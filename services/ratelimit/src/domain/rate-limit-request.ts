@@ -21,6 +21,8 @@ export interface Descriptor {
   readonly limit?: LimitOverride | undefined;
   /** Hits of this descriptor alone; 0 looks without counting. Unsigned 64-bit. */
   readonly hitsAddend?: bigint | undefined;
+  /** The caller wants hits back. */
+  readonly isNegativeHits?: boolean | undefined;
 }
 
 /** @see envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride */

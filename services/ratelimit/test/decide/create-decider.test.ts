@@ -150,6 +150,7 @@ t.test('hits: the descriptor decides, then the request, and at least 1', async (
   t.equal(await remaining({}, 2), 7);
   t.equal(await remaining({ hitsAddend: 3n }, 2), 4);
   t.equal(await remaining({ hitsAddend: 0n }, 2), 4);
+  t.equal(await remaining({ hitsAddend: 3n, isNegativeHits: true }, 2), 4, 'a refund takes nothing');
 });
 
 t.test('a look at a full counter is OK; one beyond its limit is over', async (t) => {
