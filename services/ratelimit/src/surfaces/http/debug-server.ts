@@ -22,8 +22,8 @@ export interface DebugServerDeps {
 const bodyLimitBytes = 64 * 1024;
 /** Time for a request to arrive. */
 const requestTimeoutMs = 10_000;
-/** A few people look at this port; whoever keeps connections open must not use up the service's sockets. */
-const maxConnections = 64;
+/** A few people look at this port. Each may be slow to read a page, which with 100,000 rules is 9 MB long. */
+const maxConnections = 16;
 
 /**
  * The debug port: the rules in force, statistics, what matches a request, profiles. `GET /` lists the pages, as does every
