@@ -1,8 +1,8 @@
-import { toJson } from '@bufbuild/protobuf';
+import { toJsonString } from '@bufbuild/protobuf';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
-import { type FastifyReply, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import type { Decide } from '../../decide/create-decider.ts';
 import { Code } from '../../domain/decision.ts';
 import { toMessage } from '../decision-message.ts';
@@ -19,40 +19,56 @@ export interface ApiServerDeps {
 /** Largest body taken in; a request is a few hundred bytes. */
 const bodyLimitBytes = 1024 * 1024;
 
+/** How long a request may take to arrive. */
+const requestTimeoutMs = 10_000;
+
 /**
- * The HTTP surface: `POST /json` decides, `GET /healthcheck` tells the health.
+ * The HTTP surface: `/json` decides, `GET /healthcheck` tells the health.
  *
  * `/json` takes and gives proto3 JSON: 200 when allowed, 429 when over a limit. Whatever goes wrong is answered with
- * 400, as envoyproxy/ratelimit does; the reason is in the log.
+ * 400, as envoyproxy/ratelimit does; the reason is in the log. As there, neither the method nor the content type
+ * matters; but a body is read only of methods that have one, so that GET is always a bad request.
  */
 export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions): HttpServer {
-  const app = fastify({ bodyLimit: bodyLimitBytes, forceCloseConnections: 'idle' });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  const app = fastify({
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: 'idle',
+  });
+  readBodiesOfAnyType(app);
   app.setErrorHandler((error, _request, reply) => {
     deps.logger.warn({ err: error }, 'json request refused');
-    return badRequest(reply);
+    return sendText(reply.code(400), 'Bad Request\n');
   });
+  app.setNotFoundHandler((_request, reply) => sendText(reply.code(404), '404 page not found\n'));
 
   app.get('/healthcheck', (_request, reply) =>
     deps.health.isHealthy() ? reply.type('text/plain; charset=utf-8').send('OK') : reply.code(500).send(),
   );
 
-  app.post('/json', async ({ body, headers }, reply) => {
+  app.all('/json', async ({ body, headers }, reply) => {
     const decision = await deps.decide(readJsonRequest(body), {
       header: (name) => headers[name]?.toString(),
     });
-    const message = toJson(RateLimitResponseSchema, toMessage(decision));
-    return reply.code(decision.overallCode === Code.OVER_LIMIT ? 429 : 200).send(message);
+    const message = toJsonString(RateLimitResponseSchema, toMessage(decision));
+    reply.code(decision.overallCode === Code.OVER_LIMIT ? 429 : 200);
+    // As bytes: to a text Fastify adds a charset, which this media type does not have.
+    return reply.type('application/json').send(Buffer.from(message));
   });
 
   return createHttpServer(app, options);
 }
 
-function badRequest(reply: FastifyReply) {
-  return reply
-    .code(400)
-    .type('text/plain; charset=utf-8')
-    .header('x-content-type-options', 'nosniff')
-    .send('Bad Request\n');
+/** Hands over every body as bytes, whatever its content type, and even if that is no content type at all. */
+function readBodiesOfAnyType(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.addHook('onRequest', ({ headers }, _reply, done) => {
+    headers['content-type'] = undefined;
+    done();
+  });
+}
+
+function sendText(reply: FastifyReply, text: string) {
+  return reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(text);
 }
