@@ -1,0 +1,94 @@
+import { createHealth } from '@tollgate/kit/health';
+import { createLogger } from '@tollgate/kit/logger';
+import { loadYaml } from '@tollgate/rules/load-yaml';
+import t from 'tap';
+import { createRuleStore } from '../../src/rules/rule-store.ts';
+import { statsNames } from '../../src/stats/stats-names.ts';
+import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
+import { rulesText } from '../support/rule-folder.ts';
+
+const load = (text: string) => loadYaml([{ source: 'a.yaml', text }], { mergeDomains: false });
+const none = loadYaml([], { mergeDomains: false });
+
+function makeStore() {
+  const lines: Record<string, unknown>[] = [];
+  const logger = createLogger({
+    level: 'trace',
+    format: 'json',
+    // Parsed boundary: the JSON format is one object a line.
+    destination: { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  });
+  const stats = createStatsRegistry();
+  const health = createHealth();
+  const store = createRuleStore({ stats, logger, health: health.component('config', { healthy: false }) });
+  const counts = () => ({
+    success: stats.counter(statsNames.configLoadSuccess).value,
+    error: stats.counter(statsNames.configLoadError).value,
+    attempts: stats.counter(statsNames.runtimeLoadAttempts).value,
+    failures: stats.counter(statsNames.runtimeLoadFailures).value,
+  });
+  return { store, health, lines, counts };
+}
+
+t.test('nothing is in force before a first load, and unhealthy with it', (t) => {
+  const { store, health } = makeStore();
+  t.equal(store.current(), undefined);
+  t.notOk(health.isHealthy());
+  t.end();
+});
+
+t.test('a good load is in force, counted, logged and healthy', (t) => {
+  const { store, health, lines, counts } = makeStore();
+  const good = load(rulesText('a', 1));
+  store.apply(good);
+  t.equal(store.current(), good.ok ? good.rules : undefined);
+  t.ok(health.isHealthy());
+  t.strictSame(counts(), { success: 1, error: 0, attempts: 1, failures: 0 });
+  t.match(lines, [{ level: 'info', '@message': 'rules loaded', domains: 1, rules: 1 }]);
+  t.end();
+});
+
+t.test('a bad load keeps what is in force and the health, and is logged with its place', (t) => {
+  const { store, health, lines, counts } = makeStore();
+  store.apply(load(rulesText('a', 1)));
+  const inForce = store.current();
+  store.apply(load('domain: a\ndescriptors:\n  - key: ""\n'));
+  t.equal(store.current(), inForce);
+  t.ok(health.isHealthy());
+  t.strictSame(counts(), { success: 1, error: 1, attempts: 2, failures: 1 });
+  t.match(lines.slice(1), [
+    { level: 'error', problem: 'a.yaml:3:10: descriptor has empty key' },
+    { level: 'error', '@message': 'the rules loaded last stay in force', problems: 1, kept: 1 },
+  ]);
+  t.end();
+});
+
+t.test('a bad first load leaves the service without rules, which the log says', (t) => {
+  const { store, health, lines } = makeStore();
+  store.apply(load('domain: ""'));
+  t.equal(store.current(), undefined);
+  t.notOk(health.isHealthy());
+  t.match(lines.at(-1), { '@message': 'no rules in force: every request fails' });
+  t.end();
+});
+
+t.test('a good load without domains is in force and unhealthy, until there is one again', (t) => {
+  const { store, health } = makeStore();
+  store.apply(load(rulesText('a', 1)));
+  store.apply(none);
+  t.equal(store.current()?.domains.size, 0);
+  t.notOk(health.isHealthy());
+  store.apply(load('domain: ""'));
+  t.notOk(health.isHealthy());
+  store.apply(load(rulesText('a', 1)));
+  t.ok(health.isHealthy());
+  t.end();
+});
+
+t.test('of very many problems only the first hundred are logged, with their number', (t) => {
+  const { store, lines } = makeStore();
+  store.apply(load(`domain: a\ndescriptors:\n${'  - key: ""\n'.repeat(500)}`));
+  t.equal(lines.length, 101);
+  t.match(lines.at(-1), { problems: 500 });
+  t.end();
+});
