@@ -26,10 +26,16 @@ for (const { variable, meant } of findMisspelled(settingsSpec, process.env, [
 ])) {
   logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
 }
-const app = await buildApp(settings, {
-  logger,
-  nowMs: Date.now,
-  random: Math.random,
-  output: process.stdout,
-});
-await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+try {
+  const app = await buildApp(settings, {
+    logger,
+    nowMs: Date.now,
+    random: Math.random,
+    output: process.stdout,
+  });
+  await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+} catch (error) {
+  // What can be wrong before anything runs is a file that a setting names.
+  logger.fatal({ err: error }, 'not started');
+  process.exit(1);
+}

@@ -77,18 +77,37 @@ const redisClientPair: Check = (s, { nameOf }) =>
         expected: 'a PEM file: certificate and key belong together',
       };
 
+const sinkSettings = {
+  pushStats: 'usePushStats',
+  taggedPush: 'useTagStatsd',
+  pull: 'usePullMetrics',
+} as const;
+
 const oneSink: Check = (s, { nameOf }) => {
   const choice = chooseSink(sinkSwitches(s));
-  return choice.ok
-    ? undefined
-    : { variable: nameOf('usePullMetrics'), value: 'true', expected: choice.problem };
+  if (choice.ok) return undefined;
+  const why =
+    choice.because === 'not served'
+      ? 'tagged statistics are not served yet; USE_PUSHSTATS=true puts tags into names'
+      : `${nameOf(sinkSettings[choice.because])} is true, and statistics go to one place only`;
+  const byDefault = choice.turnOff === 'pushStats' ? ' (it is true unless set)' : '';
+  return {
+    variable: nameOf(sinkSettings[choice.turnOff]),
+    value: 'true',
+    expected: `false${byDefault}: ${why}`,
+  };
 };
 
 /** The settings that choose where statistics go. */
 export function sinkSwitches(
-  s: Pick<Settings, 'usePushStats' | 'usePullMetrics' | 'disableStats'>,
+  s: Pick<Settings, 'usePushStats' | 'useTagStatsd' | 'usePullMetrics' | 'disableStats'>,
 ): SinkSwitches {
-  return { pushStats: s.usePushStats, taggedPush: false, pull: s.usePullMetrics, disabled: s.disableStats };
+  return {
+    pushStats: s.usePushStats,
+    taggedPush: s.useTagStatsd,
+    pull: s.usePullMetrics,
+    disabled: s.disableStats,
+  };
 }
 
 /** Reads the settings from the environment; all problems at once. */

@@ -11,6 +11,13 @@ export const statsSettings = {
     default: true,
     doc: 'Push statistics to a statsd server. With no sink chosen they are written to standard output.',
   }),
+  useTagStatsd: bool({
+    env: 'USE_TAGSTATSD',
+    aliases: ['USE_DOG_STATSD'],
+    group,
+    default: false,
+    doc: 'Push tagged statistics. Not served yet: true is refused.',
+  }),
   usePullMetrics: bool({
     env: 'USE_PULLMETRICS',
     aliases: ['USE_PROMETHEUS'],
@@ -58,6 +65,14 @@ export const statsSettings = {
     default: '/metrics',
     matches: { pattern: /^\/\S*$/, form: 'a path that begins with /' },
     doc: 'Under which path.',
+  }),
+  pullMetricsMapperYaml: text({
+    env: 'PULLMETRICS_MAPPER_YAML',
+    aliases: ['PROMETHEUS_MAPPER_YAML'],
+    group,
+    default: '',
+    matches: { pattern: /^$/, form: 'nothing: a mapping of your own is not served yet' },
+    doc: 'Must be empty: a mapping of your own is not served yet.',
   }),
   pullMetricsResponseTimeAsMilliseconds: bool({
     env: 'PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS',

@@ -1,47 +1,32 @@
 import t from 'tap';
 import { chooseSink } from '../../src/stats/choose-sink.ts';
 
-const unset = { pushStats: undefined, taggedPush: false, pull: false, disabled: false };
+const none = { pushStats: false, taggedPush: false, pull: false, disabled: false };
 
-t.test('without any setting statistics are pushed', async (t) => {
-  t.strictSame(chooseSink(unset), { ok: true, sink: 'statsd' });
+t.test('one switch chooses one sink, none of them standard output', async (t) => {
+  t.strictSame(chooseSink({ ...none, pushStats: true }), { ok: true, sink: 'statsd' });
+  t.strictSame(chooseSink({ ...none, pull: true }), { ok: true, sink: 'pull' });
+  t.strictSame(chooseSink(none), { ok: true, sink: 'log' });
 });
 
-t.test('with push switched off and nothing else on they go to standard output', async (t) => {
-  t.strictSame(chooseSink({ ...unset, pushStats: false }), { ok: true, sink: 'log' });
-});
-
-t.test('with push switched off they can be pulled', async (t) => {
-  t.strictSame(chooseSink({ ...unset, pushStats: false, pull: true }), { ok: true, sink: 'pull' });
-});
-
-t.test('pull with push left at its default is an error that names the fix', async (t) => {
-  const choice = chooseSink({ ...unset, pull: true });
-  t.match(choice, { ok: false, settings: ['USE_PUSHSTATS', 'USE_PULLMETRICS'] });
-  t.match(choice, { problem: /USE_PUSHSTATS is true unless set.*set USE_PUSHSTATS=false$/ });
-});
-
-t.test('all three at once is an error that leaves one of the others', async (t) => {
-  const choice = chooseSink({ ...unset, pushStats: true, taggedPush: true, pull: true });
-  t.match(choice, { ok: false, settings: ['USE_PUSHSTATS', 'USE_TAGSTATSD', 'USE_PULLMETRICS'] });
-  t.match(choice, {
-    problem: /set USE_PUSHSTATS=false and USE_TAGSTATSD=false or USE_PULLMETRICS=false$/,
+t.test('two switches are refused; push, which is on unless set, is the one to turn off', async (t) => {
+  t.strictSame(chooseSink({ ...none, pushStats: true, pull: true }), {
+    ok: false,
+    turnOff: 'pushStats',
+    because: 'pull',
+  });
+  t.strictSame(chooseSink({ ...none, taggedPush: true, pull: true }), {
+    ok: false,
+    turnOff: 'taggedPush',
+    because: 'pull',
   });
 });
 
-t.test('tagged push and pull exclude each other', async (t) => {
-  t.match(chooseSink({ ...unset, pushStats: false, taggedPush: true, pull: true }), {
+t.test('tagged push is refused by itself, because nothing serves it', async (t) => {
+  t.strictSame(chooseSink({ ...none, taggedPush: true }), {
     ok: false,
-    settings: ['USE_TAGSTATSD', 'USE_PULLMETRICS'],
-    problem: /set USE_TAGSTATSD=false or USE_PULLMETRICS=false$/,
-  });
-});
-
-t.test('tagged push alone is refused with what to do instead', async (t) => {
-  t.match(chooseSink({ ...unset, pushStats: false, taggedPush: true }), {
-    ok: false,
-    settings: ['USE_TAGSTATSD'],
-    problem: /set USE_TAGSTATSD=false/,
+    turnOff: 'taggedPush',
+    because: 'not served',
   });
 });
 
