@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { findBinary } from '@tollgate/testkit/binary';
 
+/** Other work that takes more of a core than this shows in the numbers. */
+export const busyLoad = 0.5;
+
 /** What numbers depend on besides the code. */
 export interface MachineFacts {
   cpu: string;

@@ -1,4 +1,4 @@
-import type { MachineFacts } from './machine-facts.ts';
+import { busyLoad, type MachineFacts } from './machine-facts.ts';
 import { type DecisionResult, measureDecisions } from './measure-decisions.ts';
 import { measureRules, type RulesResult } from './measure-rules.ts';
 import { measureStandAlone, type StandAloneResult } from './measure-stand-alone.ts';
@@ -24,9 +24,6 @@ export interface BenchResults {
   rules: RulesResult[];
   standAlone: StandAloneResult[];
 }
-
-/** Other work that takes more of a core than this shows in the numbers. */
-const busyLoad = 0.5;
 
 /**
  * Runs the scenarios one after the other and prints what they gave. Answers whether the numbers can be trusted: false

@@ -1,4 +1,4 @@
-import type { MachineFacts } from '../machine-facts.ts';
+import { busyLoad, type MachineFacts } from '../machine-facts.ts';
 
 /** Says in one line on what machine and with what programs something was measured. */
 export function formatFacts(facts: MachineFacts): string {
@@ -8,6 +8,7 @@ export function formatFacts(facts: MachineFacts): string {
     `Linux ${facts.kernel}`,
     `Node ${facts.node}`,
     `Redis ${facts.redis}`,
+    ...(facts.load > busyLoad ? [`busy with other work before the run (load ${facts.load.toFixed(1)})`] : []),
     facts.date,
   ].join(', ');
 }
