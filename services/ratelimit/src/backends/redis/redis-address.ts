@@ -21,7 +21,9 @@ export type RedisAddressResult =
   | { readonly ok: true; readonly address: RedisAddress }
   | { readonly ok: false; readonly expected: string };
 
-const expected = 'host:port, redis://[user:password@]host:port[?db=n], or the path of a unix socket';
+const expected =
+  'host:port, redis://[user:password@]host[:port][?db=n] (rediss:// for TLS), or the path of a unix socket';
+const refused: RedisAddressResult = { ok: false, expected };
 
 /**
  * Reads KVSTORE_URL. A path (or `unix://path`) is a unix socket whatever the socket type says; the socket type
@@ -29,45 +31,58 @@ const expected = 'host:port, redis://[user:password@]host:port[?db=n], or the pa
  */
 export function parseRedisAddress(url: string, socketType: string): RedisAddressResult {
   if (url.startsWith('unix://')) {
-    return { ok: true, address: { kind: 'unix', path: url.slice('unix://'.length) } };
+    return unixSocket(url.slice('unix://'.length));
   }
-  if (/^rediss?:\/\//.test(url)) {
+  if (/^rediss?:\/\//i.test(url)) {
     return parseUrl(url);
   }
-  if (url.startsWith('/') || (socketType === 'unix' && !/:\d+$/.test(url) && url !== '')) {
-    return { ok: true, address: { kind: 'unix', path: url } };
+  const isUnix = socketType.toLowerCase() === 'unix';
+  if (url.startsWith('/') || (isUnix && !/:\d+$/.test(url))) {
+    return unixSocket(url);
   }
-  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:/\s]+)):(\d{1,5})$/.exec(url);
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  if (host === undefined || port > 65_535) {
-    return { ok: false, expected };
-  }
-  return { ok: true, address: { kind: 'tcp', host, port } };
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:/\s@]+)):(\d{1,5})$/.exec(url);
+  return tcpAddress(match?.[1] ?? match?.[2] ?? '', Number(match?.[3]));
 }
+
+function unixSocket(path: string): RedisAddressResult {
+  return path === '' || path.includes('://') ? refused : { ok: true, address: { kind: 'unix', path } };
+}
+
+function tcpAddress(host: string, port: number, more: UrlParts = {}): RedisAddressResult {
+  const isPort = port > 0 && port <= 65_535;
+  return host === '' || !isPort ? refused : { ok: true, address: { kind: 'tcp', host, port, ...more } };
+}
+
+/** What only a URL can say. */
+type UrlParts = Pick<Extract<RedisAddress, { kind: 'tcp' }>, 'credentials' | 'db' | 'tls'>;
+
+const defaultPort = 6379;
 
 function parseUrl(text: string): RedisAddressResult {
   const url = URL.parse(text);
+  const credentials = url === null ? undefined : credentialsOf(url);
   const db = url?.searchParams.get('db') ?? url?.pathname.slice(1) ?? '';
-  if (url === null || url.hostname === '' || !/^\d*$/.test(db)) {
-    return { ok: false, expected };
+  if (url === null || credentials === 'malformed' || !/^\d{0,9}$/.test(db)) {
+    return refused;
   }
-  return {
-    ok: true,
-    address: {
-      kind: 'tcp',
-      host: url.hostname.replace(/^\[|\]$/g, ''),
-      port: url.port === '' ? 6379 : Number(url.port),
-      ...(url.password === '' ? {} : { credentials: credentialsOf(url) }),
-      ...(db === '' ? {} : { db: Number(db) }),
-      ...(url.protocol === 'rediss:' ? { tls: true } : {}),
-    },
-  };
+  return tcpAddress(url.hostname.replace(/^\[|\]$/g, ''), url.port === '' ? defaultPort : Number(url.port), {
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(db === '' ? {} : { db: Number(db) }),
+    ...(url.protocol === 'rediss:' ? { tls: true } : {}),
+  });
 }
 
-function credentialsOf(url: URL): RedisCredentials {
-  const password = decodeURIComponent(url.password);
-  return url.username === '' ? { password } : { username: decodeURIComponent(url.username), password };
+/** A user without a password is no login; Redis would refuse the empty one. */
+function credentialsOf({ username, password }: URL): RedisCredentials | undefined | 'malformed' {
+  if (password === '') {
+    return username === '' ? undefined : 'malformed';
+  }
+  try {
+    const decoded = { password: decodeURIComponent(password) };
+    return username === '' ? decoded : { username: decodeURIComponent(username), ...decoded };
+  } catch {
+    return 'malformed';
+  }
 }
 
 /** Reads KVSTORE_AUTH, `password` or `user:password`; undefined when empty. */
@@ -76,10 +91,14 @@ export function parseRedisAuth(auth: string): RedisCredentials | undefined {
     return undefined;
   }
   const colon = auth.indexOf(':');
-  return colon < 0 ? { password: auth } : { username: auth.slice(0, colon), password: auth.slice(colon + 1) };
+  const password = auth.slice(colon + 1);
+  return colon <= 0 ? { password } : { username: auth.slice(0, colon), password };
 }
 
 /** The address as it may be logged: without credentials. */
 export function describeRedisAddress(address: RedisAddress): string {
-  return address.kind === 'unix' ? address.path : `${address.host}:${address.port}`;
+  if (address.kind === 'unix') {
+    return address.path;
+  }
+  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
 }

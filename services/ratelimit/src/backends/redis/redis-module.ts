@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
 import { backoffDelays } from '@tollgate/kit/backoff';
-import type { Settings } from '../../settings/settings.ts';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../counter-backends.ts';
 import { createBatcher } from './batcher.ts';
@@ -8,13 +6,16 @@ import { createConnectionPool, type PoolFigures } from './connection-pool.ts';
 import { describeRedisAddress, parseRedisAddress, parseRedisAuth } from './redis-address.ts';
 import { createRedisBackend, type RedisInstance } from './redis-backend.ts';
 import { openRedis, type RedisTls } from './redis-connection.ts';
+import { readRedisTls } from './redis-tls.ts';
 
 /** Settings of one of the two instances. */
 interface InstanceSettings {
   readonly url: string;
   readonly socketType: string;
   readonly auth: string;
-  readonly tls: RedisTls | undefined;
+  readonly tls: RedisTls;
+  /** The URL may ask for TLS as well. */
+  readonly useTls: boolean;
   readonly timeoutMs: number;
   readonly poolSize: number;
   readonly poolOnEmpty: 'create' | 'error' | 'wait';
@@ -30,7 +31,7 @@ interface InstanceSettings {
 /** BACKEND_TYPE=redis. */
 export const redisBackend: BackendModule = {
   async create(settings, deps) {
-    const tls = await readTls(settings);
+    const tls = await readRedisTls(settings);
     const retry = {
       initialMs: settings.redisStartupInitialIntervalMs,
       maxMs: settings.redisStartupMaxIntervalMs,
@@ -41,7 +42,8 @@ export const redisBackend: BackendModule = {
         url: settings.redisUrl,
         socketType: settings.redisSocketType,
         auth: settings.redisAuth,
-        tls: settings.redisTls ? tls : undefined,
+        tls,
+        useTls: settings.redisTls,
         timeoutMs: settings.redisTimeoutMs,
         poolSize: settings.redisPoolSize,
         poolOnEmpty: settings.redisPoolOnEmpty,
@@ -59,7 +61,8 @@ export const redisBackend: BackendModule = {
             url: settings.redisPerSecondUrl,
             socketType: settings.redisPerSecondSocketType,
             auth: settings.redisPerSecondAuth,
-            tls: settings.redisPerSecondTls ? tls : undefined,
+            tls,
+            useTls: settings.redisPerSecondTls,
             timeoutMs: settings.redisPerSecondTimeoutMs,
             poolSize: settings.redisPerSecondPoolSize,
             poolOnEmpty: settings.redisPerSecondPoolOnEmpty,
@@ -89,13 +92,14 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
       ? undefined
       : deps.health.component(settings.healthName, { healthy: true });
   const where = describeRedisAddress(address);
+  const wantsTls = settings.useTls || (address.kind === 'tcp' && address.tls === true);
   const pool = createConnectionPool(
     {
       open: (retry) =>
         openRedis({
           address,
           credentials: parseRedisAuth(settings.auth),
-          tls: settings.tls,
+          tls: wantsTls ? settings.tls : undefined,
           connectTimeoutMs: settings.timeoutMs,
           retryDelayMs: (attempt) => (retry() ? delayMs(attempt) : null),
         }),
@@ -135,25 +139,5 @@ function poolFigures(prefix: string, { stats }: BackendDeps): PoolFigures {
       active.value -= 1;
       closed.value += 1;
     },
-  };
-}
-
-async function readTls(settings: Settings): Promise<RedisTls | undefined> {
-  if (!settings.redisTls && !settings.redisPerSecondTls) {
-    return undefined;
-  }
-  const read = (path: string) => (path === '' ? undefined : readFile(path));
-  const [ca, cert, key] = await Promise.all([
-    read(settings.redisTlsCacert),
-    read(settings.redisTlsClientCert),
-    read(settings.redisTlsClientKey),
-  ]);
-  return {
-    context: {
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-    },
-    verifyHostname: !settings.redisTlsSkipHostnameVerification,
   };
 }

@@ -1,0 +1,95 @@
+import t from 'tap';
+import {
+  describeRedisAddress,
+  parseRedisAddress,
+  parseRedisAuth,
+  type RedisAddress,
+} from '../../src/backends/redis/redis-address.ts';
+
+t.test('every form of an address is read', (t) => {
+  const tcp = (host: string, port: number, more = {}): RedisAddress => ({ kind: 'tcp', host, port, ...more });
+  const unix = (path: string): RedisAddress => ({ kind: 'unix', path });
+  const forms: readonly (readonly [url: string, socketType: string, address: RedisAddress])[] = [
+    ['localhost:6379', 'tcp', tcp('localhost', 6379)],
+    ['localhost:6379', 'unix', tcp('localhost', 6379)],
+    ['redis.example_1.svc:1', 'TCP', tcp('redis.example_1.svc', 1)],
+    ['[::1]:6380', 'tcp', tcp('::1', 6380)],
+    ['[::ffff:127.0.0.1]:6380', 'tcp6', tcp('::ffff:127.0.0.1', 6380)],
+    ['/run/redis.sock', 'unix', unix('/run/redis.sock')],
+    ['/run/redis.sock', 'tcp', unix('/run/redis.sock')],
+    ['redis.sock', 'unix', unix('redis.sock')],
+    ['redis.sock', 'UNIX', unix('redis.sock')],
+    ['unix:///run/redis.sock', 'tcp', unix('/run/redis.sock')],
+    ['redis://h', 'unix', tcp('h', 6379)],
+    ['redis://h:1', 'tcp', tcp('h', 1)],
+    ['REDIS://h:1', 'tcp', tcp('h', 1)],
+    ['redis://[::1]:1', 'tcp', tcp('::1', 1)],
+    ['redis://h/2', 'tcp', tcp('h', 6379, { db: 2 })],
+    ['redis://h/2?db=3', 'tcp', tcp('h', 6379, { db: 3 })],
+    [
+      'redis://user:p%40ss@h:1?db=2',
+      'tcp',
+      tcp('h', 1, { credentials: { username: 'user', password: 'p@ss' }, db: 2 }),
+    ],
+    ['redis://:secret@h:1', 'tcp', tcp('h', 1, { credentials: { password: 'secret' } })],
+    ['rediss://h:1', 'tcp', tcp('h', 1, { tls: true })],
+  ];
+  for (const [url, socketType, address] of forms) {
+    t.strictSame(parseRedisAddress(url, socketType), { ok: true, address }, `${url} (${socketType})`);
+  }
+  t.end();
+});
+
+t.test('what is no address is refused with the forms there are', (t) => {
+  const bad: readonly (readonly [url: string, socketType: string])[] = [
+    ['', 'tcp'],
+    ['', 'unix'],
+    ['unix://', 'tcp'],
+    ['localhost', 'tcp'],
+    ['localhost:', 'tcp'],
+    [':6379', 'tcp'],
+    ['localhost:0', 'tcp'],
+    ['localhost:65536', 'tcp'],
+    ['localhost:port', 'tcp'],
+    ['::1:6379', 'tcp'],
+    ['[::1]', 'tcp'],
+    ['a:1,b:2', 'tcp'],
+    ['user:secret@h:1', 'tcp'],
+    ['http://h:1', 'tcp'],
+    ['http://h/', 'unix'],
+    ['redis://', 'tcp'],
+    ['redis:///2', 'tcp'],
+    ['redis://h:65536', 'tcp'],
+    ['redis://h?db=two', 'tcp'],
+    ['redis://h?db=-1', 'tcp'],
+    ['redis://user@h', 'tcp'],
+    ['redis://user:p%zz@h', 'tcp'],
+  ];
+  for (const [url, socketType] of bad) {
+    t.match(
+      parseRedisAddress(url, socketType),
+      { ok: false, expected: /host:port.*unix socket/ },
+      `"${url}"`,
+    );
+  }
+  t.end();
+});
+
+t.test('KVSTORE_AUTH is a password, or user and password split at the first colon', (t) => {
+  t.equal(parseRedisAuth(''), undefined);
+  t.strictSame(parseRedisAuth('secret'), { password: 'secret' });
+  t.strictSame(parseRedisAuth('user:sec:ret'), { username: 'user', password: 'sec:ret' });
+  t.strictSame(parseRedisAuth(':secret'), { password: 'secret' });
+  t.end();
+});
+
+t.test('an address is described without credentials', (t) => {
+  const described = (url: string): string => {
+    const parsed = parseRedisAddress(url, 'tcp');
+    return parsed.ok ? describeRedisAddress(parsed.address) : '';
+  };
+  t.equal(described('redis://user:secret@h:1?db=2'), 'h:1');
+  t.equal(described('[::1]:1'), '[::1]:1');
+  t.equal(described('/run/redis.sock'), '/run/redis.sock');
+  t.end();
+});

@@ -1,0 +1,167 @@
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createHealth } from '@tollgate/kit/health';
+import { createLogger } from '@tollgate/kit/logger';
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
+import { type RedisTls, startRedis } from '@tollgate/testkit/redis';
+import t, { type Test } from 'tap';
+import { counterBackends } from '../../src/backends/counter-backends.ts';
+import type { CounterBackend } from '../../src/ports/counter-backend.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
+import { hitOf } from './counter-backend-contract.ts';
+
+const certificates = makeCertificates();
+t.teardown(certificates.remove);
+
+/** The backend as the environment describes it; closed when the test ends. */
+async function createBackend(
+  t: Test,
+  env: Readonly<Record<string, string>>,
+  log: string[] = [],
+): Promise<CounterBackend> {
+  const read = readSettings({ KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_TIMEOUT: '2s', ...env });
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  const backend = await counterBackends.redis.create(read.settings, {
+    nowSeconds: () => 1_000_000,
+    random: () => 0.5,
+    health: createHealth(),
+    stats: createStatsRegistry(),
+    logger: createLogger({
+      level: 'trace',
+      format: 'json',
+      destination: { write: (line) => void log.push(line) },
+    }),
+  });
+  t.teardown(backend.close);
+  return backend;
+}
+
+/** Counts once, through a backend that has started. */
+async function count(t: Test, env: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const backend = await createBackend(t, env);
+  await backend.start();
+  const [counted] = await backend.add([hitOf('key', 1)]);
+  return counted;
+}
+
+/** A start that cannot succeed is given up soon. */
+const impatient = { KVSTORE_STARTUP_MAX_ELAPSED_TIME: '300ms', KVSTORE_STARTUP_INITIAL_INTERVAL: '20ms' };
+
+function tlsOf({ ca, server }: Certificates): RedisTls {
+  return { certFile: server.certFile, keyFile: server.keyFile, caFile: ca.certFile };
+}
+
+const noClientCertificate = ['--tls-auth-clients', 'no'];
+
+t.test('a password is sent, by either setting', async (t) => {
+  const redis = await startRedis({ password: 'p@ss:word' });
+  t.teardown(redis.stop);
+  t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_AUTH: ':p@ss:word' }), 1);
+  t.equal(await count(t, { KVSTORE_URL: `redis://:p%40ss%3Aword@${redis.address}` }), 2);
+  t.equal(await count(t, { REDIS_URL: redis.address, REDIS_AUTH: 'default:p@ss:word' }), 3);
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: redis.address, KVSTORE_AUTH: 'wrong' }));
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: redis.address }));
+});
+
+t.test('a login that is refused is told in the log, without the password', async (t) => {
+  const redis = await startRedis({ password: 'right' });
+  t.teardown(redis.stop);
+  const log: string[] = [];
+  const env = { ...impatient, KVSTORE_URL: redis.address, KVSTORE_AUTH: 'not-the-password' };
+  const backend = await createBackend(t, env, log);
+  await t.rejects(async () => await backend.start(), { message: /did not answer within 300ms/ });
+  t.match(log.join(''), /WRONGPASS/);
+  t.notMatch(log.join(''), /not-the-password/);
+});
+
+t.test('a user of an access list logs in, and sees its database', async (t) => {
+  const redis = await startRedis({ args: ['--user', 'limiter', 'on', '>secret', '~*', '+@all'] });
+  t.teardown(redis.stop);
+  t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_AUTH: 'limiter:secret' }), 1);
+  t.equal(await count(t, { KVSTORE_URL: `redis://limiter:secret@${redis.address}` }), 2);
+  t.equal(await count(t, { KVSTORE_URL: `redis://limiter:secret@${redis.address}?db=2` }), 1);
+});
+
+t.test('a unix socket is found whatever the socket type says', async (t) => {
+  const redis = await startRedis({ unixSocket: true });
+  t.teardown(redis.stop);
+  t.equal(await count(t, { KVSTORE_URL: redis.socketPath }), 1);
+  t.equal(await count(t, { KVSTORE_URL: `unix://${redis.socketPath}` }), 2);
+  t.equal(await count(t, { KVSTORE_URL: redis.socketPath, KVSTORE_SOCKET_TYPE: 'unix' }), 3);
+});
+
+t.test('TLS: the authority is KVSTORE_TLS_CACERT, and no other', async (t) => {
+  const redis = await startRedis({ tls: tlsOf(certificates), args: noClientCertificate });
+  t.teardown(redis.stop);
+  const ca = { KVSTORE_TLS_CACERT: certificates.ca.certFile };
+  const localhost = `localhost:${redis.port}`;
+  t.equal(await count(t, { KVSTORE_URL: localhost, KVSTORE_TLS: 'true', ...ca }), 1);
+  t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_TLS: 'true', ...ca }), 2);
+  t.equal(await count(t, { KVSTORE_URL: `rediss://${localhost}`, ...ca }), 3);
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: localhost, KVSTORE_TLS: 'true' }));
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: localhost, ...ca }), 'no TLS, no answer');
+});
+
+t.test('TLS: the host name is compared unless told not to; the chain is verified all the same', async (t) => {
+  const elsewhere = certificates.issue({ name: 'elsewhere', subjectAltNames: ['DNS:elsewhere.test'] });
+  const { certFile, keyFile } = elsewhere;
+  const redis = await startRedis({
+    tls: { certFile, keyFile, caFile: certificates.ca.certFile },
+    args: noClientCertificate,
+  });
+  t.teardown(redis.stop);
+  const env = { KVSTORE_URL: redis.address, KVSTORE_TLS: 'true' };
+  const ca = { KVSTORE_TLS_CACERT: certificates.ca.certFile };
+  const skip = { KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' };
+  await t.rejects(count(t, { ...impatient, ...env, ...ca }));
+  t.equal(await count(t, { ...env, ...ca, ...skip }), 1);
+
+  const others = makeCertificates();
+  t.teardown(others.remove);
+  await t.rejects(count(t, { ...impatient, ...env, ...skip, KVSTORE_TLS_CACERT: others.ca.certFile }));
+  await t.rejects(count(t, { ...impatient, ...env, ...skip }));
+});
+
+t.test('mutual TLS: the client shows its certificate, to both instances', async (t) => {
+  const redis = await startRedis({ tls: tlsOf(certificates) });
+  t.teardown(redis.stop);
+  const env = {
+    KVSTORE_URL: redis.address,
+    KVSTORE_TLS: 'true',
+    KVSTORE_TLS_CACERT: certificates.ca.certFile,
+  };
+  const pair = {
+    KVSTORE_TLS_CLIENT_CERT: certificates.client.certFile,
+    KVSTORE_TLS_CLIENT_KEY: certificates.client.keyFile,
+  };
+  t.equal(await count(t, { ...env, ...pair }), 1);
+  await t.rejects(count(t, { ...impatient, ...env }));
+  const perSecond = {
+    KVSTORE_PERSECOND: 'true',
+    KVSTORE_PERSECOND_SOCKET_TYPE: 'tcp',
+    KVSTORE_PERSECOND_URL: `rediss://${redis.address}?db=1`,
+  };
+  const backend = await createBackend(t, { ...env, ...pair, ...perSecond });
+  await backend.start();
+  t.strictSame(await backend.add([{ ...hitOf('key', 1), unit: 'second' }, hitOf('key', 1)]), [1, 2]);
+});
+
+t.test('files that make no TLS end the start and are named', async (t) => {
+  const at = (name: string): string => join(certificates.folder, name);
+  writeFileSync(at('garbage.pem'), 'no certificate');
+  copyFileSync(certificates.server.keyFile, at('other.key'));
+  const env = { KVSTORE_URL: 'localhost:1', KVSTORE_TLS: 'true' };
+  await t.rejects(createBackend(t, { ...env, KVSTORE_TLS_CACERT: at('missing.pem') }), {
+    message: `the file of KVSTORE_TLS_CACERT cannot be read: ${at('missing.pem')}`,
+  });
+  for (const [certificate, key] of [
+    [at('garbage.pem'), certificates.client.keyFile],
+    [certificates.client.certFile, at('garbage.pem')],
+    [certificates.client.certFile, at('other.key')],
+  ]) {
+    const pair = { KVSTORE_TLS_CLIENT_CERT: certificate ?? '', KVSTORE_TLS_CLIENT_KEY: key ?? '' };
+    await t.rejects(createBackend(t, { ...env, ...pair }), { message: /KVSTORE_TLS_CLIENT_KEY/ });
+  }
+});
