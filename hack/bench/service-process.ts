@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '@tollgate/testkit/free-port';
+import { withFreePort } from '@tollgate/testkit/with-free-port';
 
 /** How the service under test is started. */
 export interface ServiceOptions {
@@ -39,8 +40,20 @@ const maxLogChars = 20_000;
  *
  * @throws Error with its output when it does not get there; it is gone by then.
  */
-export async function startService(options: ServiceOptions): Promise<Service> {
-  const [grpcPort, httpPort, debugPort] = [await freePort(), await freePort(), await freePort()];
+export function startService(options: ServiceOptions): Promise<Service> {
+  // Another program may take one of the ports meanwhile: the service says so and ends, and is started on others.
+  return withFreePort(async (grpcPort) => {
+    return startOn({ grpcPort, httpPort: await freePort(), debugPort: await freePort() }, options);
+  });
+}
+
+interface Ports {
+  grpcPort: number;
+  httpPort: number;
+  debugPort: number;
+}
+
+async function startOn({ grpcPort, httpPort, debugPort }: Ports, options: ServiceOptions): Promise<Service> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [...options.nodeFlags, program], {
     stdio: ['ignore', 'pipe', 'pipe'],
