@@ -1,4 +1,4 @@
-import type { BackendModule } from '../counter-backends.ts';
+import type { BackendModule } from '../backend-module.ts';
 import { createMemoryBackend } from './memory-backend.ts';
 
 /** BACKEND_TYPE=memory. */

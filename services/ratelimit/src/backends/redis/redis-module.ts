@@ -1,6 +1,6 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
-import type { BackendDeps, BackendModule } from '../counter-backends.ts';
+import type { BackendDeps, BackendModule } from '../backend-module.ts';
 import { createBatcher } from './batcher.ts';
 import { createConnectionPool, type PoolFigures } from './connection-pool.ts';
 import { describeRedisAddress, parseRedisAddress, parseRedisAuth } from './redis-address.ts';
