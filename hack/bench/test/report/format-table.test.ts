@@ -14,6 +14,9 @@ t.test('columns line up, numbers to the right', async (t) => {
   t.equal(formatTable(columns, rows), 'name      n\nfirst     1\nb      2000');
 });
 
-t.test('the same rows make a table in Markdown', async (t) => {
-  t.equal(formatMarkdownTable(columns, rows), '| name | n |\n| --- | ---: |\n| first | 1 |\n| b | 2000 |');
+t.test('the same rows make a table in Markdown, lined up', async (t) => {
+  t.equal(
+    formatMarkdownTable(columns, rows),
+    '| name  |    n |\n| ----- | ---: |\n| first |    1 |\n| b     | 2000 |',
+  );
 });
