@@ -1,3 +1,4 @@
+import { descriptorsPerStep, runSteps, type Steps } from './steps.ts';
 import type { FieldName } from './yaml-fields.ts';
 import { isFieldName, isMergeKey } from './yaml-fields.ts';
 import { parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
@@ -11,9 +12,9 @@ export type ReportYaml = (node: number, path: string, message: string, hint?: st
  * Checks the form of a whole file before its meaning, as operators of the original know it: known keys only (on any
  * level), lists of mappings only, no floats. What is inside `metadata` is free (contract 1.12).
  */
-export function checkYaml(tree: YamlTree, report: ReportYaml): void {
-  const check: Check = { tree, report, path: [], unchecked: undefined };
-  if (tree.size > 0 && tree.kind(0) === yamlKind.mapping) checkMapping(check, 0);
+export function* checkYaml(tree: YamlTree, report: ReportYaml): Steps<void> {
+  const check: Check = { tree, report, path: [], unchecked: undefined, items: 0 };
+  if (tree.size > 0 && tree.kind(0) === yamlKind.mapping) yield* checkLarge(check, 0);
 }
 
 interface Check {
@@ -23,9 +24,30 @@ interface Check {
   readonly path: (string | number)[];
   /** 1 for nodes inside metadata: an alias elsewhere may stand for one. */
   unchecked: Uint8Array | undefined;
+  /** List items checked so far. */
+  items: number;
 }
 
 const metadataField: FieldName = 'metadata';
+
+/** A mapping with more nodes than this is checked in steps. */
+const largeNodes = 1000;
+
+/** Like `checkMapping`, and its lists in steps. */
+function* checkLarge(check: Check, mapping: number): Steps<void> {
+  const { tree, path } = check;
+  const end = tree.next(mapping);
+  for (let key = mapping + 1; key < end; ) {
+    const value = tree.next(key);
+    const name = checkKey(check, key);
+    path.push(name);
+    if (name === metadataField) markUnchecked(check, value);
+    else if (tree.kind(value) === yamlKind.sequence) yield* checkItems(check, value);
+    else checkValue(check, value);
+    path.pop();
+    key = tree.next(value);
+  }
+}
 
 function checkMapping(check: Check, mapping: number): void {
   const { tree, path } = check;
@@ -66,7 +88,7 @@ function checkValue(check: Check, node: number): void {
       checkMapping(check, node);
       return;
     case yamlKind.sequence:
-      checkSequence(check, node);
+      runSteps(checkItems(check, node));
       return;
     default: {
       if (!tree.isPlain(node)) return;
@@ -78,17 +100,21 @@ function checkValue(check: Check, node: number): void {
   }
 }
 
-function checkSequence(check: Check, sequence: number): void {
+function* checkItems(check: Check, sequence: number): Steps<void> {
   const { tree, report, path } = check;
   const end = tree.next(sequence);
   for (let item = sequence + 1, index = 0; item < end; item = tree.next(item), index++) {
     path.push(index);
-    if (tree.kind(tree.resolve(item)) === yamlKind.mapping) checkValue(check, item);
+    if (tree.kind(item) === yamlKind.mapping && tree.next(item) - item > largeNodes)
+      yield* checkLarge(check, item);
+    else if (tree.kind(tree.resolve(item)) === yamlKind.mapping) checkValue(check, item);
     else {
       const message = `config error, yaml file contains list of type other than map: ${shown(tree, tree.resolve(item))}`;
       report(item, joinPath(path), message);
     }
     path.pop();
+    check.items++;
+    if (check.items % descriptorsPerStep === 0) yield;
   }
 }
 

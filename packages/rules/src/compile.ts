@@ -4,6 +4,7 @@ import { isRuntimeLevel, staticMetricText } from './metric-path.ts';
 import type { RuleProblem } from './problem.ts';
 import type { DescriptorSpec, LimitSpec, RuleDocument } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
+import { descriptorsPerStep, type Steps } from './steps.ts';
 import { parseUnit, type Unit, unitSeconds } from './unit.ts';
 import { findWarnings } from './warnings.ts';
 import { createWildcardIndex, type WildcardIndex } from './wildcard-index.ts';
@@ -26,13 +27,16 @@ export const maxProblems = 1000;
  * Builds the rule set from decoded documents, or tells everything that is wrong with them (contract 1.12). Pure, and
  * all or nothing.
  */
-export function compileRules(documents: readonly RuleDocument[], options: CompileOptions): RulesResult {
+export function* compileRules(
+  documents: readonly RuleDocument[],
+  options: CompileOptions,
+): Steps<RulesResult> {
   const domains = new Map<string, NodeDraft>();
-  const run: Run = { document: undefined, problems: [], duplicates: [], ruleCount: 0 };
+  const run: Run = { document: undefined, problems: [], duplicates: [], descriptors: 0, ruleCount: 0 };
   for (const document of documents) {
     run.document = document;
     const root = rootFor(domains, document, options, run);
-    for (const spec of document.descriptors) addDescriptor(run, root, spec, document.domain);
+    for (const spec of document.descriptors) yield* addDescriptor(run, root, spec, document.domain);
   }
   const { problems, duplicates } = run;
   if (problems.length > 0) {
@@ -40,7 +44,7 @@ export function compileRules(documents: readonly RuleDocument[], options: Compil
     return { ok: false, problems: withFirstPlaces(problems, duplicates, documents) };
   }
   const rules: RuleSet = { domains, ruleCount: run.ruleCount };
-  return { ok: true, rules, warnings: findWarnings(rules, documents) };
+  return { ok: true, rules, warnings: yield* findWarnings(rules, documents) };
 }
 
 /** A node while it grows; nobody writes to it once it is handed out as a RuleNode. */
@@ -55,6 +59,8 @@ interface Run {
   readonly problems: RuleProblem[];
   /** Those of `problems` that are about a second definition. */
   readonly duplicates: RuleProblem[];
+  /** Descriptors added so far. */
+  descriptors: number;
   ruleCount: number;
 }
 
@@ -118,7 +124,9 @@ function newNode(
   };
 }
 
-function addDescriptor(run: Run, parent: NodeDraft, spec: DescriptorSpec, parentPath: string): void {
+function* addDescriptor(run: Run, parent: NodeDraft, spec: DescriptorSpec, parentPath: string): Steps<void> {
+  run.descriptors++;
+  if (run.descriptors % descriptorsPerStep === 0) yield;
   const { key, value = '', at } = spec;
   if (key === '') {
     report(run, { at, field: 'key', path: parentPath }, 'descriptor has empty key');
@@ -137,7 +145,7 @@ function addDescriptor(run: Run, parent: NodeDraft, spec: DescriptorSpec, parent
     const message = `share_threshold can only be used with wildcard values (containing '*'), but found key '${composite}'`;
     report(run, { at, field: 'share_threshold', path }, message);
   }
-  for (const child of spec.descriptors ?? []) addDescriptor(run, node, child, path);
+  for (const child of spec.descriptors ?? []) yield* addDescriptor(run, node, child, path);
 }
 
 function addChild(parent: NodeDraft, node: NodeDraft): void {

@@ -1,6 +1,7 @@
 import type { ReportYaml } from './check-yaml.ts';
 import type { Place } from './problem.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
+import { descriptorsPerStep, type Steps } from './steps.ts';
 import { type FieldName, type Fields, fieldNode, readFields } from './yaml-fields.ts';
 import { readJsonObject } from './yaml-json.ts';
 import { isNullText, parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
@@ -17,8 +18,9 @@ const maxAliasedNodes = 1_000_000;
  * Reads the rules of one file. Reports values of the wrong type; the form of the whole is checked apart
  * (`checkYaml`), so what that reports is passed over here.
  */
-export function readYaml(tree: YamlTree, source: string, report: ReportYaml): RuleDocument {
-  const read: Read = { tree, report, texts: new Map(), budget: tree.size + maxAliasedNodes, refused: false };
+export function* readYaml(tree: YamlTree, source: string, report: ReportYaml): Steps<RuleDocument> {
+  const budget = tree.size + maxAliasedNodes;
+  const read: Read = { tree, report, texts: new Map(), budget, refused: false, descriptors: 0 };
   if (tree.size > 0 && tree.kind(0) !== yamlKind.mapping && !isNull(tree, 0)) {
     const found = tree.kind(0) === yamlKind.sequence ? 'a list' : 'a single value';
     fail(read, 0, '', `expected a mapping with domain and descriptors, found ${found}`);
@@ -26,7 +28,7 @@ export function readYaml(tree: YamlTree, source: string, report: ReportYaml): Ru
   }
   const fields = tree.size > 0 && tree.kind(0) === yamlKind.mapping ? fieldsOf(read, 0, 0) : [];
   const domain = textField(read, fields, 'domain') ?? '';
-  const descriptors = descriptorsField(read, fields, 1, domain) ?? [];
+  const descriptors = (yield* descriptorsField(read, fields, 1, domain)) ?? [];
   return { source, domain, descriptors, at: 0, locate: (at, field) => locate(tree, at, field) };
 }
 
@@ -39,6 +41,8 @@ interface Read {
   budget: number;
   /** A bound was passed and reported; nothing more is read. */
   refused: boolean;
+  /** Descriptors read so far. */
+  descriptors: number;
 }
 
 const fail = (read: Read, node: number, path: string, reason: string) =>
@@ -59,12 +63,12 @@ function charge(read: Read, node: number, depth: number): boolean {
 const fieldsOf = (read: Read, mapping: number, depth: number): Fields =>
   readFields(read.tree, mapping, depth, (node, nodeDepth) => charge(read, node, nodeDepth));
 
-function descriptorsField(
+function* descriptorsField(
   read: Read,
   fields: Fields,
   depth: number,
   path: string,
-): readonly DescriptorSpec[] | undefined {
+): Steps<readonly DescriptorSpec[] | undefined> {
   const { tree } = read;
   const list = listField(read, fields, 'descriptors', path);
   if (list === undefined) return undefined;
@@ -74,12 +78,19 @@ function descriptorsField(
     const mapping = tree.resolve(item);
     if (tree.kind(mapping) !== yamlKind.mapping) continue;
     if (!charge(read, mapping, depth)) return undefined;
-    specs.push(readDescriptor(read, mapping, depth, path));
+    specs.push(yield* readDescriptor(read, mapping, depth, path));
+    read.descriptors++;
+    if (read.descriptors % descriptorsPerStep === 0) yield;
   }
   return specs;
 }
 
-function readDescriptor(read: Read, mapping: number, depth: number, parentPath: string): DescriptorSpec {
+function* readDescriptor(
+  read: Read,
+  mapping: number,
+  depth: number,
+  parentPath: string,
+): Steps<DescriptorSpec> {
   const fields = fieldsOf(read, mapping, depth);
   const key = textField(read, fields, 'key', parentPath) ?? '';
   const path = `${parentPath}.${key}`;
@@ -89,7 +100,7 @@ function readDescriptor(read: Read, mapping: number, depth: number, parentPath: 
     key,
     value,
     rateLimit: limitField(read, fields, depth, path),
-    descriptors: descriptorsField(read, fields, depth + 1, path),
+    descriptors: yield* descriptorsField(read, fields, depth + 1, path),
     shadowMode: booleanField(read, fields, 'shadow_mode', path),
     quotaMode: booleanField(read, fields, 'quota_mode', path),
     detailedMetric: booleanField(read, fields, 'detailed_metric', path),

@@ -2,6 +2,7 @@ import { findPlaces } from './find-places.ts';
 import type { RuleProblem } from './problem.ts';
 import type { RuleDocument } from './rule-document.ts';
 import type { RuleNode, RuleSet } from './rule-set.ts';
+import { descriptorsPerStep, type Steps } from './steps.ts';
 
 /** Most warnings kept of one load; one mistake in a template may repeat in every rule. */
 const maxWarnings = 100;
@@ -15,19 +16,27 @@ interface Finding {
  * Rules that are accepted but cannot do what they seem to: those that an earlier wildcard hides for certain, and
  * those that a request with another key reaches, because a level is found by `key_value` without a border between.
  */
-export function findWarnings(rules: RuleSet, documents: readonly RuleDocument[]): readonly RuleProblem[] {
+export function* findWarnings(
+  rules: RuleSet,
+  documents: readonly RuleDocument[],
+): Steps<readonly RuleProblem[]> {
   const findings: Finding[] = [];
-  for (const [domain, root] of rules.domains) checkLevel(root, domain, findings);
+  for (const [domain, root] of rules.domains) yield* checkLevel(root, domain, findings);
   if (findings.length === 0) return [];
   const places = findPlaces(documents, new Set(findings.map(({ path }) => path)));
   return findings.map(({ path, message }) => ({ source: '', ...places.get(path), path, message }));
 }
 
-function checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]): void {
+function* checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]): Steps<void> {
   const { children } = parent;
   if (children === undefined) return;
   const keys = new Set<string>();
-  for (const child of children.values()) keys.add(keyOf(child));
+  let seen = 0;
+  for (const child of children.values()) {
+    keys.add(keyOf(child));
+    seen++;
+    if (seen % descriptorsPerStep === 0) yield;
+  }
   // Children keep the order of configuration, and so do wildcards among them.
   let wildcardCount = 0;
   for (const child of children.values()) {
@@ -38,7 +47,9 @@ function checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]): 
     const collision = collisionWith(child, keys);
     if (collision !== undefined) findings.push({ path, message: collision });
     if (child.composite.includes('*')) wildcardCount++;
-    if (child.children !== undefined) checkLevel(child, path, findings);
+    if (child.children !== undefined) yield* checkLevel(child, path, findings);
+    seen++;
+    if (seen % descriptorsPerStep === 0) yield;
   }
 }
 

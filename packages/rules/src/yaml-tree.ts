@@ -1,6 +1,7 @@
 import { getScalarValue, parseEvents, YAMLException } from 'js-yaml';
 import { createPlaceFinder } from './place-finder.ts';
 import type { Place } from './problem.ts';
+import type { Steps } from './steps.ts';
 import { parsePieces } from './yaml-pieces.ts';
 import {
   createTableBuilder,
@@ -57,12 +58,12 @@ const maxTokens = 4_000_000;
 export const maxDepth = 100;
 
 /** Parses the first document of a text. */
-export function parseYaml(text: string): YamlResult {
+export function* parseYaml(text: string): Steps<YamlResult> {
   if (text.length > maxTextLength)
     return failed(`the file has ${text.length} characters, more than ${maxTextLength}; split it`);
   const source = firstYamlDocument(text);
   try {
-    return parseSource(source);
+    return yield* parseSource(source);
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const position = error.mark?.position;
@@ -72,9 +73,9 @@ export function parseYaml(text: string): YamlResult {
 
 const failed = (reason: string, place?: Place): YamlResult => ({ ok: false, error: { reason, place } });
 
-function parseSource(source: string): YamlResult {
+function* parseSource(source: string): Steps<YamlResult> {
   const pieces = createTableBuilder(source);
-  if (parsePieces(source, maxDepth, pieces.add)) return resultOf(pieces, source);
+  if (yield* parsePieces(source, maxDepth, pieces.add)) return resultOf(pieces, source);
   if (countYamlTokens(source, maxTokens) > maxTokens)
     return failed(`the file has more than ${maxTokens} YAML tokens; split it into several files`);
   const whole = createTableBuilder(source);

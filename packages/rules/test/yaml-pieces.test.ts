@@ -1,5 +1,6 @@
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import { formatProblem } from '@tollgate/rules/problem';
+import { runSteps } from '@tollgate/rules/steps';
 import { parsePieces } from '@tollgate/rules/yaml-pieces';
 import { createTableBuilder } from '@tollgate/rules/yaml-table';
 import { parseEvents } from 'js-yaml';
@@ -32,7 +33,7 @@ function makeText(head: string, indent: string, ending = '\n'): string {
 
 function tableOf(text: string, inPieces: boolean) {
   const builder = createTableBuilder(text);
-  const done = inPieces && parsePieces(text, 100, builder.add);
+  const done = inPieces && runSteps(parsePieces(text, 100, builder.add));
   if (!inPieces) builder.add({ events: parseEvents(text, { maxDepth: 100 }), offset: 0 });
   const { size, kinds, starts, ends, encoded } = builder.table;
   const problem = builder.problem();
@@ -68,10 +69,10 @@ for (const [name, head, indent, ending] of [
 t.test('a text of another shape is not cut', async (t) => {
   const items = '  - key: a\n'.repeat(60_000);
   const take = () => t.fail('nothing may be taken');
-  t.equal(parsePieces('domain: d\ndescriptors:\n  - key: a\n', 100, take), false, 'a small one');
-  t.equal(parsePieces(`domain: d\nother:\n${items}`, 100, take), false, 'another key');
+  t.equal(runSteps(parsePieces('domain: d\ndescriptors:\n  - key: a\n', 100, take)), false, 'a small one');
+  t.equal(runSteps(parsePieces(`domain: d\nother:\n${items}`, 100, take)), false, 'another key');
   t.equal(
-    parsePieces(`domain: d\ndescriptors: [${'{ key: a },'.repeat(60_000)}]`, 100, take),
+    runSteps(parsePieces(`domain: d\ndescriptors: [${'{ key: a },'.repeat(60_000)}]`, 100, take)),
     false,
     'flow style',
   );
@@ -80,10 +81,7 @@ t.test('a text of another shape is not cut', async (t) => {
 t.test('a text that goes on after the list is given up and parsed at once', async (t) => {
   const items = Array.from({ length: 60_000 }, (_, i) => `  - key: k${i}\n`).join('');
   const text = `descriptors:\n${items}domain: d\n`;
-  t.equal(
-    parsePieces(text, 100, () => undefined),
-    false,
-  );
+  t.equal(runSteps(parsePieces(text, 100, () => undefined)), false);
   const result = loadYaml([{ source: 'f', text }], { mergeDomains: false });
   t.equal(result.ok && result.rules.domains.get('d')?.children?.size, 60_000);
 });
