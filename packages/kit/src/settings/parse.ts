@@ -5,6 +5,8 @@ import type { Environment, Setting, SettingProblem, SettingsOf, SettingsSpec } f
 export type CheckContext<S extends SettingsSpec> = {
   /** The variable that holds a setting, by the name the operator used (the main name when it is unset). */
   nameOf(key: keyof S & string): string;
+  /** The value of a setting as a problem may show it (secrets and credentials hidden); undefined when it is unset. */
+  shownOf(key: keyof S & string): string | undefined;
 };
 
 /** Looks at settings together; answers a problem or nothing. Skipped when a setting that it reads is itself wrong. */
@@ -20,8 +22,13 @@ export type ParsedSettings<S extends SettingsSpec> =
 
 type Found = { readonly variable: string; readonly raw: string };
 type Read =
-  | { readonly ok: true; readonly variable: string; readonly value: unknown }
-  | { readonly ok: false; readonly variable: string; readonly problem: SettingProblem };
+  | { readonly ok: true; readonly variable: string; readonly value: unknown; readonly shown?: string }
+  | {
+      readonly ok: false;
+      readonly variable: string;
+      readonly problem: SettingProblem;
+      readonly shown?: string;
+    };
 
 /**
  * Reads all settings of a spec from the environment, then runs the checks; finds all problems at once.
@@ -36,7 +43,10 @@ export function parseSettings<S extends SettingsSpec>(
   const reads = new Map(Object.entries(spec).map(([key, setting]) => [key, readSetting(setting, env)]));
   const problems = [...reads.values()].flatMap((read) => (read.ok ? [] : [read.problem]));
   const settings = settingsFrom<S>(reads);
-  const context: CheckContext<S> = { nameOf: (key) => reads.get(key)?.variable ?? key };
+  const context: CheckContext<S> = {
+    nameOf: (key) => reads.get(key)?.variable ?? key,
+    shownOf: (key) => reads.get(key)?.shown,
+  };
   for (const check of options.checks ?? []) {
     const problem = runCheck(() => check(settings, context));
     if (problem) problems.push(problem);
@@ -50,10 +60,11 @@ function readSetting(setting: Setting<unknown>, env: Environment): Read {
   const conflicting = others.find((other) => other.raw !== first.raw);
   if (conflicting)
     return { ok: false, variable: first.variable, problem: conflictProblem(setting, first, conflicting) };
-  const value = setting.parse(first.raw);
-  if (value !== undefined) return { ok: true, variable: first.variable, value };
-  const problem = { variable: first.variable, value: shownValue(setting, first.raw), expected: setting.form };
-  return { ok: false, variable: first.variable, problem };
+  const { variable, raw } = first;
+  const shown = shownValue(setting, raw);
+  const value = setting.parse(raw);
+  if (value !== undefined) return { ok: true, variable, value, shown };
+  return { ok: false, variable, shown, problem: { variable, value: shown, expected: setting.form } };
 }
 
 function findSet(setting: Setting<unknown>, env: Environment): Found[] {

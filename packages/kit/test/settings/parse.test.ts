@@ -170,6 +170,29 @@ t.test('checks look at settings together, and name the variable as it was set', 
   t.end();
 });
 
+t.test('a check may show a value as it was set, with nothing secret in it', (t) => {
+  const spec = defineSettings({
+    url: text({ env: 'URL', group: 'g', default: '', doc: 'd' }),
+    key: text({ env: 'KEY', group: 'g', default: '', doc: 'd', secret: true }),
+    unset: text({ env: 'UNSET', group: 'g', default: 'x', doc: 'd' }),
+  });
+  const shown: unknown[] = [];
+  parseSettings(
+    spec,
+    { URL: 'redis://u:p@host', KEY: 'k' },
+    {
+      checks: [
+        (_, { shownOf }) => {
+          shown.push(shownOf('url'), shownOf('key'), shownOf('unset'));
+          return undefined;
+        },
+      ],
+    },
+  );
+  t.strictSame(shown, ['"redis://***@host"', '(hidden)', undefined]);
+  t.end();
+});
+
 t.test('a check is not run on a setting that is itself wrong, while the others are', (t) => {
   const parsed = parseSettings(
     spec,

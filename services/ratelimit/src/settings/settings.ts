@@ -3,6 +3,7 @@ import {
   type Environment,
   type ParsedSettings,
   parseSettings,
+  type SettingProblem,
   type SettingsCheck,
   type SettingsOf,
 } from '@tollgate/kit/settings';
@@ -57,17 +58,26 @@ const sanNeedsAuthority: Check = (s, { nameOf }) =>
       }
     : undefined;
 
-const redisAddress: Check = (s, { nameOf }) => {
-  if (s.backendType !== 'redis') return undefined;
-  const result = parseRedisAddress(s.redisUrl, s.redisSocketType);
-  return result.ok ? undefined : { variable: nameOf('redisUrl'), expected: result.expected };
-};
+const redisAddress: Check = (s, context) =>
+  s.backendType === 'redis' ? addressProblem('redisUrl', s.redisUrl, s.redisSocketType, context) : undefined;
 
-const redisPerSecondAddress: Check = (s, { nameOf }) => {
-  if (s.backendType !== 'redis' || !s.redisPerSecond) return undefined;
-  const result = parseRedisAddress(s.redisPerSecondUrl, s.redisPerSecondSocketType);
-  return result.ok ? undefined : { variable: nameOf('redisPerSecondUrl'), expected: result.expected };
-};
+const redisPerSecondAddress: Check = (s, context) =>
+  s.backendType === 'redis' && s.redisPerSecond
+    ? addressProblem('redisPerSecondUrl', s.redisPerSecondUrl, s.redisPerSecondSocketType, context)
+    : undefined;
+
+function addressProblem(
+  key: 'redisUrl' | 'redisPerSecondUrl',
+  url: string,
+  socketType: string,
+  { nameOf, shownOf }: Parameters<Check>[1],
+): SettingProblem | undefined {
+  const result = parseRedisAddress(url, socketType);
+  const value = shownOf(key);
+  return result.ok
+    ? undefined
+    : { variable: nameOf(key), ...(value === undefined ? {} : { value }), expected: result.expected };
+}
 
 const redisClientPair: Check = (s, { nameOf }) =>
   (s.redisTlsClientCert === '') === (s.redisTlsClientKey === '')

@@ -1,0 +1,247 @@
+import { formatSettingProblems, type SettingProblem } from '@tollgate/kit/settings';
+import t from 'tap';
+import { readSettings, type Settings, settingsSpec } from '../../src/settings/settings.ts';
+
+type Key = keyof Settings;
+
+function settingsOf(env: Readonly<Record<string, string>>): Settings {
+  const read = readSettings(env);
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  return read.settings;
+}
+
+function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProblem[] {
+  const read = readSettings(env);
+  return read.ok ? [] : read.problems;
+}
+
+/** Every setting: its variables, its default, a text it takes with what that is read as, and texts it does not take. */
+const table: Readonly<
+  Record<Key, readonly [names: string, byDefault: unknown, set: string, read: unknown, ...bad: string[]]>
+> = {
+  host: ['HOST', '0.0.0.0', '::1', '::1'],
+  port: ['PORT', 8080, '0', 0, '65536', '', 'http'],
+  grpcHost: ['GRPC_HOST', '0.0.0.0', '127.0.0.1', '127.0.0.1'],
+  grpcPort: ['GRPC_PORT', 8081, '9000', 9000, '-1'],
+  grpcUds: ['GRPC_UDS', '', '/run/ratelimit.sock', '/run/ratelimit.sock'],
+  grpcMaxConnectionAgeMs: ['GRPC_MAX_CONNECTION_AGE', 86_400_000, '1h30m', 5_400_000, '30', '-1s'],
+  grpcMaxConnectionAgeGraceMs: ['GRPC_MAX_CONNECTION_AGE_GRACE', 3_600_000, '0', 0, ''],
+  debugHost: ['DEBUG_HOST', '0.0.0.0', 'localhost', 'localhost'],
+  debugPort: ['DEBUG_PORT', 6070, '6071', 6071, '1.5'],
+  shutdownDelayMs: ['SHUTDOWN_DELAY', 0, '500ms', 500, '5'],
+  drainTimeoutMs: ['DRAIN_TIMEOUT', 20_000, '1m', 60_000, 'soon'],
+  logLevel: ['LOG_LEVEL', 'warn', 'WARNING', 'warn', 'loud', ''],
+  logFormat: ['LOG_FORMAT', 'text', 'JSON', 'json', 'xml'],
+  grpcServerUseTls: ['GRPC_SERVER_USE_TLS', false, 'F', false, 'yes', ''],
+  grpcServerTlsCert: ['GRPC_SERVER_TLS_CERT', '', '/tls/tls.crt', '/tls/tls.crt'],
+  grpcServerTlsKey: ['GRPC_SERVER_TLS_KEY', '', '/tls/tls.key', '/tls/tls.key'],
+  grpcClientTlsCacert: ['GRPC_CLIENT_TLS_CACERT', '', '', ''],
+  grpcClientTlsSan: ['GRPC_CLIENT_TLS_SAN', '', '', ''],
+  configType: ['CONFIG_TYPE', 'FILE', 'file', 'FILE', 'GRPC', ''],
+  forceStartWithoutInitialConfig: ['FORCE_START_WITHOUT_INITIAL_CONFIG', false, 'True', true, 'on'],
+  runtimeRoot: ['RUNTIME_ROOT', '/srv/runtime_data/current', '/rules', '/rules'],
+  runtimeSubdirectory: ['RUNTIME_SUBDIRECTORY', '', 'ratelimit', 'ratelimit'],
+  runtimeAppdirectory: ['RUNTIME_APPDIRECTORY', 'config', '', ''],
+  runtimeIgnoreDotFiles: ['RUNTIME_IGNOREDOTFILES', false, '1', true, '2'],
+  runtimeWatchRoot: ['RUNTIME_WATCH_ROOT', true, '0', false, 'no'],
+  mergeDomainConfig: ['MERGE_DOMAIN_CONFIG', false, 't', true, 'tRUE'],
+  healthyWithAtLeastOneConfigLoaded: [
+    'HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED',
+    false,
+    'TRUE',
+    true,
+    ' true',
+  ],
+  shadowMode: ['SHADOW_MODE', false, 'true', true, 'shadow'],
+  quotaMode: ['QUOTA_MODE', false, 'T', true, ''],
+  nearLimitRatio: ['NEAR_LIMIT_RATIO', 0.8, '0.25', 0.25, '1.1', '-0.1', '80%', ''],
+  responseHeadersEnabled: ['LIMIT_RESPONSE_HEADERS_ENABLED', false, 'true', true, 'enabled'],
+  limitHeader: ['LIMIT_LIMIT_HEADER', 'RateLimit-Limit', 'X-Limit', 'X-Limit'],
+  remainingHeader: ['LIMIT_REMAINING_HEADER', 'RateLimit-Remaining', 'X-Remaining', 'X-Remaining'],
+  resetHeader: ['LIMIT_RESET_HEADER', 'RateLimit-Reset', 'X-Reset', 'X-Reset'],
+  responseDynamicMetadata: ['RESPONSE_DYNAMIC_METADATA', false, 'true', true, 'metadata'],
+  backendType: ['BACKEND_TYPE', 'redis', 'Memory', 'memory', 'memcached', 'postgres'],
+  memoryMaxCounters: ['MEMORY_MAX_COUNTERS', 1_000_000, '10', 10, '0', '1e6'],
+  cacheKeyPrefix: ['CACHE_KEY_PREFIX', '', 'blue:', 'blue:'],
+  expirationJitterMaxSeconds: ['EXPIRATION_JITTER_MAX_SECONDS', 300, '0', 0, '-1', '5m'],
+  localCacheSizeBytes: [
+    'LocalCacheSizeInBytes LOCAL_CACHE_SIZE_IN_BYTES',
+    0,
+    '1048576',
+    1_048_576,
+    '1MB',
+    '-1',
+  ],
+  stopIncrementWhenOverLimit: ['STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', false, 'true', true, 'stop'],
+  ...instance('redis', '', '/var/run/nutcracker/ratelimit.sock'),
+  ...instance('redisPerSecond', 'PERSECOND_', '/var/run/nutcracker/ratelimitpersecond.sock'),
+  redisTlsClientCert: [both('TLS_CLIENT_CERT'), '', '', ''],
+  redisTlsClientKey: [both('TLS_CLIENT_KEY'), '', '', ''],
+  redisTlsCacert: [both('TLS_CACERT'), '', '/tls/ca.crt', '/tls/ca.crt'],
+  redisTlsSkipHostnameVerification: [both('TLS_SKIP_HOSTNAME_VERIFICATION'), false, 'true', true, 'skip'],
+  redisHealthCheckActiveConnection: [both('HEALTH_CHECK_ACTIVE_CONNECTION'), false, 'true', true, ''],
+  redisStartupInitialIntervalMs: [both('STARTUP_INITIAL_INTERVAL'), 1_000, '10ms', 10, '0', '1'],
+  redisStartupMaxIntervalMs: [both('STARTUP_MAX_INTERVAL'), 30_000, '1m', 60_000, '0'],
+  redisStartupMaxElapsedMs: [both('STARTUP_MAX_ELAPSED_TIME'), 0, '5m', 300_000, 'never'],
+  redisPerSecond: [both('PERSECOND'), false, 'true', true, 'per second'],
+  usePushStats: ['USE_PUSHSTATS USE_STATSD', true, 'false', false, 'udp'],
+  useTagStatsd: ['USE_TAGSTATSD USE_DOG_STATSD', false, 'false', false, 'dog'],
+  usePullMetrics: ['USE_PULLMETRICS USE_PROMETHEUS', false, 'false', false, 'yes'],
+  disableStats: ['DISABLE_STATS', false, 'true', true, ''],
+  statsFlushIntervalMs: ['STATS_FLUSH_INTERVAL', 10_000, '1s', 1_000, '10', '1ms'],
+  extraTags: ['EXTRA_TAGS', {}, 'a:b,c:d:e', { a: 'b', c: 'd:e' }, ':b', 'a'],
+  statsdHost: ['STATSD_HOST', 'localhost', 'statsd', 'statsd'],
+  statsdPort: ['STATSD_PORT', 8125, '8126', 8126, '70000'],
+  statsdProtocol: ['STATSD_PROTOCOL', 'tcp', 'UDP', 'udp', 'unix'],
+  pullMetricsAddr: [
+    'PULLMETRICS_ADDR PROMETHEUS_ADDR',
+    ':9090',
+    '[::1]:9091',
+    '[::1]:9091',
+    '9090',
+    '::1:9090',
+  ],
+  pullMetricsPath: [
+    'PULLMETRICS_PATH PROMETHEUS_PATH',
+    '/metrics',
+    '/stats/prometheus',
+    '/stats/prometheus',
+    'metrics',
+    '',
+  ],
+  pullMetricsMapperYaml: ['PULLMETRICS_MAPPER_YAML PROMETHEUS_MAPPER_YAML', '', '', '', '/mapper.yaml'],
+  pullMetricsResponseTimeAsMilliseconds: [
+    'PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS',
+    false,
+    'true',
+    true,
+    'ms',
+  ],
+  tracingEnabled: ['TRACING_ENABLED', false, 'true', true, 'otlp'],
+  tracingExporterProtocol: ['TRACING_EXPORTER_PROTOCOL', 'http', 'grpc', 'grpc', 'zipkin'],
+  tracingServiceName: ['TRACING_SERVICE_NAME', 'RateLimit', 'limiter', 'limiter'],
+  tracingServiceNamespace: ['TRACING_SERVICE_NAMESPACE', '', 'edge', 'edge'],
+  tracingServiceInstanceId: ['TRACING_SERVICE_INSTANCE_ID', '', 'one', 'one'],
+  tracingSamplingRate: ['TRACING_SAMPLING_RATE', 1, '0.01', 0.01, '2', '-1', '1%'],
+};
+
+/** A setting of Redis by our name and by that of envoyproxy/ratelimit. */
+function both(name: string): string {
+  return `KVSTORE_${name} REDIS_${name}`;
+}
+
+function instance<const P extends string>(prefix: P, infix: string, url: string) {
+  const name = (of: string): string => both(`${infix}${of}`);
+  const rows = {
+    SocketType: [name('SOCKET_TYPE'), 'unix', 'tcp', 'tcp', 'udp', ''],
+    Url: [name('URL'), url, 'localhost:6379', 'localhost:6379'],
+    Type: [name('TYPE'), 'single', 'SINGLE', 'single', 'replicated'],
+    Auth: [name('AUTH'), '', 'user:password', 'user:password'],
+    Tls: [name('TLS'), false, 'true', true, 'tls'],
+    TimeoutMs: [name('TIMEOUT'), 10_000, '250ms', 250, '0', '10'],
+    PoolSize: [name('POOL_SIZE'), 10, '1', 1, '0', '1001'],
+    PoolOnEmpty: [name('POOL_ON_EMPTY_BEHAVIOR'), 'create', 'WAIT', 'wait', 'panic', ''],
+    PoolOnEmptyWaitMs: [name('POOL_ON_EMPTY_WAIT_DURATION'), 1_000, '0', 0, '1'],
+    PipelineWindowMs: [name('PIPELINE_WINDOW'), 0, '150us', 0.15, '150'],
+    PipelineLimit: [name('PIPELINE_LIMIT'), 0, '8', 8, 'none'],
+  } satisfies Record<string, readonly [string, unknown, string, unknown, ...string[]]>;
+  type Rows = { readonly [K in keyof typeof rows & string as `${P}${K}`]: (typeof rows)[K] };
+  // Object.fromEntries loses the names, which are made of the prefix and those just above.
+  return Object.fromEntries(Object.entries(rows).map(([key, row]) => [`${prefix}${key}`, row])) as Rows;
+}
+
+/** Settings without which some others are refused. */
+const companions: Partial<Record<Key, Readonly<Record<string, string>>>> = {
+  redisPerSecond: { KVSTORE_PERSECOND_URL: '/run/redis.sock' },
+};
+
+for (const [key, [names, byDefault, set, expected, ...bad]] of Object.entries(table) as [
+  Key,
+  (typeof table)[Key],
+][]) {
+  t.test(
+    `${names.split(' ')[0]} has its default, is read by each of its names, and refuses what it is not`,
+    (t) => {
+      const variables = names.split(' ');
+      const { env, aliases } = settingsSpec[key];
+      t.strictSame([env, ...aliases], variables);
+      t.strictSame(settingsOf({})[key], byDefault, 'default');
+      for (const variable of variables) {
+        t.strictSame(
+          settingsOf({ ...companions[key], [variable]: set })[key],
+          expected,
+          `${variable}=${set}`,
+        );
+        for (const value of bad) {
+          t.match(problemsOf({ [variable]: value }), [{ variable }], `${variable}="${value}"`);
+        }
+      }
+      t.end();
+    },
+  );
+}
+
+t.test('all problems are told at once, with the variables as they were set', (t) => {
+  const problems = problemsOf({
+    PORT: 'http',
+    REDIS_POOL_SIZE: 'ten',
+    REDIS_URL: 'localhost',
+    REDIS_SOCKET_TYPE: 'tcp',
+    GRPC_SERVER_USE_TLS: 'true',
+    USE_PROMETHEUS: 'true',
+  });
+  t.strictSame(problems.map(({ variable }) => variable).sort(), [
+    'GRPC_SERVER_TLS_CERT',
+    'PORT',
+    'REDIS_POOL_SIZE',
+    'REDIS_URL',
+    'USE_PUSHSTATS',
+  ]);
+  t.end();
+});
+
+t.test('a wrong address is shown as it was set, without its credentials', (t) => {
+  const url = 'redis://user:secret@localhost:port';
+  const text = formatSettingProblems(problemsOf({ KVSTORE_URL: url }));
+  t.match(text, /KVSTORE_URL is "redis:\/\/\*\*\*@localhost:port": expected host:port/);
+  t.notMatch(text, /secret/);
+  const second = problemsOf({ KVSTORE_PERSECOND: 'true', KVSTORE_PERSECOND_URL: 'a:1,b:2' });
+  t.match(formatSettingProblems(second), /KVSTORE_PERSECOND_URL is "a:1,b:2": expected/);
+  t.strictSame(problemsOf({ KVSTORE_PERSECOND_URL: 'a:1,b:2' }), [], 'not in use');
+  t.strictSame(problemsOf({ KVSTORE_URL: 'a:1,b:2', BACKEND_TYPE: 'memory' }), [], 'not in use');
+  t.end();
+});
+
+t.test('secrets are shown in no problem', (t) => {
+  const text = formatSettingProblems(
+    problemsOf({ KVSTORE_AUTH: 'one-secret', REDIS_AUTH: 'another-secret' }),
+  );
+  t.match(text, /KVSTORE_AUTH and REDIS_AUTH is \(hidden\) and \(hidden\)/);
+  t.notMatch(text, /-secret/);
+  t.end();
+});
+
+t.test('settings that need each other say so', (t) => {
+  const cases: readonly (readonly [env: Record<string, string>, variable: string])[] = [
+    [{ GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_CERT: '/c' }, 'GRPC_SERVER_TLS_KEY'],
+    [{ GRPC_CLIENT_TLS_CACERT: '/ca' }, 'GRPC_SERVER_USE_TLS'],
+    [{ GRPC_CLIENT_TLS_SAN: 'envoy' }, 'GRPC_CLIENT_TLS_CACERT'],
+    [{ KVSTORE_TLS_CLIENT_CERT: '/c' }, 'KVSTORE_TLS_CLIENT_KEY'],
+    [{ REDIS_TLS_CLIENT_KEY: '/k' }, 'KVSTORE_TLS_CLIENT_CERT'],
+  ];
+  for (const [env, variable] of cases) {
+    t.match(problemsOf(env), [{ variable }], variable);
+  }
+  t.end();
+});
+
+t.test('two sinks are refused with what to set; none and DISABLE_STATS are fine', (t) => {
+  const [pulled] = problemsOf({ USE_PULLMETRICS: 'true' });
+  t.match(pulled, { variable: 'USE_PUSHSTATS', expected: /^false .*USE_PULLMETRICS is true/ });
+  const [old] = problemsOf({ USE_PROMETHEUS: 'true', USE_STATSD: 'true' });
+  t.match(old, { variable: 'USE_STATSD', expected: /^false.*USE_PROMETHEUS is true/ });
+  t.strictSame(problemsOf({ USE_PULLMETRICS: 'true', USE_PUSHSTATS: 'false' }), []);
+  t.strictSame(problemsOf({ USE_PULLMETRICS: 'true', DISABLE_STATS: 'true' }), []);
+  t.strictSame(problemsOf({ USE_PUSHSTATS: 'false' }), []);
+  t.end();
+});
