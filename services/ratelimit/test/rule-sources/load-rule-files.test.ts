@@ -1,0 +1,27 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { loadRuleFiles } from '../../src/rule-sources/load-rule-files.ts';
+import { makeRuleFolder, rulesText } from '../support/rule-folder.ts';
+
+t.test('the event loop goes on turning while a large file loads', async (t) => {
+  const folder = makeRuleFolder(t);
+  const keys = Array.from({ length: 20_000 }, (_, i) => `key-${i}`);
+  folder.write('config/large.yaml', rulesText('large', 1, keys));
+  let turns = 0;
+  let loading = true;
+  const turn = (): void => {
+    turns += 1;
+    if (loading) setImmediate(turn);
+  };
+  turn();
+  const load = await loadRuleFiles({
+    directory: join(folder.path, 'config'),
+    labelRoot: folder.path,
+    ignoreDotFiles: false,
+    mergeDomains: false,
+  });
+  loading = false;
+  t.match(load, { ok: true, rules: { ruleCount: 20_000 } });
+  // 100 ms and more of work in slices of 5 ms.
+  t.ok(turns >= 10, `${turns} turns`);
+});
