@@ -24,8 +24,8 @@ export interface CounterBackend {
   add(hits: readonly CounterHit[]): Promise<readonly number[]>;
   /** Answers the counts as they stand and changes nothing; 0 for a counter that does not exist. */
   read(hits: readonly CounterHit[]): Promise<readonly number[]>;
-  /** Connects; resolves once counters can be added. */
-  start(): Promise<void>;
+  /** Connects; resolves once counters can be added. Rejects soon after `signal` aborts. */
+  start(options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** Lets go of connections; idempotent. */
   close(): Promise<void>;
 }

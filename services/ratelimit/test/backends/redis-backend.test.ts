@@ -30,12 +30,8 @@ function instance(url: string, options: Partial<ConnectionPoolOptions> = {}, win
   const timeoutMs = options.timeoutMs ?? 2_000;
   const pool = createConnectionPool(
     {
-      open: (retry) =>
-        openRedis({
-          address: parsed.address,
-          connectTimeoutMs: timeoutMs,
-          retryDelayMs: () => (retry() ? 10 : null),
-        }),
+      open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
+      retryDelayMs: () => 10,
       figures: { opened: () => undefined, closed: () => undefined },
     },
     { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, timeoutMs, ...options },

@@ -1,7 +1,8 @@
+import { AppError } from '@tollgate/kit/errors';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 import type { CounterHit } from '../../ports/counter-backend.ts';
-import { type Batch, createBatch } from './batch.ts';
+import { type Batch, type BatchCounter, createBatch } from './batch.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 
 /** Settings of a batcher. */
@@ -44,11 +45,13 @@ export function createBatcher(pool: ConnectionPool, options: BatcherOptions): Ba
     }
   }
 
-  function flush(): void {
-    pool.acquire().then(
-      (connection) => send(connection, takeBatch()),
-      (error: Error) => takeBatch().failAll(error),
-    );
+  async function flush(): Promise<void> {
+    try {
+      const connection = await pool.acquire();
+      await send(connection, takeBatch());
+    } catch (error) {
+      takeBatch().failAll(toFailure(error));
+    }
   }
 
   function takeBatch(): Batch {
@@ -58,71 +61,103 @@ export function createBatcher(pool: ConnectionPool, options: BatcherOptions): Ba
     return batch;
   }
 
-  function send(connection: Redis, batch: Batch): void {
+  async function send(connection: Redis, batch: Batch): Promise<void> {
     const deadline = setTimeout(() => {
-      batch.failAll(backendFailure(`Redis did not answer within ${options.timeoutMs}ms`));
-      // What is still to come on this connection has nobody waiting for it.
-      connection.disconnect(true);
+      const late = backendFailure(`Redis did not answer within ${options.timeoutMs}ms`);
+      batch.failAll(late);
+      pool.discard(connection, late);
     }, options.timeoutMs);
-    runPipeline(connection, batch)
-      .catch((error: Error) => batch.failAll(backendFailure(error.message, error)))
-      .finally(() => {
-        clearTimeout(deadline);
-        pool.release(connection);
-      });
+    try {
+      const refusal = await runPipeline(connection, batch);
+      refusal === undefined ? pool.release(connection) : pool.discard(connection, refusal);
+    } catch (error) {
+      const failure = toFailure(error);
+      batch.failAll(failure);
+      pool.discard(connection, failure);
+    } finally {
+      clearTimeout(deadline);
+    }
   }
 
-  function collect(ask: (batch: Batch) => Promise<readonly number[]>): Promise<readonly number[]> {
+  function collect(hits: readonly CounterHit[], method: 'add' | 'read'): Promise<readonly number[]> {
+    if (hits.length === 0) {
+      return Promise.resolve([]);
+    }
     if (collecting.hitCount >= maxWaitingHits) {
       return Promise.reject(backendFailure('too many requests are waiting for Redis'));
     }
     schedule();
-    return ask(collecting);
+    return collecting[method](hits);
   }
 
   return {
-    add: (hits) => collect((batch) => batch.add(hits)),
-    read: (hits) => collect((batch) => batch.read(hits)),
+    add: (hits) => collect(hits, 'add'),
+    read: (hits) => collect(hits, 'read'),
   };
 }
 
-async function runPipeline(connection: Redis, batch: Batch): Promise<void> {
+/**
+ * Sends a batch and hands out the replies. Resolves with the error after which the connection is of no more use, such
+ * as that of a primary that became a replica: only a new connection may find the new primary.
+ */
+async function runPipeline(connection: Redis, batch: Batch): Promise<Error | undefined> {
   const pipeline: ChainableCommander = connection.pipeline();
   for (const { key } of batch.reads.values()) {
     pipeline.get(key);
   }
   for (const { key, addend, ttlSeconds } of batch.adds.values()) {
-    pipeline.incrby(key, exactly(addend));
+    pipeline.incrby(key, addend);
     pipeline.expire(key, ttlSeconds);
   }
   const replies = (await pipeline.exec()) ?? [];
   let next = 0;
   for (const counter of batch.reads.values()) {
-    settle(batch, counter, [replies[next]]);
+    settle(batch, counter, [replies[next]], storedCount);
     next += 1;
   }
   for (const counter of batch.adds.values()) {
-    settle(batch, counter, [replies[next], replies[next + 1]]);
+    settle(batch, counter, [replies[next], replies[next + 1]], addedCount);
     next += 2;
   }
+  return replies.map(([error]) => error).find((error) => error?.message.startsWith('READONLY')) ?? undefined;
 }
 
 type Reply = [error: Error | null, result: unknown] | undefined;
 
 /** Settles a counter by the first of its replies, unless any of them is an error. */
-function settle(batch: Batch, counter: Parameters<Batch['settle']>[0], replies: readonly Reply[]): void {
+function settle(
+  batch: Batch,
+  counter: BatchCounter,
+  replies: readonly Reply[],
+  countOf: (result: unknown) => number,
+): void {
   const error = replies.map((reply) => reply?.[0]).find((one) => one instanceof Error);
-  const after = Number(replies[0]?.[1] ?? 0);
+  const count = countOf(replies[0]?.[1]);
   if (error !== undefined) {
-    batch.fail(counter, backendFailure(error.message, error));
-  } else if (Number.isNaN(after)) {
-    batch.fail(counter, backendFailure(`the counter ${counter.key} holds something that is not a number`));
+    batch.fail(counter, toFailure(error));
+  } else if (Number.isNaN(count)) {
+    batch.fail(counter, backendFailure(`the reply for the counter ${counter.key} is not a number`));
   } else {
-    batch.settle(counter, after);
+    batch.settle(counter, count);
   }
 }
 
-/** Redis wants whole decimal digits; JavaScript would write large numbers as 1e+21. */
-function exactly(addend: number): number | string {
-  return Number.isSafeInteger(addend) ? addend : BigInt(addend).toString();
+/** What INCRBY answered. */
+function addedCount(result: unknown): number {
+  return typeof result === 'number' ? result : Number.NaN;
+}
+
+/** What GET answered; a counter that does not exist stands at 0. */
+function storedCount(result: unknown): number {
+  if (result === null) {
+    return 0;
+  }
+  return typeof result === 'string' && result !== '' ? Number(result) : Number.NaN;
+}
+
+function toFailure(error: unknown): Error {
+  if (error instanceof AppError) {
+    return error;
+  }
+  return backendFailure(error instanceof Error ? error.message : String(error), error);
 }

@@ -11,7 +11,7 @@ export interface ConnectionPoolOptions {
   readonly onEmpty: OnEmpty;
   /** How long `create` and `error` wait for a connection to become free first, milliseconds. */
   readonly onEmptyWaitMs: number;
-  /** Bound on waiting for a connection at all, milliseconds. */
+  /** Bound on connecting until the server answers, and on waiting for a connection at all, milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -23,11 +23,14 @@ export interface PoolFigures {
 
 /** What a pool takes. */
 export interface ConnectionPoolDeps {
-  /** Opens a client that is not yet connected; the pool decides whether a lost one connects again. */
-  readonly open: (retry: () => boolean) => Redis;
+  /** Makes a client that is not yet connected, and that never connects again by itself. */
+  readonly open: () => Redis;
   readonly figures: PoolFigures;
-  /** Told when the first connection is there and when the last one is lost. */
+  /** Delay before the n-th attempt in a row to connect, milliseconds. */
+  readonly retryDelayMs: (attempt: number) => number;
+  /** Told when the first connection is there, when none is left and none can be made, and when there is one again. */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
+  /** Told of every connection that failed; attempts are held off after each, so these are few. */
   readonly onError?: ((error: Error) => void) | undefined;
 }
 
@@ -35,10 +38,24 @@ export interface ConnectionPoolDeps {
 export interface ConnectionPool {
   /** A connection to use alone until it is released. Rejects with a backend failure when there is none to be had. */
   acquire(): Promise<Redis>;
+  /** Gives a connection back that has done its work. */
   release(connection: Redis): void;
+  /** Gives a connection back that is of no more use; replies still to come on it reach nobody. */
+  discard(connection: Redis, reason: Error): void;
   /** Resolves once a first connection is there and the server answers on it, however long that takes. */
   start(): Promise<void>;
-  close(): void;
+  /** Closes all connections; a `start` that still waits rejects with `reason`. Idempotent. */
+  close(reason?: Error): void;
+  /** Why the last connection failed. */
+  readonly lastError: () => Error | undefined;
+}
+
+interface Member {
+  /** Until it is ready: ends the attempt. */
+  readonly deadline: NodeJS.Timeout;
+  ready: boolean;
+  /** It has done work, so that losing it is no sign of trouble. */
+  served: boolean;
 }
 
 interface Waiter {
@@ -46,90 +63,154 @@ interface Waiter {
   readonly fail: (error: Error) => void;
 }
 
-/** Makes a pool. Connections that are lost are replaced in the background; without any left, `acquire` fails at once. */
+/**
+ * `create` opens at most this many times the size of the pool. A Redis that slow is not helped by more, and would
+ * run out of clients for everybody else.
+ */
+const maxOverflow = 2;
+
+/** Longest wait between attempts once Redis was there: how much later than Redis the service is back at most. */
+const maxReconnectDelayMs = 5_000;
+
+/**
+ * Makes a pool. A lost connection that had worked is replaced at once where it was the last; after one that came to
+ * nothing, the next attempt is held off, longer each time. While there is none, `acquire` fails without waiting.
+ */
 export function createConnectionPool(
   deps: ConnectionPoolDeps,
   options: ConnectionPoolOptions,
 ): ConnectionPool {
   const { figures } = deps;
-  const open = new Set<Redis>();
-  const ready = new Set<Redis>();
+  const members = new Map<Redis, Member>();
   const idle: Redis[] = [];
   const waiters: Waiter[] = [];
+  const firstReady = Promise.withResolvers<void>();
+  // A pool that was never started may be closed.
+  firstReady.promise.catch(() => undefined);
+  let readyCount = 0;
+  let everReady = false;
+  let available = false;
+  /** Attempts in a row that came to nothing. */
+  let failures = 0;
+  let holdOff: NodeJS.Timeout | undefined;
   let lastError: Error | undefined;
   let closed = false;
-  const firstReady = Promise.withResolvers<void>();
+
+  async function connectOneMore(): Promise<void> {
+    const connection = deps.open();
+    const deadline = setTimeout(
+      () => fail(connection, new Error(`Redis did not answer within ${options.timeoutMs}ms`)),
+      options.timeoutMs,
+    );
+    members.set(connection, { deadline, ready: false, served: false });
+    // A refused SELECT comes as an event only, and must end the attempt: it would count in database 0.
+    connection.on('error', (error: Error) => fail(connection, error));
+    connection.on('end', () => remove(connection));
+    try {
+      await connection.connect();
+      // A server that is still loading, or wants a password, says so here.
+      await connection.ping();
+      admit(connection);
+    } catch (error) {
+      fail(connection, error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  function admit(connection: Redis): void {
+    const member = members.get(connection);
+    if (member === undefined) {
+      return;
+    }
+    clearTimeout(member.deadline);
+    member.ready = true;
+    readyCount += 1;
+    everReady = true;
+    figures.opened();
+    firstReady.resolve();
+    announce(true);
+    offer(connection);
+  }
 
   function offer(connection: Redis): void {
     const waiter = waiters.shift();
     if (waiter !== undefined) {
       waiter.give(connection);
-    } else if (open.size > options.size) {
-      connection.disconnect();
+    } else if (members.size > options.size) {
+      remove(connection);
     } else {
       idle.push(connection);
     }
   }
 
-  function lost(connection: Redis): void {
+  function fail(connection: Redis, error: Error): void {
+    if (members.has(connection)) {
+      lastError = error;
+      deps.onError?.(error);
+      remove(connection);
+    }
+  }
+
+  function remove(connection: Redis): void {
+    const member = members.get(connection);
+    if (member === undefined) {
+      return;
+    }
+    members.delete(connection);
+    clearTimeout(member.deadline);
     const at = idle.indexOf(connection);
     if (at >= 0) {
       idle.splice(at, 1);
     }
-    if (!ready.delete(connection)) {
-      return;
+    if (member.ready) {
+      readyCount -= 1;
+      figures.closed();
     }
-    figures.closed();
-    if (ready.size === 0) {
-      deps.onAvailable?.(false);
+    connection.disconnect();
+    if (!closed) {
+      member.served ? replaceLast() : holdOffNextAttempt();
     }
   }
 
-  function failWaitersWithoutHope(): void {
-    if (ready.size > 0) {
-      return;
+  function replaceLast(): void {
+    if (members.size === 0 && holdOff === undefined) {
+      void connectOneMore();
     }
+  }
+
+  function holdOffNextAttempt(): void {
+    if (holdOff === undefined) {
+      failures += 1;
+      const delayMs = deps.retryDelayMs(failures);
+      holdOff = setTimeout(tryAgain, everReady ? Math.min(delayMs, maxReconnectDelayMs) : delayMs);
+    }
+    if (readyCount === 0) {
+      announce(false);
+      failWaiters(unavailable());
+    }
+  }
+
+  function tryAgain(): void {
+    holdOff = undefined;
+    if (members.size === 0 || (waiters.length > 0 && members.size < options.size)) {
+      void connectOneMore();
+    }
+  }
+
+  function announce(now: boolean): void {
+    if (now !== available) {
+      available = now;
+      deps.onAvailable?.(now);
+    }
+  }
+
+  function failWaiters(error: Error): void {
     for (const waiter of waiters.splice(0)) {
-      waiter.fail(unavailable());
+      waiter.fail(error);
     }
   }
 
   function unavailable(): Error {
     return backendFailure(`no connection to Redis: ${lastError?.message ?? 'not connected yet'}`, lastError);
-  }
-
-  function add(): Redis {
-    // One connection keeps trying for ever; the others are opened again when there is work for them.
-    const connection = deps.open(() => !closed && open.size <= 1);
-    open.add(connection);
-    connection.on('ready', () => {
-      lastError = undefined;
-      firstReady.resolve();
-      figures.opened();
-      ready.add(connection);
-      if (ready.size === 1) {
-        deps.onAvailable?.(true);
-      }
-      offer(connection);
-    });
-    connection.on('error', (error: Error) => {
-      lastError = error;
-      deps.onError?.(error);
-    });
-    connection.on('close', () => {
-      lost(connection);
-      failWaitersWithoutHope();
-    });
-    connection.on('end', () => {
-      open.delete(connection);
-    });
-    return connection;
-  }
-
-  function connectOneMore(): void {
-    const connection = add();
-    // Failures come as events as well, and those are heard.
-    connection.connect().catch(() => undefined);
   }
 
   function wait(): Promise<Redis> {
@@ -159,10 +240,10 @@ export function createConnectionPool(
           options.timeoutMs,
         ),
       );
-      if (options.onEmpty !== 'wait' && open.size >= options.size) {
+      if (options.onEmpty !== 'wait' && members.size >= options.size) {
         timers.push(
           setTimeout(
-            () => (options.onEmpty === 'create' ? connectOneMore() : waiter.fail(exhausted())),
+            () => (options.onEmpty === 'create' ? overflow() : waiter.fail(exhausted())),
             options.onEmptyWaitMs,
           ),
         );
@@ -170,38 +251,65 @@ export function createConnectionPool(
     });
   }
 
+  function overflow(): void {
+    if (members.size < options.size * maxOverflow && holdOff === undefined) {
+      void connectOneMore();
+    }
+  }
+
   function exhausted(): Error {
     return backendFailure(`all ${options.size} connections to Redis are busy`);
   }
 
   return {
+    lastError: () => lastError,
     async acquire() {
-      const connection = idle.pop();
-      if (connection !== undefined) {
-        return connection;
+      for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+        // One that is not is about to tell of its end.
+        if (isUsable(connection)) {
+          return connection;
+        }
       }
-      if (ready.size === 0) {
+      if (closed || (readyCount === 0 && failures > 0)) {
         throw unavailable();
       }
-      if (open.size < options.size) {
-        connectOneMore();
+      if (members.size < options.size && holdOff === undefined) {
+        void connectOneMore();
       }
       return wait();
     },
     release(connection) {
-      if (ready.has(connection)) {
+      const member = members.get(connection);
+      if (member !== undefined && isUsable(connection)) {
+        member.served = true;
+        failures = 0;
         offer(connection);
       }
     },
-    start() {
-      connectOneMore();
-      return firstReady.promise;
-    },
-    close() {
-      closed = true;
-      for (const connection of open) {
-        connection.disconnect();
+    discard(connection, reason) {
+      const member = members.get(connection);
+      if (member !== undefined) {
+        member.served = false;
+        fail(connection, reason);
       }
     },
+    start() {
+      void connectOneMore();
+      return firstReady.promise;
+    },
+    close(reason = backendFailure('the connections to Redis are closed')) {
+      closed = true;
+      clearTimeout(holdOff);
+      for (const connection of members.keys()) {
+        remove(connection);
+      }
+      failWaiters(reason);
+      firstReady.reject(reason);
+    },
   };
+}
+
+/** ioredis tells of a connection's end a little later than it knows. */
+function isUsable(connection: Redis): boolean {
+  return connection.status === 'ready';
 }

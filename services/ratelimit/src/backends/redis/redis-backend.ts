@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { backendFailure } from '../../errors.ts';
 import type { CounterBackend, CounterHit } from '../../ports/counter-backend.ts';
 import type { Batcher } from './batcher.ts';
@@ -44,20 +43,37 @@ export function createRedisBackend({ main, perSecond, startTimeoutMs }: RedisBac
   return {
     add: (hits) => ask('add', hits),
     read: (hits) => ask('read', hits),
-    async start() {
-      const connected = Promise.all(instances.map(({ pool }) => pool.start()));
-      await (startTimeoutMs === 0 ? connected : Promise.race([connected, giveUp(startTimeoutMs)]));
+    async start({ signal } = {}) {
+      const stop = (): void => close(backendFailure('stopped while connecting to Redis'));
+      const timer = startTimeoutMs === 0 ? undefined : setTimeout(giveUp, startTimeoutMs);
+      signal?.addEventListener('abort', stop, { once: true });
+      try {
+        await Promise.all(instances.map(({ pool }) => pool.start()));
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', stop);
+      }
     },
     close() {
-      for (const { pool } of instances) {
-        pool.close();
-      }
+      close();
       return Promise.resolve();
     },
   };
-}
 
-async function giveUp(afterMs: number): Promise<never> {
-  await delay(afterMs, undefined, { ref: false });
-  throw backendFailure(`Redis did not answer within ${afterMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME)`);
+  function close(reason?: Error): void {
+    for (const { pool } of instances) {
+      pool.close(reason);
+    }
+  }
+
+  function giveUp(): void {
+    const cause = instances.map(({ pool }) => pool.lastError()).find((error) => error !== undefined);
+    const why = cause === undefined ? '' : `: ${cause.message}`;
+    close(
+      backendFailure(
+        `no connection to Redis within ${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME)${why}`,
+        cause,
+      ),
+    );
+  }
 }

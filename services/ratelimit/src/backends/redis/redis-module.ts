@@ -85,7 +85,6 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
     throw new TypeError('the address was checked with the settings');
   }
   const { address } = parsed;
-  const delayMs = backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random });
   const figures = poolFigures(settings.statsPrefix, deps);
   const health =
     settings.healthName === undefined
@@ -95,15 +94,15 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
   const wantsTls = settings.useTls || (address.kind === 'tcp' && address.tls === true);
   const pool = createConnectionPool(
     {
-      open: (retry) =>
+      open: () =>
         openRedis({
           address,
           credentials: parseRedisAuth(settings.auth),
           tls: wantsTls ? settings.tls : undefined,
           connectTimeoutMs: settings.timeoutMs,
-          retryDelayMs: (attempt) => (retry() ? delayMs(attempt) : null),
         }),
       figures,
+      retryDelayMs: backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random }),
       onAvailable(available) {
         health?.set(available);
         deps.logger.warn(
