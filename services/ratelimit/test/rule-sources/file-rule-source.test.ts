@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -148,7 +147,7 @@ t.test('a file replaced by a folder of the same name is read as a folder', async
 t.test('sockets and pipes are no rule files, and nothing waits for them', async (t) => {
   const folder = makeRuleFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
-  execFileSync('mkfifo', [join(folder.path, 'config/pipe')]);
+  folder.makePipe('config/pipe');
   symlinkSync('pipe', join(folder.path, 'config/link-to-pipe.yaml'));
   const socket = createServer();
   t.teardown(() => socket.close());

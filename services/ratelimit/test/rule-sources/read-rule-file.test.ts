@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -17,7 +16,7 @@ t.test('what is no text of a bounded size is refused, and nothing waits for it',
   folder.write('large', 'x'.repeat(101));
   writeFileSync(at('binary'), Buffer.from([0xc3, 0x28]));
   mkdirSync(at('folder'));
-  execFileSync('mkfifo', [at('pipe')]);
+  folder.makePipe('pipe');
   await t.rejects(readRuleFile(at('large'), 100), { message: /has 101 bytes, more than the 100 / });
   await t.rejects(readRuleFile(at('binary'), 100), { message: 'the file is not UTF-8' });
   await t.rejects(readRuleFile(at('folder'), 100), { message: 'not a regular file' });

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { findBinary } from '@tollgate/testkit/binary';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import type { Test } from 'tap';
 import type { RuleLoad, RuleSource } from '../../src/ports/rule-source.ts';
@@ -20,6 +22,8 @@ export interface RuleFolder {
   readonly path: string;
   /** Writes a file, and the folders it lies in. */
   write(name: string, text: string): void;
+  /** Makes a pipe that nobody writes to. */
+  makePipe(name: string): void;
   /** Makes a link lead elsewhere in one step, as Kubernetes and `ln -sfn` followed by `mv -T` do. */
   swapLink(name: string, target: string): void;
 }
@@ -33,6 +37,9 @@ export function makeRuleFolder(t: Test): RuleFolder {
     write(name, text) {
       mkdirSync(dirname(join(path, name)), { recursive: true });
       writeFileSync(join(path, name), text);
+    },
+    makePipe(name) {
+      execFileSync(findBinary('mkfifo'), [join(path, name)]);
     },
     swapLink(name, target) {
       symlinkSync(target, join(path, `${name}.new`));
