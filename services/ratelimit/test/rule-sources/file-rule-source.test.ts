@@ -243,25 +243,6 @@ t.test('a file edited a hundred times quickly ends with its last content in forc
   t.ok(rules.loads.length < 100, 'edits that follow each other are one change');
 });
 
-t.test('two files that change together are never loaded half old and half new', async (t) => {
-  const folder = makeRuleFolder(t);
-  const makeVersion = (version: number): void => {
-    folder.write(`v${version}/config/a.yaml`, rulesText('a', version));
-    folder.write(`v${version}/config/b.yaml`, rulesText('b', version));
-  };
-  makeVersion(0);
-  folder.swapLink('current', 'v0');
-  const rules = await followRules(t, join(folder.path, 'current'), { watchRoot: true });
-  for (let version = 1; version <= 60; version += 1) {
-    makeVersion(version);
-    folder.swapLink('current', `v${version}`);
-    if (version % 20 === 0) await rules.inForce('a', version);
-  }
-  for (const load of rules.loads) {
-    t.equal(limitOf([load], 'a'), limitOf([load], 'b'));
-  }
-});
-
 t.test('a load that fails to be handled does not keep the next from being made', async (t) => {
   const folder = makeRuleFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
