@@ -8,6 +8,7 @@ import {
 import { toPublicError } from '@tollgate/kit/errors';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
+import { createFailureLog } from '../failure-log.ts';
 import { createHealthService, healthDefinition } from './health-service.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
@@ -91,6 +92,7 @@ export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOption
 }
 
 function adapt(method: string, handler: UnaryHandler, { stats, guard, logger }: GrpcServerDeps) {
+  const logFailure = createFailureLog({ logger, message: 'call failed' });
   return (call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>): void => {
     const refusal = guard(call);
     if (refusal !== undefined) {
@@ -103,8 +105,8 @@ function adapt(method: string, handler: UnaryHandler, { stats, guard, logger }: 
       .then(
         (reply) => callback(null, reply),
         (error: unknown) => {
-          const { grpcStatus, message, code } = toPublicError(error);
-          logger.error({ err: error, method, code }, 'call failed');
+          const { grpcStatus, message } = toPublicError(error);
+          logFailure(error, { method });
           callback({ code: grpcStatus, details: message });
         },
       )

@@ -6,6 +6,7 @@ import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import type { Decide } from '../../decide/create-decider.ts';
 import { Code } from '../../domain/decision.ts';
 import { toMessage } from '../decision-message.ts';
+import { createFailureLog } from '../failure-log.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import { readJsonRequest } from './json-request.ts';
 
@@ -35,9 +36,10 @@ export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions)
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
   });
+  const logFailure = createFailureLog({ logger: deps.logger, message: 'json request refused' });
   readBodiesOfAnyType(app);
   app.setErrorHandler((error, _request, reply) => {
-    deps.logger.warn({ err: error }, 'json request refused');
+    logFailure(error);
     return sendText(reply.code(400), 'Bad Request\n');
   });
   app.setNotFoundHandler((_request, reply) => sendText(reply.code(404), '404 page not found\n'));

@@ -1,0 +1,51 @@
+import { isAppError, toPublicError } from '@tollgate/kit/errors';
+import type { Logger } from '@tollgate/kit/logger';
+
+/** Logs a failed call, with what is known of it. */
+export type LogFailure = (error: unknown, fields?: Readonly<Record<string, unknown>>) => void;
+
+/** What it takes. */
+export interface FailureLogDeps {
+  readonly logger: Logger;
+  /** The constant message of its lines. */
+  readonly message: string;
+  /** A clock in milliseconds that does not go back. Default `performance.now`. */
+  readonly nowMs?: () => number;
+}
+
+const intervalMs = 1_000;
+
+/** Different failures told of in an interval: their messages may hold what callers send. */
+const maxKinds = 50;
+
+const maxKindLength = 200;
+
+/**
+ * Makes a log of failed calls that tells of equal failures once a second, and of how many it withheld since its last
+ * line: while the counter backend is away every call fails, and for as long as that takes.
+ */
+export function createFailureLog({
+  logger,
+  message,
+  nowMs = () => performance.now(),
+}: FailureLogDeps): LogFailure {
+  const told = new Set<string>();
+  let untilMs = Number.NEGATIVE_INFINITY;
+  let withheld = 0;
+
+  return (error, fields) => {
+    if (nowMs() >= untilMs) {
+      untilMs = nowMs() + intervalMs;
+      told.clear();
+    }
+    const { code } = toPublicError(error);
+    const kind = `${code} ${error instanceof Error ? error.message : error}`.slice(0, maxKindLength);
+    if (told.has(kind) || told.size >= maxKinds) {
+      withheld += 1;
+      return;
+    }
+    told.add(kind);
+    logger[isAppError(error) ? 'warn' : 'error']({ err: error, code, ...fields, withheld }, message);
+    withheld = 0;
+  };
+}
