@@ -1,3 +1,5 @@
+import { createKeyQueue } from '@tollgate/kit/key-queue';
+
 /** Figures of the cache, named after the gauges they feed (`ratelimit.localcache.*`). */
 export interface LocalCacheFigures {
   evacuateCount: number;
@@ -39,6 +41,7 @@ interface CacheEntry {
 export function createLocalCache(sizeBytes: number): LocalCache {
   const limitBytes = Math.max(sizeBytes, minimumSizeBytes);
   const entries = new Map<string, CacheEntry>();
+  const leastRecentlyUsed = createKeyQueue();
   let bytes = 0;
   let accessTimeSum = 0;
   const figures: LocalCacheFigures = {
@@ -54,6 +57,7 @@ export function createLocalCache(sizeBytes: number): LocalCache {
 
   function remove(key: string, entry: CacheEntry): void {
     entries.delete(key);
+    leastRecentlyUsed.delete(key);
     bytes -= sizeOf(key);
     accessTimeSum -= entry.usedAtSeconds;
     refreshEntryFigures();
@@ -61,6 +65,7 @@ export function createLocalCache(sizeBytes: number): LocalCache {
 
   function insert(key: string, entry: CacheEntry): void {
     entries.set(key, entry);
+    leastRecentlyUsed.add(key);
     bytes += sizeOf(key);
     accessTimeSum += entry.usedAtSeconds;
     refreshEntryFigures();
@@ -72,8 +77,10 @@ export function createLocalCache(sizeBytes: number): LocalCache {
   }
 
   function makeRoom(nowSeconds: number): void {
-    for (const [key, entry] of entries) {
-      if (bytes <= limitBytes) {
+    while (bytes > limitBytes) {
+      const key = leastRecentlyUsed.first();
+      const entry = key === undefined ? undefined : entries.get(key);
+      if (key === undefined || entry === undefined) {
         return;
       }
       remove(key, entry);

@@ -50,3 +50,17 @@ t.test('what expires soonest gives way first', async (t) => {
   await backend.add([day, second, hitOf('minute')]);
   t.same(await backend.read([day, second, hitOf('minute')]), [1, 0, 1]);
 });
+
+t.test('the end of a large window is cleared away hit by hit, and no old count is seen', async (t) => {
+  let now = 1_000;
+  const backend = createMemoryBackend({ nowSeconds: () => now, maxCounters: 10_000 });
+  await backend.add(Array.from({ length: 5_000 }, (_, i) => hitOf(`old-${i}`, 7)));
+  now = 1_040;
+  t.same(await backend.add([hitOf('old-4999')]), [1], 'the same name starts anew');
+  t.ok(backend.figures().size > 4_900, 'one hit removes only a few');
+  for (let i = 0; i < 2_000; i += 1) {
+    await backend.add([hitOf('new')]);
+  }
+  t.equal(backend.figures().size, 2);
+  t.equal(backend.figures().evicted, 0);
+});

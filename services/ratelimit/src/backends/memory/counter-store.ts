@@ -1,3 +1,5 @@
+import { createKeyQueue, type KeyQueue } from '@tollgate/kit/key-queue';
+
 /** Figures of the store. */
 export interface CounterStoreFigures {
   /** Counters held. */
@@ -20,8 +22,14 @@ interface StoredCounter {
   readonly expiresAtSeconds: number;
 }
 
+/**
+ * Expired counters removed with each hit: more than one, so that they go faster than new ones come, and few, so that
+ * the end of a window with a million counters makes nobody wait.
+ */
+const sweptPerAdd = 4;
+
 /** Counters that expire together, by the magnitude of their count: [0 and 1, 2 and 3, 4 to 7, …], oldest first in each. */
-type Generation = Set<string>[];
+type Generation = KeyQueue[];
 
 /**
  * Makes a store that never holds more than `maxCounters`.
@@ -44,7 +52,7 @@ export function createCounterStore(maxCounters: number): CounterStore {
       soonestSeconds = Math.min(soonestSeconds, expiresAtSeconds);
     }
     const at = magnitude(count);
-    generation[at] ??= new Set();
+    generation[at] ??= createKeyQueue();
     generation[at].add(key);
   }
 
@@ -54,31 +62,38 @@ export function createCounterStore(maxCounters: number): CounterStore {
     soonestSeconds = Math.min(Number.POSITIVE_INFINITY, ...generations.keys());
   }
 
-  function dropExpired(nowSeconds: number): void {
-    while (soonestSeconds <= nowSeconds) {
+  function remove(key: string, { count, expiresAtSeconds }: StoredCounter): void {
+    counters.delete(key);
+    generations.get(expiresAtSeconds)?.[magnitude(count)]?.delete(key);
+  }
+
+  /** The counter to give up first; undefined when there is none. */
+  function firstToGo(): [key: string, counter: StoredCounter] | undefined {
+    while (soonestSeconds < Number.POSITIVE_INFINITY) {
       for (const keys of generations.get(soonestSeconds) ?? []) {
-        keys?.forEach((key) => {
-          counters.delete(key);
-        });
+        // Magnitudes that no counter had yet are holes.
+        const key = keys?.first();
+        const counter = key === undefined ? undefined : counters.get(key);
+        if (key !== undefined && counter !== undefined) return [key, counter];
       }
       dropGeneration(soonestSeconds);
     }
+    return undefined;
   }
 
-  function evictOne(): void {
-    const smallest = generations.get(soonestSeconds)?.find((keys) => keys !== undefined && keys.size > 0);
-    if (smallest === undefined) {
-      // All of this generation were evicted before.
-      dropGeneration(soonestSeconds);
-      evictOne();
-      return;
+  function sweep(nowSeconds: number): void {
+    for (let i = 0; i < sweptPerAdd && soonestSeconds <= nowSeconds; i += 1) {
+      const first = firstToGo();
+      if (first === undefined || first[1].expiresAtSeconds > nowSeconds) return;
+      remove(...first);
     }
-    for (const oldest of smallest) {
-      smallest.delete(oldest);
-      counters.delete(oldest);
-      evicted += 1;
-      break;
-    }
+  }
+
+  function evictOne(nowSeconds: number): void {
+    const first = firstToGo();
+    if (first === undefined) return;
+    remove(...first);
+    evicted += first[1].expiresAtSeconds > nowSeconds ? 1 : 0;
   }
 
   return {
@@ -88,11 +103,15 @@ export function createCounterStore(maxCounters: number): CounterStore {
       return counter === undefined || counter.expiresAtSeconds <= nowSeconds ? 0 : counter.count;
     },
     add(key, addend, expiresAtSeconds, nowSeconds) {
-      dropExpired(nowSeconds);
+      sweep(nowSeconds);
       let counter = counters.get(key);
+      if (counter !== undefined && counter.expiresAtSeconds <= nowSeconds) {
+        remove(key, counter);
+        counter = undefined;
+      }
       if (counter === undefined) {
         if (counters.size >= maxCounters) {
-          evictOne();
+          evictOne(nowSeconds);
         }
         counter = { count: addend, expiresAtSeconds };
         counters.set(key, counter);
