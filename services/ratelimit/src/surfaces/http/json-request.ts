@@ -6,13 +6,13 @@ import {
 import { errors } from '../../errors.ts';
 
 /**
- * Reads a request in proto3 JSON from the bytes of a body. No body at all is an empty one, which is not JSON.
+ * Reads a request in proto3 JSON from a body, bytes or text. No body at all is an empty one, which is not JSON.
  *
  * @throws AppError `malformed_request` that says what is wrong.
  */
 export function readJsonRequest(body: unknown): RateLimitRequest {
   try {
-    return fromJsonString(RateLimitRequestSchema, body instanceof Uint8Array ? decodeUtf8(body) : '');
+    return fromJsonString(RateLimitRequestSchema, textOf(body));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw errors.malformed_request({
@@ -22,7 +22,10 @@ export function readJsonRequest(body: unknown): RateLimitRequest {
   }
 }
 
-/** Throws where a lenient decoder would make another text, and so another counter, of it. */
-function decodeUtf8(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+function textOf(body: unknown): string {
+  if (body instanceof Uint8Array) {
+    // Throws where a lenient decoder would make another text, and so another counter, of it.
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  }
+  return typeof body === 'string' ? body : '';
 }
