@@ -23,6 +23,11 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.unknown,
     message: 'no rate limit configuration loaded',
   },
+  too_many_descriptors: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.invalidArgument,
+    message: 'the request has too many descriptors',
+  },
   invalid_override: {
     httpStatus: 400,
     grpcStatus: grpcStatus.invalidArgument,

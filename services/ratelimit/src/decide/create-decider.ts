@@ -166,7 +166,8 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
     return {
       code: count.over && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
       currentLimit: limit,
-      limitRemaining: count.over ? 0 : limit.requestsPerUnit - count.after,
+      // A counter that somebody else brought below zero leaves no more than the limit, which is what the wire can hold.
+      limitRemaining: count.over ? 0 : limit.requestsPerUnit - Math.max(0, count.after),
       secondsUntilReset: hit.secondsLeft,
     };
   }

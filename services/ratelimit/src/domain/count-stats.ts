@@ -56,7 +56,8 @@ function countOver(counters: RuleTally, decision: CountedDecision): void {
   const allOver = fromLocalCache || before >= limit;
   const hitsOver = allOver ? addend : after - limit;
   counters.overLimit += hitsOver;
-  if (!allOver) counters.nearLimit += limit - Math.max(near, before);
+  // In 32 bits a large limit may be rounded to a threshold above it.
+  if (!allOver) counters.nearLimit += Math.max(0, limit - Math.max(near, before));
   if (shadow) counters.shadowMode += hitsOver;
 }
 

@@ -41,7 +41,9 @@ function describeDescriptor(descriptor: Descriptor): JsonObject {
   const result: MutableObject = { entries: descriptor.entries.map(({ key, value }) => `${key}=${value}`) };
   if (descriptor.limit !== undefined) {
     const { requestsPerUnit, unit } = descriptor.limit;
-    result.limit = `requests_per_unit:${requestsPerUnit} unit:${unitNames[unit] ?? unit}`;
+    // The text form leaves out zeros.
+    const requests = requestsPerUnit === 0 ? '' : `requests_per_unit:${requestsPerUnit} `;
+    result.limit = `${requests}unit:${unitNames[unit] ?? unit}`;
   }
   if (descriptor.hitsAddend !== undefined) {
     result.hitsAddend = Number(descriptor.hitsAddend);

@@ -16,6 +16,7 @@ function countOnce(decision: {
   shadow?: boolean;
   over?: boolean;
   fromLocalCache?: boolean;
+  nearThreshold?: number;
 }) {
   const counters = createStatsRegistry().rule('domain', ['key']);
   countStats(counters, {
@@ -99,6 +100,11 @@ t.test('hits that were not stored count as if the count before was huge', async 
 t.test('a look without hits counts nothing', async (t) => {
   t.strictSame(countOnce({ limit: 10, addend: 0, after: 9 }), noStats);
   t.strictSame(countOnce({ limit: 10, addend: 0, after: 11 }), noStats);
+});
+
+t.test('a limit whose near threshold was rounded up beyond it counts no hits as near', async (t) => {
+  const rounded = { limit: 4_294_967_295, nearThreshold: nearThreshold(4_294_967_295, 1) };
+  t.strictSame(countOnce({ ...rounded, addend: 2, after: 4_294_967_296 }), { ...noStats, overLimit: 1 });
 });
 
 t.test('the near threshold is computed in 32-bit floating point', async (t) => {

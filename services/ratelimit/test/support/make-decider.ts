@@ -104,7 +104,8 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
   };
 }
 
-function rulesOf(yaml: string): RuleSet {
+/** Rules from YAML that is known to be good. */
+export function rulesOf(yaml: string): RuleSet {
   const loaded = loadYaml([{ source: 'test.yaml', text: yaml }], { mergeDomains: false });
   if (!loaded.ok) {
     throw new TypeError(loaded.problems.map(formatProblem).join('\n'));

@@ -93,7 +93,7 @@ t.test(
   async (t) => {
     const { ports, app, stats } = await startApp(t, {
       rules: {},
-      env: { HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true', SHUTDOWN_DELAY: '10s' },
+      env: { HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true', SHUTDOWN_DELAY: '50ms' },
     });
     const client = connect(t, `127.0.0.1:${ports.grpc}`);
     t.equal(await client.check(''), Serving.SERVING);
