@@ -88,6 +88,11 @@ t.test('an answer from the local cache counts all hits as over, and apart', asyn
   });
 });
 
+t.test('the first request of a window is split at the lines like any other', async (t) => {
+  t.strictSame(countOnce({ limit: 10, addend: 9, after: 9 }), { ...noStats, nearLimit: 1, withinLimit: 9 });
+  t.strictSame(countOnce({ limit: 10, addend: 12, after: 12 }), { ...noStats, nearLimit: 2, overLimit: 2 });
+});
+
 t.test('hits that were not stored count as if the count before was huge', async (t) => {
   t.strictSame(countOnce({ limit: 20, addend: 18, after: 17 }), {
     ...noStats,

@@ -50,10 +50,17 @@ export interface GrpcServer {
  */
 const maxRequestBytes = 1024 * 1024;
 
+/**
+ * Calls in flight on one connection; a client that wants more opens another, as Envoy does. With the bound on messages
+ * it limits what one connection can make us hold of requests that never end and replies that nobody reads.
+ */
+const maxStreamsPerConnection = 1_000;
+
 /** Makes a server on @grpc/grpc-js for unary handlers and health. */
 export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOptions): GrpcServer {
   const server = new Server({
     'grpc.max_receive_message_length': maxRequestBytes,
+    'grpc.max_concurrent_streams': maxStreamsPerConnection,
     // Books every stream of every connection, for a debugging service that is not served here.
     'grpc.enable_channelz': 0,
     ...(options.maxConnectionAgeMs > 0 ? { 'grpc.max_connection_age_ms': options.maxConnectionAgeMs } : {}),
