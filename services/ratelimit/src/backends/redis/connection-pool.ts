@@ -105,7 +105,7 @@ export function createConnectionPool(
     members.set(connection, { deadline, ready: false, served: false });
     // A refused SELECT comes as an event only, and must end the attempt: it would count in database 0.
     connection.on('error', (error: Error) => fail(connection, error));
-    connection.on('end', () => remove(connection));
+    connection.on('end', () => ended(connection));
     try {
       await connection.connect();
       // A server that is still loading, or wants a password, says so here.
@@ -147,6 +147,15 @@ export function createConnectionPool(
       lastError = error;
       deps.onError?.(error);
       remove(connection);
+    }
+  }
+
+  function ended(connection: Redis): void {
+    // One that had been ready says nothing by its end: servers close connections that are idle.
+    if (members.get(connection)?.ready === true) {
+      remove(connection);
+    } else {
+      fail(connection, new Error('the server closed the connection before it answered'));
     }
   }
 
@@ -309,7 +318,7 @@ export function createConnectionPool(
   };
 }
 
-/** ioredis tells of a connection's end a little later than it knows. */
+/** ioredis tells of a connection's end a little later than its socket knows. */
 function isUsable(connection: Redis): boolean {
-  return connection.status === 'ready';
+  return connection.status === 'ready' && connection.stream.writable;
 }
