@@ -8,10 +8,16 @@ import {
 import { connect as connectTcp } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
+import { ServerCredentials, status } from '@grpc/grpc-js';
+import { createHealth, type Health } from '@tollgate/kit/health';
+import { createLogger } from '@tollgate/kit/logger';
 import { RateLimitRequestSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
+import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
+import { createGrpcServer } from '../../src/surfaces/grpc/grpc-server.ts';
+import { everyPeer } from '../../src/surfaces/grpc/peer-guard.ts';
+import { createServerStats } from '../../src/surfaces/grpc/server-stats.ts';
 import { descriptorsOf } from '../support/grpc-client.ts';
 import { startApp } from '../support/start-app.ts';
 
@@ -116,6 +122,25 @@ t.test('clients that never send, never finish, never read or hang up leave the o
   );
 });
 
+t.test('a Watch that its client ends, cancels or loses is forgotten', async (t) => {
+  const { health, port, listeners } = await startHealthOnly(t);
+  const path = { ':path': '/grpc.health.v1.Health/Watch' };
+  const watch = (session: ClientHttp2Session): ClientHttp2Stream => {
+    const stream = begin(session, path);
+    stream.end(framed(Buffer.from('\x0a\x09ratelimit')));
+    return stream;
+  };
+  const kept = await open(t, port);
+  const lost = await open(t, port);
+  const streams = [watch(kept), watch(kept), watch(lost), watch(lost)];
+  await awaitUntil(() => listeners() === 4, { what: 'four watches' });
+  health.component('config', { healthy: false });
+  streams[0]?.close(constants.NGHTTP2_CANCEL);
+  lost.destroy();
+  await awaitUntil(() => listeners() === 1, { what: 'the end of three' });
+  t.equal(listeners(), 1);
+});
+
 t.test('what is no gRPC is turned away', async (t) => {
   const { ports } = await startApp(t, { rules });
   const junk = [
@@ -170,3 +195,33 @@ t.test('more descriptors than anybody needs are refused before they cost anythin
   t.equal(await send(1_001), status.INVALID_ARGUMENT);
   t.equal(stats.gauge('ratelimit.memory.counters').value, 1_000);
 });
+
+/** The server alone, with a health whose listeners are counted. */
+async function startHealthOnly(t: Test) {
+  const real = createHealth();
+  let listening = 0;
+  const health: Health = {
+    ...real,
+    onChange(listener) {
+      listening += 1;
+      const unsubscribe = real.onChange(listener);
+      return () => {
+        listening -= 1;
+        unsubscribe();
+      };
+    },
+  };
+  const server = createGrpcServer(
+    {
+      handlers: {},
+      health,
+      stats: createServerStats(createStatsRegistry(), Date.now),
+      credentials: ServerCredentials.createInsecure(),
+      guard: everyPeer,
+      logger: createLogger({ level: 'fatal', format: 'json' }),
+    },
+    { address: '127.0.0.1:0', maxConnectionAgeMs: 0, maxConnectionAgeGraceMs: 0 },
+  );
+  t.teardown(() => server.stop(new AbortController().signal));
+  return { health, port: await server.start(), listeners: () => listening };
+}
