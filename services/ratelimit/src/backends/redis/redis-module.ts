@@ -1,4 +1,5 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
+import type { Logger } from '@tollgate/kit/logger';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../backend-module.ts';
 import { createBatcher } from './batcher.ts';
@@ -92,6 +93,7 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
       : deps.health.component(settings.healthName, { healthy: true });
   const where = describeRedisAddress(address);
   const wantsTls = settings.useTls || (address.kind === 'tcp' && address.tls === true);
+  const logAvailability = availabilityLog(deps.logger, where);
   const pool = createConnectionPool(
     {
       open: () =>
@@ -105,10 +107,7 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
       retryDelayMs: backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random }),
       onAvailable(available) {
         health?.set(available);
-        deps.logger.warn(
-          { redis: where },
-          available ? 'connected to Redis' : 'lost the last connection to Redis',
-        );
+        logAvailability(available);
       },
       onError: (error) => deps.logger.warn({ redis: where, err: error }, 'Redis connection failed'),
     },
@@ -122,6 +121,17 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
   return {
     pool,
     batcher: createBatcher(pool, { windowMs: settings.pipelineWindowMs, timeoutMs: settings.timeoutMs }),
+  };
+}
+
+/** Warns when Redis is lost and when it is back, so that an outage has an end in the log; the first time is no news. */
+function availabilityLog(logger: Logger, redis: string): (available: boolean) => void {
+  let lost = false;
+  return (available) => {
+    if (!available) logger.warn({ redis }, 'lost the last connection to Redis');
+    else if (lost) logger.warn({ redis }, 'connected to Redis again');
+    else logger.info({ redis }, 'connected to Redis');
+    lost ||= !available;
   };
 }
 
