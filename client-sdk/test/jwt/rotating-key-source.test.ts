@@ -107,7 +107,7 @@ t.test('an answer that is no key set is an error worth trying again', async (t) 
   for (const answer of [null, {}, { keys: {} }, { keys: [1] }, 'keys']) {
     const keys = createRotatingKeySource({ load: async () => answer, now: () => 0 });
     await t.rejects(keys.find({ algorithm: 'ES256', keyId: undefined }), {
-      constructor: DiscoveryError,
+      name: 'DiscoveryError',
       retryable: true,
     });
   }

@@ -59,7 +59,7 @@ t.test('keys meant for encryption, for another algorithm or another operation ar
     const keys = createLocalKeySource({ keys: [{ ...issuer.jwk, ...restriction }] });
     const rejected = verifyJwt(await issuer.sign(), { keys, algorithms: ['RS256'] });
     await t.rejects(rejected, {
-      constructor: JwtError,
+      name: 'JwtError',
       reason: 'key_not_found',
       message: /RS256 and kid "k1"/,
     });
@@ -73,7 +73,7 @@ t.test('claims changed after signing, or signed by another key, are refused', as
   const [header, , signature] = (await issuer.sign()).split('.');
   const changed = `${header}.${encodeBase64Url(JSON.stringify({ ...claims, sub: 'root' }))}.${signature}`;
   await t.rejects(verifyJwt(changed, { keys, algorithms: ['ES256'] }), {
-    constructor: JwtError,
+    name: 'JwtError',
     reason: 'signature',
   });
   await t.rejects(verifyJwt(await other.sign(), { keys, algorithms: ['ES256'] }), {
