@@ -1,0 +1,8 @@
+/**
+ * What only Node can do: client certificates, proxies, files, diagnostics channels.
+ *
+ * @module
+ */
+export { nodeTransport } from './node/node-transport.ts';
+export { type EnvironmentProxy, proxyFromEnvironment } from './node/proxy-settings.ts';
+export type { NodeTransport, NodeTransportOptions, Pem } from './node/transport-options.ts';
