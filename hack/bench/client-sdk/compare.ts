@@ -78,7 +78,7 @@ async function measureRound({ run }: Contestant, { roundMs, concurrency }: Compa
 }
 
 /** The middle of the values; of an even number of them, the upper of the two in the middle. NaN when there is none. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
