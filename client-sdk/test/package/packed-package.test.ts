@@ -80,20 +80,23 @@ t.test('in an empty project', async (t) => {
     t.equal(stdout.trim(), 'true true');
   });
 
-  await t.test('TypeScript checks a program with the types of the web alone', async (t) => {
-    write('program.mts', consumer);
-    write('tsconfig.json', JSON.stringify({ compilerOptions: webCompilerOptions, files: ['program.mts'] }));
-    const { stdout } = await run(binary('tsc'), ['-p', '.'], project);
-    t.equal(stdout, '');
-  });
-
-  await t.test('TypeScript checks a CommonJS program', async (t) => {
-    write('program.cts', consumer);
-    write('tsconfig.json', JSON.stringify({ compilerOptions: webCompilerOptions, files: ['program.cts'] }));
-    const { stdout } = await run(binary('tsc'), ['-p', '.'], project);
-    t.equal(stdout, '');
-  });
+  const programs = {
+    'an ES module, with the types of the web alone': ['program.mts', consumer],
+    'a CommonJS program': ['program.cts', consumer],
+    'what the types promise': ['promises.mts', readText('../types/type-assertions.ts')],
+    'the code of the README': ['readme.mts', readmeProgram(readText('../../README.md'))],
+  } as const;
+  for (const [what, [file, text]] of Object.entries(programs)) {
+    await t.test(`TypeScript checks ${what}`, async (t) => {
+      write(file, text);
+      write('tsconfig.json', JSON.stringify({ compilerOptions: webCompilerOptions, files: [file] }));
+      const { stdout } = await run(binary('tsc'), ['-p', '.'], project);
+      t.equal(stdout, '');
+    });
+  }
 });
+
+const readText = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
 
 /** As strict as a user may be: library checks on, and no types of Node. */
 const webCompilerOptions = {
@@ -125,3 +128,22 @@ export async function main(): Promise<string> {
   }
 }
 `;
+
+/** All TypeScript of a page as one module: the imports first, every block a function of its own. */
+function readmeProgram(page: string): string {
+  const blocks = Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, code = '']) => code.split('\n'));
+  const isImport = (line: string) => line.startsWith('import ');
+  const imports = new Set([
+    'import type { AccessToken } from "@tollgate/oauth2-client";',
+    ...blocks.flat().filter(isImport),
+  ]);
+  return [
+    ...imports,
+    // What the page's prose speaks of.
+    'declare const client: Client, token: AccessToken, callbackUrl: string, pemOrJwkOrCryptoKey: string;',
+    'declare const process: { env: Record<string, string> };',
+    ...blocks.map(
+      (lines, i) => `export async function block${i}() {\n${lines.filter((l) => !isImport(l)).join('\n')}\n}`,
+    ),
+  ].join('\n');
+}
