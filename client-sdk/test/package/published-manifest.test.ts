@@ -13,8 +13,7 @@ t.test('exports of sources become exports of what is built, types first', async 
     './x': { types: './dist/y/x.d.ts', default: './dist/y/x.js' },
     './package.json': './package.json',
   });
-  const entry = (exports as Record<string, object>)['.'];
-  t.same(Object.keys(entry ?? {}), ['types', 'default']);
+  t.match(JSON.stringify(exports), /^\{"\.":\{"types":/);
 });
 
 t.test('nothing of the repository alone is published', async (t) => {
