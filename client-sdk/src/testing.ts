@@ -18,3 +18,4 @@ export {
   type StartOptions,
   startAuthorizationServer,
 } from './testing/start-authorization-server.ts';
+export { type MakeStores, type TokenStoreRule, tokenStoreContract } from './testing/token-store-contract.ts';
