@@ -21,10 +21,7 @@ export type RequestBody =
   | undefined;
 
 /** Headers in any form that `fetch` takes. */
-export type HeadersInput =
-  | Headers
-  | Readonly<Record<string, string>>
-  | readonly (readonly [string, string])[];
+export type HeadersInput = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 
 /** Options of the response to a request. */
 export type ResponseOptions = {
@@ -37,7 +34,7 @@ export type ResponseOptions = {
 };
 
 /** Makes the caller's own shape from a parsed object (keys already converted). */
-export type ParsedFactory = (parsed: Record<string, unknown>) => unknown;
+export type ParsedFactory = (parsed: Readonly<Record<string, unknown>>) => unknown;
 
 /** Options of one request. */
 export type RequestOptions = ResponseOptions & {

@@ -5,7 +5,7 @@ import { OAuthClientError } from './oauth-client-error.ts';
 /** What of a response makes an error. */
 export type OAuthErrorFields = {
   readonly response: ApiResponse;
-  /** One line for the message; the server's own words when left out. */
+  /** Secrets masked already. Default: the code, else the status. */
   readonly message?: string | undefined;
   /** The server's `error`. */
   readonly code?: string | undefined;
@@ -49,7 +49,7 @@ export class OAuthError extends OAuthClientError {
 
   constructor(fields: OAuthErrorFields, kind: OAuthClientErrorKind = 'OAUTH_CLIENT_RESPONSE') {
     const { status } = fields.response;
-    super(kind, errorMessage(fields), {
+    super(kind, fields.message ?? fields.code ?? `HTTP status ${status}`, {
       cause: fields.cause,
       retryable: status === 429 || (status >= 502 && status <= 504),
     });
@@ -66,12 +66,4 @@ export class OAuthError extends OAuthClientError {
   get response(): ApiResponse {
     return this.#response;
   }
-}
-
-function errorMessage({ message, code, description, response }: OAuthErrorFields): string {
-  const said =
-    code === undefined ? description : description === undefined ? code : `${code}: ${description}`;
-  const first = message ?? said ?? `HTTP status ${response.status}`;
-  const body = response.excerpt();
-  return body === '' ? first : `${first}\n${body}`;
 }

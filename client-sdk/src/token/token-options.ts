@@ -1,5 +1,6 @@
 import type { TokenMethod } from '../client/client-options.ts';
 import type { RequestOptions } from '../client/request-options.ts';
+import type { WireParams } from '../client/wire-params.ts';
 
 /** Where the access token travels. `query` and `body` are discouraged. @see RFC 6750 §2 */
 export type TokenPlace = 'header' | 'query' | 'body';
@@ -39,3 +40,22 @@ export type TokenRequestOptions<Throws extends boolean = boolean> = AccessTokenO
     /** False: a failure is returned as a TokenFailure. Default: the client's. */
     readonly throwOnError?: Throws;
   };
+
+/** Which of the two tokens a revocation is about. @see RFC 7009 §2.1 https://www.rfc-editor.org/rfc/rfc7009#section-2.1 */
+export type TokenTypeHint = 'access_token' | 'refresh_token';
+
+/** Options of `client.revokeToken`. */
+export type RevokeOptions = Omit<RequestOptions, 'body' | 'query'> & {
+  /** Tells the server what kind of token it is; sent only when given. */
+  readonly hint?: string | undefined;
+  /** Further parameters. */
+  readonly params?: WireParams;
+  /** Where the parameters travel. Default: the client's. All but `'post'` put the token into a URL, and so into logs. */
+  readonly tokenMethod?: TokenMethod;
+};
+
+/** Options of `token.revoke`. */
+export type RevokeTokenOptions = Omit<RevokeOptions, 'hint'> & {
+  /** Which of the two is revoked, and the hint that is sent. Default: the access token, or else the refresh token. */
+  readonly tokenTypeHint?: TokenTypeHint;
+};

@@ -1,0 +1,153 @@
+import type { BasicEncoding } from '../client-auth/client-auth.ts';
+import { ConfigurationError } from '../errors/configuration-error.ts';
+import type { KeyCase } from '../keys/key-case.ts';
+import { createRedactor, type Redactor } from '../redact/redactor.ts';
+import type { Parsers } from '../response/parse-body.ts';
+import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
+import { endpointUrl } from './endpoint-url.ts';
+import type { ClientHooks } from './hooks.ts';
+import type { ParsedFactory } from './request-options.ts';
+import type { RetryPolicy } from './retry-policy.ts';
+import type { WarningEvent } from './warning.ts';
+
+/** Milliseconds until an answer must be complete. */
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** Bytes of a body that are read: far above any token response, far below what hurts. */
+const DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024;
+
+const DEFAULT_MAX_REDIRECTS = 5;
+
+/** A client's options with their defaults: everything but its credentials. Frozen. */
+export type ClientSettings = {
+  readonly clientId: string | undefined;
+  readonly site: string | undefined;
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  readonly revocationEndpoint: string;
+  readonly introspectionEndpoint: string | undefined;
+  readonly deviceAuthorizationEndpoint: string | undefined;
+  readonly pushedAuthorizationRequestEndpoint: string | undefined;
+  readonly issuer: string | undefined;
+  readonly redirectUri: string | undefined;
+  readonly basicEncoding: BasicEncoding;
+  readonly tokenMethod: TokenMethod;
+  readonly fetch: Fetch;
+  readonly requestInit: RequestInit;
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxRedirects: number;
+  readonly throwOnError: boolean;
+  readonly keyCase: KeyCase;
+  readonly parsedFactory: ParsedFactory | undefined;
+  readonly parsers: Parsers;
+  readonly arrayFormat: ArrayFormat;
+  /** Undefined unless debugging. */
+  readonly debugLogger: Logger | undefined;
+  readonly redactor: Redactor;
+  readonly onWarning: ((event: WarningEvent) => void) | undefined;
+  readonly accessTokenFactory: ClientOptions['accessTokenFactory'];
+  readonly allowedOrigins: readonly string[] | '*';
+  readonly allowInsecure: boolean;
+  readonly clockSkew: number;
+  /** Epoch seconds. */
+  readonly now: () => number;
+  readonly hooks: ClientHooks;
+  readonly retry: RetryPolicy | undefined;
+};
+
+/**
+ * Checks options and fills in the defaults.
+ * @throws {ConfigurationError} naming every option that cannot be.
+ */
+export function resolveSettings(options: ClientOptions): ClientSettings {
+  const problems = findProblems(options);
+  if (problems.length > 0) throw new ConfigurationError(`the client's options: ${problems.join('; ')}`);
+  const tokenEndpoint = options.tokenEndpoint ?? 'oauth/token';
+  const { fetch } = options;
+  return Object.freeze({
+    clientId: options.clientId,
+    site: options.site,
+    authorizationEndpoint: options.authorizationEndpoint ?? 'oauth/authorize',
+    tokenEndpoint,
+    revocationEndpoint: options.revocationEndpoint ?? 'oauth/revoke',
+    introspectionEndpoint: options.introspectionEndpoint,
+    deviceAuthorizationEndpoint: options.deviceAuthorizationEndpoint,
+    pushedAuthorizationRequestEndpoint: options.pushedAuthorizationRequestEndpoint,
+    issuer: options.issuer,
+    redirectUri: options.redirectUri,
+    basicEncoding: options.basicEncoding ?? 'rfc6749',
+    tokenMethod: options.tokenMethod ?? 'post',
+    // Looked up at each call: instrumentation and tests replace the global one after clients were made.
+    fetch: fetch ?? ((url, init) => globalThis.fetch(url, init)),
+    requestInit: options.requestInit ?? {},
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+    maxRedirects: options.maxRedirects ?? DEFAULT_MAX_REDIRECTS,
+    throwOnError: options.throwOnError ?? true,
+    keyCase: options.keyCase ?? 'snake',
+    parsedFactory: options.parsedFactory,
+    parsers: options.parsers ?? {},
+    arrayFormat: options.arrayFormat ?? 'brackets',
+    debugLogger: (options.debug ?? isDebugEnvironment()) ? (options.logger ?? console) : undefined,
+    redactor: createRedactor(options.redact),
+    onWarning: options.onWarning,
+    accessTokenFactory: options.accessTokenFactory,
+    allowedOrigins: allowedOrigins(options, tokenEndpoint),
+    allowInsecure: options.allowInsecure ?? false,
+    clockSkew: options.clockSkew ?? 0,
+    now: options.now ?? epochSeconds,
+    hooks: options.hooks ?? {},
+    retry: options.retry,
+  });
+}
+
+function epochSeconds(): number {
+  return Date.now() / 1000;
+}
+
+/** The one look at the environment; there is none in browsers. */
+function isDebugEnvironment(): boolean {
+  return globalThis.process?.env?.OAUTH_DEBUG?.toLowerCase() === 'true';
+}
+
+/** The site, and the server that made the tokens: it knows them. */
+function allowedOrigins(options: ClientOptions, tokenEndpoint: string): readonly string[] | '*' {
+  const listed = options.allowedOrigins ?? [];
+  if (listed.includes('*')) return '*';
+  const own = [
+    options.site,
+    options.site === undefined ? URL.parse(tokenEndpoint)?.origin : endpointUrl(options.site, tokenEndpoint),
+  ];
+  const origins = [...own, ...listed].map((url) => (url === undefined ? undefined : URL.parse(url)?.origin));
+  return origins.filter((origin) => origin !== undefined);
+}
+
+function findProblems(options: ClientOptions): string[] {
+  const problems: string[] = [];
+  for (const name of ['timeoutMs', 'maxRedirects', 'maxBodyBytes'] as const) {
+    const value = options[name];
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0))
+      problems.push(`\`${name}\` must be a number of 0 or more`);
+  }
+  if (options.site !== undefined && !/^https?:$/.test(URL.parse(options.site)?.protocol ?? '')) {
+    problems.push('`site` must be an http(s) URL');
+  }
+  problems.push(
+    ...oneOf('tokenMethod', options.tokenMethod, ['post', 'get', 'post_query']),
+    ...oneOf('keyCase', options.keyCase, ['snake', 'preserve']),
+    ...oneOf('arrayFormat', options.arrayFormat, ['brackets', 'repeat']),
+    ...oneOf('basicEncoding', options.basicEncoding, ['rfc6749', 'raw']),
+  );
+  for (const origin of options.allowedOrigins ?? []) {
+    if (origin !== '*' && URL.parse(origin) === null)
+      problems.push(`\`allowedOrigins\`: \`${origin}\` is not an origin such as https://api.example.com`);
+  }
+  return problems;
+}
+
+function oneOf(name: string, value: string | undefined, known: readonly string[]): string[] {
+  return value === undefined || known.includes(value)
+    ? []
+    : [`\`${name}\` must be one of ${known.join(', ')}`];
+}

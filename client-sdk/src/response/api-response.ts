@@ -1,0 +1,157 @@
+import type { ParsedFactory } from '../client/request-options.ts';
+import type { WarningEvent } from '../client/warning.ts';
+import { OAuthError } from '../errors/oauth-error.ts';
+import { ParseError } from '../errors/parse-error.ts';
+import { convertKeys, isObject } from '../keys/convert-keys.ts';
+import type { KeyCase } from '../keys/key-case.ts';
+import { createRedactor, type Redactor } from '../redact/redactor.ts';
+import { type Parse, type Parsers, parseBody } from './parse-body.ts';
+import type { StandardSchema } from './standard-schema.ts';
+
+/** What came over the wire, its body read. */
+export type ReceivedResponse = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+  /** The URL that answered, after redirects. */
+  readonly url: string;
+  readonly redirected: boolean;
+};
+
+/** How a response is read. */
+export type ReadOptions = {
+  readonly parse?: Parse | undefined;
+  readonly keyCase?: KeyCase | undefined;
+  readonly parsers?: Parsers | undefined;
+  readonly parsedFactory?: ParsedFactory | undefined;
+  readonly redactor?: Redactor | undefined;
+  readonly onWarning?: ((event: WarningEvent) => void) | undefined;
+  /** Makes the error of a status of 400 and above. */
+  readonly errorFrom?: ((response: ApiResponse) => OAuthError) | undefined;
+};
+
+/** Characters of a body that an error message or an inspection quotes. */
+const EXCERPT_LENGTH = 512;
+
+/**
+ * A response whose body has been read. `parsed` is worked out at its first use and kept. Inspection and JSON show no secrets;
+ * `body`, `headers` and `parsed` are as they came.
+ */
+export class ApiResponse<T = unknown> {
+  readonly #received: ReceivedResponse;
+  readonly #options: ReadOptions;
+  #parsed: { readonly value: unknown } | undefined;
+  #error: OAuthError | undefined;
+
+  constructor(received: ReceivedResponse, options: ReadOptions = {}) {
+    this.#received = received;
+    this.#options = options;
+  }
+
+  /** The HTTP status. */
+  get status(): number {
+    return this.#received.status;
+  }
+
+  get headers(): Headers {
+    return this.#received.headers;
+  }
+
+  /** The body as it came; `''` when there was none. */
+  get body(): string {
+    return this.#received.body;
+  }
+
+  /** The URL that answered, after redirects. */
+  get url(): string {
+    return this.#received.url;
+  }
+
+  /** Whether a redirect was followed. */
+  get redirected(): boolean {
+    return this.#received.redirected;
+  }
+
+  /** The content type without parameters, in lower case; `''` when the response names none. */
+  get contentType(): string {
+    const header = this.headers.get('content-type') ?? '';
+    const semicolonAt = header.indexOf(';');
+    return (semicolonAt < 0 ? header : header.slice(0, semicolonAt)).trim().toLowerCase();
+  }
+
+  /** The failure that a status of 400 and above is; the error thrown, unless `throwOnError` is false. */
+  get error(): OAuthError | undefined {
+    if (this.status >= 400) this.#error ??= (this.#options.errorFrom ?? defaultError)(this);
+    return this.#error;
+  }
+
+  /**
+   * The body parsed: an object without prototype (from a form, or a JSON object), an array, or the body's text where nothing parses it.
+   * @throws {ParseError} when the body is not what its content type says.
+   */
+  get parsed(): T {
+    this.#parsed ??= { value: this.#parse() };
+    // The caller names the shape it expects; `parsedAs` is the way to have it checked.
+    return this.#parsed.value as T;
+  }
+
+  /**
+   * The body parsed and checked by a schema of any library that speaks Standard Schema.
+   * @throws {ParseError} when it does not fit; the message names the places.
+   */
+  async parsedAs<Output>(schema: StandardSchema<Output>): Promise<Output> {
+    const result = await schema['~standard'].validate(this.parsed);
+    if (result.issues === undefined) return result.value;
+    const places = result.issues.map(
+      ({ path = [], message }) =>
+        `${path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')}: ${message}`,
+    );
+    throw new ParseError(`the response does not fit the schema: ${places.join('; ')}`, {
+      cause: result.issues,
+    });
+  }
+
+  /** The start of the body with secrets masked, at most 512 characters. */
+  excerpt(): string {
+    const { body } = this.#received;
+    if (body === '') return '';
+    // Masked before it is cut: a token cut in half is still half a token.
+    const masked = (this.#options.redactor ?? createRedactor()).text(body.slice(0, 16 * EXCERPT_LENGTH));
+    return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
+  }
+
+  /** What is safe to print. */
+  toJSON(): Record<string, unknown> {
+    const { redactor = createRedactor() } = this.#options;
+    return {
+      status: this.status,
+      url: redactor.url(this.url),
+      contentType: this.contentType,
+      redirected: this.redirected,
+      body: this.excerpt(),
+    };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): unknown {
+    return { ApiResponse: this.toJSON() };
+  }
+
+  #parse(): unknown {
+    const { parse = 'automatic', parsers = {}, keyCase = 'snake', parsedFactory, onWarning } = this.#options;
+    const { status, headers, body } = this.#received;
+    const raw = parseBody(body, { status, headers, contentType: this.contentType }, { parse, parsers });
+    const onCollision =
+      onWarning &&
+      ((key: string) =>
+        onWarning({
+          code: 'key_collision',
+          message: `several keys of the response became \`${key}\`; the last one is kept`,
+        }));
+    const converted = convertKeys(raw, { keyCase, onCollision });
+    return parsedFactory !== undefined && isObject(converted) ? parsedFactory(converted) : converted;
+  }
+}
+
+function defaultError(response: ApiResponse): OAuthError {
+  return new OAuthError({ response });
+}
