@@ -28,10 +28,12 @@ t.test('a wrong secret is a TokenResponseError in the words of the provider', as
   const provider = await startProvider({ clients: [serviceClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, serviceClient, { clientSecret: 'wrong' });
-  const error = await client.clientCredentials.getToken().catch((thrown: unknown) => thrown);
-  if (!(error instanceof TokenResponseError)) return t.fail('expected a TokenResponseError');
-  t.match(error, { code: 'invalid_client', description: 'client authentication failed', status: 401 });
-  t.notOk(String(error.stack).includes('wrong'), 'the secret is not in it');
+  await t.rejects(client.clientCredentials.getToken(), TokenResponseError);
+  const outcome = await client.clientCredentials.getToken({}, { throwOnError: false });
+  t.match(outcome, {
+    ok: false,
+    error: { code: 'invalid_client', description: 'client authentication failed', status: 401 },
+  });
 });
 
 t.test('a service proves itself with private_key_jwt', async (t) => {

@@ -51,10 +51,12 @@ export async function startProvider({
   // Cookies of the provider are bound to a name, and certificates of the testkit name localhost.
   const issuer = `${tls === undefined ? 'http' : 'https'}://localhost:${port}`;
 
+  const base = await baseConfiguration(tls !== undefined);
   const provider = new Provider(issuer, {
-    ...(await baseConfiguration(tls !== undefined)),
+    ...base,
     clients: [...clients],
     ...configuration,
+    features: { ...base.features, ...configuration?.features },
   });
   const serve = provider.callback();
   listener = (request, response) => {
