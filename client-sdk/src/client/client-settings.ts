@@ -63,43 +63,58 @@ export type ClientSettings = {
 export function resolveSettings(options: ClientOptions): ClientSettings {
   const problems = findProblems(options);
   if (problems.length > 0) throw new ConfigurationError(`the client's options: ${problems.join('; ')}`);
-  const tokenEndpoint = options.tokenEndpoint ?? 'oauth/token';
-  const { fetch } = options;
-  return Object.freeze({
-    clientId: options.clientId,
-    site: options.site,
-    authorizationEndpoint: options.authorizationEndpoint ?? 'oauth/authorize',
-    tokenEndpoint,
-    revocationEndpoint: options.revocationEndpoint ?? 'oauth/revoke',
-    introspectionEndpoint: options.introspectionEndpoint,
-    deviceAuthorizationEndpoint: options.deviceAuthorizationEndpoint,
-    pushedAuthorizationRequestEndpoint: options.pushedAuthorizationRequestEndpoint,
-    issuer: options.issuer,
-    redirectUri: options.redirectUri,
-    basicEncoding: options.basicEncoding ?? 'rfc6749',
-    tokenMethod: options.tokenMethod ?? 'post',
-    // Looked up at each call: instrumentation and tests replace the global one after clients were made.
-    fetch: fetch ?? ((url, init) => globalThis.fetch(url, init)),
-    requestInit: options.requestInit ?? {},
-    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
-    maxRedirects: options.maxRedirects ?? DEFAULT_MAX_REDIRECTS,
-    throwOnError: options.throwOnError ?? true,
-    keyCase: options.keyCase ?? 'snake',
-    parsedFactory: options.parsedFactory,
-    parsers: options.parsers ?? {},
-    arrayFormat: options.arrayFormat ?? 'brackets',
-    debugLogger: (options.debug ?? isDebugEnvironment()) ? (options.logger ?? console) : undefined,
-    redactor: createRedactor(options.redact),
-    onWarning: options.onWarning,
-    accessTokenFactory: options.accessTokenFactory,
-    allowedOrigins: allowedOrigins(options, tokenEndpoint),
-    allowInsecure: options.allowInsecure ?? false,
-    clockSkew: options.clockSkew ?? 0,
-    now: options.now ?? epochSeconds,
-    hooks: options.hooks ?? {},
-    retry: options.retry,
-  });
+  // The credentials stay in the client's private fields: settings may be printed.
+  const { clientSecret: _secret, clientAuth: _auth, logger = console, debug, redact, ...given } = options;
+  const settings: ClientSettings = {
+    ...defaults,
+    ...withoutUndefined(given),
+    debugLogger: (debug ?? isDebugEnvironment()) ? logger : undefined,
+    redactor: createRedactor(redact),
+    allowedOrigins: allowedOrigins(options),
+  };
+  return Object.freeze(settings);
+}
+
+const none = undefined;
+
+/** What options are that are not given. */
+const defaults = Object.freeze({
+  clientId: none,
+  site: none,
+  authorizationEndpoint: 'oauth/authorize',
+  tokenEndpoint: 'oauth/token',
+  revocationEndpoint: 'oauth/revoke',
+  introspectionEndpoint: none,
+  deviceAuthorizationEndpoint: none,
+  pushedAuthorizationRequestEndpoint: none,
+  issuer: none,
+  redirectUri: none,
+  basicEncoding: 'rfc6749',
+  tokenMethod: 'post',
+  // Looked up at each call: instrumentation and tests replace the global one after clients were made.
+  fetch: (url: string, init: RequestInit) => globalThis.fetch(url, init),
+  requestInit: {},
+  timeoutMs: DEFAULT_TIMEOUT_MS,
+  maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
+  maxRedirects: DEFAULT_MAX_REDIRECTS,
+  throwOnError: true,
+  keyCase: 'snake',
+  parsedFactory: none,
+  parsers: {},
+  arrayFormat: 'brackets',
+  onWarning: none,
+  accessTokenFactory: none,
+  allowInsecure: false,
+  clockSkew: 0,
+  now: epochSeconds,
+  hooks: {},
+  retry: none,
+} satisfies Omit<ClientSettings, 'debugLogger' | 'redactor' | 'allowedOrigins'>);
+
+/** An option given as undefined is one not given. */
+function withoutUndefined<T extends object>(given: T): T {
+  // Only what is undefined goes, which every option may be.
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 }
 
 function epochSeconds(): number {
@@ -112,8 +127,8 @@ function isDebugEnvironment(): boolean {
 }
 
 /** The site, and the server that made the tokens: it knows them. */
-function allowedOrigins(options: ClientOptions, tokenEndpoint: string): readonly string[] | '*' {
-  const listed = options.allowedOrigins ?? [];
+function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
+  const { tokenEndpoint = defaults.tokenEndpoint, allowedOrigins: listed = [] } = options;
   if (listed.includes('*')) return '*';
   const own = [
     options.site,

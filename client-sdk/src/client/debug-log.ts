@@ -1,7 +1,7 @@
 import type { Redactor } from '../redact/redactor.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import type { Logger } from './client-options.ts';
-import type { ReadyRequest } from './follow-redirects.ts';
+import type { ReadyRequest } from './send-following.ts';
 
 /** Logs a request: verb and URL, headers, body; secrets masked. */
 export function logRequest(

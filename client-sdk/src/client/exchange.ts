@@ -1,23 +1,13 @@
 import type { OAuthClientError } from '../errors/oauth-client-error.ts';
 import type { OAuthError } from '../errors/oauth-error.ts';
-import { ApiResponse } from '../response/api-response.ts';
+import { ApiResponse, type ReceivedResponse } from '../response/api-response.ts';
 import { readBody } from '../response/read-body.ts';
-import { responseError } from '../response/response-error.ts';
 import type { ClientSettings } from './client-settings.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
-import { logRequest, logResponse } from './debug-log.ts';
 import { encodeBody } from './encode-body.ts';
-import {
-  fetchRules,
-  followRedirects,
-  type ReadyRequest,
-  type RedirectPolicy,
-  type RedirectRules,
-  requestRules,
-} from './follow-redirects.ts';
 import type { RequestContext } from './hooks.ts';
 import type { OutgoingRequest, RequestOptions, ResponseOptions } from './request-options.ts';
-import { maskValues, secretsOf } from './sent-secrets.ts';
+import { type ReadyRequest, type RedirectPolicy, sendFollowing } from './send-following.ts';
 
 /** One call, before it is sent. */
 export type Exchange = {
@@ -47,23 +37,17 @@ export async function exchange(settings: ClientSettings, plan: Exchange): Promis
     retry === undefined
       ? await attempt(1)
       : await retry(plan.context, attempt, (event) => hooks.onRetry?.({ context: plan.context, ...event }));
-  const { status } = response;
-  if (status >= 600 || status < 200) {
-    throw responseError(response, {
-      operation: plan.context.operation,
-      message: `Unhandled status code value of ${status}`,
-      nowMs: settings.now() * 1000,
-    });
-  }
-  if (response.error !== undefined && (plan.options.throwOnError ?? settings.throwOnError))
-    throw response.error;
+  const { error, status } = response;
+  const isUnhandled = status >= 600 || status < 200;
+  if (error !== undefined && (isUnhandled || (plan.options.throwOnError ?? settings.throwOnError)))
+    throw error;
   return response;
 }
 
 /** Makes one call as `fetch` would: one attempt, the body unread, statuses not judged; the time-out ends with the headers. */
 export async function exchangeRaw(settings: ClientSettings, plan: Exchange): Promise<Response> {
   return await withinDeadline(settings, plan, 1, async (deadline, startedMs) => {
-    const { response } = await sendPrepared(settings, plan, deadline, fetchRules, 1);
+    const { response } = await sendPrepared(settings, plan, deadline, 'fetch', 1);
     reportResponse(settings, plan, { attempt: 1, startedMs, status: response.status, code: undefined });
     return response;
   });
@@ -79,24 +63,17 @@ async function attemptExchange(
       settings,
       plan,
       deadline,
-      requestRules,
+      'request',
       attempt,
     );
-    const received = {
-      status: response.status,
-      headers: response.headers,
-      body: await readBody(response, settings.maxBodyBytes),
-      url,
-      redirected,
-    };
-    const result = makeResponse(settings, plan, received, sent);
-    if (settings.debugLogger !== undefined) logResponse(settings.debugLogger, settings.redactor, result);
-    reportResponse(settings, plan, {
-      attempt,
-      startedMs,
-      status: result.status,
-      code: codeOf(settings, result),
-    });
+    const { status, headers } = response;
+    const body = await readBody(response, settings.maxBodyBytes);
+    const result = await makeResponse(settings, plan, { status, headers, body, url, redirected }, sent);
+    if (settings.debugLogger !== undefined) {
+      const { logResponse } = await import('./debug-log.ts');
+      logResponse(settings.debugLogger, settings.redactor, result);
+    }
+    reportResponse(settings, plan, { attempt, startedMs, status, code: result.error?.code });
     return result;
   });
 }
@@ -124,7 +101,7 @@ async function sendPrepared(
   settings: ClientSettings,
   plan: Exchange,
   deadline: Deadline,
-  rules: RedirectRules,
+  rules: RedirectPolicy['rules'],
   attempt: number,
 ) {
   const { context, options, isBoundToOrigin } = plan;
@@ -138,7 +115,10 @@ async function sendPrepared(
     body: encodeBody(outgoing.body, headers, settings.arrayFormat),
   };
   settings.hooks.onRequest?.({ context, attempt });
-  if (settings.debugLogger !== undefined) logRequest(settings.debugLogger, settings.redactor, sent);
+  if (settings.debugLogger !== undefined) {
+    const { logRequest } = await import('./debug-log.ts');
+    logRequest(settings.debugLogger, settings.redactor, sent);
+  }
   const policy: RedirectPolicy = {
     fetch: settings.fetch,
     init: { ...settings.requestInit, ...plan.init, signal: deadline.signal },
@@ -157,46 +137,50 @@ async function sendPrepared(
       );
     },
   };
-  return { ...(await followRedirects(sent, policy)), sent };
+  return { ...(await sendFollowing(sent, policy)), sent };
 }
 
-function makeResponse(
+async function makeResponse(
   settings: ClientSettings,
   plan: Exchange,
-  received: ConstructorParameters<typeof ApiResponse>[0],
+  received: ReceivedResponse,
   sent: ReadyRequest,
-): ApiResponse {
+): Promise<ApiResponse> {
   const { parsers, redactor, onWarning } = settings;
   const options: ResponseOptions = plan.options;
-  return new ApiResponse(received, {
+  const failure: { error?: OAuthError } = {};
+  const response = new ApiResponse(received, {
     parse: options.parse,
     keyCase: options.keyCase ?? settings.keyCase,
     parsedFactory: options.parsedFactory ?? settings.parsedFactory,
     parsers,
     redactor,
     onWarning,
-    errorFrom: (response) => errorOf(settings, plan, response, sent),
+    failure,
   });
+  const { status } = received;
+  if (status < 200 || status >= 400) failure.error = await errorOf(settings, plan, response, sent);
+  return response;
 }
 
-function errorOf(
+async function errorOf(
   settings: ClientSettings,
   plan: Exchange,
   response: ApiResponse,
   sent: ReadyRequest,
-): OAuthError {
-  const { redactor, now } = settings;
-  return responseError(response, {
+): Promise<OAuthError> {
+  const { status } = response;
+  // Loaded at the first failure: it is a good part of the library, and not needed to get a token.
+  const { failureOf } = await import('./failure-of.ts');
+  return failureOf(response, {
     operation: plan.context.operation,
-    nowMs: now() * 1000,
-    mask: maskValues([...secretsOf(sent, redactor), ...(plan.secrets ?? [])], redactor.label),
+    nowMs: settings.now() * 1000,
+    sent,
+    secrets: plan.secrets ?? [],
+    redactor: settings.redactor,
     hintFor: plan.hintFor,
+    ...((status < 200 || status >= 600) && { message: `Unhandled status code value of ${status}` }),
   });
-}
-
-/** The server's error code, for hooks; worked out only for those who listen. */
-function codeOf({ hooks }: ClientSettings, response: ApiResponse): string | undefined {
-  return hooks.onResponse === undefined ? undefined : response.error?.code;
 }
 
 function reportResponse(

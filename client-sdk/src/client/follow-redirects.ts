@@ -1,45 +1,25 @@
 import { RedirectError } from '../errors/redirect-error.ts';
-import type { ApiResponse } from '../response/api-response.ts';
-import type { Fetch } from './client-options.ts';
 import type { EncodedBody } from './encode-body.ts';
 import { hasScheme } from './endpoint-url.ts';
-
-/** A request ready for `fetch`. */
-export type ReadyRequest = {
-  readonly url: string;
-  readonly method: string;
-  readonly headers: Headers;
-  readonly body: EncodedBody;
-};
-
-/** How redirects are treated. */
-export type RedirectPolicy = {
-  readonly fetch: Fetch;
-  /** Given to every `fetch`, under what the request says. */
-  readonly init: RequestInit;
-  readonly redirect: 'follow' | 'manual' | 'error';
-  readonly maxRedirects: number;
-  /** Which statuses are followed, and with which verb: as the library's requests are, or as `fetch` does it. */
-  readonly rules: RedirectRules;
-  /** Whether the request carries credentials in its body: then it is never sent to another origin. */
-  readonly isBoundToOrigin: boolean;
-  /** Whether parameters of this name are secrets. */
-  readonly isSecretName: (name: string) => boolean;
-  /** Reads a response that is refused, for its error. */
-  readonly describe: (response: Response, url: string) => Promise<ApiResponse>;
-};
+import {
+  type Answer,
+  isRedirect,
+  type ReadyRequest,
+  type RedirectPolicy,
+  sendOnce,
+} from './send-following.ts';
 
 /** The verb of the next request by status; undefined where the response is returned instead. */
-export type RedirectRules = (status: number, method: string) => string | undefined;
+type RedirectRules = (status: number, method: string) => string | undefined;
 
 /** 301, 302 and 307 keep verb and body, 303 becomes a GET, all else is returned. */
-export const requestRules: RedirectRules = (status, method) => {
+const requestRules: RedirectRules = (status, method) => {
   if (status === 301 || status === 302 || status === 307) return method;
   return status === 303 ? 'GET' : undefined;
 };
 
 /** As `fetch` does it. @see https://fetch.spec.whatwg.org/#http-redirect-fetch */
-export const fetchRules: RedirectRules = (status, method) => {
+const fetchRules: RedirectRules = (status, method) => {
   if (status === 307 || status === 308) return method;
   if (status === 301 || status === 302) return method === 'POST' ? 'GET' : method;
   return status === 303 ? (method === 'HEAD' ? 'HEAD' : 'GET') : undefined;
@@ -48,40 +28,34 @@ export const fetchRules: RedirectRules = (status, method) => {
 /** Headers that stay behind when a redirect leaves the origin. */
 const originHeaders = ['authorization', 'proxy-authorization', 'cookie', 'dpop', 'x-api-key'];
 
+const rulesByName = { request: requestRules, fetch: fetchRules } as const;
+
 /**
- * Sends a request and follows its redirects. Once over the limit, the 3xx itself is the answer. What leaves the origin leaves every
+ * Follows a redirect, and those after it. Once over the limit, the 3xx itself is the answer. What leaves the origin leaves every
  * credential behind; what would carry them in its body, or leave https, is refused. The request given is not changed.
  * @throws {RedirectError} for what must not be followed.
  */
 export async function followRedirects(
   first: ReadyRequest,
+  redirect: Response,
   policy: RedirectPolicy,
-): Promise<{ readonly response: Response; readonly url: string; readonly redirected: boolean }> {
+): Promise<Answer> {
+  const rules = rulesByName[policy.rules];
   let request = first;
+  let response = redirect;
   for (let count = 0; ; count++) {
-    const response = await send(request, policy);
-    const { status } = response;
-    const isRedirect = (status >= 300 && status < 400) || response.type === 'opaqueredirect';
-    if (!isRedirect || policy.redirect === 'manual')
-      return { response, url: request.url, redirected: count > 0 };
-    const method = policy.rules(status, request.method);
-    if (method === undefined && status !== 0) return { response, url: request.url, redirected: count > 0 };
-    if (policy.redirect === 'error')
+    const answer = { response, url: request.url, redirected: count > 0 };
+    const isOpaque = response.type === 'opaqueredirect';
+    const method = isOpaque ? request.method : rules(response.status, request.method);
+    if (!isRedirect(response) || method === undefined) return answer;
+    if (policy.redirect === 'error') {
       throw await refusal('the server redirects, and `redirect` is `error`', response, request, policy);
-    if (count >= policy.maxRedirects) return { response, url: request.url, redirected: count > 0 };
-    request = await nextRequest(request, method ?? request.method, response, policy);
+    }
+    if (count >= policy.maxRedirects && !isOpaque) return answer;
+    request = await nextRequest(request, method, response, policy);
     await response.body?.cancel();
+    response = await sendOnce(request, policy);
   }
-}
-
-async function send(
-  { url, method, headers, body }: ReadyRequest,
-  { fetch, init }: RedirectPolicy,
-): Promise<Response> {
-  const isStream = body instanceof ReadableStream;
-  // Half duplex is what `fetch` demands for streams and the only kind there is.
-  const streaming = isStream ? { duplex: 'half' as const } : undefined;
-  return await fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
 }
 
 async function nextRequest(

@@ -1,5 +1,5 @@
 import type { Redactor } from '../redact/redactor.ts';
-import type { ReadyRequest } from './follow-redirects.ts';
+import type { ReadyRequest } from './send-following.ts';
 
 /** Shorter values are not masked: they would be found inside ordinary words. */
 const MIN_LENGTH = 4;

@@ -1,6 +1,6 @@
 import type { ParsedFactory } from '../client/request-options.ts';
 import type { WarningEvent } from '../client/warning.ts';
-import { OAuthError } from '../errors/oauth-error.ts';
+import type { OAuthError } from '../errors/oauth-error.ts';
 import { ParseError } from '../errors/parse-error.ts';
 import { convertKeys, isObject } from '../keys/convert-keys.ts';
 import type { KeyCase } from '../keys/key-case.ts';
@@ -26,8 +26,8 @@ export type ReadOptions = {
   readonly parsedFactory?: ParsedFactory | undefined;
   readonly redactor?: Redactor | undefined;
   readonly onWarning?: ((event: WarningEvent) => void) | undefined;
-  /** Makes the error of a status of 400 and above. */
-  readonly errorFrom?: ((response: ApiResponse) => OAuthError) | undefined;
+  /** Holds the error that the response is, once there is one. */
+  readonly failure?: { readonly error?: OAuthError };
 };
 
 /** Characters of a body that an error message or an inspection quotes. */
@@ -41,7 +41,6 @@ export class ApiResponse<T = unknown> {
   readonly #received: ReceivedResponse;
   readonly #options: ReadOptions;
   #parsed: { readonly value: unknown } | undefined;
-  #error: OAuthError | undefined;
 
   constructor(received: ReceivedResponse, options: ReadOptions = {}) {
     this.#received = received;
@@ -81,8 +80,7 @@ export class ApiResponse<T = unknown> {
 
   /** The failure that a status of 400 and above is; the error thrown, unless `throwOnError` is false. */
   get error(): OAuthError | undefined {
-    if (this.status >= 400) this.#error ??= (this.#options.errorFrom ?? defaultError)(this);
-    return this.#error;
+    return this.#options.failure?.error;
   }
 
   /**
@@ -150,8 +148,4 @@ export class ApiResponse<T = unknown> {
     const converted = convertKeys(raw, { keyCase, onCollision });
     return parsedFactory !== undefined && isObject(converted) ? parsedFactory(converted) : converted;
   }
-}
-
-function defaultError(response: ApiResponse): OAuthError {
-  return new OAuthError({ response });
 }

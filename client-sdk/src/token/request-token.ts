@@ -4,7 +4,6 @@ import type { WireParams } from '../client/wire-params.ts';
 import { OAuthError } from '../errors/oauth-error.ts';
 import type { JsonObject } from '../keys/json.ts';
 import type { ApiResponse } from '../response/api-response.ts';
-import { responseError } from '../response/response-error.ts';
 import type { AccessToken } from './access-token.ts';
 import { readTokenFields } from './read-token-fields.ts';
 import { fromFields } from './stored-token.ts';
@@ -29,22 +28,22 @@ export async function requestToken<T extends boolean>(
     tokenMethod: options.tokenMethod,
     options: { ...options, throwOnError: false },
   });
-  const outcome = response.error ?? tokenOf(client, response, tokenOptions(options), refreshToken);
+  const outcome = response.error ?? (await tokenOf(client, response, tokenOptions(options), refreshToken));
   if (!(outcome instanceof OAuthError)) return outcome as TokenOutcome<T>;
   if (options.throwOnError ?? settings.throwOnError) throw outcome;
   // Only where `throwOnError` is false, which is what T says.
   return { ok: false, error: outcome, response } as TokenOutcome<T>;
 }
 
-function tokenOf(
+async function tokenOf(
   client: Client<boolean>,
   response: ApiResponse,
   options: AccessTokenOptions,
   refreshToken: string | undefined,
-): AccessToken | OAuthError {
+): Promise<AccessToken | OAuthError> {
   const { settings } = client;
   const read = readTokenFields(response, options.tokenName, settings.onWarning);
-  if (!read.ok) return noToken(settings, response, read.reason, read.cause);
+  if (!read.ok) return await noToken(settings, response, read.reason, read.cause);
   const { fields } = read;
   const kept =
     refreshToken === undefined || fields.refresh_token || fields.refreshToken
@@ -58,38 +57,33 @@ function tokenOf(
   );
 }
 
-function noToken(
+async function noToken(
   settings: ClientSettings,
   response: ApiResponse,
   reason: string,
   cause: unknown,
-): OAuthError {
+): Promise<OAuthError> {
+  const { responseError } = await import('../response/response-error.ts');
   const message = reason === '' ? undefined : { message: reason };
   return responseError(response, { operation: 'token', nowMs: settings.now() * 1000, cause, ...message });
 }
 
+const tokenOptionNames = [
+  'refreshToken',
+  'expiresIn',
+  'expiresAt',
+  'expiresLatency',
+  'mode',
+  'authorizationScheme',
+  'formatHeader',
+  'paramName',
+  'tokenName',
+] as const satisfies readonly (keyof AccessTokenOptions)[];
+
 /** The options of the token among those of its request. */
 function tokenOptions(options: AccessTokenOptions): AccessTokenOptions {
-  const {
-    refreshToken,
-    expiresIn,
-    expiresAt,
-    expiresLatency,
-    mode,
-    authorizationScheme,
-    formatHeader,
-    paramName,
-    tokenName,
-  } = options;
-  return {
-    ...(refreshToken !== undefined && { refreshToken }),
-    ...(expiresIn !== undefined && { expiresIn }),
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(expiresLatency !== undefined && { expiresLatency }),
-    ...(mode !== undefined && { mode }),
-    ...(authorizationScheme !== undefined && { authorizationScheme }),
-    ...(formatHeader !== undefined && { formatHeader }),
-    ...(paramName !== undefined && { paramName }),
-    ...(tokenName !== undefined && { tokenName }),
-  };
+  const found: Record<string, unknown> = {};
+  for (const name of tokenOptionNames) if (options[name] !== undefined) found[name] = options[name];
+  // Copied name by name from options of that type.
+  return found as AccessTokenOptions;
 }
