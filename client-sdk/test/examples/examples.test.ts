@@ -31,7 +31,7 @@ t.test('keep-tokens-fresh asks once, and not at all when it is run again', async
   const { server, env } = await startServer(t);
   const folder = temporaryFolder();
   t.teardown(folder.remove);
-  const withStore = { ...env, STORE: join(folder.path, 'token.json') };
+  const withStore = { ...env, STORE: join(folder.path, 'tokens') };
   t.same((await runExample('keep-tokens-fresh', withStore)).lines, ['20']);
   t.same((await runExample('keep-tokens-fresh', withStore)).lines, ['20']);
   t.equal(server.count('token'), 1);

@@ -1,13 +1,16 @@
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { build } from 'esbuild';
+import { build, type Metafile } from 'esbuild';
 
 /** What a bundle weighs. */
 export interface BundleSize {
   readonly name: string;
+  /** What is loaded at once: the entry with the chunks that it imports statically. */
   readonly minifiedBytes: number;
   readonly gzippedBytes: number;
-  /** The files that went into it. */
+  /** Gzipped as well: the chunks that are loaded when they are first used. */
+  readonly lazyGzippedBytes: number;
+  /** The files of what is loaded at once. */
   readonly inputs: readonly string[];
 }
 
@@ -39,7 +42,7 @@ export const bundleRequests: readonly BundleRequest[] = [
 ];
 
 /**
- * Bundles and minifies with esbuild, gzips at level 9.
+ * Bundles and minifies with esbuild, which splits off what is imported dynamically; gzips each chunk at level 9.
  *
  * @throws Error when the source does not build for its platform.
  */
@@ -47,19 +50,44 @@ export async function bundleSize({ name, source, platform = 'browser' }: BundleR
   const { outputFiles, metafile } = await build({
     stdin: { contents: source, resolveDir: fileURLToPath(new URL('.', import.meta.url)) },
     bundle: true,
+    splitting: true,
     minify: true,
     format: 'esm',
     target: 'es2022',
     platform,
     metafile: true,
+    outdir: '/',
+    absWorkingDir: '/',
     write: false,
     logLevel: 'silent',
   });
-  const bytes = outputFiles[0]?.contents ?? new Uint8Array();
+  const chunks = new Map(outputFiles.map(({ path, contents }) => [path.slice(1), contents]));
+  const eager = staticChunks(metafile.outputs, '<stdin>');
+  const sumOf = (wanted: (path: string) => boolean, weigh: (bytes: Uint8Array) => number) =>
+    [...chunks].filter(([path]) => wanted(path)).reduce((sum, [, bytes]) => sum + weigh(bytes), 0);
+  const gzipped = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).byteLength;
   return {
     name,
-    minifiedBytes: bytes.byteLength,
-    gzippedBytes: gzipSync(bytes, { level: 9 }).byteLength,
-    inputs: Object.keys(metafile.inputs),
+    minifiedBytes: sumOf(
+      (path) => eager.has(path),
+      (bytes) => bytes.byteLength,
+    ),
+    gzippedBytes: sumOf((path) => eager.has(path), gzipped),
+    lazyGzippedBytes: sumOf((path) => !eager.has(path), gzipped),
+    inputs: [...eager].flatMap((path) => Object.keys(metafile.outputs[path]?.inputs ?? {})),
   };
+}
+
+/** The chunk of an entry point and all that it needs before it runs. */
+function staticChunks(outputs: Metafile['outputs'], entryPoint: string): Set<string> {
+  const entry = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === entryPoint);
+  if (entry === undefined) throw new Error(`esbuild wrote no chunk for ${entryPoint}`);
+  const found = new Set([entry]);
+  // A Set is walked to its end, what is added on the way included.
+  for (const path of found) {
+    const imports = outputs[path]?.imports ?? [];
+    for (const { path: chunk, kind, external } of imports)
+      if (kind === 'import-statement' && external !== true) found.add(chunk);
+  }
+  return found;
 }

@@ -101,5 +101,6 @@ function overheadColumns([bare]: readonly Result[]): readonly Column<Result>[] {
 const bundleColumns: readonly Column<BundleSize>[] = [
   { head: '', cell: ({ name }) => name, align: 'left' },
   { head: 'minified kB', cell: ({ minifiedBytes }) => (minifiedBytes / 1000).toFixed(1) },
+  { head: 'later, gzip kB', cell: ({ lazyGzippedBytes }) => (lazyGzippedBytes / 1000).toFixed(1) },
   { head: 'gzip kB', cell: ({ gzippedBytes }) => (gzippedBytes / 1000).toFixed(1) },
 ];
