@@ -16,15 +16,18 @@ import {
 } from './prepare-authorization.ts';
 import type { AuthorizationTransaction } from './transaction.ts';
 
-/** Checks an ID token against the session's nonce; `createIdTokenValidator` of `./id-token` makes one. */
-export type IdTokenCheck = (idToken: string, expected: { readonly nonce?: string }) => Promise<unknown>;
+/** Checks an ID token against its session; `createIdTokenValidator` of `./id-token` makes one. */
+export type IdTokenCheck = (
+  idToken: string,
+  expected: { readonly nonce?: string; readonly accessToken: string },
+) => Promise<unknown>;
 
 /** Options of a completion: those of the token request that it makes, and what is checked around it. */
 export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = CheckAuthorizationOptions &
   TokenRequestOptions<Throws> & {
     /** Further parameters of the token request, such as `resource`. */
     readonly params?: WireParams;
-    /** Called with the ID token and the transaction's nonce; when it rejects, so does the completion. */
+    /** Called with the ID token, the transaction's nonce and the access token; when it rejects, so does the completion. */
     readonly validateIdToken?: IdTokenCheck;
   };
 
@@ -110,8 +113,8 @@ async function checkIdToken(
   validateIdToken: IdTokenCheck,
 ): Promise<void> {
   if (!('idToken' in outcome)) return;
-  const { idToken } = outcome;
+  const { idToken, token: accessToken } = outcome;
   if (idToken === undefined)
     throw new IdTokenError('id_token', 'the token response has none; is `openid` in the scope?');
-  await validateIdToken(idToken, nonce === undefined ? {} : { nonce });
+  await validateIdToken(idToken, { accessToken, ...(nonce !== undefined && { nonce }) });
 }

@@ -78,7 +78,7 @@ function makeFlow(idToken?: string) {
     async getToken(code, params, options) {
       exchanges.push({ code, params, options });
       // What the flow reads of a token; building a real one needs a client.
-      return { ok: true, idToken } as never;
+      return { ok: true, token: 'access', idToken } as never;
     },
   };
   return { exchanges, flow: createAuthorizationFlow(deps) };
@@ -145,6 +145,6 @@ t.test('the ID token is checked with the nonce, and without one the login fails'
     });
   };
   await complete('the-token');
-  t.same(checked, [['the-token', { nonce: 'n' }]]);
+  t.same(checked, [['the-token', { nonce: 'n', accessToken: 'access' }]]);
   await t.rejects(complete(), { name: 'IdTokenError', message: /openid/ });
 });
