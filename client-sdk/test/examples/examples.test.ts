@@ -83,7 +83,7 @@ t.test('every example is run here', async (t) => {
   const names = readdirSync(new URL('../../examples', import.meta.url)).map((file) =>
     file.replace('.ts', ''),
   );
-  t.same(names.toSorted(), examplesRunHere.toSorted());
+  t.same(new Set(names), new Set(examplesRunHere));
 });
 
 const examplesRunHere = [

@@ -62,7 +62,9 @@ export async function run(
   cwd: string,
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   try {
-    return await promisify(execFile)(command, args, { cwd, timeout: 50_000, env: quietEnvironment() });
+    // tap gives every process NODE_OPTIONS of its own, whatever `env` says; they have no place in what users run.
+    const bare = ['-u', 'NODE_OPTIONS', command, ...args];
+    return await promisify(execFile)('env', bare, { cwd, timeout: 50_000, env: quietEnvironment() });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}\n${stderr}`, { cause: error });
@@ -71,8 +73,6 @@ export async function run(
 
 /** Without what the package manager that runs these tests set for itself, which would reach into the one they start. */
 function quietEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(?:npm_|NODE_OPTIONS$|TAP_|_TAP)/i.test(name),
-  );
+  const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_|TAP_|_TAP)/i.test(name));
   return { ...Object.fromEntries(kept), NO_COLOR: '1' };
 }

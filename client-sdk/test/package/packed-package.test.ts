@@ -140,8 +140,7 @@ function readmeProgram(page: string): string {
   return [
     ...imports,
     // What the page's prose speaks of.
-    'declare const client: Client, token: AccessToken, callbackUrl: string, pemOrJwkOrCryptoKey: string;',
-    'declare const process: { env: Record<string, string> };',
+    'declare const client: Client, token: AccessToken, clientSecret: string, callbackUrl: string, pemOrJwkOrCryptoKey: string;',
     ...blocks.map(
       (lines, i) => `export async function block${i}() {\n${lines.filter((l) => !isImport(l)).join('\n')}\n}`,
     ),
