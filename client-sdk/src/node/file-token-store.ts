@@ -25,17 +25,14 @@ const maxReadAttempts = 20;
  */
 export function fileTokenStore({ folder }: FileTokenStoreOptions): TokenStore {
   return {
-    get: (key) => guard(folder, () => readCurrent(folder, prefixOf(key))),
+    get: (key) =>
+      guard(folder, async () => {
+        const latest = await readLatest(folder, prefixOf(key));
+        return latest && { record: latest.record, version: String(latest.version) };
+      }),
     set: (key, record, expectedVersion) =>
       guard(folder, () => compareAndSwap(folder, prefixOf(key), record, expectedVersion)),
-    delete: (key, expectedVersion) =>
-      guard(folder, () => compareAndSwap(folder, prefixOf(key), undefined, expectedVersion)),
   };
-}
-
-/** What is in a file: a record, or the mark that it was removed (so that versions keep counting up). */
-interface FileContent {
-  readonly record?: TokenRecord;
 }
 
 /** Keys hold URLs and anything else; names of files should not. */
@@ -43,23 +40,17 @@ function prefixOf(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 32);
 }
 
-async function readCurrent(folder: string, prefix: string) {
-  const found = await readLatest(folder, prefix);
-  if (found?.content.record === undefined) return undefined;
-  return { record: found.content.record, version: String(found.version) };
-}
-
 async function readLatest(
   folder: string,
   prefix: string,
-): Promise<{ version: number; content: FileContent } | undefined> {
+): Promise<{ version: number; record: TokenRecord } | undefined> {
   for (let attempt = 0; attempt < maxReadAttempts; attempt += 1) {
     const version = (await listVersions(folder, prefix)).at(-1);
     if (version === undefined) return undefined;
     try {
       const text = await readFile(fileOf(folder, prefix, version), 'utf8');
       // Written by this module, whole or not at all.
-      return { version, content: JSON.parse(text) as FileContent };
+      return { version, record: JSON.parse(text) as TokenRecord };
     } catch (error) {
       if (!hasCode(error, 'ENOENT')) throw error;
     }
@@ -70,15 +61,13 @@ async function readLatest(
 async function compareAndSwap(
   folder: string,
   prefix: string,
-  record: TokenRecord | undefined,
+  record: TokenRecord,
   expectedVersion: string | undefined,
 ): Promise<SetOutcome> {
-  const current = await readLatest(folder, prefix);
-  const currentVersion = current?.content.record === undefined ? undefined : String(current.version);
-  if (currentVersion !== expectedVersion) return conflict;
-  const next = (current?.version ?? 0) + 1;
-  const content: FileContent = record === undefined ? {} : { record };
-  if (!(await linkInto(folder, fileOf(folder, prefix, next), JSON.stringify(content)))) return conflict;
+  const current = (await listVersions(folder, prefix)).at(-1);
+  if (current?.toString() !== expectedVersion) return conflict;
+  const next = (current ?? 0) + 1;
+  if (!(await linkInto(folder, fileOf(folder, prefix, next), JSON.stringify(record)))) return conflict;
   const versions = await listVersions(folder, prefix);
   // Somebody was two versions ahead and had cleaned up the one we then made anew: it never counted.
   const overtaken = (versions.at(-1) ?? next) > next;

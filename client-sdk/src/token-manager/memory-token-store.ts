@@ -22,10 +22,5 @@ export function memoryTokenStore(): TokenStore {
       records.set(key, { json: JSON.stringify(record), version });
       return Promise.resolve({ ok: true, version });
     },
-    delete(key, expectedVersion) {
-      if (records.get(key)?.version !== expectedVersion) return Promise.resolve(conflict);
-      records.delete(key);
-      return Promise.resolve({ ok: true, version: expectedVersion });
-    },
   };
 }

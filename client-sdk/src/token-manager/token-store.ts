@@ -6,13 +6,17 @@ export interface TokenRecord {
   readonly token?: JsonObject;
   /** Who is renewing the token at the moment. */
   readonly lease?: TokenLease;
+  /** The token was revoked: nobody begins anew with the token that he was started with. */
+  readonly revoked?: true;
 }
 
 /** Says that somebody renews the token, so that nobody else sends the same refresh token. */
 export interface TokenLease {
   /** A random name. */
   readonly holder: string;
-  /** Epoch seconds by the holder's clock; others may take over after it. */
+  /** How long it lasts. */
+  readonly seconds: number;
+  /** Epoch seconds by the holder's clock. */
   readonly expiresAt: number;
 }
 
@@ -40,6 +44,4 @@ export interface TokenStore {
    * that expect the same version, exactly one succeeds.
    */
   set(key: string, record: TokenRecord, expectedVersion: string | undefined): Promise<SetOutcome>;
-  /** Removes the record, under the same condition. */
-  delete(key: string, expectedVersion: string): Promise<SetOutcome>;
 }
