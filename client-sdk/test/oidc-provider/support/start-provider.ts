@@ -56,8 +56,9 @@ export async function startProvider({
     ...base,
     clients: [...clients],
     ...configuration,
-    features: { ...base.features, ...configuration?.features },
-  });
+    // Features are unions over what may be on together; a test names those that go with the ones here.
+    features: { ...base.features, ...configuration?.features } as Configuration['features'],
+  } as Configuration);
   const serve = provider.callback();
   listener = (request, response) => {
     if (request.url?.startsWith('/interaction/') === true) void signIn(request, response);
