@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import {
   type AlgorithmParameters,
+  isJwsAlgorithm,
   isSymmetric,
   type JwsAlgorithm,
   jwsAlgorithms,
@@ -32,9 +33,12 @@ const publicMembers: Readonly<Record<string, readonly string[]>> = {
  * @param algorithm default ES256, which every server that knows DPoP accepts
  */
 export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promise<Jwk> {
+  if (!isJwsAlgorithm(algorithm) || isSymmetric(algorithm)) {
+    throw new ConfigurationError(
+      `DPoP proofs are signed with a key pair, such as ES256; got ${JSON.stringify(algorithm)}`,
+    );
+  }
   const parameters: AlgorithmParameters = jwsAlgorithms[algorithm];
-  if (isSymmetric(algorithm))
-    throw new ConfigurationError(`DPoP proofs need a key pair; ${algorithm} is a shared secret`);
   const rsa = parameters.keyType === 'RSA' && { modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1) };
   const pair = await crypto.subtle.generateKey({ ...parameters.importParameters, ...rsa }, true, [
     'sign',
@@ -62,14 +66,11 @@ export async function importDpopKey(jwk: Jwk): Promise<DpopKey> {
 }
 
 function algorithmOf(jwk: Jwk): JwsAlgorithm | undefined {
-  for (const name of [jwk.alg, 'ES256', 'ES384', 'ES512', 'EdDSA', 'PS256']) {
-    const algorithm = Object.keys(jwsAlgorithms).find((known) => known === name) as JwsAlgorithm | undefined;
-    if (algorithm === undefined || isSymmetric(algorithm)) continue;
-    const { keyType, importParameters }: AlgorithmParameters = jwsAlgorithms[algorithm];
-    const curve = importParameters.namedCurve ?? (keyType === 'OKP' ? 'Ed25519' : undefined);
-    if (keyType === jwk.kty && curve === jwk.crv) return algorithm;
-  }
-  return undefined;
+  const names: readonly unknown[] = [jwk.alg, 'ES256', 'ES384', 'ES512', 'EdDSA', 'PS256'];
+  return names.filter(isJwsAlgorithm).find((algorithm) => {
+    const { keyType, curve }: AlgorithmParameters = jwsAlgorithms[algorithm];
+    return keyType === jwk.kty && curve === jwk.crv && !isSymmetric(algorithm);
+  });
 }
 
 /** @see RFC 7638 §3 https://www.rfc-editor.org/rfc/rfc7638#section-3 */

@@ -2,6 +2,8 @@
 export interface AlgorithmParameters {
   /** `kty` that a JSON Web Key must have. */
   readonly keyType: 'oct' | 'RSA' | 'EC' | 'OKP';
+  /** `crv` that a JSON Web Key of type EC or OKP must have. */
+  readonly curve?: string;
   /** First argument of `importKey`'s algorithm. */
   readonly importParameters: {
     readonly name: string;
@@ -65,10 +67,15 @@ function rsaPss(hash: string, saltLength: number): AlgorithmParameters {
 
 function ecdsa(hash: string, namedCurve: string): AlgorithmParameters {
   const name = 'ECDSA';
-  return { keyType: 'EC', importParameters: { name, namedCurve }, signParameters: { name, hash } };
+  return {
+    keyType: 'EC',
+    curve: namedCurve,
+    importParameters: { name, namedCurve },
+    signParameters: { name, hash },
+  };
 }
 
 function ed25519(): AlgorithmParameters {
   const name = 'Ed25519';
-  return { keyType: 'OKP', importParameters: { name }, signParameters: { name } };
+  return { keyType: 'OKP', curve: name, importParameters: { name }, signParameters: { name } };
 }

@@ -63,8 +63,7 @@ async function importOrSkip(jwk: Jwk, algorithm: JwsAlgorithm): Promise<WebCrypt
 }
 
 function isCandidate(jwk: Jwk, { algorithm, keyId }: WantedKey): boolean {
-  const { keyType, importParameters }: AlgorithmParameters = jwsAlgorithms[algorithm];
-  const curve = importParameters.namedCurve ?? (keyType === 'OKP' ? 'Ed25519' : undefined);
+  const { keyType, curve }: AlgorithmParameters = jwsAlgorithms[algorithm];
   return (
     jwk.kty === keyType &&
     (keyId === undefined || jwk.kid === keyId) &&
