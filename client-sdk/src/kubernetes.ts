@@ -20,7 +20,8 @@ export const spiffeAssertionType = 'urn:ietf:params:oauth:client-assertion-type:
  * authorization server, since the kubelet replaces it when 80 % of its life is over, at the latest after 24 hours; the
  * volume's `audience` must be what the authorization server expects.
  *
- * @throws TokenUnavailableError from the request, when the file is missing or its token has expired.
+ * A missing file or an expired token is the TokenUnavailableError that is the cause of the request's error.
+ *
  * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  * @see https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken
  */
