@@ -51,7 +51,7 @@ export interface AuthorizationFlow<Throws extends boolean> {
    */
   startAuthorization(params?: WireParams, options?: StartAuthorizationOptions): Promise<StartedAuthorization>;
   /**
-   * Checks the callback against its transaction and exchanges the code. Each transaction completes once: a callback
+   * Checks the callback against its transaction, which may be undefined when the session has none, and exchanges the code. Each transaction completes once: a callback
    * that is loaded again is refused before its code, by now spent, is sent.
    *
    * @throws {StateMismatchError | IssuerMismatchError | AuthorizationResponseError | ParseError} see `checkAuthorizationCallback`
@@ -59,7 +59,7 @@ export interface AuthorizationFlow<Throws extends boolean> {
    */
   completeAuthorization<T extends boolean = Throws>(
     callback: AuthorizationCallback,
-    transaction: AuthorizationTransaction,
+    transaction: AuthorizationTransaction | undefined,
     options?: CompleteAuthorizationOptions<T>,
   ): Promise<TokenOutcome<T>>;
 }
@@ -81,16 +81,16 @@ export function createAuthorizationFlow<Throws extends boolean>(
 
     async completeAuthorization<T extends boolean = Throws>(
       callback: AuthorizationCallback,
-      transaction: AuthorizationTransaction,
+      transaction: AuthorizationTransaction | undefined,
       options: CompleteAuthorizationOptions<T> = {},
     ) {
       const { issuerRequired = false, params, validateIdToken, ...tokenOptions } = options;
       const checked = checkAuthorizationCallback(callback, transaction, { issuerRequired });
-      claimState(usedStates, transaction.state);
+      claimState(usedStates, checked.state);
       // `Omit` over a generic is opaque to the compiler; what is left are the token request's options.
       const requestOptions = tokenOptions as unknown as TokenRequestOptions<T>;
       const outcome = await deps.getToken<T>(checked.code, { ...params, ...checked.params }, requestOptions);
-      if (validateIdToken !== undefined) await checkIdToken(outcome, transaction, validateIdToken);
+      if (validateIdToken !== undefined) await checkIdToken(outcome, checked.nonce, validateIdToken);
       return outcome;
     },
   };
@@ -109,7 +109,7 @@ function claimState(usedStates: Set<string>, state: string): void {
 
 async function checkIdToken(
   outcome: TokenOutcome<boolean>,
-  { nonce }: AuthorizationTransaction,
+  nonce: string | undefined,
   validateIdToken: IdTokenCheck,
 ): Promise<void> {
   if (!('idToken' in outcome)) return;

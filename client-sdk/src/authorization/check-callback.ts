@@ -7,7 +7,7 @@ import { ParseError } from '../errors/parse-error.ts';
 import { StateMismatchError } from '../errors/state-mismatch-error.ts';
 import type { AuthorizationTransaction } from './transaction.ts';
 
-/** The URL the user came back to, absolute or only its query; or the body of a `form_post` callback. */
+/** The URL the user came back to, absolute or only its query; or the body of a `form_post` callback. Fragments are read too. */
 export type AuthorizationCallback = string | URL | URLSearchParams;
 
 /** What a callback is checked against. */
@@ -22,6 +22,8 @@ export interface CheckAuthorizationOptions {
 /** A code that may be exchanged, and the parameters that its token request must repeat. */
 export interface CheckedAuthorization {
   readonly code: string;
+  readonly state: string;
+  readonly nonce: string | undefined;
   readonly params: WireParams;
 }
 
@@ -40,9 +42,12 @@ const singleNames = ['state', 'iss', 'error', 'code', 'response'] as const;
  */
 export function checkAuthorizationCallback(
   callback: AuthorizationCallback,
-  transaction: AuthorizationTransaction,
+  transaction: AuthorizationTransaction | undefined,
   { issuerRequired = false }: CheckAuthorizationOptions = {},
 ): CheckedAuthorization {
+  if (transaction === undefined || transaction === null) {
+    throw new StateMismatchError('no authorization was started in this session, or it is over; start again');
+  }
   const received = callbackParams(callback);
   for (const name of singleNames) {
     if (received.getAll(name).length > 1)
@@ -58,9 +63,9 @@ export function checkAuthorizationCallback(
   assertNoError(received);
   const code = received.get('code');
   if (!code) throw new ParseError('the callback holds neither `code` nor `error`');
-  const { codeVerifier, redirectUri } = transaction;
+  const { codeVerifier, redirectUri, state, nonce } = transaction;
   return {
-    code,
+    ...{ code, state, nonce },
     params: {
       ...(redirectUri !== undefined && { redirect_uri: redirectUri }),
       ...(codeVerifier !== undefined && { code_verifier: codeVerifier }),
@@ -70,10 +75,12 @@ export function checkAuthorizationCallback(
 
 function callbackParams(callback: AuthorizationCallback): URLSearchParams {
   if (callback instanceof URLSearchParams) return callback;
-  if (callback instanceof URL) return callback.searchParams;
-  const hashAt = callback.indexOf('#');
-  const bare = hashAt < 0 ? callback : callback.slice(0, hashAt);
-  return new URLSearchParams(bare.slice(bare.indexOf('?') + 1));
+  const text = callback instanceof URL ? callback.href : callback;
+  const hashAt = text.indexOf('#');
+  const bare = hashAt < 0 ? text : text.slice(0, hashAt);
+  const query = new URLSearchParams(bare.slice(bare.indexOf('?') + 1));
+  // Browser applications get their answer in the fragment when they ask for response_mode=fragment.
+  return query.has('state') || hashAt < 0 ? query : new URLSearchParams(text.slice(hashAt + 1));
 }
 
 function assertState(received: string | null, expected: string): void {

@@ -14,7 +14,7 @@ t.test(
     const query = 'code=c%2B1&state=the-state&iss=https%3A%2F%2Fas.example';
     const url = `https://app.example/cb?${query}`;
     const expected = {
-      code: 'c+1',
+      ...{ code: 'c+1', state: 'the-state', nonce: undefined },
       params: { redirect_uri: 'https://app.example/cb', code_verifier: 'v'.repeat(43) },
     };
     for (const callback of [
@@ -25,6 +25,8 @@ t.test(
       query,
       `?${query}`,
       `/cb?${query}`,
+      `https://app.example/cb#${query}`,
+      new URL(`https://app.example/cb?x=1#${query}`),
     ]) {
       t.same(checkAuthorizationCallback(callback, transaction), expected);
     }
@@ -33,7 +35,9 @@ t.test(
 );
 
 t.test('a transaction without PKCE and redirect URI repeats neither', (t) => {
-  t.same(checkAuthorizationCallback('code=c&state=s', { state: 's' }), { code: 'c', params: {} });
+  t.same(checkAuthorizationCallback('code=c&state=s', { state: 's' }), {
+    ...{ code: 'c', state: 's', nonce: undefined, params: {} },
+  });
   t.end();
 });
 
@@ -97,5 +101,10 @@ t.test('callbacks that say nothing, or say it twice, are refused', (t) => {
     message: /JARM/,
   });
   t.throws(() => checkAuthorizationCallback('state=&code=c', { state: '' }), { name: 'ConfigurationError' });
+  t.end();
+});
+
+t.test('a session without a transaction cannot complete anything', (t) => {
+  t.throws(() => checkAuthorizationCallback('code=c&state=s', undefined), { name: 'StateMismatchError' });
   t.end();
 });
