@@ -3,15 +3,17 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import type { ProxySettings } from './proxy-settings.ts';
-import type { TlsSettings } from './tls-settings.ts';
+import { type TlsSettings, withoutClientCertificate } from './tls-settings.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** Keeps connections for the next request, by the way they take. */
 export interface Agents {
   /** For plain http targets, and for plain http requests to an http proxy. */
   readonly http: HttpAgent;
-  /** For https targets that are reached directly, and https proxies that are given absolute-form requests. */
+  /** For https targets that are reached directly. */
   readonly https: HttpsAgent;
+  /** For https proxies that are given absolute-form requests. */
+  readonly httpsProxy: HttpsAgent;
   /** For https targets behind the proxy. */
   readonly tunnel: HttpsAgent | undefined;
   destroy(): void;
@@ -30,13 +32,15 @@ export function createAgents(pool: AgentOptions, settings: AgentSettings): Agent
   const { tls, proxy } = settings;
   const http = new HttpAgent(pool);
   const https = new HttpsAgent({ ...pool, ...tls });
+  const httpsProxy = new HttpsAgent({ ...pool, ...withoutClientCertificate(tls) });
   const tunnel = proxy === undefined ? undefined : new TunnelAgent(pool, { ...settings, proxy });
   return {
     http,
     https,
+    httpsProxy,
     tunnel,
     destroy() {
-      for (const agent of [http, https, tunnel]) agent?.destroy();
+      for (const agent of [http, https, httpsProxy, tunnel]) agent?.destroy();
     },
   };
 }

@@ -83,7 +83,7 @@ function planRoute(
   url: URL,
   agents: Agents,
   proxy: ProxySettings | undefined,
-): { protocol: string; request: RequestOptions } {
+): { protocol: string; request: RequestOptions & { servername?: string } } {
   const { protocol } = url;
   const direct: RequestOptions = {
     hostname: bareHostname(url.hostname),
@@ -100,7 +100,9 @@ function planRoute(
     protocol: proxy.protocol,
     request: {
       ...{ hostname: proxy.hostname, port: proxy.port, path: `${url.origin}${direct.path}` },
-      agent: proxy.protocol === 'https:' ? agents.https : agents.http,
+      ...(proxy.protocol === 'https:'
+        ? { agent: agents.httpsProxy, servername: proxy.servername }
+        : { agent: agents.http }),
       headers: {
         host: url.host,
         ...(authorization !== undefined && { 'proxy-authorization': authorization }),

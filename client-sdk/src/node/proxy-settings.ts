@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 
 /** Where the proxy is and what it is told. */
@@ -5,6 +6,8 @@ export interface ProxySettings {
   readonly protocol: 'http:' | 'https:';
   readonly hostname: string;
   readonly port: number;
+  /** The name its certificate is asked for by; empty for addresses. Node would take that of the target. */
+  readonly servername: string;
   /** Value of Proxy-Authorization, when the URL had credentials. */
   readonly authorization: string | undefined;
   /** Whether a target is reached without it. */
@@ -22,9 +25,11 @@ export function parseProxy(proxy: string | URL, noProxy: readonly string[] = [])
     throw new ConfigurationError('proxy must be a URL that begins with http:// or https://');
   }
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  const hostname = bareHostname(url.hostname);
   return {
     protocol: url.protocol,
-    hostname: bareHostname(url.hostname),
+    hostname,
+    servername: isIP(hostname) === 0 ? hostname : '',
     port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
     authorization: credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`,
     bypasses: (target) => noProxy.some((pattern) => matches(pattern.trim().toLowerCase(), target)),

@@ -34,6 +34,11 @@ export function loadTlsSettings(options: NodeTransportOptions): TlsSettings {
   return settings;
 }
 
+/** What a proxy is spoken to with: the client's certificate is for the target alone. */
+export function withoutClientCertificate({ ca, rejectUnauthorized }: TlsSettings): TlsSettings {
+  return { rejectUnauthorized, ...(ca !== undefined && { ca }) };
+}
+
 function loadAuthorities({ ca = [], caFile, caPath }: NodeTransportOptions): (string | Buffer)[] {
   const authorities = (typeof ca === 'string' || ca instanceof Uint8Array ? [ca] : [...ca]).map(toPem);
   if (caFile !== undefined) {

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { ProxySettings } from './proxy-settings.ts';
-import type { TlsSettings } from './tls-settings.ts';
+import { type TlsSettings, withoutClientCertificate } from './tls-settings.ts';
 
 /**
  * Asks the proxy for a tunnel to `host:port` and gives its raw socket.
@@ -25,11 +25,10 @@ export async function openTunnel(
       ...(proxy.authorization !== undefined && { 'proxy-authorization': proxy.authorization }),
     },
   };
-  // The client's certificate is for the target, not for the proxy in between.
-  const { ca, rejectUnauthorized } = tls;
+  const { servername } = proxy;
   const request =
     proxy.protocol === 'https:'
-      ? httpsRequest({ ...options, rejectUnauthorized, ...(ca !== undefined && { ca }) })
+      ? httpsRequest({ ...options, ...withoutClientCertificate(tls), servername })
       : httpRequest(options);
   // The callers who waited for this connection may be gone: it ends by itself.
   const timer =

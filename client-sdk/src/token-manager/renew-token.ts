@@ -105,7 +105,7 @@ interface Claim {
 /** Undefined when another process was faster after all: look again. */
 async function renewUnderLease(deps: RenewalDeps, claim: Claim): Promise<Renewal | undefined> {
   const { store, key, leaseSeconds } = deps;
-  const signal = AbortSignal.timeout(leaseSeconds * requestShare * 1000);
+  const signal = AbortSignal.timeout(Math.ceil(leaseSeconds * requestShare * 1000));
   let token: AccessToken;
   try {
     const { current } = claim;
@@ -115,7 +115,7 @@ async function renewUnderLease(deps: RenewalDeps, claim: Claim): Promise<Renewal
     token = refreshed?.ok === true ? refreshed.token : await acquireToken(deps, signal, refreshed?.error);
   } catch (error) {
     await giveBackLease(deps, claim);
-    throw error;
+    throw signal.aborted ? requestTimeout(leaseSeconds, error) : error;
   }
   return saveToken(deps, { token, basedOn: claim.basedOn, version: claim.version });
 }
@@ -189,5 +189,12 @@ function leaseTimeout(waitedMs: number): TimeoutError {
   return new TimeoutError(
     `other processes have been renewing the token for ${Math.round(waitedMs)} ms without an end`,
     { retryable: true },
+  );
+}
+
+function requestTimeout(leaseSeconds: number, cause: unknown): TimeoutError {
+  return new TimeoutError(
+    `the token request took longer than ${requestShare * leaseSeconds} s, beyond which others may take over: raise \`leaseSeconds\` if the server needs longer`,
+    { cause, retryable: true },
   );
 }

@@ -112,7 +112,10 @@ export class TokenManager {
     return await abortable(this.#renew(current), signal);
   }
 
-  /** Renews the token now, whatever is left of the one at hand. Errors are those of `getToken`. */
+  /**
+   * Renews the token now, whatever is left of the one at hand; what another process has renewed since counts as new. Errors
+   * are those of `getToken`, the last one again during `cooldownMs`.
+   */
   async renew({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
     return await abortable(this.#renew(await this.getToken({ signal })), signal);
   }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
+import { parseProxy } from '../../src/node/proxy-settings.ts';
 import type { NodeTransportOptions } from '../../src/node.ts';
 import { nodeTransport, proxyFromEnvironment } from '../../src/node.ts';
 
@@ -52,9 +53,11 @@ async function startHttps(t: Test, options: ServerOptions = {}) {
 }
 
 /** A proxy that notes what it was asked; tunnels, and answers absolute-form requests itself. */
-async function startProxy(t: Test, { wants }: { wants?: string } = {}) {
+async function startProxy(t: Test, { wants, isSecure = false }: { wants?: string; isSecure?: boolean } = {}) {
   const asked: string[] = [];
-  const proxy = createServer((request, response) => {
+  const { cert, key } = certificates.issue({ name: 'proxy', subjectAltNames: ['IP:127.0.0.1'] });
+  const proxy = isSecure ? createSecureServer({ cert, key }) : createServer();
+  proxy.on('request', (request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers['proxy-authorization'] ?? '-'}`);
     response.end(JSON.stringify({ host: request.headers.host }));
   });
@@ -214,6 +217,30 @@ t.test('http goes to the proxy in absolute form, hosts of noProxy directly', asy
   t.match(await (await fetch('http://api.test/path?q=1')).json(), { host: 'api.test' });
   t.match(await (await fetch(await startHttp(t))).json(), { url: '/' });
   t.same(asked, ['GET http://api.test/path?q=1 -']);
+});
+
+t.test('a proxy can be spoken to over TLS, for https and http alike', async (t) => {
+  const { asked, port } = await startProxy(t, { isSecure: true });
+  const fetch = transport(t, { ca: certificates.ca.cert, proxy: `https://127.0.0.1:${port}` });
+  const { port: targetPort } = new URL(await startHttps(t));
+  t.match(await (await fetch(`https://localhost:${targetPort}`)).json(), { url: '/' });
+  t.match(await (await fetch('http://api.test/x')).json(), { host: 'api.test' });
+  t.same(asked, ['CONNECT -', 'GET http://api.test/x -']);
+});
+
+t.test('hosts without proxy are named with or without subdomains and ports', (t) => {
+  const bypasses = (pattern: string, url: string) => parseProxy('http://p', [pattern]).bypasses(new URL(url));
+  t.ok(bypasses('Example.com', 'https://example.com/'));
+  t.ok(bypasses('example.com', 'https://a.example.com/'));
+  t.notOk(bypasses('example.com', 'https://notexample.com/'));
+  t.ok(bypasses('.example.com', 'https://a.example.com/'));
+  t.notOk(bypasses('.example.com', 'https://example.com/'));
+  t.ok(bypasses('example.com:443', 'https://example.com/'));
+  t.notOk(bypasses('example.com:443', 'http://example.com/'));
+  t.ok(bypasses('::1', 'http://[::1]:80/'));
+  t.ok(bypasses('*', 'http://any/'));
+  t.notOk(bypasses(' ', 'http://any/'));
+  t.end();
 });
 
 t.test('the environment names proxies and the hosts without one', (t) => {

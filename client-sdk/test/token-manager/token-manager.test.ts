@@ -268,3 +268,12 @@ t.test('a new token that cannot be stored is used and stored as soon as that is 
   });
   t.equal(server.count('token'), 2, 'no second refresh');
 });
+
+t.test('a token request that outlasts its lease is given up and says so', async (t) => {
+  const { server, client, token } = await startGrant();
+  await using manager = makeManager({ client, token, leaseSeconds: 0.05 });
+  server.advance(3601);
+  server.inject({ endpoint: 'token', effect: 'hang' });
+  await t.rejects(manager.getToken(), { name: 'TimeoutError', message: /leaseSeconds/ });
+  t.ok(server.isActive((await manager.getToken()).token));
+});
