@@ -33,7 +33,7 @@ export interface Dpop {
 /**
  * Makes tokens sender-constrained (DPoP): every request is signed with a key, so that a stolen token is of no use.
  * Nonces that servers hand out are remembered by origin and used; a request refused for want of one is sent again
- * once, with a new proof, unless its body is a stream.
+ * once, with a new proof, unless its body is a stream; one with a signed client assertion gets a new assertion as well.
  *
  * @example
  * ```ts
@@ -75,8 +75,7 @@ export async function createDpop({
       if (!isToBeProven(init.method ?? 'GET', credentials)) return await send(url, init);
       const accessToken = dpopToken(credentials);
       const response = await sendWithProof(url, init, accessToken);
-      const isReplayable = !(init.body instanceof ReadableStream);
-      if (!isReplayable || !(await isNonceDemand(response))) return response;
+      if (!isReplayable(init.body) || !(await isNonceDemand(response))) return response;
       await response.body?.cancel();
       return await sendWithProof(url, init, accessToken);
     },
@@ -86,6 +85,13 @@ export async function createDpop({
 function isToBeProven(method: string, credentials: string | null): boolean {
   if (dpopToken(credentials) !== undefined) return true;
   return method.toUpperCase() === 'POST' && !credentials?.toLowerCase().startsWith('bearer ');
+}
+
+/** A stream is read up, and a signed assertion is taken once only: the Client makes the whole request anew for that one. */
+function isReplayable(body: RequestInit['body']): boolean {
+  return (
+    !(body instanceof ReadableStream) && !(typeof body === 'string' && body.includes('client_assertion='))
+  );
 }
 
 function dpopToken(credentials: string | null): string | undefined {

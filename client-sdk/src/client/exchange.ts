@@ -1,6 +1,5 @@
 import type { OAuthClientError } from '../errors/oauth-client-error.ts';
-import type { OAuthError } from '../errors/oauth-error.ts';
-import { ApiResponse, type ReceivedResponse } from '../response/api-response.ts';
+import { ApiResponse, type Failure, type ReceivedResponse } from '../response/api-response.ts';
 import { readBody } from '../response/read-body.ts';
 import type { ClientSettings } from './client-settings.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
@@ -32,7 +31,11 @@ export type Exchange = {
  */
 export async function exchange(settings: ClientSettings, plan: Exchange): Promise<ApiResponse> {
   const { retry, hooks } = settings;
-  const attempt = (number: number): Promise<ApiResponse> => attemptExchange(settings, plan, number);
+  const attempt = async (number: number): Promise<ApiResponse> => {
+    const answer = await attemptExchange(settings, plan, number);
+    // Nothing was done but a nonce handed out, which the DPoP fetch has learnt: the request is made anew, its assertion too.
+    return answer.error?.code === 'use_dpop_nonce' ? await attemptExchange(settings, plan, number) : answer;
+  };
   const response =
     retry === undefined
       ? await attempt(1)
@@ -87,6 +90,7 @@ async function withinDeadline<T>(
   const startedMs = performance.now();
   const deadline = startDeadline(options.timeoutMs ?? settings.timeoutMs, context.signal);
   try {
+    deadline.signal.throwIfAborted();
     return await deadline.race(work(deadline, startedMs));
   } catch (thrown) {
     const error: OAuthClientError = deadline.toError(thrown);
@@ -148,7 +152,7 @@ async function makeResponse(
 ): Promise<ApiResponse> {
   const { parsers, redactor, onWarning } = settings;
   const options: ResponseOptions = plan.options;
-  const failure: { error?: OAuthError } = {};
+  const failure: { -readonly [K in keyof Failure]: Failure[K] } = {};
   const response = new ApiResponse(received, {
     parse: options.parse,
     keyCase: options.keyCase ?? settings.keyCase,
@@ -159,16 +163,16 @@ async function makeResponse(
     failure,
   });
   const { status } = received;
-  if (status < 200 || status >= 400) failure.error = await errorOf(settings, plan, response, sent);
+  if (status < 200 || status >= 400) Object.assign(failure, await failOf(settings, plan, response, sent));
   return response;
 }
 
-async function errorOf(
+async function failOf(
   settings: ClientSettings,
   plan: Exchange,
   response: ApiResponse,
   sent: ReadyRequest,
-): Promise<OAuthError> {
+): Promise<Failure> {
   const { status } = response;
   // Loaded at the first failure: it is a good part of the library, and not needed to get a token.
   const { failureOf } = await import('./failure-of.ts');

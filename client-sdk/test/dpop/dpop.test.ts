@@ -140,6 +140,41 @@ t.test(
   },
 );
 
+t.test('a client assertion is never sent twice: the Client makes the request anew', async (t) => {
+  const { dpop, requests, proof } = await makeDpop([
+    demand('n1', 400),
+    () => Response.json({ access_token: 'bound', token_type: 'DPoP' }),
+  ]);
+  const client = new Client({
+    ...{ clientId: 'app', clientSecret: 'a secret of more than thirty-two bytes', site: 'https://as.test' },
+    ...{ clientAuth: { method: 'client_secret_jwt' }, fetch: dpop.fetch, now: () => now },
+  });
+  t.equal((await client.clientCredentials.getToken()).token, 'bound');
+  const assertions = requests.map(({ init }) =>
+    new URLSearchParams(String(init.body)).get('client_assertion'),
+  );
+  t.equal(assertions.length, 2);
+  t.not(assertions[0], assertions[1]);
+  t.match(await proof(1), { nonce: 'n1' });
+});
+
+t.test('a server that demands nonce after nonce is given up', async (t) => {
+  const { dpop, requests } = await makeDpop(
+    Array.from({ length: 10 }, (_, index) => demand(`n${index}`, 400)),
+  );
+  const client = new Client({
+    clientId: 'app',
+    clientSecret: 's',
+    site: 'https://as.test',
+    fetch: dpop.fetch,
+  });
+  await t.rejects(client.clientCredentials.getToken(), {
+    name: 'TokenResponseError',
+    code: 'use_dpop_nonce',
+  });
+  t.equal(requests.length, 4);
+});
+
 t.test("the caller's headers are not changed", async (t) => {
   const { dpop } = await makeDpop([]);
   const headers = new Headers({ authorization: 'DPoP t' });
