@@ -1,5 +1,9 @@
 import t from 'tap';
+import manifest from '../../../../client-sdk/package.json' with { type: 'json' };
 import { bundleRequests, bundleSize } from '../bundle-size.ts';
+
+/** Files, sockets and certificates; `./testing` only when its server is asked to listen. */
+const nodeOnly = new Set(['./node', './kubernetes', './testing']);
 
 const [ours, ...peers] = await Promise.all(bundleRequests.map(bundleSize));
 if (ours === undefined) throw new Error('nothing was bundled');
@@ -39,3 +43,16 @@ t.test('what needs Node does not build for browsers', async (t) => {
   const source = `import 'node:fs';`;
   await t.rejects(bundleSize({ name: 'fs', source }), /node:fs/);
 });
+
+for (const [subpath, entry] of Object.entries(manifest.exports)) {
+  const wantsNode = nodeOnly.has(subpath);
+  t.test(
+    `${subpath} ${wantsNode ? 'needs Node' : 'builds for browsers, workers and other runtimes'}`,
+    async (t) => {
+      const name = subpath.replace('.', '@tollgate/oauth2-client');
+      const bundle = bundleSize({ name, source: `import * as all from '${name}'; globalThis.used = all;` });
+      if (wantsNode) await t.rejects(bundle, /node:/);
+      else t.ok((await bundle).inputs.some((path) => path.endsWith(entry.slice(2))));
+    },
+  );
+}
