@@ -29,7 +29,7 @@ export async function startAuthorizationServer(
 ): Promise<StartedAuthorizationServer> {
   const { port = 0, tls, ...serverOptions } = options;
   const handler = (request: IncomingMessage, response: ServerResponse) => void relay(request, response);
-  const listener = await makeListener(tls, handler);
+  const listener = makeListener(tls, handler);
   await new Promise<void>((resolve, reject) => {
     listener.once('error', reject).listen(port, '127.0.0.1', resolve);
   });
@@ -59,13 +59,13 @@ export async function startAuthorizationServer(
   return { ...server, close, [Symbol.asyncDispose]: close };
 }
 
-/** Loaded when called, so that the module itself also runs where there is no Node. */
-async function makeListener(
+/** Asked of the process rather than imported, so that the module also loads, and is bundled, where there is no Node. */
+function makeListener(
   tls: TlsOptions | undefined,
   handler: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<Server> {
-  if (tls === undefined) return (await import('node:http')).createServer(handler);
-  return (await import('node:https')).createServer(tls, handler);
+): Server {
+  if (tls === undefined) return process.getBuiltinModule('node:http').createServer(handler);
+  return process.getBuiltinModule('node:https').createServer(tls, handler);
 }
 
 async function toRequest(request: IncomingMessage, base: string, signal: AbortSignal): Promise<Request> {
