@@ -1,6 +1,5 @@
-import type { OAuthError } from '../errors/oauth-error.ts';
 import type { Redactor } from '../redact/redactor.ts';
-import type { ApiResponse } from '../response/api-response.ts';
+import type { ApiResponse, Failure } from '../response/api-response.ts';
 import { type ResponseErrorOptions, responseError } from '../response/response-error.ts';
 import type { ReadyRequest } from './send-following.ts';
 import { maskValues, secretsOf } from './sent-secrets.ts';
@@ -14,9 +13,9 @@ export type FailureOptions = Omit<ResponseErrorOptions, 'mask'> & {
   readonly redactor: Redactor;
 };
 
-/** Makes the error that a response to a request is. */
-export function failureOf(response: ApiResponse, options: FailureOptions): OAuthError {
+/** Makes the error that a response to a request is, and what masks the secrets of that request in the response. */
+export function failureOf(response: ApiResponse, options: FailureOptions): Failure {
   const { sent, secrets, redactor, ...rest } = options;
   const mask = maskValues([...secretsOf(sent, redactor), ...secrets], redactor.label);
-  return responseError(response, { ...rest, mask });
+  return { error: responseError(response, { ...rest, mask }), mask };
 }

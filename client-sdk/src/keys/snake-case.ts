@@ -3,7 +3,8 @@
  * Keys that are in snake_case already come back as they are, without work.
  */
 export function snakeCase(key: string): string {
-  return isSnakeCase(key) ? key : convert(key);
+  // A key as any other, whose name alone makes it noteworthy: renamed, those who look for it would miss it.
+  return isSnakeCase(key) || key === '__proto__' ? key : convert(key);
 }
 
 function convert(key: string): string {

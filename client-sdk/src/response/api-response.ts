@@ -26,8 +26,15 @@ export type ReadOptions = {
   readonly parsedFactory?: ParsedFactory | undefined;
   readonly redactor?: Redactor | undefined;
   readonly onWarning?: ((event: WarningEvent) => void) | undefined;
-  /** Holds the error that the response is, once there is one. */
-  readonly failure?: { readonly error?: OAuthError };
+  /** Filled in once the response is known to be a failure. */
+  readonly failure?: Failure;
+};
+
+/** The failure that a response is. */
+export type Failure = {
+  readonly error?: OAuthError;
+  /** Masks the secrets of the request, which the server may repeat. */
+  readonly mask?: (text: string) => string;
 };
 
 /** Characters of a body that an error message or an inspection quotes. */
@@ -114,7 +121,9 @@ export class ApiResponse<T = unknown> {
     const { body } = this.#received;
     if (body === '') return '';
     // Masked before it is cut: a token cut in half is still half a token.
-    const masked = (this.#options.redactor ?? createRedactor()).text(body.slice(0, 16 * EXCERPT_LENGTH));
+    const { redactor = createRedactor(), failure } = this.#options;
+    const named = redactor.text(body.slice(0, 16 * EXCERPT_LENGTH));
+    const masked = failure?.mask?.(named) ?? named;
     return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
   }
 
