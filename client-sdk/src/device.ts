@@ -1,4 +1,9 @@
-import { abortableSleep } from './abortable-sleep.ts';
+/**
+ * Device authorization grant (RFC 8628): sign-in on devices without a browser.
+ *
+ * @module
+ */
+
 import type { Client } from './client/client.ts';
 import type { RequestOptions } from './client/request-options.ts';
 import type { WireParams } from './client/wire-params.ts';
@@ -6,18 +11,20 @@ import { type DeviceAuthorization, readDeviceAuthorization } from './device/devi
 import { type DevicePollEvent, pollForToken } from './device/poll.ts';
 import { ConfigurationError } from './errors/configuration-error.ts';
 import { TokenUnavailableError } from './errors/token-unavailable-error.ts';
+import { sleep as machineSleep, type Sleep } from './retry/sleep.ts';
 import type { AccessToken } from './token/access-token.ts';
 import type { TokenRequestOptions } from './token/token-options.ts';
 
 export type { DeviceAuthorization } from './device/device-authorization.ts';
 export type { DevicePollEvent } from './device/poll.ts';
+export type { Sleep } from './retry/sleep.ts';
 
 /** Options of polling: those of the token requests, and what each carries beside the device code. */
 export type DevicePollOptions = Omit<TokenRequestOptions, 'throwOnError'> & {
   /** Further parameters of the token requests. */
   readonly params?: WireParams;
-  /** Waits between polls, rejecting when the signal is aborted. Default: a timer. */
-  readonly sleep?: (delayMs: number, signal: AbortSignal | undefined) => Promise<void>;
+  /** Waits between polls, rejecting when the signal is aborted. Default: the machine's timers. */
+  readonly sleep?: Sleep;
 };
 
 /**
@@ -83,7 +90,7 @@ export async function pollDeviceToken(
 export function pollDeviceEvents(
   client: Client<boolean>,
   { deviceCode, expiresAt, intervalSeconds }: DeviceAuthorization,
-  { params, sleep = abortableSleep, ...options }: DevicePollOptions = {},
+  { params, sleep = machineSleep, ...options }: DevicePollOptions = {},
 ): AsyncGenerator<DevicePollEvent<AccessToken>, void, undefined> {
   const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: deviceCode };
   return pollForToken(

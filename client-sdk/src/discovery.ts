@@ -1,3 +1,9 @@
+/**
+ * Metadata of authorization servers (RFC 8414, OpenID Connect Discovery), and clients made from them.
+ *
+ * @module
+ */
+
 import { Client } from './client/client.ts';
 import type { ClientOptions } from './client/client-options.ts';
 import { type ClientSettings, resolveSettings } from './client/client-settings.ts';

@@ -1,3 +1,9 @@
+/**
+ * Demonstrating proof of possession (DPoP, RFC 9449): tokens that are of no use without a key.
+ *
+ * @module
+ */
+
 import type { Fetch } from './client/client-options.ts';
 import { importDpopKey } from './dpop/dpop-key.ts';
 import { isNonceDemand } from './dpop/nonce-demand.ts';

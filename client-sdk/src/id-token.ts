@@ -1,3 +1,9 @@
+/**
+ * Validation of OpenID Connect ID tokens: signature, claims, nonce.
+ *
+ * @module
+ */
+
 import type { Client } from './client/client.ts';
 import { ConfigurationError } from './errors/configuration-error.ts';
 import { IdTokenError } from './errors/id-token-error.ts';

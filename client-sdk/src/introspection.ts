@@ -1,3 +1,9 @@
+/**
+ * Token introspection (RFC 7662): whether a token is active and what it stands for.
+ *
+ * @module
+ */
+
 import type { Client } from './client/client.ts';
 import type { RequestOptions } from './client/request-options.ts';
 import type { WireParams } from './client/wire-params.ts';

@@ -1,3 +1,9 @@
+/**
+ * Pushed authorization requests (RFC 9126): parameters that no browser sees.
+ *
+ * @module
+ */
+
 import {
   prepareAuthorization,
   type StartAuthorizationOptions,

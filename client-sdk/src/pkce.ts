@@ -1,3 +1,9 @@
+/**
+ * Proof Key for Code Exchange (RFC 7636): verifiers and challenges, for those who build the code flow by hand.
+ *
+ * @module
+ */
+
 import { ConfigurationError } from './errors/configuration-error.ts';
 import { encodeBase64Url } from './jwt/base64url.ts';
 import { randomToken } from './random-token.ts';

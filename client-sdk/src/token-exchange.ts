@@ -1,3 +1,9 @@
+/**
+ * Token exchange (RFC 8693): another token for the one at hand.
+ *
+ * @module
+ */
+
 import type { Client } from './client/client.ts';
 import type { WireParams } from './client/wire-params.ts';
 import type { TokenRequestOptions } from './token/token-options.ts';

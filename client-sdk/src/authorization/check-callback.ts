@@ -5,6 +5,7 @@ import { ConfigurationError } from '../errors/configuration-error.ts';
 import { IssuerMismatchError } from '../errors/issuer-mismatch-error.ts';
 import { ParseError } from '../errors/parse-error.ts';
 import { StateMismatchError } from '../errors/state-mismatch-error.ts';
+import { quote } from '../quote.ts';
 import type { AuthorizationTransaction } from './transaction.ts';
 
 /** The URL the user came back to, absolute or only its query; or the body of a `form_post` callback. Fragments are read too. */
@@ -98,9 +99,7 @@ function assertIssuer(received: string | null, expected: string | undefined, req
     return;
   }
   if (expected !== undefined && received !== expected) {
-    throw new IssuerMismatchError(
-      `the callback comes from ${JSON.stringify(received)}; expected ${JSON.stringify(expected)}`,
-    );
+    throw new IssuerMismatchError(`the callback comes from ${quote(received)}; expected ${quote(expected)}`);
   }
   if (expected === undefined && required) {
     throw new ConfigurationError("the callback's `iss` cannot be checked: set the client's issuer");

@@ -3,6 +3,7 @@ import type { OAuthClientError } from '../errors/oauth-client-error.ts';
 import { OAuthError } from '../errors/oauth-error.ts';
 import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
 import { TransportError } from '../errors/transport-error.ts';
+import type { Sleep } from '../retry/sleep.ts';
 import type { DeviceAuthorization } from './device-authorization.ts';
 
 /** What one poll said. `waiting`: the user has not decided; `unreachable`: the server did not answer, or was busy. */
@@ -16,7 +17,7 @@ export interface DevicePollDeps<Token> {
   /** Asks for the token once; throws what the server says. */
   readonly requestToken: () => Promise<Token>;
   /** Waits; rejects when the signal is aborted. */
-  readonly sleep: (delayMs: number, signal: AbortSignal | undefined) => Promise<void>;
+  readonly sleep: Sleep;
   /** Epoch seconds. */
   readonly now: () => number;
   readonly signal: AbortSignal | undefined;
@@ -83,13 +84,9 @@ async function poll<Token>(requestToken: () => Promise<Token>): Promise<PollOutc
   }
 }
 
-async function pause(
-  sleep: DevicePollDeps<unknown>['sleep'],
-  delaySeconds: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+async function pause(sleep: Sleep, delaySeconds: number, signal: AbortSignal | undefined): Promise<void> {
   try {
-    await sleep(delaySeconds * 1000, signal);
+    await sleep(delaySeconds * 1000, { signal });
   } catch (cause) {
     throw new AbortError('polling for the device token was aborted', { cause: signal?.reason ?? cause });
   }

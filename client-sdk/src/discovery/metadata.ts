@@ -1,5 +1,6 @@
 import { DiscoveryError } from '../errors/discovery-error.ts';
 import { IssuerMismatchError } from '../errors/issuer-mismatch-error.ts';
+import { quote } from '../quote.ts';
 
 /**
  * The metadata of an authorization server, members named as they came.
@@ -91,7 +92,5 @@ function isLoopback(hostname: string): boolean {
 function mismatch(actual: string, expected: string): IssuerMismatchError {
   const isSlash = actual === `${expected}/` || `${actual}/` === expected;
   const hint = isSlash ? ': they differ in the slash at the end, which counts' : '';
-  return new IssuerMismatchError(
-    `the metadata is of ${JSON.stringify(actual)}; expected ${JSON.stringify(expected)}${hint}`,
-  );
+  return new IssuerMismatchError(`the metadata is of ${quote(actual)}; expected ${quote(expected)}${hint}`);
 }

@@ -1,4 +1,5 @@
 import { IdTokenError } from '../errors/id-token-error.ts';
+import { quote } from '../quote.ts';
 
 /**
  * The claims of an ID token after its validation.
@@ -132,8 +133,5 @@ function timeOf(claims: Readonly<Record<string, unknown>>, claim: string): numbe
 }
 
 function unequal(claim: string, actual: unknown, expected: string): IdTokenError {
-  return new IdTokenError(
-    claim,
-    `\`${claim}\` is ${JSON.stringify(actual)}; expected ${JSON.stringify(expected)}`,
-  );
+  return new IdTokenError(claim, `\`${claim}\` is ${quote(actual)}; expected ${quote(expected)}`);
 }

@@ -1,4 +1,5 @@
 import { JwtError } from '../errors/jwt-error.ts';
+import { quote } from '../quote.ts';
 import { isJwsAlgorithm, type JwsAlgorithm, jwsAlgorithms } from './algorithms.ts';
 import { type DecodedJwt, decodeJwt } from './decode.ts';
 import type { WebCryptoKey } from './import-key.ts';
@@ -60,10 +61,7 @@ function acceptedAlgorithm(header: DecodedJwt['header'], algorithms: readonly Jw
   if (crit !== undefined)
     throw new JwtError('malformed', 'the JWT has critical header extensions, of which none is known');
   if (isJwsAlgorithm(alg) && algorithms.includes(alg)) return alg;
-  throw new JwtError(
-    'algorithm',
-    `the JWT is signed with ${JSON.stringify(alg)}; accepted: ${algorithms.join(', ')}`,
-  );
+  throw new JwtError('algorithm', `the JWT is signed with ${quote(alg)}; accepted: ${algorithms.join(', ')}`);
 }
 
 async function isSignedByAny(
@@ -80,6 +78,6 @@ async function isSignedByAny(
 }
 
 function noKey(keyId: string | undefined, algorithm: JwsAlgorithm): JwtError {
-  const which = keyId === undefined ? '' : ` and kid ${JSON.stringify(keyId)}`;
+  const which = keyId === undefined ? '' : ` and kid ${quote(keyId)}`;
   return new JwtError('key_not_found', `the issuer's key set has no key for ${algorithm}${which}`);
 }

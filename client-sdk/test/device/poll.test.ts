@@ -31,8 +31,8 @@ function makePolling(answers: Answer[], { intervalSeconds = 5, lifetimeSeconds =
     { ...device, intervalSeconds, expiresAt: clock.now + lifetimeSeconds },
     {
       signal: controller.signal,
-      async sleep(delayMs, signal) {
-        signal?.throwIfAborted();
+      async sleep(delayMs, options) {
+        options?.signal?.throwIfAborted();
         waits.push(delayMs / 1000);
         clock.now += delayMs / 1000;
       },
