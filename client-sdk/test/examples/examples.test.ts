@@ -1,10 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeCertificates } from '@tollgate/testkit/certificates';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
-import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
+import { exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type StartOptions, startAuthorizationServer } from '../../src/testing.ts';
+import { startProvider } from '../oidc-provider/support/start-provider.ts';
 import { runExample, startExample } from './run-example.ts';
 
 const credentials = { CLIENT_ID: 'client', CLIENT_SECRET: 'secret' };
@@ -51,6 +53,39 @@ t.test('private-key-jwt signs with the key of its file', async (t) => {
   t.same(lines, ['200']);
 });
 
+t.test('kubernetes shows the token of its file', async (t) => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwt = new SignJWT({ sub: 'system:serviceaccount:shop:orders' }).setProtectedHeader({ alg: 'ES256' });
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const tokenFile = join(folder.path, 'token');
+  await writeFile(tokenFile, await jwt.setExpirationTime('1h').sign(privateKey));
+  const verifyAssertion = async (assertion: string) =>
+    (await jwtVerify(assertion, publicKey)).payload.sub === 'system:serviceaccount:shop:orders';
+  const { env } = await startServer(t, { clients: [{ clientId: 'orders', verifyAssertion }] });
+  const { lines } = await runExample('kubernetes', { ...env, CLIENT_ID: 'orders', TOKEN_FILE: tokenFile });
+  t.same(lines, ['orders']);
+});
+
+t.test('mutual-tls shows its certificate to the provider', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { ca, server, client } = certificates;
+  const registered = {
+    ...{ client_id: 'certified', token_endpoint_auth_method: 'tls_client_auth' as const },
+    ...{ tls_client_auth_san_dns: 'client.test', grant_types: ['client_credentials'] },
+    ...{ redirect_uris: [], response_types: [] },
+  };
+  const tls = { cert: server.cert, key: server.key, ca: ca.cert };
+  const provider = await startProvider({ clients: [registered], tls });
+  t.teardown(provider.stop);
+  const { lines } = await runExample('mutual-tls', {
+    ...{ SITE: provider.issuer, CLIENT_ID: 'certified', API: `${provider.issuer}/jwks` },
+    ...{ CERT: client.certFile, KEY: client.keyFile, CA: ca.certFile },
+  });
+  t.same(lines, ['200']);
+});
+
 t.test('sign-in signs a user in, once for every start', async (t) => {
   const { server, env } = await startServer(t);
   const example = startExample('sign-in', { ...env, PORT: '0' });
@@ -90,6 +125,8 @@ const examplesRunHere = [
   'client-credentials',
   'handle-errors',
   'keep-tokens-fresh',
+  'kubernetes',
+  'mutual-tls',
   'private-key-jwt',
   'sign-in',
   'sign-in-on-a-device',
