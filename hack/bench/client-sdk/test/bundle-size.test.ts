@@ -2,8 +2,8 @@ import t from 'tap';
 import manifest from '../../../../client-sdk/package.json' with { type: 'json' };
 import { bundleRequests, bundleSize } from '../bundle-size.ts';
 
-/** Files, sockets and certificates; `./testing` only when its server is asked to listen. */
-const nodeOnly = new Set(['./node', './kubernetes', './testing']);
+/** Files, sockets and certificates. */
+const nodeOnly = new Set(['./node', './kubernetes']);
 
 const [ours, ...peers] = await Promise.all(bundleRequests.map(bundleSize));
 if (ours === undefined) throw new Error('nothing was bundled');
