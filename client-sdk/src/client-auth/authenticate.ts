@@ -48,11 +48,10 @@ export async function authenticate(
 ): Promise<void> {
   if (typeof auth === 'function') return await auth(request);
   if (typeof auth === 'string') return authenticateByName(request, context, auth);
-  if (auth.method === 'private_key_jwt')
-    return await (await import('./private-key-jwt.ts')).privateKeyJwt(request, context, auth);
-  if (auth.method === 'client_secret_jwt')
-    return await (await import('./client-secret-jwt.ts')).clientSecretJwt(request, context, auth);
-  return await (await import('./client-assertion.ts')).clientAssertion(request, context, auth);
+  const methods = await import('../client/on-demand.ts');
+  if (auth.method === 'private_key_jwt') await methods.privateKeyJwt(request, context, auth);
+  else if (auth.method === 'client_secret_jwt') await methods.clientSecretJwt(request, context, auth);
+  else await methods.clientAssertion(request, context, auth);
 }
 
 function authenticateByName(

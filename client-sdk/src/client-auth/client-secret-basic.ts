@@ -21,11 +21,9 @@ export function dependsOnEncoding({ clientId = '', clientSecret = '' }: ClientAu
   return formEncode(clientId) !== clientId || formEncode(clientSecret) !== clientSecret;
 }
 
-/** As `application/x-www-form-urlencoded` has it; the marks that need no encoding there and that servers may not decode stay. */
+/** As `application/x-www-form-urlencoded` has it: what URLSearchParams writes for a name, without the `=` of its empty value. */
 function formEncode(text: string): string {
-  return encodeURIComponent(text).replace(/%20|[!'()*~]/g, (part) =>
-    part === '%20' ? '+' : part === '*' ? part : `%${part.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+  return new URLSearchParams([[text, '']]).toString().slice(0, -1);
 }
 
 function base64(text: string): string {

@@ -1,7 +1,7 @@
 import type { BasicEncoding } from '../client-auth/client-auth.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import type { KeyCase } from '../keys/key-case.ts';
-import { createRedactor, type Redactor } from '../redact/redactor.ts';
+import type { RedactOptions } from '../redact/redact-options.ts';
 import type { Parsers } from '../response/parse-body.ts';
 import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
 import { endpointUrl } from './endpoint-url.ts';
@@ -20,16 +20,16 @@ const DEFAULT_MAX_REDIRECTS = 5;
 
 /** A client's options with their defaults: everything but its credentials. Frozen. */
 export type ClientSettings = {
-  readonly clientId: string | undefined;
-  readonly site: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly site?: string | undefined;
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
   readonly revocationEndpoint: string;
-  readonly introspectionEndpoint: string | undefined;
-  readonly deviceAuthorizationEndpoint: string | undefined;
-  readonly pushedAuthorizationRequestEndpoint: string | undefined;
-  readonly issuer: string | undefined;
-  readonly redirectUri: string | undefined;
+  readonly introspectionEndpoint?: string | undefined;
+  readonly deviceAuthorizationEndpoint?: string | undefined;
+  readonly pushedAuthorizationRequestEndpoint?: string | undefined;
+  readonly issuer?: string | undefined;
+  readonly redirectUri?: string | undefined;
   readonly basicEncoding: BasicEncoding;
   readonly tokenMethod: TokenMethod;
   readonly fetch: Fetch;
@@ -39,21 +39,21 @@ export type ClientSettings = {
   readonly maxRedirects: number;
   readonly throwOnError: boolean;
   readonly keyCase: KeyCase;
-  readonly parsedFactory: ParsedFactory | undefined;
+  readonly parsedFactory?: ParsedFactory | undefined;
   readonly parsers: Parsers;
   readonly arrayFormat: ArrayFormat;
   /** Undefined unless debugging. */
-  readonly debugLogger: Logger | undefined;
-  readonly redactor: Redactor;
-  readonly onWarning: ((event: WarningEvent) => void) | undefined;
-  readonly accessTokenFactory: ClientOptions['accessTokenFactory'];
+  readonly debugLogger?: Logger | undefined;
+  readonly redact: RedactOptions;
+  readonly onWarning?: ((event: WarningEvent) => void) | undefined;
+  readonly accessTokenFactory?: ClientOptions['accessTokenFactory'] | undefined;
   readonly allowedOrigins: readonly string[] | '*';
   readonly allowInsecure: boolean;
   readonly clockSkew: number;
   /** Epoch seconds. */
   readonly now: () => number;
   readonly hooks: ClientHooks;
-  readonly retry: RetryPolicy | undefined;
+  readonly retry?: RetryPolicy | undefined;
 };
 
 /**
@@ -64,31 +64,21 @@ export function resolveSettings(options: ClientOptions): ClientSettings {
   const problems = findProblems(options);
   if (problems.length > 0) throw new ConfigurationError(`the client's options: ${problems.join('; ')}`);
   // The credentials stay in the client's private fields: settings may be printed.
-  const { clientSecret: _secret, clientAuth: _auth, logger = console, debug, redact, ...given } = options;
+  const { clientSecret: _secret, clientAuth: _auth, logger = console, debug, ...given } = options;
   const settings: ClientSettings = {
     ...defaults,
     ...withoutUndefined(given),
     debugLogger: (debug ?? isDebugEnvironment()) ? logger : undefined,
-    redactor: createRedactor(redact),
     allowedOrigins: allowedOrigins(options),
   };
   return Object.freeze(settings);
 }
 
-const none = undefined;
-
-/** What options are that are not given. */
+/** What options are that are not given; the rest is undefined. */
 const defaults = Object.freeze({
-  clientId: none,
-  site: none,
   authorizationEndpoint: 'oauth/authorize',
   tokenEndpoint: 'oauth/token',
   revocationEndpoint: 'oauth/revoke',
-  introspectionEndpoint: none,
-  deviceAuthorizationEndpoint: none,
-  pushedAuthorizationRequestEndpoint: none,
-  issuer: none,
-  redirectUri: none,
   basicEncoding: 'rfc6749',
   tokenMethod: 'post',
   // Looked up at each call: instrumentation and tests replace the global one after clients were made.
@@ -99,17 +89,14 @@ const defaults = Object.freeze({
   maxRedirects: DEFAULT_MAX_REDIRECTS,
   throwOnError: true,
   keyCase: 'snake',
-  parsedFactory: none,
   parsers: {},
   arrayFormat: 'brackets',
-  onWarning: none,
-  accessTokenFactory: none,
+  redact: {},
   allowInsecure: false,
   clockSkew: 0,
   now: epochSeconds,
   hooks: {},
-  retry: none,
-} satisfies Omit<ClientSettings, 'debugLogger' | 'redactor' | 'allowedOrigins'>);
+} satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins'>);
 
 /** An option given as undefined is one not given. */
 function withoutUndefined<T extends object>(given: T): T {

@@ -1,6 +1,5 @@
 import { assertClientAuth, clientAuthName } from '../client-auth/authenticate.ts';
 import type { ClientAuth, ClientAuthContext } from '../client-auth/client-auth.ts';
-import { dependsOnEncoding } from '../client-auth/client-secret-basic.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { requestToken } from '../token/request-token.ts';
@@ -188,7 +187,7 @@ export class Client<Throws extends boolean = true> {
       prepare: () => prepareEndpointRequest(settings, { url, request, tokenMethod, auth, context }),
       isBoundToOrigin: true,
       secrets: this.#clientSecret === undefined ? [] : [this.#clientSecret],
-      hintFor: ({ code }) => (code === 'invalid_client' ? this.#encodingHint() : undefined),
+      basic: auth === 'client_secret_basic' ? context : undefined,
     });
   }
 
@@ -205,13 +204,6 @@ export class Client<Throws extends boolean = true> {
   #url(endpoint: string, params: WireParams | undefined): string {
     const url = this.url(endpoint);
     return params === undefined ? url : withQuery(url, params, this.settings.arrayFormat);
-  }
-
-  /** Servers that do not decode the credentials refuse them only where the encodings differ, and never say why. */
-  #encodingHint(): string | undefined {
-    if (this.#clientAuth !== 'client_secret_basic' || !dependsOnEncoding(this.#authContext)) return undefined;
-    const other = this.settings.basicEncoding === 'raw' ? 'rfc6749' : 'raw';
-    return `client id or secret have characters that servers decode differently: try \`basicEncoding: '${other}'\``;
   }
 }
 

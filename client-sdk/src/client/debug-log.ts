@@ -1,4 +1,5 @@
-import type { Redactor } from '../redact/redactor.ts';
+import type { RedactOptions } from '../redact/redact-options.ts';
+import { createRedactor, type Redactor } from '../redact/redactor.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import type { Logger } from './client-options.ts';
 import type { ReadyRequest } from './send-following.ts';
@@ -6,9 +7,10 @@ import type { ReadyRequest } from './send-following.ts';
 /** Logs a request: verb and URL, headers, body; secrets masked. */
 export function logRequest(
   logger: Logger,
-  redactor: Redactor,
+  redact: RedactOptions,
   { method, url, headers, body }: ReadyRequest,
 ): void {
+  const redactor = createRedactor(redact);
   logger.info(`request: ${method} ${redactor.url(url)}`);
   logger.info(`request: ${headerLines(headers, redactor)}`);
   if (body !== undefined && body !== null && body !== '') {
@@ -19,9 +21,10 @@ export function logRequest(
 /** Logs a response: status, headers, body; secrets masked. */
 export function logResponse(
   logger: Logger,
-  redactor: Redactor,
+  redact: RedactOptions,
   { status, headers, body }: ApiResponse,
 ): void {
+  const redactor = createRedactor(redact);
   logger.info(`response: Status ${status}`);
   logger.info(`response: ${headerLines(headers, redactor)}`);
   if (body !== '') logger.info(`response: ${redactor.text(body)}`);

@@ -1,5 +1,7 @@
+import type { ClientAuthContext } from '../client-auth/client-auth.ts';
 import type { OAuthClientError } from '../errors/oauth-client-error.ts';
-import { ApiResponse, type Failure, type ReceivedResponse } from '../response/api-response.ts';
+import type { OAuthError } from '../errors/oauth-error.ts';
+import { ApiResponse, type ReceivedResponse } from '../response/api-response.ts';
 import { readBody } from '../response/read-body.ts';
 import type { ClientSettings } from './client-settings.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
@@ -20,8 +22,8 @@ export type Exchange = {
   readonly isBoundToOrigin: boolean;
   /** Secrets that the server may repeat, beside those found in the request. */
   readonly secrets?: readonly string[];
-  /** What an error may add for the one who reads it. */
-  readonly hintFor?: (error: { readonly code: string | undefined }) => string | undefined;
+  /** What Basic credentials were made of: where they are refused, an error may name the other encoding. */
+  readonly basic?: ClientAuthContext | undefined;
 };
 
 /**
@@ -73,8 +75,8 @@ async function attemptExchange(
     const body = await readBody(response, settings.maxBodyBytes);
     const result = await makeResponse(settings, plan, { status, headers, body, url, redirected }, sent);
     if (settings.debugLogger !== undefined) {
-      const { logResponse } = await import('./debug-log.ts');
-      logResponse(settings.debugLogger, settings.redactor, result);
+      const { logResponse } = await import('./on-demand.ts');
+      logResponse(settings.debugLogger, settings.redact, result);
     }
     reportResponse(settings, plan, { attempt, startedMs, status, code: result.error?.code });
     return result;
@@ -120,8 +122,8 @@ async function sendPrepared(
   };
   settings.hooks.onRequest?.({ context, attempt });
   if (settings.debugLogger !== undefined) {
-    const { logRequest } = await import('./debug-log.ts');
-    logRequest(settings.debugLogger, settings.redactor, sent);
+    const { logRequest } = await import('./on-demand.ts');
+    logRequest(settings.debugLogger, settings.redact, sent);
   }
   const policy: RedirectPolicy = {
     fetch: settings.fetch,
@@ -130,7 +132,7 @@ async function sendPrepared(
     maxRedirects: options.maxRedirects ?? settings.maxRedirects,
     rules,
     isBoundToOrigin,
-    isSecretName: settings.redactor.isSecretName,
+    redact: settings.redact,
     describe: async (response, at) => {
       const body = await readBody(response, settings.maxBodyBytes);
       return makeResponse(
@@ -150,20 +152,19 @@ async function makeResponse(
   received: ReceivedResponse,
   sent: ReadyRequest,
 ): Promise<ApiResponse> {
-  const { parsers, redactor, onWarning } = settings;
+  const { parsers, onWarning } = settings;
   const options: ResponseOptions = plan.options;
-  const failure: { -readonly [K in keyof Failure]: Failure[K] } = {};
+  const failure: { error?: OAuthError } = {};
   const response = new ApiResponse(received, {
     parse: options.parse,
     keyCase: options.keyCase ?? settings.keyCase,
     parsedFactory: options.parsedFactory ?? settings.parsedFactory,
     parsers,
-    redactor,
     onWarning,
     failure,
   });
   const { status } = received;
-  if (status < 200 || status >= 400) Object.assign(failure, await failOf(settings, plan, response, sent));
+  if (status < 200 || status >= 400) failure.error = await failOf(settings, plan, response, sent);
   return response;
 }
 
@@ -172,17 +173,17 @@ async function failOf(
   plan: Exchange,
   response: ApiResponse,
   sent: ReadyRequest,
-): Promise<Failure> {
+): Promise<OAuthError> {
   const { status } = response;
   // Loaded at the first failure: it is a good part of the library, and not needed to get a token.
-  const { failureOf } = await import('./failure-of.ts');
+  const { failureOf } = await import('./on-demand.ts');
   return failureOf(response, {
     operation: plan.context.operation,
     nowMs: settings.now() * 1000,
     sent,
-    secrets: plan.secrets ?? [],
-    redactor: settings.redactor,
-    hintFor: plan.hintFor,
+    secrets: plan.secrets,
+    redact: settings.redact,
+    basic: plan.basic,
     ...((status < 200 || status >= 600) && { message: `Unhandled status code value of ${status}` }),
   });
 }

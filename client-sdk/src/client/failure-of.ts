@@ -1,21 +1,40 @@
-import type { Redactor } from '../redact/redactor.ts';
-import type { ApiResponse, Failure } from '../response/api-response.ts';
+import type { ClientAuthContext } from '../client-auth/client-auth.ts';
+import { dependsOnEncoding } from '../client-auth/client-secret-basic.ts';
+import type { OAuthError } from '../errors/oauth-error.ts';
+import type { RedactOptions } from '../redact/redact-options.ts';
+import { createRedactor } from '../redact/redactor.ts';
+import type { ApiResponse } from '../response/api-response.ts';
 import { type ResponseErrorOptions, responseError } from '../response/response-error.ts';
 import type { ReadyRequest } from './send-following.ts';
 import { maskValues, secretsOf } from './sent-secrets.ts';
 
 /** What the failure of a call is made of. */
-export type FailureOptions = Omit<ResponseErrorOptions, 'mask'> & {
+export type FailureOptions = Omit<ResponseErrorOptions, 'mask' | 'redactor' | 'hintFor'> & {
+  readonly redact: RedactOptions;
   /** The request that failed: its secrets are masked where the server repeats them. */
-  readonly sent: ReadyRequest;
+  readonly sent?: ReadyRequest;
   /** Further secrets. */
-  readonly secrets: readonly string[];
-  readonly redactor: Redactor;
+  readonly secrets?: readonly string[] | undefined;
+  /** What Basic credentials were made of, where they were sent. */
+  readonly basic?: ClientAuthContext | undefined;
 };
 
-/** Makes the error that a response to a request is, and what masks the secrets of that request in the response. */
-export function failureOf(response: ApiResponse, options: FailureOptions): Failure {
-  const { sent, secrets, redactor, ...rest } = options;
-  const mask = maskValues([...secretsOf(sent, redactor), ...secrets], redactor.label);
-  return { error: responseError(response, { ...rest, mask }), mask };
+/** Makes the error that a response to a request is. */
+export function failureOf(response: ApiResponse, options: FailureOptions): OAuthError {
+  const { sent, secrets = [], redact, basic, ...rest } = options;
+  const redactor = createRedactor(redact);
+  const found = sent === undefined ? [] : secretsOf(sent, redactor);
+  return responseError(response, {
+    ...rest,
+    redactor,
+    mask: maskValues([...found, ...secrets], redactor.label),
+    hintFor: ({ code }) => (code === 'invalid_client' ? encodingHint(basic) : undefined),
+  });
+}
+
+/** Servers that do not decode the credentials refuse them only where the encodings differ, and never say why. */
+function encodingHint(basic: ClientAuthContext | undefined): string | undefined {
+  if (basic === undefined || !dependsOnEncoding(basic)) return undefined;
+  const other = basic.basicEncoding === 'raw' ? 'rfc6749' : 'raw';
+  return `client id or secret have characters that servers decode differently: try \`basicEncoding: '${other}'\``;
 }

@@ -1,4 +1,5 @@
 import { RedirectError } from '../errors/redirect-error.ts';
+import { createRedactor } from '../redact/redactor.ts';
 import type { EncodedBody } from './encode-body.ts';
 import { hasScheme } from './endpoint-url.ts';
 import {
@@ -108,8 +109,9 @@ function resolveLocation(location: string, from: URL): URL | null {
 }
 
 /** Within the origin a token in the query goes along; beyond it, no secret that was in the query does, even if the server put it there. */
-function redirectUrl(from: URL, to: URL, isCrossOrigin: boolean, { isSecretName }: RedirectPolicy): string {
+function redirectUrl(from: URL, to: URL, isCrossOrigin: boolean, { redact }: RedirectPolicy): string {
   if (from.search === '') return to.href;
+  const { isSecretName } = createRedactor(redact);
   for (const [name, value] of from.searchParams) {
     if (!isSecretName(name)) continue;
     if (isCrossOrigin) to.searchParams.delete(name, value);
@@ -128,7 +130,8 @@ function redirectHeaders(headers: Headers, isCrossOrigin: boolean, keepsBody: bo
 }
 
 /** Forms and JSON lose their secrets; what cannot be looked into goes as it is, for it is the caller's data and no credential of ours. */
-function withoutSecrets({ body, headers }: ReadyRequest, { isSecretName }: RedirectPolicy): EncodedBody {
+function withoutSecrets({ body, headers }: ReadyRequest, { redact }: RedirectPolicy): EncodedBody {
+  const { isSecretName } = createRedactor(redact);
   if (body instanceof FormData) return strip(copyForm(body), isSecretName);
   if (typeof body !== 'string') return body;
   const type = headers.get('content-type') ?? '';

@@ -1,3 +1,4 @@
+import type { RedactOptions } from '../redact/redact-options.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import type { Fetch } from './client-options.ts';
 import type { EncodedBody } from './encode-body.ts';
@@ -21,8 +22,8 @@ export type RedirectPolicy = {
   readonly rules: 'request' | 'fetch';
   /** Whether the request carries credentials in its body: then it is never sent to another origin. */
   readonly isBoundToOrigin: boolean;
-  /** Whether parameters of this name are secrets. */
-  readonly isSecretName: (name: string) => boolean;
+  /** Which parameters are secrets, beside those that always are. */
+  readonly redact: RedactOptions;
   /** Reads a response that is refused, for its error. */
   readonly describe: (response: Response, url: string) => Promise<ApiResponse>;
 };
@@ -39,7 +40,7 @@ export async function sendFollowing(request: ReadyRequest, policy: RedirectPolic
   if (!isRedirect(response) || policy.redirect === 'manual')
     return { response, url: request.url, redirected: false };
   // Loaded at the first redirect: most clients never see one.
-  const { followRedirects } = await import('./follow-redirects.ts');
+  const { followRedirects } = await import('./on-demand.ts');
   return await followRedirects(request, response, policy);
 }
 

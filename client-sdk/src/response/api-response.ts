@@ -1,10 +1,8 @@
 import type { ParsedFactory } from '../client/request-options.ts';
 import type { WarningEvent } from '../client/warning.ts';
 import type { OAuthError } from '../errors/oauth-error.ts';
-import { ParseError } from '../errors/parse-error.ts';
 import { convertKeys, isObject } from '../keys/convert-keys.ts';
 import type { KeyCase } from '../keys/key-case.ts';
-import { createRedactor, type Redactor } from '../redact/redactor.ts';
 import { type Parse, type Parsers, parseBody } from './parse-body.ts';
 import type { StandardSchema } from './standard-schema.ts';
 
@@ -24,21 +22,13 @@ export type ReadOptions = {
   readonly keyCase?: KeyCase | undefined;
   readonly parsers?: Parsers | undefined;
   readonly parsedFactory?: ParsedFactory | undefined;
-  readonly redactor?: Redactor | undefined;
   readonly onWarning?: ((event: WarningEvent) => void) | undefined;
   /** Filled in once the response is known to be a failure. */
   readonly failure?: Failure;
 };
 
 /** The failure that a response is. */
-export type Failure = {
-  readonly error?: OAuthError;
-  /** Masks the secrets of the request, which the server may repeat. */
-  readonly mask?: (text: string) => string;
-};
-
-/** Characters of a body that an error message or an inspection quotes. */
-const EXCERPT_LENGTH = 512;
+export type Failure = { readonly error?: OAuthError };
 
 /**
  * A response whose body has been read. `parsed` is worked out at its first use and kept. Inspection and JSON show no secrets;
@@ -105,38 +95,14 @@ export class ApiResponse<T = unknown> {
    * @throws {ParseError} when it does not fit; the message names the places.
    */
   async parsedAs<Output>(schema: StandardSchema<Output>): Promise<Output> {
-    const result = await schema['~standard'].validate(this.parsed);
-    if (result.issues === undefined) return result.value;
-    const places = result.issues.map(
-      ({ path = [], message }) =>
-        `${path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')}: ${message}`,
-    );
-    throw new ParseError(`the response does not fit the schema: ${places.join('; ')}`, {
-      cause: result.issues,
-    });
+    const { parseAs } = await import('../client/on-demand.ts');
+    return await parseAs(this.parsed, schema);
   }
 
-  /** The start of the body with secrets masked, at most 512 characters. */
-  excerpt(): string {
-    const { body } = this.#received;
-    if (body === '') return '';
-    // Masked before it is cut: a token cut in half is still half a token.
-    const { redactor = createRedactor(), failure } = this.#options;
-    const named = redactor.text(body.slice(0, 16 * EXCERPT_LENGTH));
-    const masked = failure?.mask?.(named) ?? named;
-    return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
-  }
-
-  /** What is safe to print. */
+  /** What is safe to print: nothing of the body or the URL's query, where secrets may be. */
   toJSON(): Record<string, unknown> {
-    const { redactor = createRedactor() } = this.#options;
-    return {
-      status: this.status,
-      url: redactor.url(this.url),
-      contentType: this.contentType,
-      redirected: this.redirected,
-      body: this.excerpt(),
-    };
+    const { status, contentType, redirected, body } = this;
+    return { status, url: this.url.split(/[?#]/, 1)[0], contentType, redirected, bodyLength: body.length };
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {

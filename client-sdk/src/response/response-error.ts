@@ -4,10 +4,14 @@ import { ProtectedResourceError } from '../errors/protected-resource-error.ts';
 import { RevocationError } from '../errors/revocation-error.ts';
 import { TokenResponseError } from '../errors/token-response-error.ts';
 import { convertKeys, isObject } from '../keys/convert-keys.ts';
+import type { Redactor } from '../redact/redactor.ts';
 import type { ApiResponse } from './api-response.ts';
 import { parseBody } from './parse-body.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { parseWwwAuthenticate } from './www-authenticate.ts';
+
+/** Characters of a body that an error message quotes. */
+const EXCERPT_LENGTH = 512;
 
 /** What the error of a response may need beside the response. */
 export type ResponseErrorOptions = {
@@ -17,6 +21,7 @@ export type ResponseErrorOptions = {
   /** What to add to the message's first line. */
   readonly hintFor?: ((error: { readonly code: string | undefined }) => string | undefined) | undefined;
   readonly nowMs: number;
+  readonly redactor: Redactor;
   /** Masks the secrets of the request where the server's words repeat them. */
   readonly mask?: ((text: string) => string) | undefined;
   readonly cause?: unknown;
@@ -24,7 +29,7 @@ export type ResponseErrorOptions = {
 
 /** Makes the error that a response is, of the class for its operation. Never throws: a body that cannot be parsed is its `cause`. */
 export function responseError(response: ApiResponse, options: ResponseErrorOptions): OAuthError {
-  const { operation, message, hintFor, nowMs, mask = (text) => text } = options;
+  const { operation, message, hintFor, nowMs, redactor, mask = (text) => text } = options;
   const { fields, cause } = errorFields(response);
   // Not masked: programs switch on it, and a password may be a part of `invalid_grant`.
   const code = textOf(fields, 'error', (text) => text);
@@ -33,7 +38,7 @@ export function responseError(response: ApiResponse, options: ResponseErrorOptio
   const words = message ?? wordsOf(code, description, response.status);
   const all: OAuthErrorFields = {
     response,
-    message: [hint === undefined ? words : `${words} (${hint})`, mask(response.excerpt())]
+    message: [hint === undefined ? words : `${words} (${hint})`, mask(excerptOf(response.body, redactor))]
       .filter((line) => line !== '')
       .join('\n'),
     code,
@@ -47,6 +52,12 @@ export function responseError(response: ApiResponse, options: ResponseErrorOptio
   if (operation === 'revocation') return new RevocationError(all);
   if (operation === 'resource') return new ProtectedResourceError(all);
   return new OAuthError(all);
+}
+
+/** The start of a body. Masked before it is cut: a token cut in half is still half a token. */
+function excerptOf(body: string, redactor: Redactor): string {
+  const masked = redactor.text(body.slice(0, 16 * EXCERPT_LENGTH));
+  return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
 }
 
 function wordsOf(code: string | undefined, description: string | undefined, status: number): string {

@@ -296,14 +296,14 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return toStoredToken(this, this.#init);
   }
 
-  /** What is safe to print. */
+  /** What is safe to print: of the further fields only the names. */
   toJSON(): Record<string, unknown> {
-    const { redactor } = this.#client.settings;
+    const { label = '[FILTERED]' } = this.#client.settings.redact;
     return {
-      token: this.#token === '' ? '' : redactor.label,
-      refreshToken: this.refreshToken === undefined ? undefined : redactor.label,
+      token: this.#token && label,
+      refreshToken: this.refreshToken && label,
       expiresAt: this.expiresAt,
-      params: redactor.value(this.#params),
+      params: Object.keys(this.#params),
     };
   }
 

@@ -1,7 +1,7 @@
 import type { WarningEvent } from '../client/warning.ts';
 
 /** Fields that may be the access token, the first one present being it. */
-const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
+export const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
 
 /** The token of a response's fields, and what is left of them. */
 export type ChosenToken = { readonly token: string; readonly rest: Record<string, unknown> };

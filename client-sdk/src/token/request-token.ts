@@ -42,7 +42,7 @@ async function tokenOf(
   refreshToken: string | undefined,
 ): Promise<AccessToken | OAuthError> {
   const { settings } = client;
-  const read = readTokenFields(response, options.tokenName, settings.onWarning);
+  const read = await readTokenFields(response, options.tokenName, settings.onWarning);
   if (!read.ok) return await noToken(settings, response, read.reason, read.cause);
   const { fields } = read;
   const kept =
@@ -63,9 +63,15 @@ async function noToken(
   reason: string,
   cause: unknown,
 ): Promise<OAuthError> {
-  const { responseError } = await import('../response/response-error.ts');
+  const { failureOf } = await import('../client/on-demand.ts');
   const message = reason === '' ? undefined : { message: reason };
-  return responseError(response, { operation: 'token', nowMs: settings.now() * 1000, cause, ...message });
+  return failureOf(response, {
+    operation: 'token',
+    nowMs: settings.now() * 1000,
+    redact: settings.redact,
+    cause,
+    ...message,
+  });
 }
 
 const tokenOptionNames = [

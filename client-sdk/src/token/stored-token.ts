@@ -3,29 +3,36 @@ import type { JsonObject, JsonValue } from '../keys/json.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { AccessToken } from './access-token.ts';
 import { chooseToken } from './choose-token.ts';
-import type { AccessTokenOptions, TokenMode } from './token-options.ts';
+import type { AccessTokenOptions } from './token-options.ts';
 
 /** A token as it is kept: plain data under wire names, secrets included. */
 export type StoredToken = JsonObject;
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
+/** Options that an object may hold beside the fields of a token, and their names there. */
+const storedOptions = [
+  ['mode', 'mode'],
+  ['authorizationScheme', 'authorization_scheme'],
+  ['paramName', 'param_name'],
+  ['tokenName', 'token_name'],
+  ['expiresLatency', 'expires_latency'],
+] as const satisfies readonly (readonly [keyof AccessTokenOptions, string])[];
 
 /**
  * A token's fields and options as plain data. Left out: `expires_in` (it counts from the issue) and the latency (it is taken off
  * already); also a mode or header format that is a function, which `fromHash` must then be given again.
  */
 export function toStoredToken(token: AccessToken, options: AccessTokenOptions): StoredToken {
-  const { tokenName, paramName, authorizationScheme, mode } = options;
   const stored: Record<string, JsonValue> = Object.create(null);
   Object.assign(stored, token.params);
   // Under its own name, so that `fromHash` finds it there again.
-  stored[tokenName ?? 'access_token'] = token.token;
+  stored[options.tokenName ?? 'access_token'] = token.token;
   if (token.refreshToken !== undefined) stored.refresh_token = token.refreshToken;
   if (token.expiresAt !== undefined) stored.expires_at = token.expiresAt;
-  if (mode !== undefined && typeof mode !== 'function') stored.mode = mode;
-  if (authorizationScheme !== undefined) stored.authorization_scheme = authorizationScheme;
-  if (paramName !== undefined) stored.param_name = paramName;
-  if (tokenName !== undefined) stored.token_name = tokenName;
+  for (const [name, storedName] of storedOptions) {
+    const value = options[name];
+    if (value !== undefined && typeof value !== 'function' && name !== 'expiresLatency')
+      stored[storedName] = value;
+  }
   return stored;
 }
 
@@ -38,18 +45,14 @@ export function splitStored(hash: object): {
   readonly stored: AccessTokenOptions;
 } {
   const fields: Record<string, unknown> = Object.create(null);
-  const stored: Writable<AccessTokenOptions> = {};
+  const stored: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(hash)) {
-    if (key === 'mode' && isMode(value)) stored.mode = value;
-    else if (isText(value) && (key === 'param_name' || key === 'paramName')) stored.paramName = value;
-    else if (isText(value) && (key === 'token_name' || key === 'tokenName')) stored.tokenName = value;
-    else if (isText(value) && (key === 'authorization_scheme' || key === 'authorizationScheme'))
-      stored.authorizationScheme = value;
-    else if (key === 'expires_latency' || key === 'expiresLatency')
-      stored.expiresLatency = Number(value ?? 0);
+    const found = storedOptions.find(([name, storedName]) => key === name || key === storedName)?.[0];
+    if (found !== undefined && isOption(found, value)) stored[found] = value;
     else fields[key] = value;
   }
-  return { fields, stored };
+  // The names are those of the table, the values are checked.
+  return { fields, stored: stored as AccessTokenOptions };
 }
 
 /**
@@ -78,8 +81,9 @@ export function fromFields(
   });
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
+function isOption(name: (typeof storedOptions)[number][0], value: unknown): boolean {
+  if (name === 'mode') return isMode(value);
+  return typeof value === 'string' || name === 'expiresLatency';
 }
 
 function textOf(value: unknown): string | undefined {
@@ -90,8 +94,8 @@ function timeOf(value: unknown): string | number | undefined {
   return typeof value === 'string' || typeof value === 'number' ? value : undefined;
 }
 
-function isMode(value: unknown): value is TokenMode {
-  if (typeof value === 'function' || value === 'header' || value === 'query' || value === 'body') return true;
+function isMode(value: unknown): boolean {
+  if (typeof value === 'function' || isPlace(value)) return true;
   return typeof value === 'object' && value !== null && Object.values(value).every(isPlace);
 }
 

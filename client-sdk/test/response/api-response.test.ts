@@ -139,5 +139,5 @@ t.test('JSON of a response shows no secret of URL or body', async (t) => {
     makeResponse('{"access_token":"s3cr3t","refresh_token":"s3cr3t","a":1}', 'application/json'),
   );
   t.notMatch(text, /s3cr3t/);
-  t.match(text, /a.*:1/);
+  t.match(text, /"url":"https:\/\/a\.test\/x"/);
 });

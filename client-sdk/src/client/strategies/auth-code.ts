@@ -37,7 +37,7 @@ export function authCodeStrategy<Throws extends boolean>(client: Client<Throws>)
   // Loaded at its first use: most services never send a user anywhere.
   let loading: Promise<AuthorizationFlow<Throws>> | undefined;
   const flow = (): Promise<AuthorizationFlow<Throws>> => {
-    loading ??= import('../../authorization/authorization-flow.ts').then(({ createAuthorizationFlow }) =>
+    loading ??= import('../on-demand.ts').then(({ createAuthorizationFlow }) =>
       createAuthorizationFlow<Throws>({ redirectUri, issuer, authorizationUrl, getToken }),
     );
     return loading;
