@@ -59,25 +59,29 @@ function answerAtOnce(): Promise<Response> {
 }
 
 /** Lays a report out for a terminal. */
-export function formatClientBench({
-  tokens,
-  requests,
-  requestsWithoutNetwork,
-  bundles,
-}: ClientBenchReport): string {
+export function formatClientBench(report: ClientBenchReport): string {
+  return clientBenchTables(report, formatTable)
+    .map(({ title, table }) => `${title}\n${table}`)
+    .join('\n\n');
+}
+
+/** The tables of a report, each laid out by `layOut`. */
+export function clientBenchTables(
+  { tokens, requests, requestsWithoutNetwork, bundles }: ClientBenchReport,
+  layOut: <Row>(columns: readonly Column<Row>[], rows: readonly Row[]) => string,
+): { title: string; table: string }[] {
   return [
-    'Token requests (client credentials, 16 in flight)',
-    formatTable(resultColumns, tokens),
-    '',
-    'Authorized requests (one at a time, body read)',
-    formatTable(overheadColumns(requests), requests),
-    '',
-    'Authorized requests without network (the library alone)',
-    formatTable(overheadColumns(requestsWithoutNetwork), requestsWithoutNetwork),
-    '',
-    'Bundled and minified',
-    formatTable(bundleColumns, bundles),
-  ].join('\n');
+    { title: 'Token requests (client credentials, 16 in flight)', table: layOut(resultColumns, tokens) },
+    {
+      title: 'Authorized requests (one at a time, body read)',
+      table: layOut(overheadColumns(requests), requests),
+    },
+    {
+      title: 'Authorized requests without network (the library alone)',
+      table: layOut(overheadColumns(requestsWithoutNetwork), requestsWithoutNetwork),
+    },
+    { title: 'Bundled and minified', table: layOut(bundleColumns, bundles) },
+  ];
 }
 
 const resultColumns: readonly Column<Result>[] = [
