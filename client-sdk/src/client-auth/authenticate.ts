@@ -1,5 +1,10 @@
 import { ConfigurationError } from '../errors/configuration-error.ts';
-import type { ClientAuth, ClientAuthContext, MutableTokenRequest } from './client-auth.ts';
+import type {
+  ClientAuth,
+  ClientAuthContext,
+  ClientAuthFunction,
+  MutableTokenRequest,
+} from './client-auth.ts';
 import { clientIdOnly } from './client-id-only.ts';
 import { clientSecretBasic } from './client-secret-basic.ts';
 import { clientSecretPost } from './client-secret-post.ts';
@@ -41,13 +46,21 @@ export function assertClientAuth(auth: ClientAuth): void {
  * Writes the client's credentials into a request. Methods that sign are loaded at their first use.
  * @throws {ConfigurationError} when what the method needs is missing.
  */
-export async function authenticate(
+export function authenticate(
   request: MutableTokenRequest,
   context: ClientAuthContext,
   auth: ClientAuth,
-): Promise<void> {
-  if (typeof auth === 'function') return await auth(request);
+): Promise<void> | void {
+  if (typeof auth === 'function') return auth(request);
   if (typeof auth === 'string') return authenticateByName(request, context, auth);
+  return authenticateByAssertion(request, context, auth);
+}
+
+async function authenticateByAssertion(
+  request: MutableTokenRequest,
+  context: ClientAuthContext,
+  auth: Exclude<ClientAuth, string | ClientAuthFunction>,
+): Promise<void> {
   const methods = await import('../client/on-demand.ts');
   if (auth.method === 'private_key_jwt') await methods.privateKeyJwt(request, context, auth);
   else if (auth.method === 'client_secret_jwt') await methods.clientSecretJwt(request, context, auth);

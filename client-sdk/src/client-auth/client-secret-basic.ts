@@ -5,9 +5,17 @@ import type { BasicEncoding, ClientAuthContext, MutableTokenRequest } from './cl
  * @see RFC 6749 §2.3.1 https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
  */
 export function clientSecretBasic({ headers }: MutableTokenRequest, context: ClientAuthContext): void {
+  if (!headers.has('authorization')) headers.set('authorization', credentialsOf(context));
+}
+
+/** Credentials are the same for as long as the client is. */
+const known = new WeakMap<ClientAuthContext, string>();
+
+function credentialsOf(context: ClientAuthContext): string {
   const { clientId = '', clientSecret = '', basicEncoding } = context;
-  if (!headers.has('authorization'))
-    headers.set('authorization', basicCredentials(clientId, clientSecret, basicEncoding));
+  const credentials = known.get(context) ?? basicCredentials(clientId, clientSecret, basicEncoding);
+  known.set(context, credentials);
+  return credentials;
 }
 
 /** The value of the Authorization header for an id and a secret. */

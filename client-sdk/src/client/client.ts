@@ -37,6 +37,7 @@ export class Client<Throws extends boolean = true> {
   readonly #clientSecret: string | undefined;
   readonly #clientAuth: ClientAuth;
   readonly #authContext: ClientAuthContext;
+  #tokenUrl: string | undefined;
   /** The options with their defaults, without the credentials. */
   readonly settings: ClientSettings;
   /** Whether failures throw where the call does not say. */
@@ -61,7 +62,7 @@ export class Client<Throws extends boolean = true> {
     this.#clientSecret = options.clientSecret;
     this.#clientAuth = options.clientAuth ?? 'client_secret_basic';
     assertClientAuth(this.#clientAuth);
-    const tokenUrl = (): string => this.tokenUrl();
+    const tokenEndpoint = (): string => this.#tokenEndpoint();
     this.#authContext = {
       clientId: settings.clientId,
       clientSecret: options.clientSecret,
@@ -69,7 +70,7 @@ export class Client<Throws extends boolean = true> {
       issuer: settings.issuer,
       // Worked out when asked for: a client may have no token endpoint.
       get tokenEndpoint() {
-        return tokenUrl();
+        return tokenEndpoint();
       },
       now: () => settings.now() + settings.clockSkew,
     };
@@ -124,11 +125,11 @@ export class Client<Throws extends boolean = true> {
    * @throws {TransportError} when no answer came.
    * @see RFC 6749 §5 https://www.rfc-editor.org/rfc/rfc6749#section-5
    */
-  async getToken<T extends boolean = Throws>(
+  getToken<T extends boolean = Throws>(
     params: WireParams = {},
     options: TokenRequestOptions<T> = {},
   ): Promise<TokenOutcome<T>> {
-    return await requestToken(this, params, options);
+    return requestToken(this, params, options);
   }
 
   /**
@@ -170,7 +171,8 @@ export class Client<Throws extends boolean = true> {
   async send(request: EndpointRequest): Promise<ApiResponse> {
     const { settings } = this;
     const { operation, params, options = {} } = request;
-    const url = this.url(request.endpoint);
+    const url =
+      request.endpoint === settings.tokenEndpoint ? this.#tokenEndpoint() : this.url(request.endpoint);
     const auth = this.#clientAuth;
     const context = this.#authContext;
     const tokenMethod = request.tokenMethod ?? defaultMethod(operation, settings.tokenMethod);
@@ -199,6 +201,12 @@ export class Client<Throws extends boolean = true> {
 
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {
     return { Client: this.toJSON() };
+  }
+
+  /** Worked out once: it is part of every token request. */
+  #tokenEndpoint(): string {
+    this.#tokenUrl ??= this.url(this.settings.tokenEndpoint);
+    return this.#tokenUrl;
   }
 
   #url(endpoint: string, params: WireParams | undefined): string {

@@ -45,7 +45,9 @@ export async function prepareEndpointRequest(
     headers,
     body: formOf(request.params, settings.arrayFormat),
   };
-  if (request.authenticate !== false) await authenticate(draft, context, auth);
+  const authenticating = request.authenticate === false ? undefined : authenticate(draft, context, auth);
+  // Not awaited where there is nothing to wait for: most methods only write what is known.
+  if (authenticating !== undefined) await authenticating;
   // After authentication, for that may change the URL.
   assertSecure(draft.url, settings.allowInsecure);
   return placeParams(draft, request.params, method);

@@ -21,11 +21,20 @@ function joined(site: string | undefined, location: string): string {
       `\`${location}\` is relative: set the client's \`site\`, or give an absolute URL`,
     );
   }
-  const base = parsed(site, 'site');
+  const base = plainSite.test(site) ? site : cleaned(site);
+  const pathAt = base.indexOf('/', base.indexOf('//') + 2);
+  const origin = pathAt < 0 ? base : base.slice(0, pathAt);
   // The origin written out in front: no spelling of the location (`//host`, `/\host`) can then name another.
-  if (location.startsWith('/') || location.startsWith('\\')) return `${base.origin}${location}`;
-  const path = base.pathname.endsWith('/') ? base.pathname : `${base.pathname}/`;
-  return `${base.origin}${path}${location}`;
+  if (location.startsWith('/') || location.startsWith('\\')) return `${origin}${location}`;
+  return base.endsWith('/') ? `${base}${location}` : `${base}/${location}`;
+}
+
+/** Sites that need no parsing to be taken apart: a scheme, a host, perhaps a path. */
+const plainSite = /^https?:\/\/[^/?#@\\\s]+(?:\/[^?#@\\\s]*)?$/;
+
+function cleaned(site: string): string {
+  const { origin, pathname } = parsed(site, 'site');
+  return `${origin}${pathname}`;
 }
 
 function absolute(url: string, location: string): string {

@@ -1,14 +1,15 @@
 import type { ClientAuthContext } from '../client-auth/client-auth.ts';
 import type { OAuthClientError } from '../errors/oauth-client-error.ts';
 import type { OAuthError } from '../errors/oauth-error.ts';
-import { ApiResponse, type ReceivedResponse } from '../response/api-response.ts';
+import { ApiResponse } from '../response/api-response.ts';
 import { readBody } from '../response/read-body.ts';
 import type { ClientSettings } from './client-settings.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { encodeBody } from './encode-body.ts';
 import type { RequestContext } from './hooks.ts';
-import type { OutgoingRequest, RequestOptions, ResponseOptions } from './request-options.ts';
-import { type ReadyRequest, type RedirectPolicy, sendFollowing } from './send-following.ts';
+import type { OutgoingRequest, RequestOptions } from './request-options.ts';
+import type { RetryPolicy } from './retry-policy.ts';
+import { type Answer, type ReadyRequest, type RedirectPolicy, sendFollowing } from './send-following.ts';
 
 /** One call, before it is sent. */
 export type Exchange = {
@@ -32,16 +33,9 @@ export type Exchange = {
  * @throws {TransportError} when no response came.
  */
 export async function exchange(settings: ClientSettings, plan: Exchange): Promise<ApiResponse> {
-  const { retry, hooks } = settings;
-  const attempt = async (number: number): Promise<ApiResponse> => {
-    const answer = await attemptExchange(settings, plan, number);
-    // Nothing was done but a nonce handed out, which the DPoP fetch has learnt: the request is made anew, its assertion too.
-    return answer.error?.code === 'use_dpop_nonce' ? await attemptExchange(settings, plan, number) : answer;
-  };
+  const { retry } = settings;
   const response =
-    retry === undefined
-      ? await attempt(1)
-      : await retry(plan.context, attempt, (event) => hooks.onRetry?.({ context: plan.context, ...event }));
+    retry === undefined ? await attemptOnce(settings, plan, 1) : await attemptAgain(settings, plan, retry);
   const { error, status } = response;
   const isUnhandled = status >= 600 || status < 200;
   if (error !== undefined && (isUnhandled || (plan.options.throwOnError ?? settings.throwOnError)))
@@ -49,36 +43,44 @@ export async function exchange(settings: ClientSettings, plan: Exchange): Promis
   return response;
 }
 
+async function attemptAgain(
+  settings: ClientSettings,
+  plan: Exchange,
+  retry: RetryPolicy,
+): Promise<ApiResponse> {
+  const { context } = plan;
+  return await retry(
+    context,
+    (attempt) => attemptOnce(settings, plan, attempt),
+    (event) => settings.hooks.onRetry?.({ context, ...event }),
+  );
+}
+
+async function attemptOnce(settings: ClientSettings, plan: Exchange, attempt: number): Promise<ApiResponse> {
+  const answer = await attemptExchange(settings, plan, attempt);
+  // Nothing was done but a nonce handed out, which the DPoP fetch has learnt: the request is made anew, its assertion too.
+  return answer.error?.code === 'use_dpop_nonce' ? await attemptExchange(settings, plan, attempt) : answer;
+}
+
 /** Makes one call as `fetch` would: one attempt, the body unread, statuses not judged; the time-out ends with the headers. */
-export async function exchangeRaw(settings: ClientSettings, plan: Exchange): Promise<Response> {
-  return await withinDeadline(settings, plan, 1, async (deadline, startedMs) => {
-    const { response } = await sendPrepared(settings, plan, deadline, 'fetch', 1);
+export function exchangeRaw(settings: ClientSettings, plan: Exchange): Promise<Response> {
+  return withinDeadline(settings, plan, 1, async (deadline, startedMs) => {
+    const { answer } = await sendPrepared(settings, plan, deadline, 'fetch', 1);
+    const { response } = answer;
     reportResponse(settings, plan, { attempt: 1, startedMs, status: response.status, code: undefined });
     return response;
   });
 }
 
-async function attemptExchange(
-  settings: ClientSettings,
-  plan: Exchange,
-  attempt: number,
-): Promise<ApiResponse> {
-  return await withinDeadline(settings, plan, attempt, async (deadline, startedMs) => {
-    const { response, url, redirected, sent } = await sendPrepared(
-      settings,
-      plan,
-      deadline,
-      'request',
-      attempt,
-    );
-    const { status, headers } = response;
-    const body = await readBody(response, settings.maxBodyBytes);
-    const result = await makeResponse(settings, plan, { status, headers, body, url, redirected }, sent);
+function attemptExchange(settings: ClientSettings, plan: Exchange, attempt: number): Promise<ApiResponse> {
+  return withinDeadline(settings, plan, attempt, async (deadline, startedMs) => {
+    const { answer, sent } = await sendPrepared(settings, plan, deadline, 'request', attempt);
+    const result = await readAnswer(settings, plan, answer, sent);
     if (settings.debugLogger !== undefined) {
       const { logResponse } = await import('./on-demand.ts');
       logResponse(settings.debugLogger, settings.redact, result);
     }
-    reportResponse(settings, plan, { attempt, startedMs, status, code: result.error?.code });
+    reportResponse(settings, plan, { attempt, startedMs, status: result.status, code: result.error?.code });
     return result;
   });
 }
@@ -133,39 +135,34 @@ async function sendPrepared(
     rules,
     isBoundToOrigin,
     redact: settings.redact,
-    describe: async (response, at) => {
-      const body = await readBody(response, settings.maxBodyBytes);
-      return makeResponse(
-        settings,
-        plan,
-        { status: response.status, headers: response.headers, body, url: at, redirected: false },
-        sent,
-      );
-    },
+    describe: (response, url) => readAnswer(settings, plan, { response, url, redirected: false }, sent),
   };
-  return { ...(await sendFollowing(sent, policy)), sent };
+  return { answer: await sendFollowing(sent, policy), sent };
 }
 
-async function makeResponse(
+async function readAnswer(
   settings: ClientSettings,
   plan: Exchange,
-  received: ReceivedResponse,
+  { response, url, redirected }: Answer,
   sent: ReadyRequest,
 ): Promise<ApiResponse> {
-  const { parsers, onWarning } = settings;
-  const options: ResponseOptions = plan.options;
+  const { status, headers } = response;
+  const { options } = plan;
+  const body = await readBody(response, settings.maxBodyBytes);
   const failure: { error?: OAuthError } = {};
-  const response = new ApiResponse(received, {
-    parse: options.parse,
-    keyCase: options.keyCase ?? settings.keyCase,
-    parsedFactory: options.parsedFactory ?? settings.parsedFactory,
-    parsers,
-    onWarning,
-    failure,
-  });
-  const { status } = received;
-  if (status < 200 || status >= 400) failure.error = await failOf(settings, plan, response, sent);
-  return response;
+  const result = new ApiResponse(
+    { status, headers, body, url, redirected },
+    {
+      parse: options.parse,
+      keyCase: options.keyCase ?? settings.keyCase,
+      parsedFactory: options.parsedFactory ?? settings.parsedFactory,
+      parsers: settings.parsers,
+      onWarning: settings.onWarning,
+      failure,
+    },
+  );
+  if (status < 200 || status >= 400) failure.error = await failOf(settings, plan, result, sent);
+  return result;
 }
 
 async function failOf(

@@ -50,12 +50,12 @@ export function isRedirect({ status, type }: Response): boolean {
 }
 
 /** Sends a request; redirects are returned. */
-export async function sendOnce(
+export function sendOnce(
   { url, method, headers, body }: ReadyRequest,
   { fetch, init }: RedirectPolicy,
 ): Promise<Response> {
   const isStream = body instanceof ReadableStream;
   // Half duplex is what `fetch` demands for streams and the only kind there is.
   const streaming = isStream ? { duplex: 'half' as const } : undefined;
-  return await fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
+  return fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
 }

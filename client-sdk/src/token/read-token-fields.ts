@@ -13,20 +13,36 @@ export type TokenFields =
  * plain, and reported as warnings. An empty reason means that the server gives its own.
  * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */
-export async function readTokenFields(
+export function readTokenFields(
   response: ApiResponse,
   tokenName: string | undefined,
   onWarning: ((event: WarningEvent) => void) | undefined,
-): Promise<TokenFields> {
+): TokenFields | Promise<TokenFields> {
   try {
     const { parsed } = response;
     const isUsual = isObject(parsed) && hasToken(parsed, tokenName);
     if (isUsual && onWarning === undefined) return { ok: true, fields: parsed };
-    const { readOddFields } = await import('../client/on-demand.ts');
+  } catch (cause) {
+    return unreadable(cause);
+  }
+  return readUnusual(response, tokenName, onWarning);
+}
+
+async function readUnusual(
+  response: ApiResponse,
+  tokenName: string | undefined,
+  onWarning: ((event: WarningEvent) => void) | undefined,
+): Promise<TokenFields> {
+  const { readOddFields } = await import('../client/on-demand.ts');
+  try {
     return readOddFields(response, tokenName, onWarning);
   } catch (cause) {
-    return { ok: false, reason: 'the token response cannot be parsed', cause };
+    return unreadable(cause);
   }
+}
+
+function unreadable(cause: unknown): TokenFields {
+  return { ok: false, reason: 'the token response cannot be parsed', cause };
 }
 
 /** Whether there is anything to make a token of: under the name given, a usual one, or a refresh token. */

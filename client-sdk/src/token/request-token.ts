@@ -5,7 +5,7 @@ import { OAuthError } from '../errors/oauth-error.ts';
 import type { JsonObject } from '../keys/json.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import type { AccessToken } from './access-token.ts';
-import { readTokenFields } from './read-token-fields.ts';
+import { readTokenFields, type TokenFields } from './read-token-fields.ts';
 import { fromFields } from './stored-token.ts';
 import type { AccessTokenOptions, TokenRequestOptions } from './token-options.ts';
 import type { TokenOutcome } from './token-response.ts';
@@ -28,40 +28,56 @@ export async function requestToken<T extends boolean>(
     tokenMethod: options.tokenMethod,
     options: { ...options, throwOnError: false },
   });
-  const outcome = response.error ?? (await tokenOf(client, response, tokenOptions(options), refreshToken));
-  if (!(outcome instanceof OAuthError)) return outcome as TokenOutcome<T>;
-  if (options.throwOnError ?? settings.throwOnError) throw outcome;
+  const outcome = response.error ?? tokenOf(client, response, tokenOptions(options), refreshToken);
+  const settled = outcome instanceof Promise ? await outcome : outcome;
+  if (!(settled instanceof OAuthError)) return settled as TokenOutcome<T>;
+  if (options.throwOnError ?? settings.throwOnError) throw settled;
   // Only where `throwOnError` is false, which is what T says.
-  return { ok: false, error: outcome, response } as TokenOutcome<T>;
+  return { ok: false, error: settled, response } as TokenOutcome<T>;
 }
 
-async function tokenOf(
+function tokenOf(
   client: Client<boolean>,
   response: ApiResponse,
   options: AccessTokenOptions,
   refreshToken: string | undefined,
-): Promise<AccessToken | OAuthError> {
-  const { settings } = client;
-  const read = await readTokenFields(response, options.tokenName, settings.onWarning);
-  if (!read.ok) return await noToken(settings, response, read.reason, read.cause);
-  const { fields } = read;
-  const kept =
-    refreshToken === undefined || fields.refresh_token || fields.refreshToken
-      ? options
-      : { refreshToken, ...options };
-  const { accessTokenFactory } = settings;
+): AccessToken | OAuthError | Promise<AccessToken | OAuthError> {
+  const { onWarning } = client.settings;
+  const made = (read: TokenFields): AccessToken | Promise<OAuthError> =>
+    read.ok
+      ? makeToken(client, response, read.fields, keepRefreshToken(read.fields, options, refreshToken))
+      : noToken(client.settings, response, read);
+  const read = readTokenFields(response, options.tokenName, onWarning);
+  // Not awaited where there is nothing to wait for: nearly all responses are as they should be.
+  return read instanceof Promise ? read.then(made) : made(read);
+}
+
+function makeToken(
+  client: Client<boolean>,
+  response: ApiResponse,
+  fields: Readonly<Record<string, unknown>>,
+  options: AccessTokenOptions,
+): AccessToken {
+  const { accessTokenFactory } = client.settings;
+  if (accessTokenFactory === undefined) return fromFields(client, fields, options, response);
   // Fields of a JSON object or a form are JSON values.
-  return (
-    accessTokenFactory?.(client, { fields: fields as JsonObject, options: kept, response }) ??
-    fromFields(client, fields, kept, response)
-  );
+  return accessTokenFactory(client, { fields: fields as JsonObject, options, response });
+}
+
+/** The refresh token used stays the token's, unless the answer brings another. */
+function keepRefreshToken(
+  fields: Readonly<Record<string, unknown>>,
+  options: AccessTokenOptions,
+  refreshToken: string | undefined,
+): AccessTokenOptions {
+  const isKept = refreshToken !== undefined && !fields.refresh_token && !fields.refreshToken;
+  return isKept ? { refreshToken, ...options } : options;
 }
 
 async function noToken(
   settings: ClientSettings,
   response: ApiResponse,
-  reason: string,
-  cause: unknown,
+  { reason, cause }: Extract<TokenFields, { ok: false }>,
 ): Promise<OAuthError> {
   const { failureOf } = await import('../client/on-demand.ts');
   const message = reason === '' ? undefined : { message: reason };

@@ -65,33 +65,45 @@ export function fromFields(
   options: AccessTokenOptions,
   response?: ApiResponse,
 ): AccessToken {
-  const { token, rest } = chooseToken(fields, options.tokenName, client.settings.onWarning);
-  const { refresh_token, refreshToken, expires_in, expiresIn, expires_at, expiresAt, expires, ...params } =
-    rest;
-  return new AccessToken(client, token, {
-    ...withoutUndefined({
-      refreshToken: textOf(refresh_token ?? refreshToken),
-      expiresIn: timeOf(expires_in ?? expiresIn ?? expires),
-      expiresAt: timeOf(expires_at ?? expiresAt),
-    }),
-    ...options,
-    // Parsed from JSON or a form, and so JSON values.
-    params: params as JsonObject,
-    response,
-  });
+  const name = chooseToken(fields, options.tokenName, client.settings.onWarning);
+  const params: Record<string, unknown> = Object.create(null);
+  const found: FoundOptions = {};
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (key === name) continue;
+    const option = fieldOptions.get(key);
+    if (option === undefined) params[key] = value;
+    else if (found[option] === undefined && isFieldValue(option, value)) found[option] = value;
+  }
+  const token = name === undefined ? '' : tokenText(fields[name]);
+  // Parsed from JSON or a form, and so JSON values; made here, and so not to be copied.
+  return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
+}
+
+type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
+
+/** Fields that are options of the token; of several for one the first that comes is taken. */
+const fieldOptions = new Map<string, keyof FoundOptions>([
+  ['refresh_token', 'refreshToken'],
+  ['refreshToken', 'refreshToken'],
+  ['expires_in', 'expiresIn'],
+  ['expiresIn', 'expiresIn'],
+  ['expires', 'expiresIn'],
+  ['expires_at', 'expiresAt'],
+  ['expiresAt', 'expiresAt'],
+]);
+
+function isFieldValue(option: keyof FoundOptions, value: unknown): value is string {
+  return typeof value === 'string' || (typeof value === 'number' && option !== 'refreshToken');
+}
+
+function tokenText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
 function isOption(name: (typeof storedOptions)[number][0], value: unknown): boolean {
   if (name === 'mode') return isMode(value);
   return typeof value === 'string' || name === 'expiresLatency';
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function timeOf(value: unknown): string | number | undefined {
-  return typeof value === 'string' || typeof value === 'number' ? value : undefined;
 }
 
 function isMode(value: unknown): boolean {
@@ -101,10 +113,4 @@ function isMode(value: unknown): boolean {
 
 function isPlace(value: unknown): boolean {
   return value === 'header' || value === 'query' || value === 'body';
-}
-
-function withoutUndefined<T extends object>(from: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(from).filter(([, value]) => value !== undefined);
-  // Absent rather than undefined, which is what the options' types ask for.
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
