@@ -30,10 +30,10 @@ export type AssertionArguments<T extends boolean> =
   | [
       claims: AssertionClaims,
       signing: AssertionSigning,
-      params?: WireParams,
-      options?: TokenRequestOptions<T>,
+      params?: WireParams | undefined,
+      options?: TokenRequestOptions<T> | undefined,
     ]
-  | [tuple: AssertionTuple, params?: WireParams, options?: TokenRequestOptions<T>];
+  | [tuple: AssertionTuple, params?: WireParams | undefined, options?: TokenRequestOptions<T> | undefined];
 
 /** The JWT bearer grant. */
 export type AssertionStrategy<Throws extends boolean = boolean> = {
