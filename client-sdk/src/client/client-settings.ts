@@ -143,7 +143,7 @@ function findProblems(options: ClientOptions): string[] {
   );
   for (const origin of options.allowedOrigins ?? []) {
     if (origin !== '*' && URL.parse(origin) === null)
-      problems.push(`\`allowedOrigins\`: \`${origin}\` is not an origin such as https://api.example.com`);
+      problems.push(`\`allowedOrigins\`: \`${origin}\` is not an origin`);
   }
   return problems;
 }

@@ -50,7 +50,11 @@ export async function prepareEndpointRequest(
   if (authenticating !== undefined) await authenticating;
   // After authentication, for that may change the URL.
   assertSecure(draft.url, settings.allowInsecure);
-  return placeParams(draft, request.params, method);
+  if (method === 'post' && isJson(headers)) {
+    const { jsonParams } = await import('./on-demand.ts');
+    return { ...draft, body: jsonParams(request.params, draft.body) };
+  }
+  return placeParams(draft, method);
 }
 
 /** Headers of the client under those of the call; neither is changed. */
@@ -62,40 +66,20 @@ export function mergedHeaders(settings: ClientSettings, own: RequestOptions['hea
   return headers;
 }
 
+function isJson(headers: Headers): boolean {
+  const type = headers.get('content-type');
+  return type !== null && isJsonType(type.split(';')[0]?.trim().toLowerCase() ?? '');
+}
+
 function placeParams(
   { url, method, headers, body }: MutableTokenRequest,
-  params: WireParams,
   place: TokenMethod,
 ): OutgoingRequest {
-  if (place !== 'post') {
-    const query = queryString([...body]);
-    return {
-      url: query === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${query}`,
-      method,
-      headers,
-      body: undefined,
-    };
+  if (place === 'post') {
+    if (!headers.has('content-type')) headers.set('content-type', 'application/x-www-form-urlencoded');
+    return { url, method, headers, body: body.toString() };
   }
-  const type = headers.get('content-type');
-  if (type !== null && isJsonType(type.split(';')[0]?.trim().toLowerCase() ?? ''))
-    return { url, method, headers, body: jsonParams(params, body) };
-  if (type === null) headers.set('content-type', 'application/x-www-form-urlencoded');
-  return { url, method, headers, body: body.toString() };
-}
-
-/** The parameters with their types, and what authentication added or changed. */
-function jsonParams(params: WireParams, body: URLSearchParams): WireParams {
-  const all: Record<string, WireParams[string]> = { ...params };
-  for (const [name, value] of body) {
-    if (
-      !name.includes('[') &&
-      (params[name] === undefined || params[name] === null || isChanged(params[name], value))
-    )
-      all[name] = value;
-  }
-  return all;
-}
-
-function isChanged(before: WireParams[string], value: string): boolean {
-  return typeof before !== 'object' && String(before) !== value;
+  const query = queryString([...body]);
+  const target = query === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${query}`;
+  return { url: target, method, headers, body: undefined };
 }

@@ -161,28 +161,13 @@ async function readAnswer(
       failure,
     },
   );
-  if (status < 200 || status >= 400) failure.error = await failOf(settings, plan, result, sent);
+  if (status < 200 || status >= 400) {
+    // Loaded at the first failure: it is a good part of the library, and not needed to get a token.
+    const { failureOf } = await import('./on-demand.ts');
+    const { context, secrets, basic } = plan;
+    failure.error = failureOf(result, { settings, operation: context.operation, sent, secrets, basic });
+  }
   return result;
-}
-
-async function failOf(
-  settings: ClientSettings,
-  plan: Exchange,
-  response: ApiResponse,
-  sent: ReadyRequest,
-): Promise<OAuthError> {
-  const { status } = response;
-  // Loaded at the first failure: it is a good part of the library, and not needed to get a token.
-  const { failureOf } = await import('./on-demand.ts');
-  return failureOf(response, {
-    operation: plan.context.operation,
-    nowMs: settings.now() * 1000,
-    sent,
-    secrets: plan.secrets,
-    redact: settings.redact,
-    basic: plan.basic,
-    ...((status < 200 || status >= 600) && { message: `Unhandled status code value of ${status}` }),
-  });
 }
 
 function reportResponse(

@@ -1,16 +1,16 @@
 import type { ClientAuthContext } from '../client-auth/client-auth.ts';
 import { dependsOnEncoding } from '../client-auth/client-secret-basic.ts';
 import type { OAuthError } from '../errors/oauth-error.ts';
-import type { RedactOptions } from '../redact/redact-options.ts';
 import { createRedactor } from '../redact/redactor.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { type ResponseErrorOptions, responseError } from '../response/response-error.ts';
+import type { ClientSettings } from './client-settings.ts';
 import type { ReadyRequest } from './send-following.ts';
 import { maskValues, secretsOf } from './sent-secrets.ts';
 
 /** What the failure of a call is made of. */
-export type FailureOptions = Omit<ResponseErrorOptions, 'mask' | 'redactor' | 'hintFor'> & {
-  readonly redact: RedactOptions;
+export type FailureOptions = Pick<ResponseErrorOptions, 'operation' | 'message' | 'cause'> & {
+  readonly settings: ClientSettings;
   /** The request that failed: its secrets are masked where the server repeats them. */
   readonly sent?: ReadyRequest;
   /** Further secrets. */
@@ -21,12 +21,15 @@ export type FailureOptions = Omit<ResponseErrorOptions, 'mask' | 'redactor' | 'h
 
 /** Makes the error that a response to a request is. */
 export function failureOf(response: ApiResponse, options: FailureOptions): OAuthError {
-  const { sent, secrets = [], redact, basic, ...rest } = options;
-  const redactor = createRedactor(redact);
+  const { settings, sent, secrets = [], basic, ...rest } = options;
+  const redactor = createRedactor(settings.redact);
   const found = sent === undefined ? [] : secretsOf(sent, redactor);
+  const { status } = response;
   return responseError(response, {
+    ...((status < 200 || status >= 600) && { message: `Unhandled status code value of ${status}` }),
     ...rest,
     redactor,
+    nowMs: settings.now() * 1000,
     mask: maskValues([...found, ...secrets], redactor.label),
     hintFor: ({ code }) => (code === 'invalid_client' ? encodingHint(basic) : undefined),
   });

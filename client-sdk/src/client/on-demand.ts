@@ -14,4 +14,5 @@ export { readOddFields } from '../token/read-odd-fields.ts';
 export { logRequest, logResponse } from './debug-log.ts';
 export { failureOf } from './failure-of.ts';
 export { followRedirects } from './follow-redirects.ts';
+export { jsonParams } from './json-params.ts';
 export { assertionRequest } from './strategies/assertion-request.ts';

@@ -5,7 +5,7 @@ import { TransportError } from './transport-error.ts';
 export class AbortError extends TransportError {
   override readonly name: string = 'AbortError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_ABORTED', message, options);
   }
 }

@@ -5,7 +5,7 @@ import { OAuthClientError } from './oauth-client-error.ts';
 export class ConfigurationError extends OAuthClientError {
   override readonly name: string = 'ConfigurationError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_CONFIGURATION', message, options);
   }
 }

@@ -5,7 +5,7 @@ import { TransportError } from './transport-error.ts';
 export class ConnectionError extends TransportError {
   override readonly name: string = 'ConnectionError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_CONNECTION', message, options);
   }
 }

@@ -4,7 +4,7 @@ import { OAuthClientError, type OAuthClientErrorOptions } from './oauth-client-e
 export class DiscoveryError extends OAuthClientError {
   override readonly name: string = 'DiscoveryError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_DISCOVERY', message, options);
   }
 }

@@ -9,7 +9,7 @@ export class IdTokenError extends OAuthClientError {
   /** Name of the claim, such as `nonce`. */
   readonly claim: string;
 
-  constructor(claim: string, message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(claim: string, message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_ID_TOKEN', `id_token: ${message}`, options);
     this.claim = claim;
   }

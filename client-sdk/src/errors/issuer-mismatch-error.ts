@@ -5,7 +5,7 @@ import { OAuthClientError } from './oauth-client-error.ts';
 export class IssuerMismatchError extends OAuthClientError {
   override readonly name: string = 'IssuerMismatchError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_ISSUER_MISMATCH', message, options);
   }
 }

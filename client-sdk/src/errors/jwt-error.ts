@@ -8,7 +8,7 @@ export class JwtError extends OAuthClientError {
   override readonly name: string = 'JwtError';
   readonly reason: JwtErrorReason;
 
-  constructor(reason: JwtErrorReason, message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(reason: JwtErrorReason, message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_JWT', message, options);
     this.reason = reason;
   }

@@ -5,7 +5,7 @@ import { OAuthClientError } from './oauth-client-error.ts';
 export class ParseError extends OAuthClientError {
   override readonly name: string = 'ParseError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_PARSE', message, options);
   }
 }

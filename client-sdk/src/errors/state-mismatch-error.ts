@@ -5,7 +5,7 @@ import { OAuthClientError } from './oauth-client-error.ts';
 export class StateMismatchError extends OAuthClientError {
   override readonly name: string = 'StateMismatchError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_STATE_MISMATCH', message, options);
   }
 }

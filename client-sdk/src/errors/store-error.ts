@@ -4,7 +4,7 @@ import { OAuthClientError, type OAuthClientErrorOptions } from './oauth-client-e
 export class StoreError extends OAuthClientError {
   override readonly name: string = 'StoreError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_STORE', message, options);
   }
 }

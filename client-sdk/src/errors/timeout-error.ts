@@ -5,7 +5,7 @@ import { TransportError } from './transport-error.ts';
 export class TimeoutError extends TransportError {
   override readonly name: string = 'TimeoutError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_TIMEOUT', message, options);
   }
 }

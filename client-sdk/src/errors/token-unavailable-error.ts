@@ -5,7 +5,7 @@ import { OAuthClientError } from './oauth-client-error.ts';
 export class TokenUnavailableError extends OAuthClientError {
   override readonly name: string = 'TokenUnavailableError';
 
-  constructor(message: string, options: OAuthClientErrorOptions = {}) {
+  constructor(message: string, options?: OAuthClientErrorOptions) {
     super('OAUTH_CLIENT_TOKEN_UNAVAILABLE', message, options);
   }
 }

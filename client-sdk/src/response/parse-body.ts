@@ -13,17 +13,6 @@ export type Parsers = { readonly [mimeType: string]: Parser };
 /** How a body is read: by content type, as the format named, not at all, or by a function of one's own. */
 export type Parse = 'automatic' | 'json' | 'form' | 'xml' | 'text' | false | Parser;
 
-/** MIME types of JSON that do not end in `json`. */
-const jsonTypes = new Set(['text/javascript', 'application/javascript']);
-
-const xmlTypes = [
-  'application/xml',
-  'text/xml',
-  'application/rss+xml',
-  'application/rdf+xml',
-  'application/atom+xml',
-];
-
 /**
  * Parses a body. Text that no parser is for comes back as it is; so does an empty body.
  * @throws {ParseError} when the body is not what its type says.
@@ -59,16 +48,16 @@ function parserFor(parse: Exclude<Parse, false | 'text'>, contentType: string, p
 
 /** Whether a MIME type holds JSON: `application/json`, any `+json`, and JavaScript as some servers call it. */
 export function isJsonType(contentType: string): boolean {
-  return contentType === 'application/json' || contentType.endsWith('+json') || jsonTypes.has(contentType);
+  return (
+    contentType === 'application/json' || contentType.endsWith('+json') || contentType === 'text/javascript'
+  );
 }
 
-/** The core parses no XML: the caller's parser for the type, or for any XML type, else the text. */
+/** The core parses no XML: the caller's parser for the type, or for any XML, else the text. */
 function xmlParser(parsers: Parsers, contentType: string): Parser {
-  for (const type of [contentType, ...xmlTypes]) {
-    const parser = Object.hasOwn(parsers, type) ? parsers[type] : undefined;
-    if (parser !== undefined) return parser;
-  }
-  return asText;
+  const isKnown = Object.hasOwn(parsers, contentType);
+  const type = isKnown ? contentType : Object.keys(parsers).find((name) => name.endsWith('xml'));
+  return (type === undefined ? undefined : parsers[type]) ?? asText;
 }
 
 function parseJson(body: string): unknown {

@@ -81,13 +81,7 @@ async function noToken(
 ): Promise<OAuthError> {
   const { failureOf } = await import('../client/on-demand.ts');
   const message = reason === '' ? undefined : { message: reason };
-  return failureOf(response, {
-    operation: 'token',
-    nowMs: settings.now() * 1000,
-    redact: settings.redact,
-    cause,
-    ...message,
-  });
+  return failureOf(response, { settings, operation: 'token', cause, ...message });
 }
 
 const tokenOptionNames = [

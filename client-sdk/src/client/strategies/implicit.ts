@@ -22,7 +22,7 @@ export function implicitStrategy(client: Client<boolean>): ImplicitStrategy {
     // Not in the type: for callers without types, who would else read that undefined is not a function.
     getToken: () => {
       throw new ConfigurationError(
-        'the implicit grant has no token request: read the callback by AccessToken.fromForm',
+        'the implicit grant has no token request: read its callback by AccessToken.fromForm',
       );
     },
   };
