@@ -28,8 +28,8 @@ export type ClientSettings = {
   readonly introspectionEndpoint?: string | undefined;
   readonly deviceAuthorizationEndpoint?: string | undefined;
   readonly pushedAuthorizationRequestEndpoint?: string | undefined;
-  readonly issuer?: string | undefined;
-  readonly redirectUri?: string | undefined;
+  readonly issuer: string | undefined;
+  readonly redirectUri: string | undefined;
   readonly basicEncoding: BasicEncoding;
   readonly tokenMethod: TokenMethod;
   readonly fetch: Fetch;
@@ -79,6 +79,8 @@ const defaults = Object.freeze({
   authorizationEndpoint: 'oauth/authorize',
   tokenEndpoint: 'oauth/token',
   revocationEndpoint: 'oauth/revoke',
+  issuer: undefined,
+  redirectUri: undefined,
   basicEncoding: 'rfc6749',
   tokenMethod: 'post',
   // Looked up at each call: instrumentation and tests replace the global one after clients were made.

@@ -43,7 +43,7 @@ function tokenOf(
   refreshToken: string | undefined,
 ): AccessToken | OAuthError | Promise<AccessToken | OAuthError> {
   const { onWarning } = client.settings;
-  const made = (read: TokenFields): AccessToken | Promise<OAuthError> =>
+  const made = (read: TokenFields): AccessToken | Promise<AccessToken | OAuthError> =>
     read.ok
       ? makeToken(client, response, read.fields, keepRefreshToken(read.fields, options, refreshToken))
       : noToken(client.settings, response, read);
