@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 TAP_RESULTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: demo test bench check generate format clean help
+.PHONY: demo test bench bench-client check generate format clean help
 
 demo: ## the limiter behind a real Envoy on this machine (ARGS=--once: exit after the table)
 	@sh hack/setup.sh demo
@@ -19,9 +19,14 @@ test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
 	$(if $(ARGS),,@npm run --silent check)
 	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap) $(ARGS)
 
-bench: ## decisions a second, CPU and memory, with the memory backend and with Redis
+bench: ## what a decision and what the OAuth client cost (ARGS=…: decisions only; --help lists them)
 	@sh hack/setup.sh test
-	@exec node hack/bench/main.ts $(ARGS)
+	@node hack/bench/main.ts $(ARGS)
+	$(if $(ARGS),,@node hack/bench/client-sdk/main.ts)
+
+bench-client: ## the OAuth client beside bare fetch and its peers (ARGS=--quick, --write)
+	@sh hack/setup.sh
+	@exec node hack/bench/client-sdk/main.ts $(ARGS)
 
 check: ## format, lint, types, dead code, import rule, generated files
 	@sh hack/setup.sh
@@ -39,4 +44,4 @@ clean: ## forget what was installed in this checkout
 	rm -rf node_modules .tools .tap coverage
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

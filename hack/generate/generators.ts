@@ -1,5 +1,6 @@
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
+import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
 import { renderErrorsPage } from './render-errors-page.ts';
 import { renderMarkdown } from './render-markdown.ts';
 import { renderProtoCode } from './render-proto-code.ts';
@@ -16,6 +17,7 @@ export interface Generator {
 /** All generated parts of the repository; a new one is one entry. */
 export const generators: readonly Generator[] = [
   { output: 'proto/generated/', render: renderProtoCode },
+  { output: 'client-sdk/docs/api/', render: () => renderClientSdkDocs('client-sdk/docs/api/') },
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),

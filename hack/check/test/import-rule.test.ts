@@ -35,14 +35,24 @@ import '../../rules/src/unit.ts';`,
     text: `import type { A } from '@tollgate/kit/a';`,
     problems: ['1: client-sdk must not import packages/kit'],
   },
+  'tests of the client SDK may use the testkit, and nothing else of the rest': {
+    path: 'client-sdk/test/a.test.ts',
+    text: `import { a } from '@tollgate/testkit/a'; import { b } from '@tollgate/kit/b';`,
+    problems: ['1: client-sdk must not import packages/kit'],
+  },
+  'examples of the client SDK import it by the name it is published under': {
+    path: 'client-sdk/examples/a.ts',
+    text: `import { Client } from '@tollgate/oauth2-client';`,
+    problems: [],
+  },
   'only the auth service uses the client SDK': {
     path: 'services/xds/src/app.ts',
-    text: `import { a } from '@tollgate/client-sdk/a';`,
+    text: `import { a } from '@tollgate/oauth2-client/a';`,
     problems: ['1: services/xds must not import client-sdk'],
   },
   'the auth service may use the client SDK': {
     path: 'services/auth/src/app.ts',
-    text: `import { a } from '@tollgate/client-sdk/a';`,
+    text: `import { a } from '@tollgate/oauth2-client/a';`,
     problems: [],
   },
   'hack may import anything': {

@@ -1,0 +1,26 @@
+// What can go wrong, and how to tell: OAuthError when a server said no, TransportError when none answered.
+//   SITE=https://as.example CLIENT_ID=… CLIENT_SECRET=… node handle-errors.ts
+import { Client, OAuthError, TransportError } from '@tollgate/oauth2-client';
+
+const { SITE = '', CLIENT_ID = '' } = process.env;
+
+const client = new Client({
+  clientId: CLIENT_ID,
+  clientSecret: 'not the secret',
+  site: SITE,
+  timeoutMs: 2000,
+});
+try {
+  await client.clientCredentials.getToken();
+} catch (error) {
+  if (error instanceof OAuthError) {
+    console.log(`refused with ${error.status}: ${error.code}`);
+    if (error.retryAfterMs !== undefined) console.log(`try again in ${error.retryAfterMs} ms`);
+  } else if (error instanceof TransportError) {
+    console.log(`no answer (${error.kind})`, error.cause);
+  } else throw error;
+}
+
+// The same without exceptions: `ok` tells a token from a failure.
+const outcome = await client.clientCredentials.getToken({}, { throwOnError: false });
+console.log(outcome.ok ? 'a token' : `no token: ${outcome.error.code}`);

@@ -1,0 +1,20 @@
+// Proves who it is with a private key in place of a secret (RFC 7523 §2.2).
+//   SITE=https://as.example CLIENT_ID=… KEY_FILE=key.pem API=https://as.example/api/me node private-key-jwt.ts
+import { readFile } from 'node:fs/promises';
+import { Client } from '@tollgate/oauth2-client';
+
+const { SITE = '', CLIENT_ID = '', KEY_FILE = '', API = '' } = process.env;
+
+const client = new Client({
+  clientId: CLIENT_ID,
+  site: SITE,
+  clientAuth: {
+    method: 'private_key_jwt',
+    algorithm: 'ES256',
+    key: await readFile(KEY_FILE, 'utf8'),
+    keyId: 'key-1',
+  },
+});
+const token = await client.clientCredentials.getToken();
+const response = await token.fetch(API);
+console.log(response.status);

@@ -1,0 +1,120 @@
+import type { WireParams } from '../client/wire-params.ts';
+import { IdTokenError } from '../errors/id-token-error.ts';
+import { StateMismatchError } from '../errors/state-mismatch-error.ts';
+import type { TokenRequestOptions } from '../token/token-options.ts';
+import type { TokenOutcome } from '../token/token-response.ts';
+import {
+  type AuthorizationCallback,
+  type CheckAuthorizationOptions,
+  checkAuthorizationCallback,
+} from './check-callback.ts';
+import {
+  prepareAuthorization,
+  type StartAuthorizationDeps,
+  type StartAuthorizationOptions,
+  type StartedAuthorization,
+} from './prepare-authorization.ts';
+import type { AuthorizationTransaction } from './transaction.ts';
+
+/** Checks an ID token against its session; `createIdTokenValidator` of `./id-token` makes one. */
+export type IdTokenCheck = (
+  idToken: string,
+  expected: { readonly nonce?: string; readonly accessToken: string },
+) => Promise<unknown>;
+
+/** Options of a completion: those of the token request that it makes, and what is checked around it. */
+export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = CheckAuthorizationOptions &
+  TokenRequestOptions<Throws> & {
+    /** Further parameters of the token request, such as `resource`. */
+    readonly params?: WireParams;
+    /** Called with the ID token, the transaction's nonce and the access token; when it rejects, so does the completion. */
+    readonly validateIdToken?: IdTokenCheck;
+  };
+
+/** What the flow needs of the client. */
+export interface AuthorizationFlowDeps<Throws extends boolean> extends StartAuthorizationDeps {
+  authorizationUrl(params: WireParams): string;
+  getToken<T extends boolean = Throws>(
+    code: string,
+    params: WireParams,
+    options: TokenRequestOptions<T>,
+  ): Promise<TokenOutcome<T>>;
+}
+
+/** The authorization code flow from the first redirect to the token. */
+export interface AuthorizationFlow<Throws extends boolean> {
+  /**
+   * Makes the URL to send the user's browser to, with state, PKCE and nonce, and the transaction to keep until the
+   * user returns.
+   *
+   * @see RFC 6749 §4.1.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1
+   */
+  startAuthorization(params?: WireParams, options?: StartAuthorizationOptions): Promise<StartedAuthorization>;
+  /**
+   * Checks the callback against its transaction, which may be undefined when the session has none, and exchanges the code. Each transaction completes once: a callback
+   * that is loaded again is refused before its code, by now spent, is sent.
+   *
+   * @throws {StateMismatchError | IssuerMismatchError | AuthorizationResponseError | ParseError} see `checkAuthorizationCallback`
+   * @see RFC 6749 §4.1.3 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
+   */
+  completeAuthorization<T extends boolean = Throws>(
+    callback: AuthorizationCallback,
+    transaction: AuthorizationTransaction | undefined,
+    options?: CompleteAuthorizationOptions<T>,
+  ): Promise<TokenOutcome<T>>;
+}
+
+/** States remembered as used: of older ones the codes have expired at the server (10 minutes, RFC 6749 §4.1.2). */
+const MAXIMUM_USED_STATES = 1000;
+
+/** Makes the authorization code flow of one client. */
+export function createAuthorizationFlow<Throws extends boolean>(
+  deps: AuthorizationFlowDeps<Throws>,
+): AuthorizationFlow<Throws> {
+  const usedStates = new Set<string>();
+
+  return {
+    async startAuthorization(params = {}, options) {
+      const prepared = await prepareAuthorization(deps, params, options);
+      return { url: deps.authorizationUrl(prepared.params), transaction: prepared.transaction };
+    },
+
+    async completeAuthorization<T extends boolean = Throws>(
+      callback: AuthorizationCallback,
+      transaction: AuthorizationTransaction | undefined,
+      options: CompleteAuthorizationOptions<T> = {},
+    ) {
+      const { issuerRequired = false, params, validateIdToken, ...tokenOptions } = options;
+      const checked = checkAuthorizationCallback(callback, transaction, { issuerRequired });
+      claimState(usedStates, checked.state);
+      // `Omit` over a generic is opaque to the compiler; what is left are the token request's options.
+      const requestOptions = tokenOptions as unknown as TokenRequestOptions<T>;
+      const outcome = await deps.getToken<T>(checked.code, { ...params, ...checked.params }, requestOptions);
+      if (validateIdToken !== undefined) await checkIdToken(outcome, checked.nonce, validateIdToken);
+      return outcome;
+    },
+  };
+}
+
+function claimState(usedStates: Set<string>, state: string): void {
+  if (usedStates.has(state)) {
+    throw new StateMismatchError(
+      'this authorization was completed before; use the token it gave, or start again',
+    );
+  }
+  usedStates.add(state);
+  const [oldest] = usedStates;
+  if (usedStates.size > MAXIMUM_USED_STATES && oldest !== undefined) usedStates.delete(oldest);
+}
+
+async function checkIdToken(
+  outcome: TokenOutcome<boolean>,
+  nonce: string | undefined,
+  validateIdToken: IdTokenCheck,
+): Promise<void> {
+  if (!('idToken' in outcome)) return;
+  const { idToken, token: accessToken } = outcome;
+  if (idToken === undefined)
+    throw new IdTokenError('id_token', 'the token response has none; is `openid` in the scope?');
+  await validateIdToken(idToken, { accessToken, ...(nonce !== undefined && { nonce }) });
+}

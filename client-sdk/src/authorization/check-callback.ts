@@ -1,0 +1,117 @@
+import type { WireParams } from '../client/wire-params.ts';
+import { isEqualConstantTime } from '../constant-time.ts';
+import { AuthorizationResponseError } from '../errors/authorization-response-error.ts';
+import { ConfigurationError } from '../errors/configuration-error.ts';
+import { IssuerMismatchError } from '../errors/issuer-mismatch-error.ts';
+import { ParseError } from '../errors/parse-error.ts';
+import { StateMismatchError } from '../errors/state-mismatch-error.ts';
+import { quote } from '../quote.ts';
+import type { AuthorizationTransaction } from './transaction.ts';
+
+/** The URL the user came back to, absolute or only its query; or the body of a `form_post` callback. Fragments are read too. */
+export type AuthorizationCallback = string | URL | URLSearchParams;
+
+/** What a callback is checked against. */
+export interface CheckAuthorizationOptions {
+  /**
+   * Whether the callback must carry `iss`; set it when the server's metadata say
+   * `authorization_response_iss_parameter_supported`. An `iss` that is there is always compared. Default false.
+   */
+  readonly issuerRequired?: boolean;
+}
+
+/** A code that may be exchanged, and the parameters that its token request must repeat. */
+export interface CheckedAuthorization {
+  readonly code: string;
+  readonly state: string;
+  readonly nonce: string | undefined;
+  readonly params: WireParams;
+}
+
+/** Parameters whose repetition could make us and another reader of the URL see different values. */
+const singleNames = ['state', 'iss', 'error', 'code', 'response'] as const;
+
+/**
+ * Checks a callback against its transaction: state in constant time, issuer, the server's error. Nothing is sent.
+ *
+ * @throws {StateMismatchError} when the callback belongs to another session, or was made up
+ * @throws {IssuerMismatchError} when another server answered (mix-up attack)
+ * @throws {AuthorizationResponseError} when the server refused, or the user did (`access_denied`)
+ * @throws {ParseError} when it holds neither code nor error, or a parameter twice
+ * @see RFC 6749 §4.1.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2
+ * @see RFC 9207 §2.4 https://www.rfc-editor.org/rfc/rfc9207#section-2.4
+ */
+export function checkAuthorizationCallback(
+  callback: AuthorizationCallback,
+  transaction: AuthorizationTransaction | undefined,
+  { issuerRequired = false }: CheckAuthorizationOptions = {},
+): CheckedAuthorization {
+  if (transaction === undefined || transaction === null) {
+    throw new StateMismatchError('no authorization was started in this session, or it is over; start again');
+  }
+  const received = callbackParams(callback);
+  for (const name of singleNames) {
+    if (received.getAll(name).length > 1)
+      throw new ParseError(`the callback holds \`${name}\` more than once`);
+  }
+  assertState(received.get('state'), transaction.state);
+  assertIssuer(received.get('iss'), transaction.issuer, issuerRequired);
+  if (received.has('response')) {
+    throw new ConfigurationError(
+      'the callback is a signed response (JARM), which is not supported: ask for response_mode=query',
+    );
+  }
+  assertNoError(received);
+  const code = received.get('code');
+  if (!code) throw new ParseError('the callback holds neither `code` nor `error`');
+  const { codeVerifier, redirectUri, state, nonce } = transaction;
+  return {
+    ...{ code, state, nonce },
+    params: {
+      ...(redirectUri !== undefined && { redirect_uri: redirectUri }),
+      ...(codeVerifier !== undefined && { code_verifier: codeVerifier }),
+    },
+  };
+}
+
+function callbackParams(callback: AuthorizationCallback): URLSearchParams {
+  if (callback instanceof URLSearchParams) return callback;
+  const text = callback instanceof URL ? callback.href : callback;
+  const hashAt = text.indexOf('#');
+  const bare = hashAt < 0 ? text : text.slice(0, hashAt);
+  const query = new URLSearchParams(bare.slice(bare.indexOf('?') + 1));
+  // Browser applications get their answer in the fragment when they ask for response_mode=fragment.
+  return query.has('state') || hashAt < 0 ? query : new URLSearchParams(text.slice(hashAt + 1));
+}
+
+function assertState(received: string | null, expected: string): void {
+  if (!expected)
+    throw new ConfigurationError('the transaction has no state; keep what startAuthorization gave as it is');
+  if (received === null) throw new StateMismatchError('the callback has no state; start again');
+  if (!isEqualConstantTime(received, expected)) {
+    throw new StateMismatchError('the state of the callback is not that of this session; start again');
+  }
+}
+
+function assertIssuer(received: string | null, expected: string | undefined, required: boolean): void {
+  if (received === null) {
+    if (required) throw new IssuerMismatchError('the callback has no `iss`, which this server always sends');
+    return;
+  }
+  if (expected !== undefined && received !== expected) {
+    throw new IssuerMismatchError(`the callback comes from ${quote(received)}; expected ${quote(expected)}`);
+  }
+  if (expected === undefined && required) {
+    throw new ConfigurationError("the callback's `iss` cannot be checked: set the client's issuer");
+  }
+}
+
+function assertNoError(received: URLSearchParams): void {
+  const error = received.get('error');
+  if (error === null) return;
+  throw new AuthorizationResponseError({
+    code: error,
+    description: received.get('error_description') ?? undefined,
+    uri: received.get('error_uri') ?? undefined,
+  });
+}

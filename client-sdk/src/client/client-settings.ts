@@ -1,0 +1,157 @@
+import type { BasicEncoding } from '../client-auth/client-auth.ts';
+import { ConfigurationError } from '../errors/configuration-error.ts';
+import type { KeyCase } from '../keys/key-case.ts';
+import type { RedactOptions } from '../redact/redact-options.ts';
+import type { Parsers } from '../response/parse-body.ts';
+import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
+import { endpointUrl } from './endpoint-url.ts';
+import type { ClientHooks } from './hooks.ts';
+import type { ParsedFactory } from './request-options.ts';
+import type { RetryPolicy } from './retry-policy.ts';
+import type { WarningEvent } from './warning.ts';
+
+/** Milliseconds until an answer must be complete. */
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** Bytes of a body that are read: far above any token response, far below what hurts. */
+const DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024;
+
+const DEFAULT_MAX_REDIRECTS = 5;
+
+/** A client's options with their defaults: everything but its credentials. Frozen. */
+export type ClientSettings = {
+  readonly clientId?: string | undefined;
+  readonly site?: string | undefined;
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  readonly revocationEndpoint: string;
+  readonly introspectionEndpoint?: string | undefined;
+  readonly deviceAuthorizationEndpoint?: string | undefined;
+  readonly pushedAuthorizationRequestEndpoint?: string | undefined;
+  readonly issuer: string | undefined;
+  readonly redirectUri: string | undefined;
+  readonly basicEncoding: BasicEncoding;
+  readonly tokenMethod: TokenMethod;
+  readonly fetch: Fetch;
+  readonly requestInit: RequestInit;
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxRedirects: number;
+  readonly throwOnError: boolean;
+  readonly keyCase: KeyCase;
+  readonly parsedFactory?: ParsedFactory | undefined;
+  readonly parsers: Parsers;
+  readonly arrayFormat: ArrayFormat;
+  /** Undefined unless debugging. */
+  readonly debugLogger?: Logger | undefined;
+  readonly redact: RedactOptions;
+  readonly onWarning?: ((event: WarningEvent) => void) | undefined;
+  readonly accessTokenFactory?: ClientOptions['accessTokenFactory'] | undefined;
+  readonly allowedOrigins: readonly string[] | '*';
+  readonly allowInsecure: boolean;
+  readonly clockSkew: number;
+  /** Epoch seconds. */
+  readonly now: () => number;
+  readonly hooks: ClientHooks;
+  readonly retry?: RetryPolicy | undefined;
+};
+
+/**
+ * Checks options and fills in the defaults.
+ * @throws {ConfigurationError} naming every option that cannot be.
+ */
+export function resolveSettings(options: ClientOptions): ClientSettings {
+  const problems = findProblems(options);
+  if (problems.length > 0) throw new ConfigurationError(`the client's options: ${problems.join('; ')}`);
+  // The credentials stay in the client's private fields: settings may be printed.
+  const { clientSecret: _secret, clientAuth: _auth, logger = console, debug, ...given } = options;
+  const settings: ClientSettings = {
+    ...defaults,
+    ...withoutUndefined(given),
+    debugLogger: (debug ?? isDebugEnvironment()) ? logger : undefined,
+    allowedOrigins: allowedOrigins(options),
+  };
+  return Object.freeze(settings);
+}
+
+/** What options are that are not given; the rest is undefined. */
+const defaults = Object.freeze({
+  authorizationEndpoint: 'oauth/authorize',
+  tokenEndpoint: 'oauth/token',
+  revocationEndpoint: 'oauth/revoke',
+  issuer: undefined,
+  redirectUri: undefined,
+  basicEncoding: 'rfc6749',
+  tokenMethod: 'post',
+  // Looked up at each call: instrumentation and tests replace the global one after clients were made.
+  fetch: (url: string, init: RequestInit) => globalThis.fetch(url, init),
+  requestInit: {},
+  timeoutMs: DEFAULT_TIMEOUT_MS,
+  maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
+  maxRedirects: DEFAULT_MAX_REDIRECTS,
+  throwOnError: true,
+  keyCase: 'snake',
+  parsers: {},
+  arrayFormat: 'brackets',
+  redact: {},
+  allowInsecure: false,
+  clockSkew: 0,
+  now: epochSeconds,
+  hooks: {},
+} satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins'>);
+
+/** An option given as undefined is one not given. */
+function withoutUndefined<T extends object>(given: T): T {
+  // Only what is undefined goes, which every option may be.
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
+}
+
+function epochSeconds(): number {
+  return Date.now() / 1000;
+}
+
+/** The one look at the environment; there is none in browsers. */
+function isDebugEnvironment(): boolean {
+  return globalThis.process?.env?.OAUTH_DEBUG?.toLowerCase() === 'true';
+}
+
+/** The site, and the server that made the tokens: it knows them. */
+function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
+  const { tokenEndpoint = defaults.tokenEndpoint, allowedOrigins: listed = [] } = options;
+  if (listed.includes('*')) return '*';
+  const own = [
+    options.site,
+    options.site === undefined ? URL.parse(tokenEndpoint)?.origin : endpointUrl(options.site, tokenEndpoint),
+  ];
+  const origins = [...own, ...listed].map((url) => (url === undefined ? undefined : URL.parse(url)?.origin));
+  return origins.filter((origin) => origin !== undefined);
+}
+
+function findProblems(options: ClientOptions): string[] {
+  const problems: string[] = [];
+  for (const name of ['timeoutMs', 'maxRedirects', 'maxBodyBytes'] as const) {
+    const value = options[name];
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0))
+      problems.push(`\`${name}\` must be a number of 0 or more`);
+  }
+  if (options.site !== undefined && !/^https?:$/.test(URL.parse(options.site)?.protocol ?? '')) {
+    problems.push('`site` must be an http(s) URL');
+  }
+  problems.push(
+    ...oneOf('tokenMethod', options.tokenMethod, ['post', 'get', 'post_query']),
+    ...oneOf('keyCase', options.keyCase, ['snake', 'preserve']),
+    ...oneOf('arrayFormat', options.arrayFormat, ['brackets', 'repeat']),
+    ...oneOf('basicEncoding', options.basicEncoding, ['rfc6749', 'raw']),
+  );
+  for (const origin of options.allowedOrigins ?? []) {
+    if (origin !== '*' && URL.parse(origin) === null)
+      problems.push(`\`allowedOrigins\`: \`${origin}\` is not an origin`);
+  }
+  return problems;
+}
+
+function oneOf(name: string, value: string | undefined, known: readonly string[]): string[] {
+  return value === undefined || known.includes(value)
+    ? []
+    : [`\`${name}\` must be one of ${known.join(', ')}`];
+}

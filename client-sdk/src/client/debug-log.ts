@@ -1,0 +1,37 @@
+import type { RedactOptions } from '../redact/redact-options.ts';
+import { createRedactor, type Redactor } from '../redact/redactor.ts';
+import type { ApiResponse } from '../response/api-response.ts';
+import type { Logger } from './client-options.ts';
+import type { ReadyRequest } from './send-following.ts';
+
+/** Logs a request: verb and URL, headers, body; secrets masked. */
+export function logRequest(
+  logger: Logger,
+  redact: RedactOptions,
+  { method, url, headers, body }: ReadyRequest,
+): void {
+  const redactor = createRedactor(redact);
+  logger.info(`request: ${method} ${redactor.url(url)}`);
+  logger.info(`request: ${headerLines(headers, redactor)}`);
+  if (body !== undefined && body !== null && body !== '') {
+    logger.info(`request: ${typeof body === 'string' ? redactor.text(body) : `(${body.constructor.name})`}`);
+  }
+}
+
+/** Logs a response: status, headers, body; secrets masked. */
+export function logResponse(
+  logger: Logger,
+  redact: RedactOptions,
+  { status, headers, body }: ApiResponse,
+): void {
+  const redactor = createRedactor(redact);
+  logger.info(`response: Status ${status}`);
+  logger.info(`response: ${headerLines(headers, redactor)}`);
+  if (body !== '') logger.info(`response: ${redactor.text(body)}`);
+}
+
+function headerLines(headers: Headers, redactor: Redactor): string {
+  return [...headers]
+    .map(([name, value]) => `${name}: ${JSON.stringify(redactor.header(name, value))}`)
+    .join('\n');
+}

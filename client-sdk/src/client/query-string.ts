@@ -1,0 +1,86 @@
+import type { ArrayFormat } from './client-options.ts';
+import type { WireParams, WireValue } from './wire-params.ts';
+
+/** Names that specifications repeat when there are several. @see RFC 8707 §2, RFC 8693 §2.1 */
+const repeatedNames = new Set(['resource', 'audience']);
+
+type Pair = readonly [name: string, value: string];
+
+/** Adds parameters to a URL's query; a name that is there already is replaced. Names come out sorted, spaces as `%20`. */
+export function withQuery(url: string, params: WireParams | URLSearchParams, format: ArrayFormat): string {
+  const added = params instanceof URLSearchParams ? [...params] : pairsOf(params, format);
+  if (added.length === 0) return url;
+  const hashAt = url.indexOf('#');
+  const hash = hashAt < 0 ? '' : url.slice(hashAt);
+  const bare = hashAt < 0 ? url : url.slice(0, hashAt);
+  const queryAt = bare.indexOf('?');
+  const path = queryAt < 0 ? bare : bare.slice(0, queryAt);
+  const names = new Set(added.map(([name]) => baseName(name)));
+  const kept =
+    queryAt < 0
+      ? []
+      : [...new URLSearchParams(bare.slice(queryAt))].filter(([name]) => !names.has(baseName(name)));
+  return `${path}?${queryString([...kept, ...added])}${hash}`;
+}
+
+/** Writes pairs as a query: names sorted (equal ones keep their order), everything but letters, digits and `-._~` percent-encoded. */
+export function queryString(pairs: readonly Pair[]): string {
+  return pairs
+    .toSorted(([a], [b]) => byUnits(baseName(a), baseName(b)))
+    .map(([name, value]) =>
+      value === '' && name.endsWith('[]') ? encode(name) : `${encode(name)}=${encode(value)}`,
+    )
+    .join('&');
+}
+
+/** Turns parameters into pairs in their order. Null and undefined are left out; objects become `name[key]`. */
+export function pairsOf(params: WireParams, format: ArrayFormat): Pair[] {
+  const pairs: Pair[] = [];
+  for (const name of Object.keys(params))
+    addPairs(pairs, name, params[name], repeatedNames.has(name) ? 'repeat' : format);
+  return pairs;
+}
+
+/** Writes parameters as a form, in their order. */
+export function formOf(params: WireParams, format: ArrayFormat): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const [name, value] of pairsOf(params, format)) form.append(name, value);
+  return form;
+}
+
+function addPairs(pairs: Pair[], name: string, value: WireValue, format: ArrayFormat): void {
+  if (value === undefined || value === null) return;
+  if (isArray(value)) {
+    const itemName = format === 'repeat' ? name : `${name}[]`;
+    if (value.length === 0 && format === 'brackets') pairs.push([itemName, '']);
+    for (const item of value) addPairs(pairs, itemName, item, format);
+  } else if (typeof value === 'object') {
+    for (const key of Object.keys(value).sort(byUnits))
+      addPairs(pairs, `${name}[${key}]`, value[key], format);
+  } else {
+    pairs.push([name, String(value)]);
+  }
+}
+
+function isArray(value: WireValue): value is readonly WireValue[] {
+  return Array.isArray(value);
+}
+
+/** Not by locale: the same everywhere. */
+function byUnits(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** `a` of `a`, `a[]` and `a[b]`: what replaces, and sorts, together. */
+function baseName(name: string): string {
+  const bracketAt = name.indexOf('[');
+  return bracketAt <= 0 ? name : name.slice(0, bracketAt);
+}
+
+/** `encodeURIComponent`, and the five marks that it leaves. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}

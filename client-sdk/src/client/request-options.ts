@@ -1,0 +1,56 @@
+import type { KeyCase } from '../keys/key-case.ts';
+import type { Parse } from '../response/parse-body.ts';
+import type { WireParams } from './wire-params.ts';
+
+/** A request as it goes out; `onRequest` may change it. */
+export type OutgoingRequest = { url: string; method: string; readonly headers: Headers; body: RequestBody };
+
+/**
+ * What a request may carry. A plain object is sent as a form, or as JSON when the content type says so; the rest goes to `fetch` as it is.
+ */
+export type RequestBody =
+  | WireParams
+  | string
+  | URLSearchParams
+  | FormData
+  | Blob
+  | ArrayBuffer
+  | Uint8Array<ArrayBuffer>
+  | ReadableStream
+  | null
+  | undefined;
+
+/** Headers in any form that `fetch` takes. */
+export type HeadersInput = NonNullable<ConstructorParameters<typeof Headers>[0]>;
+
+/** Options of the response to a request. */
+export type ResponseOptions = {
+  /** How the body is read. Default `'automatic'`: by content type. `false` leaves it as text. */
+  readonly parse?: Parse;
+  /** Whether keys of a parsed object are turned into snake_case. Default: the client's. */
+  readonly keyCase?: KeyCase;
+  /** Makes the result of a parsed object. Default: the client's. */
+  readonly parsedFactory?: ParsedFactory;
+};
+
+/** Makes the caller's own shape from a parsed object (keys already converted). */
+export type ParsedFactory = (parsed: Readonly<Record<string, unknown>>) => unknown;
+
+/** Options of one request. */
+export type RequestOptions = ResponseOptions & {
+  /** Added to the URL's query; replaces keys that are there. */
+  readonly query?: WireParams | URLSearchParams;
+  readonly body?: RequestBody;
+  readonly headers?: HeadersInput;
+  /** Whether a status of 400 and above throws. Default: the client's. */
+  readonly throwOnError?: boolean;
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the whole answer must be there, redirects included; 0 means no end. Default: the client's. */
+  readonly timeoutMs?: number;
+  /** What a redirect does: followed, returned, or an error. Default `'follow'`. */
+  readonly redirect?: 'follow' | 'manual' | 'error';
+  /** Default: the client's. */
+  readonly maxRedirects?: number;
+  /** Sees and may change the request just before it is sent. */
+  readonly onRequest?: (request: OutgoingRequest) => void | Promise<void>;
+};

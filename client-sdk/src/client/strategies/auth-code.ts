@@ -1,0 +1,53 @@
+import type { AuthorizationFlow } from '../../authorization/authorization-flow.ts';
+import type { TokenRequestOptions } from '../../token/token-options.ts';
+import type { TokenOutcome } from '../../token/token-response.ts';
+import type { Client } from '../client.ts';
+import type { WireParams } from '../wire-params.ts';
+import { authorizationParams } from './authorization-params.ts';
+
+/** The authorization code grant. */
+export type AuthCodeStrategy<Throws extends boolean = boolean> = AuthorizationFlow<Throws> & {
+  /** The URL to send the browser to; `response_type` is `code`. State, nonce and PKCE are the caller's: see `startAuthorization`. */
+  readonly authorizationUrl: (params?: WireParams) => string;
+  /** Exchanges a code. `redirect_uri` is the client's unless given; `code_verifier` goes with PKCE. */
+  readonly getToken: <T extends boolean = Throws>(
+    code: string,
+    params?: WireParams,
+    options?: TokenRequestOptions<T>,
+  ) => Promise<TokenOutcome<T>>;
+};
+
+/** Makes the authorization code grant of a client. @see RFC 6749 §4.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1 */
+export function authCodeStrategy<Throws extends boolean>(client: Client<Throws>): AuthCodeStrategy<Throws> {
+  const { redirectUri, issuer } = client.settings;
+
+  function authorizationUrl(params?: WireParams): string {
+    return client.authorizationUrl(authorizationParams(client, 'code', params));
+  }
+
+  async function getToken<T extends boolean = Throws>(
+    code: string,
+    params?: WireParams,
+    options?: TokenRequestOptions<T>,
+  ): Promise<TokenOutcome<T>> {
+    const all = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, ...params };
+    return await client.getToken<T>(all, options);
+  }
+
+  // Loaded at its first use: most services never send a user anywhere.
+  let loading: Promise<AuthorizationFlow<Throws>> | undefined;
+  const flow = (): Promise<AuthorizationFlow<Throws>> => {
+    loading ??= import('../on-demand.ts').then(({ createAuthorizationFlow }) =>
+      createAuthorizationFlow<Throws>({ redirectUri, issuer, authorizationUrl, getToken }),
+    );
+    return loading;
+  };
+
+  return {
+    authorizationUrl,
+    getToken,
+    startAuthorization: async (params, options) => await (await flow()).startAuthorization(params, options),
+    completeAuthorization: async (callback, transaction, options) =>
+      await (await flow()).completeAuthorization(callback, transaction, options),
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * Device authorization grant (RFC 8628): sign-in on devices without a browser.
+ *
+ * @module
+ */
+
+import type { Client } from './client/client.ts';
+import type { RequestOptions } from './client/request-options.ts';
+import type { WireParams } from './client/wire-params.ts';
+import { type DeviceAuthorization, readDeviceAuthorization } from './device/device-authorization.ts';
+import { type DevicePollEvent, pollForToken } from './device/poll.ts';
+import { ConfigurationError } from './errors/configuration-error.ts';
+import { TokenUnavailableError } from './errors/token-unavailable-error.ts';
+import { sleep as machineSleep, type Sleep } from './retry/sleep.ts';
+import type { AccessToken } from './token/access-token.ts';
+import type { TokenRequestOptions } from './token/token-options.ts';
+
+export type { DeviceAuthorization } from './device/device-authorization.ts';
+export type { DevicePollEvent } from './device/poll.ts';
+export type { Sleep } from './retry/sleep.ts';
+
+/** Options of polling: those of the token requests, and what each carries beside the device code. */
+export type DevicePollOptions = Omit<TokenRequestOptions, 'throwOnError'> & {
+  /** Further parameters of the token requests. */
+  readonly params?: WireParams;
+  /** Waits between polls, rejecting when the signal is aborted. Default: the machine's timers. */
+  readonly sleep?: Sleep;
+};
+
+/**
+ * Starts the device flow: asks for a code that the user types on another device.
+ *
+ * @throws {ConfigurationError} when the client has no `deviceAuthorizationEndpoint`
+ * @throws {OAuthError} when the server refuses, whatever the client's `throwOnError`
+ * @throws {ParseError} when the answer lacks what the user or the polling needs
+ * @throws {TransportError} when no answer came
+ * @see RFC 8628 §3.1 https://www.rfc-editor.org/rfc/rfc8628#section-3.1
+ */
+export async function startDeviceAuthorization(
+  client: Client<boolean>,
+  params: WireParams = {},
+  options: Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'> = {},
+): Promise<DeviceAuthorization> {
+  const { deviceAuthorizationEndpoint: endpoint, clientId, now } = client.settings;
+  if (endpoint === undefined) throw new ConfigurationError("set the client's `deviceAuthorizationEndpoint`");
+  const response = await client.send({
+    operation: 'device_authorization',
+    endpoint,
+    // Required even where the client authenticates otherwise, as servers read it.
+    params: { client_id: clientId, ...params },
+    tokenMethod: 'post',
+    options: { ...options, parse: 'json', keyCase: 'preserve', throwOnError: true },
+  });
+  return readDeviceAuthorization(response.parsed, now());
+}
+
+/**
+ * Polls until the user has decided, and gives the token. Keeps to the server's interval, `slow_down` and Retry-After,
+ * and goes on when the server is unreachable for a while.
+ *
+ * @throws {TokenResponseError} when the user refused (`access_denied`), the code expired, or the server refuses
+ * @throws {TokenUnavailableError} when the time the server gave is over
+ * @throws {AbortError} when `signal` is aborted
+ * @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4
+ */
+export async function pollDeviceToken(
+  client: Client<boolean>,
+  device: DeviceAuthorization,
+  options: DevicePollOptions = {},
+): Promise<AccessToken> {
+  for await (const event of pollDeviceEvents(client, device, options)) {
+    if (event.type === 'token') return event.token;
+  }
+  // The events end with the token, or throw.
+  throw new TokenUnavailableError('polling for the device token ended without one');
+}
+
+/**
+ * As `pollDeviceToken`, telling after each poll what came of it; the last event has the token. Leaving the loop stops
+ * the polling.
+ *
+ * @example
+ * ```ts
+ * for await (const event of pollDeviceEvents(client, device)) {
+ *   if (event.type === 'token') return event.token;
+ *   screen.show(`next look in ${event.nextPollInSeconds} s`);
+ * }
+ * ```
+ */
+export function pollDeviceEvents(
+  client: Client<boolean>,
+  { deviceCode, expiresAt, intervalSeconds }: DeviceAuthorization,
+  { params, sleep = machineSleep, ...options }: DevicePollOptions = {},
+): AsyncGenerator<DevicePollEvent<AccessToken>, void, undefined> {
+  const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: deviceCode };
+  return pollForToken(
+    { expiresAt, intervalSeconds },
+    {
+      requestToken: async () =>
+        await client.getToken<true>({ ...params, ...grant }, { ...options, throwOnError: true }),
+      sleep,
+      now: client.settings.now,
+      signal: options.signal,
+    },
+  );
+}

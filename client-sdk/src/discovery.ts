@@ -1,0 +1,228 @@
+/**
+ * Metadata of authorization servers (RFC 8414, OpenID Connect Discovery), and clients made from them.
+ *
+ * @module
+ */
+
+import { Client } from './client/client.ts';
+import type { ClientOptions } from './client/client-options.ts';
+import { type ClientSettings, resolveSettings } from './client/client-settings.ts';
+import { sendRequest } from './client/send-request.ts';
+import { type AuthorizationServerMetadata, checkMetadata } from './discovery/metadata.ts';
+import { type MetadataFormat, wellKnownUrls } from './discovery/well-known-urls.ts';
+import { DiscoveryError } from './errors/discovery-error.ts';
+import { OAuthError } from './errors/oauth-error.ts';
+
+export type { AuthorizationServerMetadata } from './discovery/metadata.ts';
+export type { MetadataFormat } from './discovery/well-known-urls.ts';
+
+/** Options of discovery; those that a Client has too mean the same. */
+export type DiscoveryOptions = Pick<
+  ClientOptions,
+  | 'fetch'
+  | 'requestInit'
+  | 'timeoutMs'
+  | 'maxBodyBytes'
+  | 'maxRedirects'
+  | 'allowInsecure'
+  | 'hooks'
+  | 'retry'
+  | 'now'
+  | 'debug'
+  | 'logger'
+> & {
+  /** Default `any`. */
+  readonly format?: MetadataFormat;
+  readonly signal?: AbortSignal;
+};
+
+/**
+ * Loads the metadata of an authorization server and checks that they are its own.
+ *
+ * @throws {ConfigurationError} when the issuer is not a URL
+ * @throws {IssuerMismatchError} when the metadata are another issuer's
+ * @throws {DiscoveryError} when there are none, or they cannot be used; `retryable` when the server may recover
+ * @throws {TransportError} when no answer came
+ * @see RFC 8414 §3 https://www.rfc-editor.org/rfc/rfc8414#section-3
+ */
+export async function discover(
+  issuer: string,
+  options: DiscoveryOptions = {},
+): Promise<AuthorizationServerMetadata> {
+  const { format = 'any', signal, ...rest } = options;
+  const urls = wellKnownUrls(issuer, format);
+  const settings = resolveSettings(rest);
+  for (const url of urls) {
+    const document = await load(settings, url, signal);
+    if (document.found)
+      return checkMetadata(document.value, { issuer, allowInsecure: settings.allowInsecure });
+  }
+  throw new DiscoveryError(`${issuer} serves no metadata; tried ${urls.join(' and ')}`);
+}
+
+/** A function that gives an issuer's metadata, loading them when they are first wanted and when they are old. */
+export type MetadataSource = () => Promise<AuthorizationServerMetadata>;
+
+/** Seconds for which metadata are used without asking again. */
+const DEFAULT_MAX_AGE_SECONDS = 3600;
+
+/**
+ * Makes a source of metadata that keeps what it loaded. Concurrent loads are one. A failure is passed on and not
+ * remembered: the next call tries again. Metadata that are there but old outlive a failed reload.
+ *
+ * @example
+ * ```ts
+ * const metadata = createMetadataSource('https://as.example');
+ * const { token_endpoint } = await metadata(); // at start-up or later: the server need not be up yet
+ * ```
+ */
+export function createMetadataSource(
+  issuer: string,
+  options: Omit<DiscoveryOptions, 'signal'> & {
+    /** Seconds. Default 3600. */
+    readonly maxAgeSeconds?: number;
+  } = {},
+): MetadataSource {
+  const { maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS, ...discoveryOptions } = options;
+  const { now } = resolveSettings({ ...(options.now !== undefined && { now: options.now }) });
+  let current: { readonly metadata: AuthorizationServerMetadata; readonly loadedAt: number } | undefined;
+  let loading: Promise<AuthorizationServerMetadata> | undefined;
+
+  async function loadNow(): Promise<AuthorizationServerMetadata> {
+    try {
+      const metadata = await discover(issuer, discoveryOptions);
+      current = { metadata, loadedAt: now() };
+      return metadata;
+    } finally {
+      loading = undefined;
+    }
+  }
+
+  return async () => {
+    if (current !== undefined && now() - current.loadedAt < maxAgeSeconds) return current.metadata;
+    loading ??= loadNow();
+    if (current === undefined) return await loading;
+    const { metadata } = current;
+    try {
+      return await loading;
+    } catch {
+      return metadata;
+    }
+  };
+}
+
+/** The options of a Client that metadata give. */
+export type DiscoveredOptions = Pick<ClientOptions, 'issuer' | keyof typeof endpointNames>;
+
+/**
+ * Turns metadata into options of a Client: issuer and endpoints.
+ *
+ * @param options `mtls`: prefer the endpoints for clients that authenticate with a certificate, or whose tokens are bound to one
+ * @see RFC 8705 §5 https://www.rfc-editor.org/rfc/rfc8705#section-5
+ */
+export function clientOptionsFrom(
+  metadata: AuthorizationServerMetadata,
+  { mtls = false }: { readonly mtls?: boolean } = {},
+): DiscoveredOptions {
+  const aliases = mtls ? (metadata.mtls_endpoint_aliases ?? {}) : {};
+  const found = Object.entries(endpointNames).flatMap(([option, member]) => {
+    const url = aliases[member] ?? metadata[member];
+    return typeof url === 'string' ? [[option, url]] : [];
+  });
+  return { issuer: metadata.issuer, ...Object.fromEntries(found) };
+}
+
+/** Client option by the member of the metadata that fills it. */
+const endpointNames = {
+  authorizationEndpoint: 'authorization_endpoint',
+  tokenEndpoint: 'token_endpoint',
+  revocationEndpoint: 'revocation_endpoint',
+  introspectionEndpoint: 'introspection_endpoint',
+  deviceAuthorizationEndpoint: 'device_authorization_endpoint',
+  pushedAuthorizationRequestEndpoint: 'pushed_authorization_request_endpoint',
+} as const satisfies Partial<Record<keyof ClientOptions, keyof AuthorizationServerMetadata>>;
+
+/**
+ * Discovers an issuer and makes a Client of it; the options given here win over the metadata.
+ *
+ * @example
+ * ```ts
+ * const client = await discoverClient('https://as.example', { clientId: 'app', clientSecret });
+ * ```
+ * @throws as `discover`
+ */
+export async function discoverClient<Throws extends boolean = true>(
+  issuer: string,
+  options: ClientOptions<Throws> & Pick<DiscoveryOptions, 'format' | 'signal'> = {},
+): Promise<Client<Throws>> {
+  const { format, signal, ...clientOptions } = options;
+  const {
+    fetch,
+    requestInit,
+    timeoutMs,
+    maxBodyBytes,
+    maxRedirects,
+    allowInsecure,
+    hooks,
+    retry,
+    now,
+    debug,
+    logger,
+  } = options;
+  const shared = {
+    fetch,
+    requestInit,
+    timeoutMs,
+    maxBodyBytes,
+    maxRedirects,
+    allowInsecure,
+    hooks,
+    retry,
+    now,
+    debug,
+    logger,
+    format,
+    signal,
+  };
+  const metadata = await discover(issuer, definedOnly(shared));
+  const mtls = options.clientAuth === 'tls_client_auth';
+  return new Client<Throws>({ ...clientOptionsFrom(metadata, { mtls }), ...clientOptions });
+}
+
+async function load(
+  settings: ClientSettings,
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly found: true; readonly value: unknown } | { readonly found: false }> {
+  try {
+    const response = await sendRequest(settings, {
+      operation: 'discovery',
+      method: 'GET',
+      location: url,
+      options: {
+        ...{
+          parse: 'json',
+          keyCase: 'preserve',
+          throwOnError: true,
+          headers: { accept: 'application/json' },
+        },
+        ...(signal !== undefined && { signal }),
+      },
+    });
+    return { found: true, value: response.parsed };
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    // Servers that do not know the path answer 404, 400, 401 or 403, all meaning the same.
+    if (error.status < 500 && error.status !== 429) return { found: false };
+    throw new DiscoveryError(`${url} answered with status ${error.status}`, {
+      cause: error,
+      retryable: true,
+    });
+  }
+}
+
+/** Leaves out what is undefined, so that it reads as not given. */
+function definedOnly<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  // Only the undefined members are gone, which is what the type says.
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
+}

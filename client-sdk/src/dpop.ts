@@ -1,0 +1,113 @@
+/**
+ * Demonstrating proof of possession (DPoP, RFC 9449): tokens that are of no use without a key.
+ *
+ * @module
+ */
+
+import type { Fetch } from './client/client-options.ts';
+import { importDpopKey } from './dpop/dpop-key.ts';
+import { isNonceDemand } from './dpop/nonce-demand.ts';
+import { createNonceMemory } from './dpop/nonce-memory.ts';
+import { signProof } from './dpop/proof.ts';
+import type { Jwk } from './jwt/import-key.ts';
+
+export { generateDpopKey } from './dpop/dpop-key.ts';
+export type { JwsAlgorithm } from './jwt/algorithms.ts';
+export type { Jwk } from './jwt/import-key.ts';
+
+/** Options of `createDpop`. */
+export interface DpopOptions {
+  /** Private JSON Web Key of type EC, OKP (Ed25519) or RSA, such as `generateDpopKey` makes. */
+  readonly key: Jwk;
+  /** Sends the requests. Default: the global `fetch`. */
+  readonly fetch?: Fetch;
+  /** Epoch seconds. Default from `Date`. */
+  readonly now?: () => number;
+}
+
+/** A `fetch` that proves possession of a key. */
+export interface Dpop {
+  /**
+   * Hand it to a Client as its `fetch`. Requests with an `Authorization: DPoP` header and POSTs to the authorization
+   * server get a proof; requests with other tokens, and plain GETs, stay as they are.
+   */
+  readonly fetch: Fetch;
+  /** SHA-256 thumbprint of the public key, to bind an authorization code to it with the parameter `dpop_jkt`. */
+  readonly thumbprint: string;
+}
+
+/**
+ * Makes tokens sender-constrained (DPoP): every request is signed with a key, so that a stolen token is of no use.
+ * Nonces that servers hand out are remembered by origin and used; a request refused for want of one is sent again
+ * once, with a new proof, unless its body is a stream; one with a signed client assertion gets a new assertion as well.
+ *
+ * @example
+ * ```ts
+ * const dpop = await createDpop({ key: await generateDpopKey() });
+ * const client = new Client({ clientId: 'app', site: 'https://as.example', fetch: dpop.fetch });
+ * ```
+ * @throws {ConfigurationError} when the key is not a private key of a supported type
+ * @see RFC 9449 https://www.rfc-editor.org/rfc/rfc9449
+ */
+export async function createDpop({
+  key: jwk,
+  fetch: send = globalFetch,
+  now = epochSeconds,
+}: DpopOptions): Promise<Dpop> {
+  const key = await importDpopKey(jwk);
+  const nonces = createNonceMemory();
+
+  async function sendWithProof(
+    url: string,
+    init: RequestInit,
+    accessToken: string | undefined,
+  ): Promise<Response> {
+    const { origin } = new URL(url);
+    const nonce = nonces.get(origin);
+    const headers = new Headers(init.headers);
+    headers.set(
+      'dpop',
+      await signProof(key, { method: init.method ?? 'GET', url, now: now(), accessToken, nonce }),
+    );
+    const response = await send(url, { ...init, headers });
+    nonces.learn(origin, response.headers.get('dpop-nonce'));
+    return response;
+  }
+
+  return {
+    thumbprint: key.thumbprint,
+    async fetch(url, init = {}) {
+      const credentials = new Headers(init.headers).get('authorization');
+      if (!isToBeProven(init.method ?? 'GET', credentials)) return await send(url, init);
+      const accessToken = dpopToken(credentials);
+      const response = await sendWithProof(url, init, accessToken);
+      if (!isReplayable(init.body) || !(await isNonceDemand(response))) return response;
+      await response.body?.cancel();
+      return await sendWithProof(url, init, accessToken);
+    },
+  };
+}
+
+function isToBeProven(method: string, credentials: string | null): boolean {
+  if (dpopToken(credentials) !== undefined) return true;
+  return method.toUpperCase() === 'POST' && !credentials?.toLowerCase().startsWith('bearer ');
+}
+
+/** A stream is read up, and a signed assertion is taken once only: the Client makes the whole request anew for that one. */
+function isReplayable(body: RequestInit['body']): boolean {
+  return (
+    !(body instanceof ReadableStream) && !(typeof body === 'string' && body.includes('client_assertion='))
+  );
+}
+
+function dpopToken(credentials: string | null): string | undefined {
+  return credentials?.slice(0, 5).toLowerCase() === 'dpop ' ? credentials.slice(5) : undefined;
+}
+
+async function globalFetch(url: string, init: RequestInit): Promise<Response> {
+  return await globalThis.fetch(url, init);
+}
+
+function epochSeconds(): number {
+  return Date.now() / 1000;
+}

@@ -1,0 +1,151 @@
+/**
+ * Validation of OpenID Connect ID tokens: signature, claims, nonce.
+ *
+ * @module
+ */
+
+import type { Client } from './client/client.ts';
+import { ConfigurationError } from './errors/configuration-error.ts';
+import { IdTokenError } from './errors/id-token-error.ts';
+import { checkIdTokenClaims, type IdTokenClaims } from './id-token/claims.ts';
+import { tokenHash } from './id-token/token-hash.ts';
+import { isJwsAlgorithm, isSymmetric, type JwsAlgorithm, jwsAlgorithms } from './jwt/algorithms.ts';
+import type { Jwks } from './jwt/key-set.ts';
+import { createLocalKeySource } from './jwt/key-set.ts';
+import type { KeySource } from './jwt/key-source.ts';
+import { createRemoteKeySource, type RemoteKeySourceOptions } from './jwt/remote-key-source.ts';
+import { createSecretKeySource } from './jwt/secret-key-source.ts';
+import { verifyJwt } from './jwt/verify.ts';
+
+export type { IdTokenClaims } from './id-token/claims.ts';
+export type { JwsAlgorithm } from './jwt/algorithms.ts';
+export type { Jwk } from './jwt/import-key.ts';
+export type { Jwks } from './jwt/key-set.ts';
+export type { RemoteKeySourceOptions } from './jwt/remote-key-source.ts';
+
+/** Seconds by which server and client clocks may differ, unless the options say otherwise. */
+const DEFAULT_TOLERANCE_SECONDS = 30;
+
+/** Whose ID tokens are accepted, and how their signatures are checked. */
+export interface IdTokenValidatorOptions {
+  /** The client whose id must be in `aud`; its `fetch`, clock and limits are used. */
+  readonly client: Client<boolean>;
+  /** Where the issuer's keys are: `jwks_uri` of its metadata. */
+  readonly jwksUri?: string | undefined;
+  /** The issuer's keys themselves, in place of `jwksUri`. */
+  readonly jwks?: Jwks;
+  /** Default: the client's `issuer`. */
+  readonly issuer?: string;
+  /** Accepted `alg` values. Default: every signature with a key pair. HMAC must be named, and then needs `clientSecret`. */
+  readonly algorithms?: readonly JwsAlgorithm[];
+  /** The secret that HS256, HS384 and HS512 are checked with. */
+  readonly clientSecret?: string;
+  /** Seconds by which the clocks may differ. Default 30. */
+  readonly toleranceSeconds?: number;
+  /** How the key set at `jwksUri` is kept. */
+  readonly keySet?: RemoteKeySourceOptions;
+}
+
+/** What one ID token is compared with. */
+export interface ExpectedIdToken {
+  /** The nonce that was sent; leave it out when none was. `false` does not compare it, as after a refresh. */
+  readonly nonce?: string | false;
+  /** `sub` of the ID token that came first; a refresh must not change it. */
+  readonly subject?: string;
+  /** Seconds since the user authenticated, at most; makes `auth_time` required. */
+  readonly maxAgeSeconds?: number;
+  /** The access token that came with it; compared with `at_hash` when the ID token has one. */
+  readonly accessToken?: string;
+  /** The code it was got with; compared with `c_hash` when the ID token has one. */
+  readonly code?: string;
+}
+
+/**
+ * Checks an ID token and gives its claims.
+ *
+ * @throws {JwtError} when its signature cannot be trusted
+ * @throws {IdTokenError} when a claim is not the one expected
+ * @throws {OAuthClientError} when the issuer's keys cannot be had
+ */
+export type IdTokenValidator = (idToken: string, expected?: ExpectedIdToken) => Promise<IdTokenClaims>;
+
+/**
+ * Makes a validator of ID tokens: signature by the issuer's keys, which it follows as they rotate, then issuer,
+ * audience, times, nonce and hashes. Make it once and keep it: it holds the keys.
+ *
+ * @example
+ * ```ts
+ * const validateIdToken = createIdTokenValidator({ client, jwksUri: metadata.jwks_uri });
+ * const token = await client.authCode.completeAuthorization(url, transaction, { validateIdToken });
+ * ```
+ * @throws {ConfigurationError} when the options leave open whose tokens they are or how to check them
+ * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+ */
+export function createIdTokenValidator(options: IdTokenValidatorOptions): IdTokenValidator {
+  const { client, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
+  const issuer = options.issuer ?? client.settings.issuer;
+  const clientId = client.settings.clientId;
+  if (issuer === undefined)
+    throw new ConfigurationError('ID tokens name their issuer: set `issuer` here or on the client');
+  if (clientId === undefined)
+    throw new ConfigurationError('ID tokens name their client: set `clientId` on the client');
+  const algorithms = acceptedAlgorithms(options.algorithms);
+  const keys = keySource(options, algorithms);
+
+  return async (idToken, expected = {}) => {
+    const { header, claims } = await verifyJwt(idToken, { keys, algorithms });
+    const { now, clockSkew } = client.settings;
+    const { nonce, subject, maxAgeSeconds, accessToken, code } = expected;
+    const checked = checkIdTokenClaims(claims, {
+      ...{ issuer, clientId, toleranceSeconds, nonce, subject, maxAgeSeconds },
+      now: now() + clockSkew,
+    });
+    // verifyJwt accepted this algorithm, so it is one of ours.
+    const algorithm = header.alg as JwsAlgorithm;
+    await checkHash('at_hash', checked.at_hash, accessToken, algorithm);
+    await checkHash('c_hash', checked.c_hash, code, algorithm);
+    return checked;
+  };
+}
+
+function acceptedAlgorithms(given: readonly JwsAlgorithm[] | undefined): readonly JwsAlgorithm[] {
+  const known = Object.keys(jwsAlgorithms).filter(isJwsAlgorithm);
+  if (given === undefined) return known.filter((algorithm) => !isSymmetric(algorithm));
+  if (given.length === 0 || !given.every(isJwsAlgorithm)) {
+    throw new ConfigurationError(`algorithms must name some of ${known.join(', ')}`);
+  }
+  return given;
+}
+
+function keySource(options: IdTokenValidatorOptions, algorithms: readonly JwsAlgorithm[]): KeySource {
+  const { jwks, jwksUri, clientSecret, client, keySet } = options;
+  const symmetric = algorithms.filter(isSymmetric);
+  if (
+    symmetric.length === algorithms.length ||
+    (symmetric.length > 0 && jwks === undefined && jwksUri === undefined)
+  ) {
+    if (!clientSecret)
+      throw new ConfigurationError(`${symmetric.join(', ')} is checked with \`clientSecret\`: set it`);
+    return createSecretKeySource(clientSecret);
+  }
+  if (symmetric.length > 0) {
+    throw new ConfigurationError(
+      'algorithms mixes HMAC with signatures by key pairs: an issuer uses one or the other',
+    );
+  }
+  if (jwks !== undefined) return createLocalKeySource(jwks);
+  if (jwksUri !== undefined) return createRemoteKeySource(client.settings, jwksUri, keySet);
+  throw new ConfigurationError("the issuer's keys are needed: set `jwksUri` (from its metadata) or `jwks`");
+}
+
+async function checkHash(
+  claim: 'at_hash' | 'c_hash',
+  hash: unknown,
+  value: string | undefined,
+  algorithm: JwsAlgorithm,
+): Promise<void> {
+  if (hash === undefined || value === undefined) return;
+  if (hash === (await tokenHash(value, algorithm))) return;
+  const what = claim === 'at_hash' ? 'access token' : 'code';
+  throw new IdTokenError(claim, `\`${claim}\` is not the hash of the ${what} it came with`);
+}

@@ -1,0 +1,192 @@
+import { ConfigurationError } from '../errors/configuration-error.ts';
+import { type AlgorithmParameters, isJwsAlgorithm, type JwsAlgorithm, jwsAlgorithms } from './algorithms.ts';
+import { isPem, parsePem } from './pem.ts';
+
+/** A WebCrypto key, named so that the type resolves with and without the DOM library. */
+export type WebCryptoKey = InstanceType<typeof CryptoKey>;
+
+/**
+ * A JSON Web Key: an object with `kty` and the members that its type needs.
+ *
+ * @see RFC 7517 §4 https://www.rfc-editor.org/rfc/rfc7517#section-4
+ */
+export interface Jwk {
+  readonly kty?: string;
+  readonly kid?: string;
+  readonly alg?: string;
+  readonly use?: string;
+  readonly key_ops?: readonly string[];
+  readonly crv?: string;
+  readonly k?: string;
+  readonly n?: string;
+  readonly e?: string;
+  readonly d?: string;
+  readonly p?: string;
+  readonly q?: string;
+  readonly dp?: string;
+  readonly dq?: string;
+  readonly qi?: string;
+  readonly x?: string;
+  readonly y?: string;
+  readonly [member: string]: unknown;
+}
+
+/**
+ * What signs or verifies: a WebCrypto key; a JSON Web Key; a string, which is PEM for a key pair (PKCS#8 or PKCS#1
+ * private, SPKI public) and the shared secret itself for HMAC; or the bytes of a shared secret.
+ */
+export type KeyInput = WebCryptoKey | Jwk | Uint8Array<ArrayBuffer> | string;
+
+/** RSA keys below this many bits must not be used. @see RFC 7518 §3.3 https://www.rfc-editor.org/rfc/rfc7518#section-3.3 */
+const MINIMUM_RSA_BITS = 2048;
+
+const textEncoder = new TextEncoder();
+
+/**
+ * Turns any accepted form of key into a WebCrypto key for one algorithm and one use. Importing costs more than
+ * signing: do it once and keep the result, which this function returns as it is when called with it again.
+ *
+ * @throws {ConfigurationError} when the key does not fit the algorithm, is malformed, or is too weak
+ */
+export async function importKey(
+  key: KeyInput,
+  algorithm: JwsAlgorithm,
+  usage: 'sign' | 'verify',
+): Promise<WebCryptoKey> {
+  if (!isJwsAlgorithm(algorithm)) {
+    const known = Object.keys(jwsAlgorithms).join(', ');
+    throw new ConfigurationError(`algorithm must be one of ${known}; got ${JSON.stringify(algorithm)}`);
+  }
+  const parameters: AlgorithmParameters = jwsAlgorithms[algorithm];
+  const imported = isCryptoKey(key) ? key : await importForm(key, algorithm, parameters, usage);
+  assertSuitable(imported, algorithm, parameters, usage);
+  return imported;
+}
+
+function isCryptoKey(key: KeyInput): key is WebCryptoKey {
+  // By its tag rather than its class: test runners and frames have a CryptoKey class of their own.
+  return Object.prototype.toString.call(key) === '[object CryptoKey]';
+}
+
+async function importForm(
+  key: Exclude<KeyInput, WebCryptoKey>,
+  algorithm: JwsAlgorithm,
+  parameters: AlgorithmParameters,
+  usage: 'sign' | 'verify',
+): Promise<WebCryptoKey> {
+  try {
+    if (parameters.keyType === 'oct' && (typeof key === 'string' || key instanceof Uint8Array)) {
+      return await importSecret(key, algorithm, parameters, usage);
+    }
+    if (typeof key === 'string') return await importPem(key, algorithm, parameters, usage);
+    if (key instanceof Uint8Array || typeof key !== 'object' || key === null) {
+      throw new ConfigurationError(`key: ${algorithm} needs a CryptoKey, a JSON Web Key or a PEM text`);
+    }
+    return await importJwk(key, algorithm, parameters, usage);
+  } catch (error) {
+    if (error instanceof ConfigurationError) throw error;
+    throw new ConfigurationError(`key: not usable with ${algorithm}; check its type, curve and encoding`, {
+      cause: error,
+    });
+  }
+}
+
+async function importSecret(
+  secret: string | Uint8Array<ArrayBuffer>,
+  algorithm: JwsAlgorithm,
+  parameters: AlgorithmParameters,
+  usage: 'sign' | 'verify',
+): Promise<WebCryptoKey> {
+  if (typeof secret === 'string' && isPem(secret)) {
+    throw new ConfigurationError(`key: ${algorithm} signs with a shared secret; got a PEM text`);
+  }
+  if (secret.length === 0) throw new ConfigurationError(`key: the secret for ${algorithm} is empty`);
+  const bytes = typeof secret === 'string' ? textEncoder.encode(secret) : secret;
+  return await crypto.subtle.importKey('raw', bytes, parameters.importParameters, false, [usage]);
+}
+
+async function importPem(
+  pem: string,
+  algorithm: JwsAlgorithm,
+  parameters: AlgorithmParameters,
+  usage: 'sign' | 'verify',
+): Promise<WebCryptoKey> {
+  const { format, der } = parsePem(pem);
+  if (format !== (usage === 'sign' ? 'pkcs8' : 'spki')) {
+    const needed = usage === 'sign' ? 'private' : 'public';
+    throw new ConfigurationError(`key: to ${usage} with ${algorithm} the ${needed} key is needed`);
+  }
+  return await crypto.subtle.importKey(format, der, parameters.importParameters, false, [usage]);
+}
+
+async function importJwk(
+  jwk: Jwk,
+  algorithm: JwsAlgorithm,
+  parameters: AlgorithmParameters,
+  usage: 'sign' | 'verify',
+): Promise<WebCryptoKey> {
+  if (jwk.kty !== parameters.keyType) {
+    throw new ConfigurationError(`key: ${algorithm} needs a JSON Web Key with kty ${parameters.keyType}`);
+  }
+  if (usage === 'sign' && parameters.keyType !== 'oct' && jwk.d === undefined) {
+    throw new ConfigurationError(
+      `key: to sign with ${algorithm} the private JSON Web Key (with d) is needed`,
+    );
+  }
+  // Only the members of the key itself: `alg`, `use` and `key_ops` of a key set vary in spelling between servers
+  // (alg RSA-OAEP on a signing key, key_ops without sign), and each engine refuses different ones.
+  const { kty, crv, k, n, e, d, p, q, dp, dq, qi, x, y } = jwk;
+  const members =
+    usage === 'sign' ? { kty, crv, k, n, e, d, p, q, dp, dq, qi, x, y } : { kty, crv, k, n, e, x, y };
+  const present = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+  return await crypto.subtle.importKey('jwk', present, parameters.importParameters, false, [usage]);
+}
+
+function assertSuitable(
+  key: WebCryptoKey,
+  algorithm: JwsAlgorithm,
+  parameters: AlgorithmParameters,
+  usage: 'sign' | 'verify',
+): void {
+  if (!key.usages.includes(usage)) {
+    throw new ConfigurationError(
+      `key: the CryptoKey does not allow "${usage}"; it allows ${key.usages.join(', ')}`,
+    );
+  }
+  const { name, hash, namedCurve, modulusLength } = describe(key);
+  const { importParameters } = parameters;
+  const fits =
+    name === importParameters.name &&
+    (hash === undefined || hash === importParameters.hash) &&
+    (namedCurve === undefined || namedCurve === importParameters.namedCurve);
+  if (!fits) {
+    const actual = [name, hash, namedCurve].filter((part) => part !== undefined).join(' ');
+    throw new ConfigurationError(`key: the CryptoKey is for ${actual}, which is not ${algorithm}`);
+  }
+  if (modulusLength !== undefined && modulusLength < MINIMUM_RSA_BITS) {
+    throw new ConfigurationError(
+      `key: RSA keys need at least ${MINIMUM_RSA_BITS} bits; this one has ${modulusLength}`,
+    );
+  }
+}
+
+function describe(key: WebCryptoKey): {
+  name: string;
+  hash?: string;
+  namedCurve?: string;
+  modulusLength?: number;
+} {
+  // WebCrypto types a key's algorithm by its name only; which other members it has follows from that name.
+  const algorithm = key.algorithm as {
+    name: string;
+    hash?: { name: string };
+    namedCurve?: string;
+    modulusLength?: number;
+  };
+  return {
+    name: algorithm.name,
+    ...(algorithm.hash && { hash: algorithm.hash.name }),
+    ...(algorithm.namedCurve !== undefined && { namedCurve: algorithm.namedCurve }),
+    ...(algorithm.modulusLength !== undefined && { modulusLength: algorithm.modulusLength }),
+  };
+}

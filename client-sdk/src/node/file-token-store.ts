@@ -1,0 +1,135 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { link, mkdir, open, readdir, readFile, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StoreError } from '../errors/store-error.ts';
+import type { SetOutcome, TokenRecord, TokenStore } from '../token-manager/token-store.ts';
+
+/** Where a file store keeps its records. */
+export interface FileTokenStoreOptions {
+  /** A folder of its own; made when missing, readable by its owner alone. */
+  readonly folder: string;
+}
+
+const conflict: SetOutcome = { ok: false, reason: 'conflict' };
+
+/** Reads again when a newer version replaced what was just listed; more in a row means the folder is not ours alone. */
+const maxReadAttempts = 20;
+
+/**
+ * A store in files that many processes of one machine can share. There are no locks, so nobody waits for a process that
+ * died: each version is a file of its own (`<hash of the key>.<version>.json`, mode 0600), written aside, synced, and linked
+ * into place, and linking fails for all but the first. The folder's file system must know hard links and must not be
+ * shared over a network without them.
+ *
+ * @throws StoreError from its methods when the folder cannot be read or written.
+ */
+export function fileTokenStore({ folder }: FileTokenStoreOptions): TokenStore {
+  return {
+    get: (key) =>
+      guard(folder, async () => {
+        const latest = await readLatest(folder, prefixOf(key));
+        return latest && { record: latest.record, version: String(latest.version) };
+      }),
+    set: (key, record, expectedVersion) =>
+      guard(folder, () => compareAndSwap(folder, prefixOf(key), record, expectedVersion)),
+  };
+}
+
+/** Keys hold URLs and anything else; names of files should not. */
+function prefixOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 32);
+}
+
+async function readLatest(
+  folder: string,
+  prefix: string,
+): Promise<{ version: number; record: TokenRecord } | undefined> {
+  for (let attempt = 0; attempt < maxReadAttempts; attempt += 1) {
+    const version = (await listVersions(folder, prefix)).at(-1);
+    if (version === undefined) return undefined;
+    try {
+      const text = await readFile(fileOf(folder, prefix, version), 'utf8');
+      // Written by this module, whole or not at all.
+      return { version, record: JSON.parse(text) as TokenRecord };
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT')) throw error;
+    }
+  }
+  throw new Error('the files change faster than they can be read');
+}
+
+async function compareAndSwap(
+  folder: string,
+  prefix: string,
+  record: TokenRecord,
+  expectedVersion: string | undefined,
+): Promise<SetOutcome> {
+  const current = (await listVersions(folder, prefix)).at(-1);
+  if (current?.toString() !== expectedVersion) return conflict;
+  const next = (current ?? 0) + 1;
+  if (!(await linkInto(folder, fileOf(folder, prefix, next), JSON.stringify(record)))) return conflict;
+  const versions = await listVersions(folder, prefix);
+  // Somebody was two versions ahead and had cleaned up the one we then made anew: it never counted.
+  const overtaken = (versions.at(-1) ?? next) > next;
+  if (overtaken) return conflict;
+  for (const version of versions) if (version < next) await removeIfThere(fileOf(folder, prefix, version));
+  return { ok: true, version: String(next) };
+}
+
+/** Makes a file appear with all its content, unless one of that name is there. */
+async function linkInto(folder: string, path: string, content: string): Promise<boolean> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const aside = join(folder, `.${randomUUID()}.tmp`);
+  const file = await open(aside, 'wx', 0o600);
+  try {
+    await file.writeFile(content);
+    // A refresh token that is spent already must survive a power cut in its successor.
+    await file.sync();
+    await file.close();
+    await link(aside, path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false;
+    throw error;
+  } finally {
+    await file.close();
+    await removeIfThere(aside);
+  }
+}
+
+async function listVersions(folder: string, prefix: string): Promise<number[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw error;
+  });
+  const versions = names.flatMap((name) => {
+    const [ownPrefix, version, extension] = name.split('.');
+    return ownPrefix === prefix && extension === 'json' ? [Number(version)] : [];
+  });
+  return versions.sort((a, b) => a - b);
+}
+
+function fileOf(folder: string, prefix: string, version: number): string {
+  return join(folder, `${prefix}.${version}.json`);
+}
+
+async function removeIfThere(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+  }
+}
+
+async function guard<T>(folder: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError(`the token store in ${folder} failed: ${reason}`, { cause, retryable: true });
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

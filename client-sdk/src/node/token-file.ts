@@ -1,0 +1,50 @@
+import { readFile } from 'node:fs/promises';
+import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
+import { decodeJwt } from '../jwt/decode.ts';
+
+/** How a token file is read. */
+export interface TokenFileOptions {
+  readonly path: string;
+  /** Epoch seconds. Default from `Date`. */
+  readonly now?: () => number;
+}
+
+/** Longer files are no tokens; the API server's own limit for a request is about this. */
+const maxTokenChars = 262_144;
+
+/**
+ * Reads a JWT that somebody else keeps fresh in a file (the kubelet, a SPIFFE helper). Read anew at every call: the file
+ * is replaced behind a symbolic link. Of its content only `exp` is looked at, the rest is the authorization server's to judge.
+ *
+ * @throws TokenUnavailableError when the file cannot be read, is empty or too long, or its token has expired. The token
+ * itself is in no message.
+ */
+export async function readTokenFile({ path, now = dateSeconds }: TokenFileOptions): Promise<string> {
+  const token = (await readText(path)).trim();
+  if (token === '') throw new TokenUnavailableError(`the token file ${path} is empty`);
+  if (token.length > maxTokenChars)
+    throw new TokenUnavailableError(`the token file ${path} holds no token: too long`);
+  const expiresAt = decodeJwt(token)?.claims.exp;
+  if (typeof expiresAt === 'number' && expiresAt <= now()) {
+    throw new TokenUnavailableError(
+      `the token in ${path} expired at ${new Date(expiresAt * 1000).toISOString()}: whoever writes the file has stopped to renew it`,
+      { retryable: true },
+    );
+  }
+  return token;
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new TokenUnavailableError(
+      `the token file ${path} cannot be read: is the projected volume mounted?`,
+      { cause, retryable: true },
+    );
+  }
+}
+
+function dateSeconds(): number {
+  return Date.now() / 1000;
+}

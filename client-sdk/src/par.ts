@@ -1,0 +1,111 @@
+/**
+ * Pushed authorization requests (RFC 9126): parameters that no browser sees.
+ *
+ * @module
+ */
+
+import {
+  prepareAuthorization,
+  type StartAuthorizationOptions,
+} from './authorization/prepare-authorization.ts';
+import type { AuthorizationTransaction } from './authorization/transaction.ts';
+import type { Client } from './client/client.ts';
+import type { RequestOptions } from './client/request-options.ts';
+import type { WireParams } from './client/wire-params.ts';
+import { ConfigurationError } from './errors/configuration-error.ts';
+import { ParseError } from './errors/parse-error.ts';
+
+export type { AuthorizationTransaction } from './authorization/transaction.ts';
+
+/** Options of the request that pushes. */
+export type PushOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'>;
+
+/**
+ * A pushed authorization request.
+ *
+ * @see RFC 9126 §2.2 https://www.rfc-editor.org/rfc/rfc9126#section-2.2
+ */
+export interface PushedAuthorizationRequest {
+  readonly requestUri: string;
+  /** Seconds for which the server keeps it. */
+  readonly expiresIn: number;
+  /** Where to send the user's browser: it holds the reference only. */
+  readonly url: string;
+}
+
+/** A pushed authorization, and what to remember for its callback. */
+export interface PushedAuthorization extends PushedAuthorizationRequest {
+  /** Goes to `client.authCode.completeAuthorization` with the callback. */
+  readonly transaction: AuthorizationTransaction;
+}
+
+/**
+ * Pushes the parameters of an authorization request to the server, the client authenticated, so that the browser
+ * neither sees nor can change them.
+ *
+ * @throws {ConfigurationError} when the client has no `pushedAuthorizationRequestEndpoint` or no `clientId`
+ * @throws {OAuthError} when the server refuses a parameter, whatever the client's `throwOnError`
+ * @throws {ParseError} when the answer has no `request_uri`
+ * @throws {TransportError} when no answer came
+ * @see RFC 9126 §2.1 https://www.rfc-editor.org/rfc/rfc9126#section-2.1
+ */
+export async function pushAuthorizationRequest(
+  client: Client<boolean>,
+  params: WireParams,
+  options: PushOptions = {},
+): Promise<PushedAuthorizationRequest> {
+  const { clientId, redirectUri, pushedAuthorizationRequestEndpoint: endpoint } = client.settings;
+  if (endpoint === undefined)
+    throw new ConfigurationError("set the client's `pushedAuthorizationRequestEndpoint`");
+  if (clientId === undefined) throw new ConfigurationError("set the client's `clientId`");
+  if (params.request_uri !== undefined) {
+    throw new ConfigurationError(
+      '`request_uri` is what pushing gives; leave it out of the parameters (RFC 9126 §2.1)',
+    );
+  }
+  const response = await client.send({
+    operation: 'pushed_authorization',
+    endpoint,
+    params: { response_type: 'code', client_id: clientId, redirect_uri: redirectUri, ...params },
+    tokenMethod: 'post',
+    options: { ...options, parse: 'json', keyCase: 'preserve', throwOnError: true },
+  });
+  const { requestUri, expiresIn } = readAnswer(response.parsed);
+  return { requestUri, expiresIn, url: referenceUrl(client, clientId, requestUri) };
+}
+
+/**
+ * Starts the authorization code flow with a pushed request: state, PKCE and nonce as `startAuthorization` makes them.
+ *
+ * @throws as `pushAuthorizationRequest`, and {ConfigurationError} for parameters that cannot be combined with it
+ * @see RFC 9126 https://www.rfc-editor.org/rfc/rfc9126
+ */
+export async function startPushedAuthorization(
+  client: Client<boolean>,
+  params: WireParams = {},
+  options: PushOptions & StartAuthorizationOptions = {},
+): Promise<PushedAuthorization> {
+  const { pkce, ...pushOptions } = options;
+  const prepared = await prepareAuthorization(client.settings, params, pkce === undefined ? {} : { pkce });
+  const pushed = await pushAuthorizationRequest(client, prepared.params, pushOptions);
+  return { ...pushed, transaction: prepared.transaction };
+}
+
+/** Only the reference and the client id: what was pushed must not be in the URL as well. */
+function referenceUrl(client: Client<boolean>, clientId: string, requestUri: string): string {
+  return client.authorizationUrl({ client_id: clientId, request_uri: requestUri, redirect_uri: undefined });
+}
+
+function readAnswer(parsed: unknown): { readonly requestUri: string; readonly expiresIn: number } {
+  if (typeof parsed !== 'object' || parsed === null || !('request_uri' in parsed)) throw noRequestUri();
+  const { request_uri: requestUri } = parsed;
+  const expiresIn = 'expires_in' in parsed ? Number(parsed.expires_in) : Number.NaN;
+  if (typeof requestUri !== 'string' || requestUri === '') throw noRequestUri();
+  if (!(expiresIn > 0))
+    throw new ParseError('the pushed authorization response has no positive `expires_in`');
+  return { requestUri, expiresIn };
+}
+
+function noRequestUri(): ParseError {
+  return new ParseError('the pushed authorization response has no `request_uri`');
+}

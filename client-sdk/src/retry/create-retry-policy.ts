@@ -1,0 +1,103 @@
+import type { RetryPolicy } from '../client/retry-policy.ts';
+import { AbortError } from '../errors/abort-error.ts';
+import { TransportError } from '../errors/transport-error.ts';
+import type { ApiResponse } from '../response/api-response.ts';
+import { parseRetryAfter } from '../response/retry-after.ts';
+import { backoffDelayMs } from './backoff.ts';
+import { certainlyNeverReachedServer } from './reached-server.ts';
+import { type ReplaySafety, replaySafety } from './replay-safety.ts';
+import { sleep as machineSleep, type Sleep } from './sleep.ts';
+
+/** Options of `createRetryPolicy`. */
+export interface RetryOptions {
+  /** Attempts in all, the first included. Default 3. */
+  maxAttempts?: number;
+  /** Upper bound of the first wait in milliseconds; it doubles with every attempt. Default 200. */
+  baseDelayMs?: number;
+  /** Upper bound of every backoff in milliseconds. Default 10,000. */
+  maxDelayMs?: number;
+  /** Milliseconds from the first attempt after which none is begun; a longer Retry-After is not waited for. Default 30,000. */
+  deadlineMs?: number;
+  /** The server gives the same answer to a refresh that is repeated, so that it may be. Default false. */
+  refreshIsIdempotent?: boolean;
+  /** In [0, 1). Default `Math.random`. */
+  random?: () => number;
+  /** Default: the machine's timers. */
+  sleep?: Sleep;
+  /** Epoch milliseconds. Default from `Date`. */
+  nowMs?: () => number;
+}
+
+/**
+ * Makes a policy for a Client's `retry` that tries again only what is safe to repeat. Never a code; a refresh token only
+ * when the server cannot have used it; other token requests and idempotent API calls after network errors, 502, 503 and 504;
+ * anything after 429, and after 503 with Retry-After, since these say that nothing was done. Waits with full jitter, or as
+ * Retry-After says. An aborted signal ends the wait.
+ *
+ * @throws AbortError from the policy when the signal is aborted during a wait.
+ * @see RFC 9110 §10.2.3 https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+ */
+export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
+  const { maxAttempts = 3, baseDelayMs = 200, maxDelayMs = 10_000, deadlineMs = 30_000 } = options;
+  const { refreshIsIdempotent = false, random = Math.random, sleep = machineSleep } = options;
+  const nowMs = options.nowMs ?? Date.now;
+
+  return async (context, attempt, onRetry) => {
+    const startedMs = nowMs();
+    const safety = replaySafety(context, refreshIsIdempotent);
+    for (let number = 1; ; number += 1) {
+      const outcome = await settle(attempt, number);
+      const reason = number < maxAttempts ? retryReason(outcome, safety, nowMs()) : undefined;
+      if (reason === undefined) return unwrap(outcome);
+      const delayMs = reason.retryAfterMs ?? backoffDelayMs(number, { baseDelayMs, maxDelayMs }, random());
+      if (nowMs() - startedMs + delayMs >= deadlineMs) return unwrap(outcome);
+      onRetry({ attempt: number, delayMs, reason: reason.name });
+      await wait(sleep, delayMs, context.signal);
+    }
+  };
+}
+
+type Outcome =
+  | { readonly ok: true; readonly response: ApiResponse }
+  | { readonly ok: false; readonly error: unknown };
+
+async function settle(attempt: (number: number) => Promise<ApiResponse>, number: number): Promise<Outcome> {
+  try {
+    return { ok: true, response: await attempt(number) };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}
+
+function unwrap(outcome: Outcome): ApiResponse {
+  if (outcome.ok) return outcome.response;
+  throw outcome.error;
+}
+
+/** Why to try again (from a bounded set of names), or undefined to keep the outcome. */
+function retryReason(
+  outcome: Outcome,
+  safety: ReplaySafety,
+  nowMs: number,
+): { readonly name: string; readonly retryAfterMs?: number } | undefined {
+  if (safety === 'never') return undefined;
+  if (!outcome.ok) {
+    if (!(outcome.error instanceof TransportError) || outcome.error instanceof AbortError) return undefined;
+    const mayRepeat = safety === 'always' || certainlyNeverReachedServer(outcome.error);
+    return mayRepeat ? { name: outcome.error.kind } : undefined;
+  }
+  const { status, headers } = outcome.response;
+  const retryAfterMs = parseRetryAfter(headers.get('retry-after'), nowMs);
+  const saysUnprocessed = status === 429 || (status === 503 && retryAfterMs !== undefined);
+  const isGatewayFailure = status >= 502 && status <= 504;
+  if (!saysUnprocessed && !(isGatewayFailure && safety === 'always')) return undefined;
+  return { name: `status_${status}`, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+async function wait(sleep: Sleep, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await sleep(ms, { signal });
+  } catch (cause) {
+    throw new AbortError('aborted while waiting for the next attempt', { cause });
+  }
+}

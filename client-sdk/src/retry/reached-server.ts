@@ -1,0 +1,32 @@
+/**
+ * Codes of system errors (Node, Deno, Bun) after which no byte of the request can have reached the server: the name had
+ * no address, or no connection came about. A reset (`ECONNRESET`) is not among them: the request may have been read.
+ */
+const neverConnected: ReadonlySet<unknown> = new Set([
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ConnectionRefused',
+]);
+
+/** How deep causes are followed; fetch in Node nests two. */
+const maxCauses = 5;
+
+/** Whether an error shows that the request certainly never reached the server. Unknown errors do not show it. */
+export function certainlyNeverReachedServer(error: unknown): boolean {
+  let current = error;
+  for (let depth = 0; depth < maxCauses && current instanceof Error; depth += 1) {
+    if (current instanceof AggregateError && current.errors.length > 0) {
+      // Happy eyeballs: every address was tried, and each attempt has an error of its own.
+      return current.errors.every(certainlyNeverReachedServer);
+    }
+    if ('code' in current && neverConnected.has(current.code)) return true;
+    current = current.cause;
+  }
+  return false;
+}

@@ -1,0 +1,21 @@
+/**
+ * An authorization server for tests, inside the process or on a loopback port.
+ *
+ * @module
+ */
+export {
+  type AuthorizationServer,
+  createAuthorizationServer,
+  type RecordedRequest,
+} from './testing/authorization-server.ts';
+export type { AuthorizationDecision } from './testing/endpoints/authorization.ts';
+export type { EndpointName } from './testing/endpoints/metadata.ts';
+export type { TokenAnswer } from './testing/endpoints/token.ts';
+export type { Fault } from './testing/faults.ts';
+export type { AuthorizationServerOptions, TestClient, TestUser } from './testing/settings.ts';
+export {
+  type StartedAuthorizationServer,
+  type StartOptions,
+  startAuthorizationServer,
+} from './testing/start-authorization-server.ts';
+export { type MakeStores, type TokenStoreRule, tokenStoreContract } from './testing/token-store-contract.ts';

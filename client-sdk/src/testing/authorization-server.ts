@@ -1,0 +1,211 @@
+import { type AuthorizationDecision, authorizationEndpoint } from './endpoints/authorization.ts';
+import { deviceAuthorizationEndpoint } from './endpoints/device-authorization.ts';
+import { introspectionEndpoint } from './endpoints/introspection.ts';
+import { type EndpointName, endpointPaths, metadataEndpoint } from './endpoints/metadata.ts';
+import { resourceEndpoint } from './endpoints/resource.ts';
+import { revocationEndpoint } from './endpoints/revocation.ts';
+import { issueTokens, type TokenAnswer, tokenEndpoint } from './endpoints/token.ts';
+import { applyFault, ConnectionBroken, createFaultQueue, type Fault } from './faults.ts';
+import { ProtocolError } from './protocol-error.ts';
+import type { EndpointRequest, ServerContext } from './server-context.ts';
+import { type AuthorizationServerOptions, resolveSettings } from './settings.ts';
+import { generateSigningKey, type SigningKey } from './signing-key.ts';
+import { createTokenLedger } from './token-ledger.ts';
+
+/** A request as it reached the server. */
+export interface RecordedRequest {
+  readonly endpoint: EndpointName | 'unknown';
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Headers;
+  /** Query and form or JSON body together. */
+  readonly params: URLSearchParams;
+  readonly body: string;
+}
+
+/** An authorization server (and one API behind it) inside the process. */
+export interface AuthorizationServer {
+  readonly issuer: string;
+  /** Absolute URLs. Below `resource` every path wants a Bearer token. */
+  readonly endpoints: Readonly<Record<keyof typeof endpointPaths, string>>;
+  /** Answers as the server would over the network; hand it to a Client as its `fetch`. */
+  readonly fetch: typeof fetch;
+  /** The server's clock in epoch seconds; hand it to a Client as its `now`. */
+  readonly now: () => number;
+  /** Moves the clock forward. */
+  advance(seconds: number): void;
+  /** All requests so far, oldest first. */
+  readonly requests: readonly RecordedRequest[];
+  /** How many requests reached that endpoint. */
+  count(endpoint: EndpointName): number;
+  /** Lets the next requests fail, hang or wait. */
+  inject(fault: Fault): void;
+  /** Forgets the faults that were not used. */
+  clearFaults(): void;
+  /** Plays user and browser: opens an authorization URL and gives the callback URL that the client receives. */
+  authorize(url: string | URL, decision?: AuthorizationDecision): Promise<string>;
+  /** Decides about the device that shows this user code. */
+  decideDevice(userCode: string, decision?: AuthorizationDecision): void;
+  /** Issues tokens without a request, as a start for tests of what comes later. Refresh token included. */
+  issueTokens(grant: { clientId?: string; subject?: string; scope?: string }): Promise<TokenAnswer>;
+  /** Revokes one token, or with a refresh token its whole grant. */
+  revoke(token: string): void;
+  /** Whether a token would be accepted now. */
+  isActive(token: string): boolean;
+  /** Replaces the key that signs id_tokens; the JWK set shows the new one only. */
+  rotateSigningKey(): void;
+}
+
+/**
+ * Makes an authorization server for tests: codes with PKCE, client credentials, password, refresh with rotation and
+ * reuse detection, device flow, token exchange, JWT bearer, revocation, introspection, metadata, id_tokens, and an API
+ * that wants its tokens. It keeps everything in memory and speaks through `fetch`.
+ */
+export function createAuthorizationServer(options: AuthorizationServerOptions = {}): AuthorizationServer {
+  const settings = resolveSettings(options);
+  const { issuer } = settings;
+  const machineNow = options.now ?? (() => Date.now() / 1000);
+  let offsetSeconds = 0;
+  let key: Promise<SigningKey> | undefined;
+  const now = () => machineNow() + offsetSeconds;
+  const requests: RecordedRequest[] = [];
+  const faults = createFaultQueue();
+  const context: ServerContext = {
+    ...{ settings, now, ledger: createTokenLedger(settings, now), codes: new Map(), devices: new Map() },
+    signingKey: () => {
+      key ??= generateSigningKey();
+      return key;
+    },
+  };
+
+  async function fetchHere(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    const request = new Request(input, init);
+    request.signal.throwIfAborted();
+    const received = await receive(request, issuer);
+    requests.push(received);
+    const process = () => answer(context, received);
+    const effect = received.endpoint === 'unknown' ? undefined : faults.take(received.endpoint);
+    try {
+      return await (effect === undefined ? process() : applyFault(effect, process, request.signal));
+    } catch (error) {
+      // What the fetch standard says of every network error.
+      if (error instanceof ConnectionBroken) throw new TypeError('fetch failed', { cause: error });
+      throw error;
+    }
+  }
+
+  return {
+    ...{ issuer, now, requests, fetch: fetchHere },
+    endpoints: absolute(issuer),
+    advance: (seconds) => {
+      offsetSeconds += seconds;
+    },
+    count: (endpoint) => requests.filter((request) => request.endpoint === endpoint).length,
+    inject: faults.add,
+    clearFaults: faults.clear,
+    async authorize(url, decision) {
+      const received = await receive(new Request(url), issuer);
+      const response = await authorizationEndpoint(context, received, decision);
+      return response.headers.get('location') ?? '';
+    },
+    decideDevice(userCode, { subject = settings.users[0]?.subject, deny = false } = {}) {
+      const device = [...context.devices.values()].find((waiting) => waiting.userCode === userCode);
+      if (device === undefined) throw new Error(`no device shows the user code ${userCode}`);
+      device.decision = deny ? 'denied' : { subject: subject ?? settings.users[0]?.username ?? 'user' };
+    },
+    issueTokens({ clientId = [...settings.clients.keys()][0] ?? 'client', subject = 'user', scope = '' }) {
+      return issueTokens(context, { clientId, subject, scope, revoked: false }, true);
+    },
+    revoke(value) {
+      const token = context.ledger.find(value);
+      if (token === undefined) return;
+      token.revoked = true;
+      if (token.kind === 'refresh_token') token.grant.revoked = true;
+    },
+    isActive: (token) => context.ledger.findActive(token) !== undefined,
+    rotateSigningKey: () => {
+      key = undefined;
+    },
+  };
+}
+
+function absolute(issuer: string): Record<keyof typeof endpointPaths, string> {
+  return {
+    authorization: issuer + endpointPaths.authorization,
+    token: issuer + endpointPaths.token,
+    revocation: issuer + endpointPaths.revocation,
+    introspection: issuer + endpointPaths.introspection,
+    deviceAuthorization: issuer + endpointPaths.deviceAuthorization,
+    jwks: issuer + endpointPaths.jwks,
+    resource: issuer + endpointPaths.resource,
+  };
+}
+
+async function receive(request: Request, issuer: string): Promise<RecordedRequest> {
+  const url = new URL(request.url);
+  const body = request.body === null ? '' : await request.text();
+  const params = new URLSearchParams(url.search);
+  for (const [name, value] of bodyParams(request.headers.get('content-type') ?? '', body)) {
+    params.append(name, value);
+  }
+  const { method, headers } = request;
+  return { endpoint: endpointAt(url, issuer), method, url, headers, params, body };
+}
+
+function bodyParams(contentType: string, body: string): Iterable<[string, string]> {
+  if (body === '') return [];
+  if (contentType.startsWith('application/json')) {
+    const fields: Record<string, unknown> = JSON.parse(body);
+    return Object.entries(fields).map(([name, value]) => [name, String(value)]);
+  }
+  return contentType.startsWith('application/x-www-form-urlencoded') ? new URLSearchParams(body) : [];
+}
+
+function endpointAt(url: URL, issuer: string): EndpointName | 'unknown' {
+  const base = new URL(issuer);
+  if (url.origin !== base.origin) return 'unknown';
+  if (url.pathname.includes('/.well-known/')) return 'metadata';
+  const path = url.pathname.slice(base.pathname === '/' ? 0 : base.pathname.length);
+  if (path.startsWith(`${endpointPaths.resource}/`)) return 'resource';
+  for (const [name, known] of Object.entries(endpointPaths)) {
+    // Keys of a const object: Object.entries only forgets their names.
+    if (path === known) return name as EndpointName;
+  }
+  return 'unknown';
+}
+
+async function answer(context: ServerContext, request: RecordedRequest): Promise<Response> {
+  try {
+    return await route(context, request.endpoint, request);
+  } catch (error) {
+    if (error instanceof ProtocolError) return error.toResponse();
+    throw error;
+  }
+}
+
+async function route(
+  context: ServerContext,
+  endpoint: RecordedRequest['endpoint'],
+  request: EndpointRequest,
+): Promise<Response> {
+  switch (endpoint) {
+    case 'authorization':
+      return authorizationEndpoint(context, request);
+    case 'token':
+      return tokenEndpoint(context, request);
+    case 'revocation':
+      return revocationEndpoint(context, request);
+    case 'introspection':
+      return introspectionEndpoint(context, request);
+    case 'deviceAuthorization':
+      return deviceAuthorizationEndpoint(context, request);
+    case 'jwks':
+      return Response.json({ keys: [(await context.signingKey()).publicJwk] });
+    case 'metadata':
+      return metadataEndpoint(context);
+    case 'resource':
+      return resourceEndpoint(context, request);
+    case 'unknown':
+      return Response.json({ error: 'not_found' }, { status: 404 });
+  }
+}

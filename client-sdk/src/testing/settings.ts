@@ -1,0 +1,78 @@
+/** A client that the test server knows. Without secret and `verifyAssertion` it is a public client. */
+export interface TestClient {
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  /** Compared as exact strings; without it every redirect URI is accepted. */
+  readonly redirectUris?: readonly string[];
+  /** Refuses a code flow without PKCE. Default false. */
+  readonly requirePkce?: boolean;
+  /** Judges the `client_assertion` of this client (RFC 7523 §2.2). Signatures are the judge's business. */
+  readonly verifyAssertion?: (assertion: string) => boolean | Promise<boolean>;
+}
+
+/** Someone who can sign in at the test server. */
+export interface TestUser {
+  readonly username: string;
+  readonly password: string;
+  /** Default: the user name. */
+  readonly subject?: string;
+  /** More claims for the id_token, `email` for example. */
+  readonly claims?: Readonly<Record<string, unknown>>;
+}
+
+/** Settings of `createAuthorizationServer`; all are optional. */
+export interface AuthorizationServerOptions {
+  /** Base of all endpoints. Default `https://as.test`. */
+  issuer?: string;
+  /** Default: one confidential client `client` with the secret `secret`. */
+  clients?: readonly TestClient[];
+  /** Default: one user `user` with the password `password`. */
+  users?: readonly TestUser[];
+  /** `expires_in` of access tokens. Default 3600. */
+  accessTokenTtlSeconds?: number;
+  /** Default 86400. */
+  refreshTokenTtlSeconds?: number;
+  /** Default 60. */
+  codeTtlSeconds?: number;
+  /** Default 600. */
+  deviceCodeTtlSeconds?: number;
+  /** `interval` of the device flow. Default 5. */
+  deviceIntervalSeconds?: number;
+  /** Every refresh gives a new refresh token and spends the old one. Default true. */
+  rotateRefreshTokens?: boolean;
+  /** A spent refresh token that comes back revokes all tokens of its grant (RFC 9700 §4.14.2). Default true. */
+  detectReuse?: boolean;
+  /** The clock that `advance` adds to, in seconds since the Unix epoch. Default: the machine's. */
+  now?: () => number;
+}
+
+/** The settings with every default filled in. */
+export interface ServerSettings {
+  readonly issuer: string;
+  readonly clients: ReadonlyMap<string, TestClient>;
+  readonly users: readonly TestUser[];
+  readonly accessTokenTtlSeconds: number;
+  readonly refreshTokenTtlSeconds: number;
+  readonly codeTtlSeconds: number;
+  readonly deviceCodeTtlSeconds: number;
+  readonly deviceIntervalSeconds: number;
+  readonly rotateRefreshTokens: boolean;
+  readonly detectReuse: boolean;
+}
+
+/** Fills in the defaults. */
+export function resolveSettings(options: AuthorizationServerOptions): ServerSettings {
+  const clients = options.clients ?? [{ clientId: 'client', clientSecret: 'secret' }];
+  return {
+    issuer: options.issuer ?? 'https://as.test',
+    clients: new Map(clients.map((client) => [client.clientId, client])),
+    users: options.users ?? [{ username: 'user', password: 'password' }],
+    accessTokenTtlSeconds: options.accessTokenTtlSeconds ?? 3600,
+    refreshTokenTtlSeconds: options.refreshTokenTtlSeconds ?? 86_400,
+    codeTtlSeconds: options.codeTtlSeconds ?? 60,
+    deviceCodeTtlSeconds: options.deviceCodeTtlSeconds ?? 600,
+    deviceIntervalSeconds: options.deviceIntervalSeconds ?? 5,
+    rotateRefreshTokens: options.rotateRefreshTokens ?? true,
+    detectReuse: options.detectReuse ?? true,
+  };
+}

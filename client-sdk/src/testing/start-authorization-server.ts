@@ -1,0 +1,82 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { ServerOptions as TlsOptions } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts';
+import type { AuthorizationServerOptions } from './settings.ts';
+
+/** Where the server listens. */
+export interface StartOptions extends Omit<AuthorizationServerOptions, 'issuer'> {
+  /** Default 0: any free port. */
+  port?: number;
+  /** Listens with TLS; ask for client certificates with `requestCert`. */
+  tls?: TlsOptions;
+}
+
+/** An authorization server that other processes can reach. */
+export interface StartedAuthorizationServer extends AuthorizationServer {
+  /** Ends all connections. Idempotent. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Starts `createAuthorizationServer` on 127.0.0.1 in Node; its issuer is where it listens.
+ *
+ * @throws Error when the port is taken.
+ */
+export async function startAuthorizationServer(
+  options: StartOptions = {},
+): Promise<StartedAuthorizationServer> {
+  const { port = 0, tls, ...serverOptions } = options;
+  const handler = (request: IncomingMessage, response: ServerResponse) => void relay(request, response);
+  const listener = makeListener(tls, handler);
+  await new Promise<void>((resolve, reject) => {
+    listener.once('error', reject).listen(port, '127.0.0.1', resolve);
+  });
+  // A TCP server's address is never a string.
+  const { port: actualPort } = listener.address() as AddressInfo;
+  const issuer = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${actualPort}`;
+  const server = createAuthorizationServer({ ...serverOptions, issuer });
+
+  async function relay(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    try {
+      const answer = await server.fetch(await toRequest(request, issuer, gone.signal));
+      response.writeHead(answer.status, [...answer.headers].flat());
+      response.end(Buffer.from(await answer.arrayBuffer()));
+    } catch {
+      // A fault broke the connection, or the caller has gone: it sees a connection that ends.
+      request.socket.destroy();
+    }
+  }
+
+  const close = () =>
+    new Promise<void>((resolve) => {
+      listener.close(() => resolve());
+      listener.closeAllConnections();
+    });
+  return { ...server, close, [Symbol.asyncDispose]: close };
+}
+
+/** Asked of the process rather than imported, so that the module also loads, and is bundled, where there is no Node. */
+function makeListener(
+  tls: TlsOptions | undefined,
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  if (tls === undefined) return process.getBuiltinModule('node:http').createServer(handler);
+  return process.getBuiltinModule('node:https').createServer(tls, handler);
+}
+
+async function toRequest(request: IncomingMessage, base: string, signal: AbortSignal): Promise<Request> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(request.headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  return new Request(new URL(request.url ?? '/', base), {
+    ...{ method: request.method ?? 'GET', headers, signal },
+    ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+  });
+}

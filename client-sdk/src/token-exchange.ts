@@ -1,0 +1,77 @@
+/**
+ * Token exchange (RFC 8693): another token for the one at hand.
+ *
+ * @module
+ */
+
+import type { Client } from './client/client.ts';
+import type { WireParams } from './client/wire-params.ts';
+import type { TokenRequestOptions } from './token/token-options.ts';
+import type { TokenOutcome } from './token/token-response.ts';
+
+/**
+ * Names of token types; where one is expected, any other URI is allowed too.
+ *
+ * @see RFC 8693 §3 https://www.rfc-editor.org/rfc/rfc8693#section-3
+ */
+export const tokenTypes = {
+  accessToken: 'urn:ietf:params:oauth:token-type:access_token',
+  refreshToken: 'urn:ietf:params:oauth:token-type:refresh_token',
+  idToken: 'urn:ietf:params:oauth:token-type:id_token',
+  saml1: 'urn:ietf:params:oauth:token-type:saml1',
+  saml2: 'urn:ietf:params:oauth:token-type:saml2',
+  jwt: 'urn:ietf:params:oauth:token-type:jwt',
+} as const;
+
+/** What is exchanged for what. */
+export interface TokenExchange {
+  /** The token of the party on whose behalf the new one is. */
+  readonly subjectToken: string;
+  /** Default: an access token. */
+  readonly subjectTokenType?: string;
+  /** The token of the party that acts, for delegation. */
+  readonly actorToken?: string;
+  /** Default, where there is an actor token: an access token. */
+  readonly actorTokenType?: string;
+  /** Default: the server's choice. */
+  readonly requestedTokenType?: string;
+  /** Where the token will be used, as URLs. */
+  readonly resource?: string | readonly string[];
+  /** Where the token will be used, as names that the server knows. */
+  readonly audience?: string | readonly string[];
+  /** Scopes, separated by spaces or as an array. */
+  readonly scope?: string | readonly string[];
+  /** Further parameters. */
+  readonly params?: WireParams;
+}
+
+/**
+ * Exchanges a token for another: for another service, with less scope, on behalf of somebody. What kind came back is
+ * in `token.param('issued_token_type')`.
+ *
+ * @throws {TokenResponseError} when the server refuses (`invalid_target` for an audience it does not know)
+ * @throws {TransportError} when no answer came
+ * @see RFC 8693 §2.1 https://www.rfc-editor.org/rfc/rfc8693#section-2.1
+ */
+export async function exchangeToken<Throws extends boolean>(
+  client: Client<Throws>,
+  exchange: TokenExchange,
+  options: TokenRequestOptions<Throws> = {},
+): Promise<TokenOutcome<Throws>> {
+  const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType, params } = exchange;
+  return await client.getToken<Throws>(
+    {
+      ...params,
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token: subjectToken,
+      subject_token_type: subjectTokenType ?? tokenTypes.accessToken,
+      actor_token: actorToken,
+      actor_token_type: actorToken === undefined ? undefined : (actorTokenType ?? tokenTypes.accessToken),
+      requested_token_type: requestedTokenType,
+      resource: exchange.resource,
+      audience: exchange.audience,
+      scope: typeof exchange.scope === 'object' ? exchange.scope.join(' ') : exchange.scope,
+    },
+    options,
+  );
+}

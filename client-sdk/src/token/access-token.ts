@@ -1,0 +1,334 @@
+import type { Client } from '../client/client.ts';
+import { endpointUrl } from '../client/endpoint-url.ts';
+import type { RequestOptions } from '../client/request-options.ts';
+import { sendRequest } from '../client/send-request.ts';
+import type { WireParams } from '../client/wire-params.ts';
+import { ConfigurationError } from '../errors/configuration-error.ts';
+import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
+import type { JsonObject, JsonValue } from '../keys/json.ts';
+import type { ApiResponse } from '../response/api-response.ts';
+import { formFields } from '../response/parse-form.ts';
+import { assertAllowed } from './allowed-origin.ts';
+import { computeExpiry, type Expiry } from './expiry.ts';
+import { fetchWithToken } from './fetch-with-token.ts';
+import { placeToken, resolvePlace } from './place-token.ts';
+import { requestToken } from './request-token.ts';
+import { fromFields, type StoredToken, splitStored, toStoredToken } from './stored-token.ts';
+import type {
+  AccessTokenOptions,
+  RevokeTokenOptions,
+  TokenMode,
+  TokenRequestOptions,
+} from './token-options.ts';
+import type { TokenOutcome } from './token-response.ts';
+
+/** What an access token is made with. */
+export type AccessTokenInit = AccessTokenOptions & {
+  /** Further fields of the token response. */
+  readonly params?: JsonObject | undefined;
+  /** The response that it came in. */
+  readonly response?: ApiResponse | undefined;
+};
+
+/**
+ * An access token and what it can do: call APIs, refresh itself into a new one, be revoked, be stored. Immutable. Inspection and
+ * JSON show no secrets; `toStored()` is the way to keep them.
+ */
+export class AccessToken<P extends JsonObject = JsonObject> {
+  readonly #client: Client<boolean>;
+  readonly #token: string;
+  readonly #init: AccessTokenInit;
+  readonly #expiry: Expiry;
+  readonly #params: P;
+
+  /** @throws {TokenUnavailableError} when there is neither a token nor a refresh token. */
+  constructor(client: Client<boolean>, token: string, init: AccessTokenInit = {}) {
+    this.#client = client;
+    this.#token = token;
+    this.#init = { ...init };
+    this.#params = Object.freeze(Object.assign(Object.create(null), init.params));
+    if (token === '') {
+      client.settings.onWarning?.({ code: 'no_token', message: 'AccessToken has no token' });
+      if (!init.refreshToken)
+        throw new TokenUnavailableError('AccessToken has no token: give a token or a refresh token');
+    }
+    this.#expiry = computeExpiry(init, client.settings.now());
+  }
+
+  /**
+   * Makes a token from the fields of a token response or from what `toStored()` gave. Options are honoured inside the object too,
+   * under their stored names (`mode`, `param_name`, …).
+   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token.
+   */
+  static fromHash(client: Client<boolean>, hash: object, options: AccessTokenOptions = {}): AccessToken {
+    const { fields, stored } = splitStored(hash);
+    return fromFields(client, fields, { ...stored, ...options });
+  }
+
+  /**
+   * Makes a token from form data, such as the fragment of an implicit grant's callback; a leading `?` or `#` is passed over.
+   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token.
+   */
+  static fromForm(
+    client: Client<boolean>,
+    form: string | URLSearchParams | URL,
+    options: AccessTokenOptions = {},
+  ): AccessToken {
+    const text = form instanceof URL ? form.hash || form.search : form;
+    const pairs = typeof text === 'string' ? new URLSearchParams(text.replace(/^[?#]/, '')) : text;
+    return fromFields(client, formFields(pairs), options);
+  }
+
+  /** Tells a token from a TokenFailure. */
+  get ok(): true {
+    return true;
+  }
+
+  /** The access token itself; `''` where there is only a refresh token. */
+  get token(): string {
+    return this.#token;
+  }
+
+  get refreshToken(): string | undefined {
+    return this.#init.refreshToken || undefined;
+  }
+
+  /** Seconds from its issue to its expiry, as the server said; 0 means never. */
+  get expiresIn(): number | undefined {
+    return this.#expiry.expiresIn;
+  }
+
+  /** Epoch seconds, the latency taken off. */
+  get expiresAt(): number | undefined {
+    return this.#expiry.expiresAt;
+  }
+
+  /** Seconds by which it counts as expired earlier. */
+  get expiresLatency(): number | undefined {
+    return this.#expiry.expiresLatency;
+  }
+
+  get tokenType(): string | undefined {
+    return textOf(this.#params.token_type);
+  }
+
+  /** What it is good for; undefined when the server did not say, which means as asked for. @see RFC 6749 §3.3 */
+  get scope(): readonly string[] | undefined {
+    return textOf(this.#params.scope)?.split(' ').filter(Boolean);
+  }
+
+  /** The ID token beside it. Not validated: see `@tollgate/oauth2-client/id-token`. */
+  get idToken(): string | undefined {
+    return textOf(this.#params.id_token ?? this.#params.idToken);
+  }
+
+  /** The further fields of the token response. */
+  get params(): Readonly<P> {
+    return this.#params;
+  }
+
+  /** The response that it came in; undefined for a restored one. */
+  get response(): ApiResponse | undefined {
+    return this.#init.response;
+  }
+
+  /** Where the token travels. */
+  get mode(): TokenMode {
+    return this.#init.mode ?? 'header';
+  }
+
+  /** The client that it belongs to. */
+  get client(): Client<boolean> {
+    return this.#client;
+  }
+
+  /** One of the further fields of the token response, under the name it came with (snake_case by default). */
+  param(name: string): JsonValue | undefined {
+    return this.#params[name];
+  }
+
+  /** Whether it expires at all. */
+  get expires(): boolean {
+    return this.#expiry.expiresAt !== undefined;
+  }
+
+  /** Whether it has expired; at the very second it has. `now` is in epoch seconds. */
+  expired(now: number = this.#client.settings.now()): boolean {
+    const { expiresAt } = this.#expiry;
+    return expiresAt !== undefined && expiresAt <= Math.floor(now);
+  }
+
+  /** Whether it will have expired so many seconds from now. */
+  expiresWithin(seconds: number): boolean {
+    return this.expired(this.#client.settings.now() + seconds);
+  }
+
+  /** The headers that carry it. */
+  headers(): { readonly authorization: string } {
+    return { authorization: this.#authorization() };
+  }
+
+  /**
+   * Gets a new token by the refresh token. The new one keeps this one's options, and its refresh token unless the server sent another.
+   * This one stays as it is, also when that fails.
+   * @throws {TokenUnavailableError} when there is no refresh token.
+   * @throws {TokenResponseError} when the server refuses; unless `throwOnError: false` is given here.
+   * @see RFC 6749 §6 https://www.rfc-editor.org/rfc/rfc6749#section-6
+   */
+  async refresh<T extends boolean = true>(
+    params: WireParams = {},
+    options: TokenRequestOptions<T> = {},
+  ): Promise<TokenOutcome<T>> {
+    const { refreshToken } = this;
+    if (refreshToken === undefined) {
+      throw new TokenUnavailableError(
+        'A refresh_token is not available: get a new token, or ask for `offline_access` if the server has it',
+      );
+    }
+    const { hooks } = this.#client.settings;
+    const {
+      params: _params,
+      response: _response,
+      expiresIn: _in,
+      expiresAt: _at,
+      refreshToken: _refresh,
+      ...kept
+    } = this.#init;
+    const outcome = await requestToken(
+      this.#client,
+      { grant_type: 'refresh_token', refresh_token: refreshToken, ...params },
+      // What the types promise is what happens: a token or a throw, whatever the client's own default is.
+      { throwOnError: true, ...kept, ...options },
+      refreshToken,
+    );
+    if (outcome.ok)
+      hooks.onRefresh?.({ expiresAt: outcome.expiresAt, rotated: outcome.refreshToken !== refreshToken });
+    // `throwOnError` decides which of the two it can be.
+    return outcome as TokenOutcome<T>;
+  }
+
+  /**
+   * Revokes the access token, or the refresh token where that is asked for or all there is.
+   * @throws {ConfigurationError} when the hint is neither.
+   * @throws {TokenUnavailableError} when there is no such token.
+   * @throws {RevocationError} when the server refuses: the token must be taken for alive.
+   * @see RFC 7009 https://www.rfc-editor.org/rfc/rfc7009
+   */
+  async revoke(options: RevokeTokenOptions = {}): Promise<ApiResponse> {
+    const { tokenTypeHint, ...rest } = options;
+    if (
+      tokenTypeHint !== undefined &&
+      tokenTypeHint !== 'access_token' &&
+      tokenTypeHint !== 'refresh_token'
+    ) {
+      throw new ConfigurationError('`tokenTypeHint` must be one of undefined, refresh_token, access_token');
+    }
+    const hint = tokenTypeHint ?? (this.#token === '' ? 'refresh_token' : 'access_token');
+    const token = hint === 'access_token' ? this.#token : this.refreshToken;
+    if (!token)
+      throw new TokenUnavailableError(
+        `${tokenTypeHint ?? 'unknown token type'} is not available for revoking`,
+      );
+    return await this.#client.revokeToken(token, { ...rest, hint });
+  }
+
+  /**
+   * Calls an API with the token. The location is relative to the site; an absolute one must be of an allowed origin.
+   * @throws {ConfigurationError} when its origin is not allowed.
+   * @throws {ProtectedResourceError} for statuses of 400 and above, unless `throwOnError` is false.
+   * @throws {TransportError} when no answer came.
+   * @see RFC 6750 §2 https://www.rfc-editor.org/rfc/rfc6750#section-2
+   */
+  async request<T = unknown>(
+    method: string,
+    location: string,
+    options: RequestOptions = {},
+  ): Promise<ApiResponse<T>> {
+    const { settings } = this.#client;
+    const url = endpointUrl(settings.site, location);
+    assertAllowed(url, settings);
+    const withToken = placeToken(options, resolvePlace(this.mode, method), this.#placed());
+    return await sendRequest<T>(settings, {
+      operation: 'resource',
+      method,
+      location: url,
+      options: withToken,
+    });
+  }
+
+  /** @see {@link AccessToken.request} */
+  async get<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
+    return await this.request<T>('GET', location, options);
+  }
+
+  /** @see {@link AccessToken.request} */
+  async post<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
+    return await this.request<T>('POST', location, options);
+  }
+
+  /** @see {@link AccessToken.request} */
+  async put<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
+    return await this.request<T>('PUT', location, options);
+  }
+
+  /** @see {@link AccessToken.request} */
+  async patch<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
+    return await this.request<T>('PATCH', location, options);
+  }
+
+  /** @see {@link AccessToken.request} */
+  async delete<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
+    return await this.request<T>('DELETE', location, options);
+  }
+
+  /**
+   * Calls an API as `fetch` does: a standard Response of any status, its body unread. Redirects leave no credential behind on another
+   * origin; the client's time-out ends with the headers.
+   * @throws {ConfigurationError} when the origin is not allowed.
+   * @throws {TransportError} when no answer came.
+   */
+  async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    return await fetchWithToken(this.#client.settings, this.mode, this.#placed(), { input, init });
+  }
+
+  /** Everything needed to make this token again with `fromHash`, secrets included: keep it as you keep a password. */
+  toStored(): StoredToken {
+    return toStoredToken(this, this.#init);
+  }
+
+  /** What is safe to print: of the further fields only the names. */
+  toJSON(): Record<string, unknown> {
+    const { label = '[FILTERED]' } = this.#client.settings.redact;
+    return {
+      token: this.#token && label,
+      refreshToken: this.refreshToken && label,
+      expiresAt: this.expiresAt,
+      params: Object.keys(this.#params),
+    };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): unknown {
+    return { AccessToken: this.toJSON() };
+  }
+
+  #authorization(): string {
+    const { formatHeader, authorizationScheme } = this.#init;
+    if (formatHeader !== undefined) return formatHeader(this.#token);
+    const scheme = authorizationScheme ?? (this.tokenType?.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer');
+    return `${scheme} ${this.#token}`;
+  }
+
+  #placed() {
+    if (this.#token === '')
+      throw new TokenUnavailableError('there is only a refresh token: call `refresh()` first');
+    return {
+      token: this.#token,
+      paramName: this.#init.paramName ?? 'access_token',
+      authorization: this.#authorization(),
+    };
+  }
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,116 @@
+import type { Client } from '../client/client.ts';
+import type { JsonObject, JsonValue } from '../keys/json.ts';
+import type { ApiResponse } from '../response/api-response.ts';
+import { AccessToken } from './access-token.ts';
+import { chooseToken } from './choose-token.ts';
+import type { AccessTokenOptions } from './token-options.ts';
+
+/** A token as it is kept: plain data under wire names, secrets included. */
+export type StoredToken = JsonObject;
+
+/** Options that an object may hold beside the fields of a token, and their names there. */
+const storedOptions = [
+  ['mode', 'mode'],
+  ['authorizationScheme', 'authorization_scheme'],
+  ['paramName', 'param_name'],
+  ['tokenName', 'token_name'],
+  ['expiresLatency', 'expires_latency'],
+] as const satisfies readonly (readonly [keyof AccessTokenOptions, string])[];
+
+/**
+ * A token's fields and options as plain data. Left out: `expires_in` (it counts from the issue) and the latency (it is taken off
+ * already); also a mode or header format that is a function, which `fromHash` must then be given again.
+ */
+export function toStoredToken(token: AccessToken, options: AccessTokenOptions): StoredToken {
+  const stored: Record<string, JsonValue> = Object.create(null);
+  Object.assign(stored, token.params);
+  // Under its own name, so that `fromHash` finds it there again.
+  stored[options.tokenName ?? 'access_token'] = token.token;
+  if (token.refreshToken !== undefined) stored.refresh_token = token.refreshToken;
+  if (token.expiresAt !== undefined) stored.expires_at = token.expiresAt;
+  for (const [name, storedName] of storedOptions) {
+    const value = options[name];
+    if (value !== undefined && typeof value !== 'function' && name !== 'expiresLatency')
+      stored[storedName] = value;
+  }
+  return stored;
+}
+
+/**
+ * Parts an object given to `fromHash` into a token's fields and its options. A `mode` that is none is a field as any other. Only for
+ * what the caller trusts: a server must not choose where its tokens travel.
+ */
+export function splitStored(hash: object): {
+  readonly fields: Record<string, unknown>;
+  readonly stored: AccessTokenOptions;
+} {
+  const fields: Record<string, unknown> = Object.create(null);
+  const stored: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(hash)) {
+    const found = storedOptions.find(([name, storedName]) => key === name || key === storedName)?.[0];
+    if (found !== undefined && isOption(found, value)) stored[found] = value;
+    else fields[key] = value;
+  }
+  // The names are those of the table, the values are checked.
+  return { fields, stored: stored as AccessTokenOptions };
+}
+
+/**
+ * Makes a token of the fields of a token response; the options win over them.
+ * @throws {TokenUnavailableError} when there is neither a token nor a refresh token.
+ */
+export function fromFields(
+  client: Client<boolean>,
+  fields: Readonly<Record<string, unknown>>,
+  options: AccessTokenOptions,
+  response?: ApiResponse,
+): AccessToken {
+  const name = chooseToken(fields, options.tokenName, client.settings.onWarning);
+  const params: Record<string, unknown> = Object.create(null);
+  const found: FoundOptions = {};
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (key === name) continue;
+    const option = fieldOptions.get(key);
+    if (option === undefined) params[key] = value;
+    else if (found[option] === undefined && isFieldValue(option, value)) found[option] = value;
+  }
+  const token = name === undefined ? '' : tokenText(fields[name]);
+  // Parsed from JSON or a form, and so JSON values; made here, and so not to be copied.
+  return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
+}
+
+type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
+
+/** Fields that are options of the token; of several for one the first that comes is taken. */
+const fieldOptions = new Map<string, keyof FoundOptions>([
+  ['refresh_token', 'refreshToken'],
+  ['refreshToken', 'refreshToken'],
+  ['expires_in', 'expiresIn'],
+  ['expiresIn', 'expiresIn'],
+  ['expires', 'expiresIn'],
+  ['expires_at', 'expiresAt'],
+  ['expiresAt', 'expiresAt'],
+]);
+
+function isFieldValue(option: keyof FoundOptions, value: unknown): value is string {
+  return typeof value === 'string' || (typeof value === 'number' && option !== 'refreshToken');
+}
+
+function tokenText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+function isOption(name: (typeof storedOptions)[number][0], value: unknown): boolean {
+  if (name === 'mode') return isMode(value);
+  return typeof value === 'string' || name === 'expiresLatency';
+}
+
+function isMode(value: unknown): boolean {
+  if (typeof value === 'function' || isPlace(value)) return true;
+  return typeof value === 'object' && value !== null && Object.values(value).every(isPlace);
+}
+
+function isPlace(value: unknown): boolean {
+  return value === 'header' || value === 'query' || value === 'body';
+}

@@ -1,0 +1,150 @@
+import t from 'tap';
+import {
+  type AuthorizationFlowDeps,
+  createAuthorizationFlow,
+} from '../../src/authorization/authorization-flow.ts';
+import { prepareAuthorization } from '../../src/authorization/prepare-authorization.ts';
+import { calculateCodeChallenge } from '../../src/pkce.ts';
+
+const client = { redirectUri: 'https://app.example/cb', issuer: 'https://as.example' };
+
+t.test('an authorization has a state, an S256 challenge of the verifier and the redirect URI', async (t) => {
+  const { params, transaction } = await prepareAuthorization(client, { scope: 'read', prompt: 'login' });
+  t.match(transaction, { state: /^[\w-]{43}$/, codeVerifier: /^[\w-]{43}$/, ...client });
+  t.notOk('nonce' in transaction);
+  t.same(params, {
+    scope: 'read',
+    prompt: 'login',
+    state: transaction.state,
+    redirect_uri: client.redirectUri,
+    code_challenge: await calculateCodeChallenge(transaction.codeVerifier ?? ''),
+    code_challenge_method: 'S256',
+  });
+});
+
+t.test('asking for openid adds a nonce, and scopes may be an array', async (t) => {
+  const { params, transaction } = await prepareAuthorization(client, { scope: ['openid', 'email'] });
+  t.match(transaction.nonce, /^[\w-]{43}$/);
+  t.match(params, { scope: 'openid email', nonce: transaction.nonce });
+});
+
+t.test(
+  "the caller's state, nonce and redirect URI are used, and the caller's object is not changed",
+  async (t) => {
+    const given = Object.freeze({ state: 's', nonce: 'n', redirect_uri: 'https://other.example/cb' });
+    const { params, transaction } = await prepareAuthorization(client, given, { pkce: false });
+    t.same(transaction, {
+      state: 's',
+      nonce: 'n',
+      redirectUri: 'https://other.example/cb',
+      issuer: client.issuer,
+    });
+    t.same(params, given);
+  },
+);
+
+t.test('two authorizations share nothing', async (t) => {
+  const [first, second] = await Promise.all([
+    prepareAuthorization(client, { scope: 'openid' }),
+    prepareAuthorization(client, { scope: 'openid' }),
+  ]);
+  for (const secret of ['state', 'nonce', 'codeVerifier'] as const) {
+    t.not(first.transaction[secret], second.transaction[secret]);
+  }
+});
+
+t.test('a transaction survives JSON', async (t) => {
+  const { transaction } = await prepareAuthorization(client, { scope: 'openid' });
+  t.same(JSON.parse(JSON.stringify(transaction)), transaction);
+});
+
+t.test('parameters that cannot be combined with it are refused', async (t) => {
+  for (const params of [
+    { code_challenge: 'x' },
+    { code_challenge_method: 'plain' },
+    { response_type: 'code id_token' },
+    { response_mode: 'query.jwt' },
+  ]) {
+    await t.rejects(prepareAuthorization(client, params), { name: 'ConfigurationError' });
+  }
+  await t.resolves(prepareAuthorization(client, { response_type: 'code', response_mode: 'form_post' }));
+});
+
+function makeFlow(idToken?: string) {
+  const exchanges: unknown[] = [];
+  const deps: AuthorizationFlowDeps<true> = {
+    ...client,
+    authorizationUrl: ({ state }) => `https://as.example/authorize?state=${String(state)}`,
+    async getToken(code, params, options) {
+      exchanges.push({ code, params, options });
+      // What the flow reads of a token; building a real one needs a client.
+      return { ok: true, token: 'access', idToken } as never;
+    },
+  };
+  return { exchanges, flow: createAuthorizationFlow(deps) };
+}
+
+t.test(
+  'the code is exchanged with verifier and redirect URI, options going to the token request',
+  async (t) => {
+    const { exchanges, flow } = makeFlow();
+    const { url, transaction } = await flow.startAuthorization();
+    t.equal(url, `https://as.example/authorize?state=${transaction.state}`);
+    await flow.completeAuthorization(`code=c&state=${transaction.state}`, transaction, {
+      params: { resource: 'https://api.example', code_verifier: 'not this' },
+      headers: { 'x-a': '1' },
+    });
+    t.same(exchanges, [
+      {
+        code: 'c',
+        params: {
+          resource: 'https://api.example',
+          code_verifier: transaction.codeVerifier,
+          redirect_uri: client.redirectUri,
+        },
+        options: { headers: { 'x-a': '1' } },
+      },
+    ]);
+  },
+);
+
+t.test('a callback that is loaded twice at once exchanges its code once', async (t) => {
+  const { exchanges, flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  const callback = `code=c&state=${transaction.state}`;
+  const outcomes = await Promise.allSettled([
+    flow.completeAuthorization(callback, transaction),
+    flow.completeAuthorization(callback, JSON.parse(JSON.stringify(transaction))),
+  ]);
+  t.match(outcomes, [
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { name: 'StateMismatchError' } },
+  ]);
+  t.equal(exchanges.length, 1);
+});
+
+t.test('a forged callback does not use the transaction up', async (t) => {
+  const { flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  await t.rejects(flow.completeAuthorization('code=c&state=forged', transaction), {
+    name: 'StateMismatchError',
+  });
+  await t.resolves(flow.completeAuthorization(`code=c&state=${transaction.state}`, transaction));
+});
+
+t.test('the ID token is checked with the nonce, and without one the login fails', async (t) => {
+  const checked: unknown[] = [];
+  const validateIdToken = async (...args: unknown[]) => {
+    checked.push(args);
+  };
+  const complete = async (idToken?: string) => {
+    const { flow } = makeFlow(idToken);
+    const { transaction } = await flow.startAuthorization({ scope: 'openid', nonce: 'n' });
+    return await flow.completeAuthorization(`code=c&state=${transaction.state}`, transaction, {
+      validateIdToken,
+    });
+  };
+  await complete('the-token');
+  t.same(checked, [['the-token', { nonce: 'n', accessToken: 'access' }]]);
+  await t.rejects(complete(), { name: 'IdTokenError', message: /openid/ });
+});

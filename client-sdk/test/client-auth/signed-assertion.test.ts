@@ -1,0 +1,198 @@
+import { decodeJwt, exportJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
+import t from 'tap';
+import { clientAssertion } from '../../src/client-auth/client-assertion.ts';
+import type { ClientAuthContext, MutableTokenRequest } from '../../src/client-auth/client-auth.ts';
+import { clientSecretJwt } from '../../src/client-auth/client-secret-jwt.ts';
+import { privateKeyJwt } from '../../src/client-auth/private-key-jwt.ts';
+import { ConfigurationError } from '../../src/errors/configuration-error.ts';
+import { signJwt } from '../../src/jwt/sign.ts';
+
+const now = 1_800_000_000;
+const jwtBearer = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+function makeContext(changes: Partial<ClientAuthContext> = {}): ClientAuthContext {
+  return {
+    clientId: 'app',
+    clientSecret: 'a secret of more than thirty-two bytes',
+    basicEncoding: 'rfc6749',
+    issuer: undefined,
+    tokenEndpoint: 'https://as.example/token',
+    now: () => now,
+    ...changes,
+  };
+}
+
+function makeRequest(body: Record<string, string> = {}): MutableTokenRequest {
+  return {
+    url: 'https://as.example/token',
+    method: 'POST',
+    headers: new Headers(),
+    body: new URLSearchParams(body),
+  };
+}
+
+function assertionOf(request: MutableTokenRequest): string {
+  return request.body.get('client_assertion') ?? '';
+}
+
+t.test(
+  'private_key_jwt sends an assertion that the public key verifies, with the client id beside it',
+  async (t) => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const request = makeRequest({ grant_type: 'client_credentials' });
+    const key = await exportPKCS8(privateKey);
+    await privateKeyJwt(request, makeContext(), {
+      method: 'private_key_jwt',
+      key,
+      algorithm: 'ES256',
+      keyId: 'k1',
+    });
+    const { payload, protectedHeader } = await jwtVerify(assertionOf(request), publicKey, {
+      currentDate: new Date(now * 1000),
+    });
+    t.same(protectedHeader, { alg: 'ES256', typ: 'JWT', kid: 'k1' });
+    t.match(payload, {
+      iss: 'app',
+      sub: 'app',
+      aud: 'https://as.example/token',
+      iat: now,
+      nbf: now,
+      exp: now + 60,
+    });
+    t.match(payload.jti, /^[\w-]{43}$/);
+    t.equal(request.body.get('client_assertion_type'), jwtBearer);
+    t.equal(request.body.get('client_id'), 'app');
+    t.equal(request.body.get('grant_type'), 'client_credentials');
+  },
+);
+
+t.test('each request and each attempt gets an assertion of its own', async (t) => {
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const auth = { method: 'private_key_jwt', key: await exportJWK(privateKey), algorithm: 'ES256' } as const;
+  const first = makeRequest();
+  const second = makeRequest();
+  await privateKeyJwt(first, makeContext(), auth);
+  await privateKeyJwt(second, makeContext(), auth);
+  t.not(decodeJwt(assertionOf(first)).jti, decodeJwt(assertionOf(second)).jti);
+});
+
+t.test('the audience is the issuer when it is known, and what the settings say before that', async (t) => {
+  const context = makeContext({ issuer: 'https://as.example' });
+  const byIssuer = makeRequest();
+  await clientSecretJwt(byIssuer, context, { method: 'client_secret_jwt' });
+  t.equal(decodeJwt(assertionOf(byIssuer)).aud, 'https://as.example');
+  const bySetting = makeRequest();
+  const audience = ['https://as.example', 'https://as.example/token'];
+  await clientSecretJwt(bySetting, context, { method: 'client_secret_jwt', audience, lifetime: 10 });
+  t.match(decodeJwt(assertionOf(bySetting)), { aud: audience, exp: now + 10 });
+});
+
+t.test('modify changes header and claims before they are signed', async (t) => {
+  const { privateKey, publicKey } = await generateKeyPair('EdDSA', { extractable: true });
+  const request = makeRequest();
+  await privateKeyJwt(request, makeContext(), {
+    method: 'private_key_jwt',
+    key: await exportPKCS8(privateKey),
+    algorithm: 'EdDSA',
+    modify(header, claims) {
+      header.typ = 'client-authentication+jwt';
+      delete claims.nbf;
+      claims.scope = 'x';
+    },
+  });
+  const { payload, protectedHeader } = await jwtVerify(assertionOf(request), publicKey, {
+    currentDate: new Date(now * 1000),
+  });
+  t.equal(protectedHeader.typ, 'client-authentication+jwt');
+  t.notHas(payload, { nbf: now });
+  t.equal(payload.scope, 'x');
+});
+
+t.test('client_secret_jwt signs with the secret and does not send it', async (t) => {
+  const request = makeRequest();
+  await clientSecretJwt(request, makeContext(), { method: 'client_secret_jwt', algorithm: 'HS512' });
+  const secret = new TextEncoder().encode(makeContext().clientSecret);
+  const { protectedHeader } = await jwtVerify(assertionOf(request), secret, {
+    currentDate: new Date(now * 1000),
+  });
+  t.equal(protectedHeader.alg, 'HS512');
+  t.notOk(request.body.has('client_secret'));
+});
+
+t.test('an assertion and a client id that the caller put there are left alone', async (t) => {
+  const request = makeRequest({ client_assertion: 'mine', client_id: 'other' });
+  await clientSecretJwt(request, makeContext(), { method: 'client_secret_jwt' });
+  await clientAssertion(request, makeContext(), { method: 'client_assertion', assertion: () => 'theirs' });
+  t.equal(request.body.toString(), 'client_assertion=mine&client_id=other');
+  const named = makeRequest({ client_id: 'other' });
+  await clientSecretJwt(named, makeContext(), { method: 'client_secret_jwt' });
+  t.equal(named.body.get('client_id'), 'other');
+});
+
+t.test('what is missing or cannot sign is named', async (t) => {
+  const rejects = (promise: Promise<void>, message: RegExp) =>
+    t.rejects(promise, { constructor: ConfigurationError, message });
+  await rejects(
+    clientSecretJwt(makeRequest(), makeContext({ clientId: undefined }), { method: 'client_secret_jwt' }),
+    /set clientId/,
+  );
+  await rejects(
+    clientSecretJwt(makeRequest(), makeContext({ clientSecret: undefined }), { method: 'client_secret_jwt' }),
+    /set clientSecret/,
+  );
+  await rejects(
+    privateKeyJwt(makeRequest(), makeContext(), { method: 'private_key_jwt', key: 'x', algorithm: 'HS256' }),
+    /algorithm of a key pair/,
+  );
+  await rejects(
+    privateKeyJwt(makeRequest(), makeContext(), { method: 'private_key_jwt', key: 'x', algorithm: 'RS256' }),
+    /expected a PEM/,
+  );
+});
+
+t.test('client_assertion sends what its function gives, asked for each time', async (t) => {
+  let count = 0;
+  const auth = {
+    method: 'client_assertion',
+    assertion: async () => {
+      count += 1;
+      return `token-${count}\n`;
+    },
+  } as const;
+  const first = makeRequest();
+  const second = makeRequest();
+  await clientAssertion(first, makeContext(), auth);
+  await clientAssertion(second, makeContext({ clientId: undefined }), { ...auth, type: 'urn:example:type' });
+  t.equal(
+    first.body.toString(),
+    `client_assertion=token-1&client_assertion_type=${encodeURIComponent(jwtBearer)}&client_id=app`,
+  );
+  t.equal(second.body.toString(), 'client_assertion=token-2&client_assertion_type=urn%3Aexample%3Atype');
+});
+
+t.test(
+  'a client assertion that is empty, fails or has expired is refused as worth trying again',
+  async (t) => {
+    const expired = await signJwt({ exp: now - 31 }, { algorithm: 'HS256', key: 'k' });
+    const late = await signJwt({ exp: now - 29 }, { algorithm: 'HS256', key: 'k' });
+    const run = (assertion: () => string) =>
+      clientAssertion(makeRequest(), makeContext(), { method: 'client_assertion', assertion });
+    await t.rejects(
+      run(() => expired),
+      { constructor: ConfigurationError, message: /expired 31 seconds ago/, retryable: true },
+    );
+    await t.rejects(
+      run(() => ' \n'),
+      { constructor: ConfigurationError, message: /empty/, retryable: true },
+    );
+    const cause = new Error('no such file');
+    const failing = () => {
+      throw cause;
+    };
+    await t.rejects(run(failing), { constructor: ConfigurationError, cause, retryable: true });
+    await t.resolves(
+      run(() => late),
+      'our clock may be ahead by half a minute',
+    );
+  },
+);

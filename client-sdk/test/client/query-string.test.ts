@@ -1,0 +1,44 @@
+import t from 'tap';
+import { formOf, withQuery } from '../../src/client/query-string.ts';
+
+const url = 'https://a.test/x';
+
+t.test('names come out sorted and spaces as %20', async (t) => {
+  t.equal(withQuery(url, { scope: 'a b', a: '1' }, 'brackets'), `${url}?a=1&scope=a%20b`);
+});
+
+t.test('everything but letters, digits and -._~ is percent-encoded', async (t) => {
+  t.equal(withQuery(url, { a: "-._~!*'()+&=é" }, 'brackets'), `${url}?a=-._~%21%2A%27%28%29%2B%26%3D%C3%A9`);
+});
+
+t.test('arrays are written with brackets, in their order', async (t) => {
+  t.equal(withQuery(url, { k: ['b', 'a'] }, 'brackets'), `${url}?k%5B%5D=b&k%5B%5D=a`);
+});
+
+t.test('arrays are repeated where that is asked for', async (t) => {
+  t.equal(withQuery(url, { k: ['b', 'a'] }, 'repeat'), `${url}?k=b&k=a`);
+});
+
+t.test('resource and audience are repeated in either format', async (t) => {
+  t.equal(
+    formOf({ resource: ['b', 'a'], audience: ['c'] }, 'brackets').toString(),
+    'resource=b&resource=a&audience=c',
+  );
+});
+
+t.test('an empty array is a bare name', async (t) => {
+  t.equal(withQuery(url, { k: [] }, 'brackets'), `${url}?k%5B%5D`);
+});
+
+t.test('an object is written with its keys', async (t) => {
+  t.equal(withQuery(url, { k: { b: 2, a: true } }, 'brackets'), `${url}?k%5Ba%5D=true&k%5Bb%5D=2`);
+});
+
+t.test('a query that is there is kept, and replaced name by name', async (t) => {
+  t.equal(withQuery(`${url}?b=1&a=1#end`, { b: '2' }, 'brackets'), `${url}?a=1&b=2#end`);
+});
+
+t.test('null and undefined are not sent, the empty string is', async (t) => {
+  t.equal(withQuery(url, { a: null, b: undefined, c: '' }, 'brackets'), `${url}?c=`);
+  t.equal(withQuery(url, { a: null }, 'brackets'), url);
+});

@@ -1,0 +1,126 @@
+import t from 'tap';
+import { clientOptionsFrom, createMetadataSource, discover, discoverClient } from '../../src/discovery.ts';
+import { createAuthorizationServer } from '../../src/testing/authorization-server.ts';
+
+function makeServer() {
+  const server = createAuthorizationServer({ now: () => 1_800_000_000 });
+  return { server, options: { fetch: server.fetch, now: server.now } };
+}
+
+t.test('the metadata of an issuer are found by either well-known path', async (t) => {
+  const { server, options } = makeServer();
+  for (const format of ['openid-configuration', 'oauth-authorization-server'] as const) {
+    const metadata = await discover(server.issuer, { ...options, format });
+    t.equal(metadata.token_endpoint, server.endpoints.token);
+    t.match(server.requests.at(-1)?.url.pathname, new RegExp(format));
+  }
+});
+
+t.test('a server that knows only RFC 8414 is found at the second try', async (t) => {
+  const { server, options } = makeServer();
+  server.inject({ endpoint: 'metadata', effect: () => new Response('not here', { status: 404 }) });
+  t.equal((await discover(server.issuer, options)).issuer, server.issuer);
+  t.equal(server.count('metadata'), 2);
+});
+
+t.test('a server without metadata is named with what was tried', async (t) => {
+  const { server, options } = makeServer();
+  server.inject({ endpoint: 'metadata', times: 2, effect: () => new Response('', { status: 404 }) });
+  await t.rejects(discover(server.issuer, options), {
+    name: 'DiscoveryError',
+    message: /tried https:\/\/as.test\/.well-known\/openid-configuration and https/,
+    retryable: false,
+  });
+});
+
+t.test('a server in trouble is worth another try, and the second path is not asked', async (t) => {
+  const { server, options } = makeServer();
+  server.inject({ endpoint: 'metadata', effect: () => new Response('', { status: 503 }) });
+  await t.rejects(discover(server.issuer, options), {
+    name: 'DiscoveryError',
+    message: /503/,
+    retryable: true,
+  });
+  t.equal(server.count('metadata'), 1);
+});
+
+t.test('malformed JSON, an unreachable server and an aborted signal have their own errors', async (t) => {
+  const { server, options } = makeServer();
+  const headers = { 'content-type': 'application/json' };
+  server.inject({ endpoint: 'metadata', effect: () => new Response('{', { headers }) });
+  await t.rejects(discover(server.issuer, options), { name: 'ParseError' });
+  server.inject({ endpoint: 'metadata', effect: 'refuse' });
+  await t.rejects(discover(server.issuer, options), { name: 'ConnectionError' });
+  server.inject({ endpoint: 'metadata', effect: 'hang' });
+  await t.rejects(discover(server.issuer, { ...options, signal: AbortSignal.abort() }), {
+    name: 'AbortError',
+  });
+});
+
+t.test('a client made by discovery gets tokens from the endpoints found', async (t) => {
+  const { server, options } = makeServer();
+  const client = await discoverClient(server.issuer, {
+    ...options,
+    clientId: 'client',
+    clientSecret: 'secret',
+  });
+  t.equal(client.settings.issuer, server.issuer);
+  const token = await client.clientCredentials.getToken();
+  t.ok(server.isActive(token.token));
+});
+
+t.test('options given by hand win over the metadata', async (t) => {
+  const { server, options } = makeServer();
+  const client = await discoverClient(server.issuer, {
+    ...options,
+    tokenEndpoint: 'https://other.test/token',
+  });
+  t.equal(client.tokenUrl(), 'https://other.test/token');
+});
+
+t.test('a client with a certificate gets the endpoints meant for it', (t) => {
+  const metadata = {
+    issuer: 'https://as.test',
+    token_endpoint: 'https://as.test/token',
+    revocation_endpoint: 'https://as.test/revoke',
+    mtls_endpoint_aliases: { token_endpoint: 'https://mtls.as.test/token' },
+  };
+  const plain = {
+    issuer: 'https://as.test',
+    tokenEndpoint: 'https://as.test/token',
+    revocationEndpoint: 'https://as.test/revoke',
+  };
+  t.same(clientOptionsFrom(metadata), plain);
+  t.same(clientOptionsFrom(metadata, { mtls: true }), {
+    ...plain,
+    tokenEndpoint: 'https://mtls.as.test/token',
+  });
+  t.end();
+});
+
+t.test('a source of metadata loads once for all who ask at once, and again when they are old', async (t) => {
+  const { server, options } = makeServer();
+  const metadata = createMetadataSource(server.issuer, options);
+  t.equal(server.count('metadata'), 0, 'the server need not be up when the source is made');
+  await Promise.all(Array.from({ length: 20 }, metadata));
+  t.equal(server.count('metadata'), 1);
+  server.advance(3599);
+  await metadata();
+  t.equal(server.count('metadata'), 1);
+  server.advance(1);
+  await metadata();
+  t.equal(server.count('metadata'), 2);
+});
+
+t.test('a failure is not remembered, and old metadata outlive a failed reload', async (t) => {
+  const { server, options } = makeServer();
+  const metadata = createMetadataSource(server.issuer, options);
+  server.inject({ endpoint: 'metadata', effect: 'refuse' });
+  await t.rejects(metadata(), { name: 'ConnectionError' });
+  t.equal((await metadata()).issuer, server.issuer);
+  server.advance(3600);
+  server.inject({ endpoint: 'metadata', effect: 'refuse' });
+  t.equal((await metadata()).issuer, server.issuer);
+  await metadata();
+  t.equal(server.count('metadata'), 4);
+});

@@ -1,0 +1,30 @@
+import t from 'tap';
+import { clientOptionsFrom, discover, discoverClient } from '../../src/discovery.ts';
+import { Client, IssuerMismatchError } from '../../src/index.ts';
+import { serviceClient } from './support/clients.ts';
+import { startProvider } from './support/start-provider.ts';
+
+t.test('the metadata of the provider make a client that works', async (t) => {
+  const provider = await startProvider({ clients: [serviceClient] });
+  t.teardown(provider.stop);
+  const metadata = await discover(provider.issuer);
+  t.equal(metadata.jwks_uri, `${provider.issuer}/jwks`);
+  const { client_id: clientId, client_secret: clientSecret } = serviceClient;
+  const client = new Client({ ...clientOptionsFrom(metadata), clientId, clientSecret });
+  t.ok((await client.clientCredentials.getToken()).token);
+});
+
+t.test('discoverClient does it at once', async (t) => {
+  const provider = await startProvider({ clients: [serviceClient] });
+  t.teardown(provider.stop);
+  const { client_id: clientId, client_secret: clientSecret } = serviceClient;
+  const client = await discoverClient(provider.issuer, { clientId, clientSecret });
+  t.equal(client.settings.issuer, provider.issuer);
+  t.ok((await client.clientCredentials.getToken()).token);
+});
+
+t.test('an issuer that differs by a slash is another issuer', async (t) => {
+  const provider = await startProvider({ clients: [] });
+  t.teardown(provider.stop);
+  await t.rejects(discover(`${provider.issuer}/`), IssuerMismatchError);
+});

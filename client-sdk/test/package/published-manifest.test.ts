@@ -1,0 +1,36 @@
+import t from 'tap';
+import { publishedManifest } from '../../scripts/published-manifest.ts';
+
+const manifest = { name: 'a', version: '1.2.3', description: 'b', license: 'Apache-2.0' };
+
+t.test('exports of sources become exports of what is built, types first', async (t) => {
+  const { exports } = publishedManifest({
+    ...manifest,
+    exports: { '.': './src/index.ts', './x': './src/y/x.ts' },
+  });
+  t.same(exports, {
+    '.': { types: './dist/index.d.ts', default: './dist/index.js' },
+    './x': { types: './dist/y/x.d.ts', default: './dist/y/x.js' },
+    './package.json': './package.json',
+  });
+  t.match(JSON.stringify(exports), /^\{"\.":\{"types":/);
+});
+
+t.test('nothing of the repository alone is published', async (t) => {
+  const repository = {
+    ...manifest,
+    exports: {},
+    devDependencies: { esbuild: '1.0.0' },
+    scripts: { prepack: 'x' },
+  };
+  const published = publishedManifest(repository);
+  t.notOk('devDependencies' in published || 'dependencies' in published || 'scripts' in published);
+  t.equal(published.version, '1.2.3');
+});
+
+t.test('an export outside of src/ is refused by name', async (t) => {
+  t.throws(
+    () => publishedManifest({ ...manifest, exports: { './x': './lib/x.ts' } }),
+    /\.\/x points at \.\/lib\/x\.ts/,
+  );
+});

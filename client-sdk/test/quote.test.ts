@@ -1,0 +1,10 @@
+import t from 'tap';
+import { quote } from '../src/quote.ts';
+
+t.test('a value that others chose is quoted, escaped and cut', (t) => {
+  t.equal(quote('a\n"b'), '"a\\n\\"b"');
+  t.equal(quote(undefined), 'undefined');
+  t.equal(quote(['x', 1]), '["x",1]');
+  t.equal(quote('x'.repeat(1000)).length, 201);
+  t.end();
+});

@@ -1,0 +1,21 @@
+import t from 'tap';
+import { renewalTime } from '../../src/token-manager/renewal-time.ts';
+
+const early = { earlySeconds: 60, jitterSeconds: 30 };
+
+t.test('a token is renewed some time before its end, by chance a little earlier', (t) => {
+  t.equal(renewalTime(4600, 1000, { ...early, random: 0 }), 4540);
+  t.equal(renewalTime(4600, 1000, { ...early, random: 0.5 }), 4525);
+  t.end();
+});
+
+t.test('never in the first half of what is left of its life', (t) => {
+  t.equal(renewalTime(1060, 1000, { ...early, random: 0.9 }), 1030);
+  t.equal(renewalTime(900, 1000, { ...early, random: 0 }), 900);
+  t.end();
+});
+
+t.test('a token without end is not renewed', (t) => {
+  t.equal(renewalTime(undefined, 1000, { ...early, random: 0 }), Number.POSITIVE_INFINITY);
+  t.end();
+});

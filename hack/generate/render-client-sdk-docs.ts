@@ -1,0 +1,23 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { renderApiDocs } from '../../client-sdk/scripts/render-api-docs.ts';
+import { filesBelow } from './files-below.ts';
+import { renderMarkdown } from './render-markdown.ts';
+
+/** The API pages of the client SDK, made from its docstrings, text by path below `output`. */
+export async function renderClientSdkDocs(output: string): Promise<ReadonlyMap<string, string>> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-api-docs-'));
+  try {
+    await renderApiDocs(folder);
+    const pages = await Promise.all(
+      (await filesBelow(folder)).map(async (path): Promise<[string, string]> => {
+        const page = output + path;
+        return [page, await renderMarkdown(page, await readFile(join(folder, path), 'utf8'))];
+      }),
+    );
+    return new Map(pages);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
