@@ -19,7 +19,7 @@ function credentialsOf(context: ClientAuthContext): string {
 }
 
 /** The value of the Authorization header for an id and a secret. */
-export function basicCredentials(id: string, secret: string, encoding: BasicEncoding): string {
+function basicCredentials(id: string, secret: string, encoding: BasicEncoding): string {
   const pair = encoding === 'raw' ? `${id}:${secret}` : `${formEncode(id)}:${formEncode(secret)}`;
   return `Basic ${base64(pair)}`;
 }

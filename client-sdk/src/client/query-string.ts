@@ -34,7 +34,7 @@ export function queryString(pairs: readonly Pair[]): string {
 }
 
 /** Turns parameters into pairs in their order. Null and undefined are left out; objects become `name[key]`. */
-export function pairsOf(params: WireParams, format: ArrayFormat): Pair[] {
+function pairsOf(params: WireParams, format: ArrayFormat): Pair[] {
   const pairs: Pair[] = [];
   for (const name of Object.keys(params))
     addPairs(pairs, name, params[name], repeatedNames.has(name) ? 'repeat' : format);
