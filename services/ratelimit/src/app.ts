@@ -156,6 +156,14 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     },
   });
   lifecycle.add(createTermination(health, settings.shutdownDelayMs));
+  lifecycle.add({
+    name: 'announcement',
+    start: () =>
+      logger.info(
+        { ...ports, backend: settings.backendType, rules: rules.current()?.ruleCount ?? 0 },
+        'listening',
+      ),
+  });
   return { lifecycle, health, stats, ports };
 
   /** The service does its work without this port: one that is taken is no reason not to start. */

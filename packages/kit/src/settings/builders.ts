@@ -182,19 +182,25 @@ function splitItems(value: string): string[] {
 
 /**
  * One of a few words, in any case; the value is the word as spelled in `values`. `synonyms` are further words for one of them;
- * an empty key there says what set-but-empty means, which is an error otherwise.
+ * an empty key there says what set-but-empty means, which is an error otherwise. `notServed` are words that others serve: the
+ * problem says that we know them and do not.
  */
 export function oneOf<const V extends string>(
   values: readonly V[],
-  options: SettingOptions<NoInfer<V>> & { readonly synonyms?: Readonly<Record<string, NoInfer<V>>> },
+  options: SettingOptions<NoInfer<V>> & {
+    readonly synonyms?: Readonly<Record<string, NoInfer<V>>>;
+    readonly notServed?: readonly string[];
+  },
 ): Setting<V> {
+  const notServed =
+    options.notServed === undefined ? '' : ` (not served yet: ${options.notServed.join(', ')})`;
   const words = new Map<string, V>(
     [...values.map((value) => [value, value] as const), ...Object.entries<V>(options.synonyms ?? {})].map(
       ([word, value]) => [word.toLowerCase(), value],
     ),
   );
   return build(options, {
-    form: `one of ${values.join(', ')}`,
+    form: `one of ${values.join(', ')}${notServed}`,
     parse: (value) => words.get(value.toLowerCase()),
     fallback: asIs,
   });

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
@@ -55,6 +55,7 @@ export function createFileRuleSource(options: FileRuleSourceOptions, logger: Log
   return {
     async start(onLoad) {
       await requireDirectory(directory, options);
+      if (watchRoot) await warnUnlessLink(options.root, logger);
       // The watch comes first: what changes while the first load runs is loaded once more.
       watch = await watchFiles({
         paths: [watchRoot ? options.root : directory],
@@ -71,6 +72,15 @@ export function createFileRuleSource(options: FileRuleSourceOptions, logger: Log
       await loading.catch(() => undefined);
     },
   };
+}
+
+async function warnUnlessLink(root: string, logger: Logger): Promise<void> {
+  if (!(await lstat(root)).isSymbolicLink()) {
+    logger.warn(
+      { root },
+      'RUNTIME_ROOT is no symbolic link, so changes to its files are not seen: set RUNTIME_WATCH_ROOT=false',
+    );
+  }
 }
 
 async function requireDirectory(directory: string, options: FileRuleSourceOptions): Promise<void> {

@@ -65,6 +65,7 @@ export const counterSettings = {
     group: cacheGroup,
     default: 'redis',
     synonyms: { '': 'redis' },
+    notServed: ['memcache'],
     doc: 'Where counters are kept. `memory` keeps them in the process: for one instance, or to try things.',
   }),
   memoryMaxCounters: int({
@@ -94,7 +95,7 @@ export const counterSettings = {
     group: cacheGroup,
     default: 0,
     min: 0,
-    doc: 'Size of the cache that remembers counters over their limit, so that the backend is not asked again; 0 for none, else at least 524288.',
+    doc: 'Size of the cache that remembers counters over their limit, so that the backend is not asked again; 0 for none; what is smaller than 524288 counts as that.',
   }),
   stopIncrementWhenOverLimit: bool({
     env: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',

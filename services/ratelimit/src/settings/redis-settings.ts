@@ -20,7 +20,12 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       default: defaultUrl,
       doc: '`host:port`, `redis://user:password@host:port?db=n` (`rediss://` with TLS), or the path of a unix socket.',
     }),
-    Type: oneOf(['single'], { ...named('TYPE'), default: 'single', doc: 'Kind of deployment.' }),
+    Type: oneOf(['single'], {
+      ...named('TYPE'),
+      default: 'single',
+      notServed: ['sentinel', 'cluster'],
+      doc: 'Kind of deployment.',
+    }),
     Auth: text({ ...named('AUTH'), default: '', secret: true, doc: '`password` or `user:password`.' }),
     Tls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),
     TimeoutMs: duration({
@@ -94,7 +99,7 @@ export const redisSettings = {
     ...named('STARTUP_INITIAL_INTERVAL'),
     default: '1s',
     min: '1ms',
-    doc: 'First pause between attempts to connect; it doubles, with jitter, up to the next setting.',
+    doc: 'First pause between attempts to connect at the start; it doubles, with jitter, up to the next setting. A connection that is lost later is tried again after 50 ms, doubling up to 5 s.',
   }),
   redisStartupMaxIntervalMs: duration({
     ...named('STARTUP_MAX_INTERVAL'),

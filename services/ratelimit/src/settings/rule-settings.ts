@@ -4,7 +4,13 @@ const group = 'Rules';
 
 /** Where rules come from. */
 export const ruleSettings = {
-  configType: oneOf(['FILE'], { env: 'CONFIG_TYPE', group, default: 'FILE', doc: 'Where rules come from.' }),
+  configType: oneOf(['FILE'], {
+    env: 'CONFIG_TYPE',
+    group,
+    default: 'FILE',
+    notServed: ['GRPC_XDS_SOTW'],
+    doc: 'Where rules come from.',
+  }),
   forceStartWithoutInitialConfig: bool({
     env: 'FORCE_START_WITHOUT_INITIAL_CONFIG',
     group,
@@ -33,7 +39,7 @@ export const ruleSettings = {
     env: 'RUNTIME_IGNOREDOTFILES',
     group,
     default: false,
-    doc: 'Leave out files and directories whose names begin with a dot. Those of a Kubernetes volume (`..data`) always are.',
+    doc: 'Leave out files and directories whose names begin with a dot, such as those of an editor. Those of a Kubernetes volume (`..data`) always are.',
   }),
   runtimeWatchRoot: bool({
     env: 'RUNTIME_WATCH_ROOT',

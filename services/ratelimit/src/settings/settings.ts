@@ -33,13 +33,12 @@ export type Settings = SettingsOf<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
-const tlsNeedsFiles: Check = (s, { nameOf }) => {
-  if (!s.grpcServerUseTls) return undefined;
-  const missing = (['grpcServerTlsCert', 'grpcServerTlsKey'] as const).find((key) => s[key] === '');
-  return missing === undefined
-    ? undefined
-    : { variable: nameOf(missing), expected: `a PEM file, because ${nameOf('grpcServerUseTls')} is true` };
-};
+const tlsNeeds =
+  (file: 'grpcServerTlsCert' | 'grpcServerTlsKey'): Check =>
+  (s, { nameOf }) =>
+    s.grpcServerUseTls && s[file] === ''
+      ? { variable: nameOf(file), expected: `a PEM file, because ${nameOf('grpcServerUseTls')} is true` }
+      : undefined;
 
 const clientTlsNeedsServerTls: Check = (s, { nameOf }) =>
   s.grpcClientTlsCacert !== '' && !s.grpcServerUseTls
@@ -124,7 +123,8 @@ export function sinkSwitches(
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   return parseSettings(settingsSpec, env, {
     checks: [
-      tlsNeedsFiles,
+      tlsNeeds('grpcServerTlsCert'),
+      tlsNeeds('grpcServerTlsKey'),
       clientTlsNeedsServerTls,
       sanNeedsAuthority,
       redisAddress,

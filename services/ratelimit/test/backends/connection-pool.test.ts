@@ -31,6 +31,12 @@ function makePool(t: Test, address: string, options: Partial<ConnectionPoolOptio
   }
   const told: string[] = [];
   const attempts: number[] = [];
+  const delays: string[] = [];
+  const delayed = (kind: string) => (attempt: number) => {
+    attempts.push(attempt);
+    delays.push(kind);
+    return 5;
+  };
   let open = 0;
   const pool = createConnectionPool(
     {
@@ -43,17 +49,15 @@ function makePool(t: Test, address: string, options: Partial<ConnectionPoolOptio
           open -= 1;
         },
       },
-      retryDelayMs: (attempt) => {
-        attempts.push(attempt);
-        return 5;
-      },
+      startDelayMs: delayed('start'),
+      reconnectDelayMs: delayed('reconnect'),
       onAvailable: (available) => told.push(available ? 'available' : 'unavailable'),
       onError: () => told.push('error'),
     },
     { size: 2, onEmpty: 'create', onEmptyWaitMs: 5, timeoutMs: 500, ...options },
   );
   t.teardown(() => pool.close());
-  return { pool, told, attempts, open: () => open };
+  return { pool, told, attempts, delays, open: () => open };
 }
 
 t.test('a connection belongs to one until it is released, and is then used again', async (t) => {
@@ -161,13 +165,14 @@ t.test('a discarded connection comes back to nobody, even when it is released af
 
 t.test('attempts are held off longer and longer until a connection has served', async (t) => {
   const { address, refuse } = await startFickleServer(t);
-  const { pool, attempts, told } = makePool(t, address, { size: 1 });
+  const { pool, attempts, delays, told } = makePool(t, address, { size: 1 });
   refuse(3);
   await pool.start();
   t.same(attempts, [1, 2, 3]);
   pool.release(await pool.acquire());
   pool.discard(await pool.acquire(), new Error('lost again'));
   t.same(attempts, [1, 2, 3, 1]);
+  t.same(delays, ['start', 'start', 'start', 'reconnect'], 'once Redis was there, the pauses are shorter');
   t.equal(told.filter((what) => what === 'error').length, 4, 'one report for each');
 });
 

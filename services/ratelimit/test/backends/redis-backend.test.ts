@@ -31,7 +31,8 @@ function instance(url: string, options: Partial<ConnectionPoolOptions> = {}, win
   const pool = createConnectionPool(
     {
       open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
-      retryDelayMs: () => 10,
+      startDelayMs: () => 10,
+      reconnectDelayMs: () => 10,
       figures: { opened: () => undefined, closed: () => undefined },
     },
     { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, timeoutMs, ...options },

@@ -26,8 +26,10 @@ export interface ConnectionPoolDeps {
   /** Makes a client that is not yet connected, and that never connects again by itself. */
   readonly open: () => Redis;
   readonly figures: PoolFigures;
-  /** Delay before the n-th attempt in a row to connect, milliseconds. */
-  readonly retryDelayMs: (attempt: number) => number;
+  /** Delay before the n-th attempt in a row to connect while Redis was never there, milliseconds. */
+  readonly startDelayMs: (attempt: number) => number;
+  /** The same once it was: how much later than Redis the service is back at most. */
+  readonly reconnectDelayMs: (attempt: number) => number;
   /** Told when the first connection is there, when none is left and none can be made, and when there is one again. */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
   /** Told of every connection that failed; attempts are held off after each, so these are few. */
@@ -68,9 +70,6 @@ interface Waiter {
  * run out of clients for everybody else.
  */
 const maxOverflow = 2;
-
-/** Longest wait between attempts once Redis was there: how much later than Redis the service is back at most. */
-const maxReconnectDelayMs = 5_000;
 
 /**
  * Makes a pool. A lost connection that had worked is replaced at once where it was the last; after one that came to
@@ -189,8 +188,8 @@ export function createConnectionPool(
   function holdOffNextAttempt(): void {
     if (holdOff === undefined) {
       failures += 1;
-      const delayMs = deps.retryDelayMs(failures);
-      holdOff = setTimeout(tryAgain, everReady ? Math.min(delayMs, maxReconnectDelayMs) : delayMs);
+      const delayMs = everReady ? deps.reconnectDelayMs(failures) : deps.startDelayMs(failures);
+      holdOff = setTimeout(tryAgain, delayMs);
     }
     if (readyCount === 0) {
       announce(false);

@@ -9,6 +9,12 @@ import { createRedisBackend, type RedisInstance } from './redis-backend.ts';
 import { openRedis, type RedisTls } from './redis-connection.ts';
 import { readRedisTls } from './redis-tls.ts';
 
+/**
+ * Pauses between attempts to connect again. The first is short, because most losses are a stall or a failover of
+ * moments; the last bounds how much later than Redis the service is back.
+ */
+const reconnect = { initialMs: 50, maxMs: 5_000 };
+
 /** Settings of one of the two instances. */
 interface InstanceSettings {
   readonly url: string;
@@ -104,7 +110,8 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
           connectTimeoutMs: settings.timeoutMs,
         }),
       figures,
-      retryDelayMs: backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random }),
+      startDelayMs: backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random }),
+      reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random: deps.random }),
       onAvailable(available) {
         health?.set(available);
         logAvailability(available);
