@@ -21,6 +21,8 @@ interface TestPool {
   readonly told: string[];
   /** Delays asked for, by their attempt. */
   readonly attempts: number[];
+  /** Which of the two pauses each of them was. */
+  readonly delays: string[];
   readonly open: () => number;
 }
 
