@@ -192,6 +192,7 @@ t.test('all problems are told at once, with the variables as they were set', (t)
   });
   t.strictSame(problems.map(({ variable }) => variable).sort(), [
     'GRPC_SERVER_TLS_CERT',
+    'GRPC_SERVER_TLS_KEY',
     'PORT',
     'REDIS_POOL_SIZE',
     'REDIS_URL',
