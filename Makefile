@@ -4,7 +4,8 @@
 # Node 24 is a development dependency: it comes first, whatever the machine brings along.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-# Where .ci/run wants the TAP of every run of tap, one file each. Unset for people.
+# Where .ci/run wants the TAP of every run of tap, one file each, in place of the terminal (tap would write every line
+# of it there twice). Unset for people.
 TAP_RESULTS ?=
 
 .DEFAULT_GOAL := help
@@ -17,7 +18,7 @@ demo: ## the limiter behind a real Envoy on this machine (ARGS=--once: exit afte
 test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
 	@sh hack/setup.sh test
 	$(if $(ARGS),,@npm run --silent check)
-	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap) $(ARGS)
+	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap >/dev/null) $(ARGS)
 
 bench: ## what a decision and what the OAuth client cost (ARGS=…: decisions only; --help lists them)
 	@sh hack/setup.sh test
