@@ -13,6 +13,7 @@ import { createHealthService, healthDefinition } from './health-service.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
 import type { ServerStats } from './server-stats.ts';
+import { removeStaleSocket } from './stale-socket.ts';
 import type { CallContext, UnaryHandler } from './unary-handler.ts';
 
 /** What the server takes. */
@@ -38,7 +39,7 @@ export interface GrpcServerOptions {
 
 /** A gRPC server. */
 export interface GrpcServer {
-  /** Listens; resolves with the port (0 on a unix socket). Rejects when the address is taken. */
+  /** Listens; resolves with the port (0 on a unix socket). Rejects when the address is taken; a dead socket file is not. */
   start(): Promise<number>;
   /** Sends GOAWAY and lets requests in flight end; those left when `signal` aborts are cut off. */
   stop(signal: AbortSignal): Promise<void>;
@@ -55,6 +56,8 @@ const maxRequestBytes = 1024 * 1024;
  * it limits what one connection can make us hold of requests that never end and replies that nobody reads.
  */
 const maxStreamsPerConnection = 1_000;
+
+const unixScheme = 'unix:';
 
 /** Makes a server on @grpc/grpc-js for unary handlers and health. */
 export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOptions): GrpcServer {
@@ -80,9 +83,11 @@ export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOption
   server.addService(healthDefinition, healthService.implementation);
 
   return {
-    start() {
+    async start() {
+      const { address } = options;
+      if (address.startsWith(unixScheme)) await removeStaleSocket(address.slice(unixScheme.length));
       return new Promise((resolve, reject) => {
-        server.bindAsync(options.address, deps.credentials, (error, port) =>
+        server.bindAsync(address, deps.credentials, (error, port) =>
           error === null ? resolve(port) : reject(error),
         );
       });

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { HealthCheckResponse_ServingStatus as Serving } from '@tollgate/proto/grpc/health/v1/health';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t, { type Test } from 'tap';
+import { connect } from '../support/grpc-client.ts';
+import { startApp } from '../support/start-app.ts';
+
+function socketPath(t: Test): string {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  return join(folder.path, 'grpc.sock');
+}
+
+/** Listens on the path in a process that is killed and so cannot remove its socket. */
+async function leaveSocketBehind(path: string): Promise<void> {
+  const script = `require('node:net').createServer().listen(process.argv[1], () => console.log('listening'))`;
+  const child = spawn(process.execPath, ['-e', script, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
+t.test('starts on the socket that a killed process left behind', async (t) => {
+  const path = socketPath(t);
+  await leaveSocketBehind(path);
+  t.ok(existsSync(path), 'it is still there');
+  await startApp(t, { env: { GRPC_UDS: path } });
+  t.equal(await connect(t, `unix:${path}`).check('ratelimit'), Serving.SERVING);
+});
+
+t.test('a socket that somebody listens on is refused and goes on serving', async (t) => {
+  const path = socketPath(t);
+  await startApp(t, { env: { GRPC_UDS: path } });
+  const { app } = await startApp(t, { env: { GRPC_UDS: path }, start: false });
+  await t.rejects(app.lifecycle.start(), { message: `GRPC_UDS: another process listens on ${path}` });
+  t.equal(await connect(t, `unix:${path}`).check('ratelimit'), Serving.SERVING);
+});
+
+t.test('a file that is no socket is refused and kept', async (t) => {
+  const path = socketPath(t);
+  writeFileSync(path, 'dear');
+  const { app } = await startApp(t, { env: { GRPC_UDS: path }, start: false });
+  await t.rejects(app.lifecycle.start(), { message: `GRPC_UDS: ${path} exists and is not a socket` });
+  t.equal(readFileSync(path, 'utf8'), 'dear');
+});
+
+t.test('a folder that is missing is named as the reason', async (t) => {
+  const path = join(socketPath(t), 'grpc.sock');
+  const { app } = await startApp(t, { env: { GRPC_UDS: path }, start: false });
+  await t.rejects(app.lifecycle.start(), { message: `GRPC_UDS: the folder of ${path} does not exist` });
+});
