@@ -27,6 +27,7 @@ import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts'
 import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.ts';
 import { statsSinks } from './stats/stats-sinks.ts';
 import { createGrpcServer } from './surfaces/grpc/grpc-server.ts';
+import { logGrpcLibrary } from './surfaces/grpc/library-log.ts';
 import { createSanGuard, everyPeer } from './surfaces/grpc/peer-guard.ts';
 import { plaintextCredentials, watchServerCredentials } from './surfaces/grpc/server-credentials.ts';
 import { createServerStats } from './surfaces/grpc/server-stats.ts';
@@ -58,6 +59,8 @@ export interface App {
 /** Puts the service together: the one place that knows every part. */
 export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> {
   const { logger } = deps;
+  // Process-wide, like the library's log itself; before anything of it can have something to say.
+  logGrpcLibrary(logger);
   const nowSeconds = (): number => Math.floor(deps.nowMs() / 1000);
   const health = createHealth();
   const stats = createStatsRegistry();
@@ -184,7 +187,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
 function createFlusher(
   settings: Settings,
   registry: StatsRegistry,
-  { output, nowMs }: AppDeps,
+  { output, nowMs, logger }: AppDeps,
 ): StatsFlusher {
   const choice = chooseSink(sinkSwitches(settings));
   if (!choice.ok) {
@@ -193,7 +196,7 @@ function createFlusher(
   const sink =
     choice.sink === undefined
       ? undefined
-      : statsSinks[choice.sink].create(statsSinkOptions(settings), { registry, output });
+      : statsSinks[choice.sink].create(statsSinkOptions(settings), { registry, output, logger });
   return createStatsFlusher({ flushIntervalMs: settings.statsFlushIntervalMs }, { registry, sink, nowMs });
 }
 

@@ -1,8 +1,10 @@
+import type { Logger } from '@tollgate/kit/logger';
+
 /** Carries lines to a statistics server without ever waiting for it. */
 export interface LineTransport {
   /** Largest text in bytes that should be given to one `send`, so that little is lost when a bound is hit. */
   readonly maxChunkBytes: number;
-  /** Starts connecting; a server that is away is tried again, silently. */
+  /** Starts connecting; a server that is away is tried again, and told of once. */
   start(): void;
   /** Sends whole lines, now or once connected. What does not fit into the buffer is dropped and counted. */
   send(lines: string): void;
@@ -14,6 +16,8 @@ export interface LineTransport {
 export interface LineTransportDeps {
   /** Called with the number of bytes that were given up. */
   readonly onDropped: (bytes: number) => void;
+  /** Told when the server cannot be reached and when it is back. */
+  readonly logger: Logger;
 }
 
 /** What every transport is told. */

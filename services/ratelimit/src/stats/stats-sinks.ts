@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import type { Logger } from '@tollgate/kit/logger';
 import { createLogSink } from './log-sink.ts';
 import { createPullExporter, type PullExporterOptions } from './pull-exporter.ts';
 import { statsNames } from './stats-names.ts';
@@ -19,6 +20,7 @@ export interface StatsSinkDeps {
   readonly registry: StatsRegistry;
   /** Standard output. */
   readonly output: Writable;
+  readonly logger: Logger;
 }
 
 /** How one sink is made. */
@@ -29,8 +31,8 @@ export interface StatsSinkModule {
 /** All sinks there are, by the kind that `chooseSink` names. A new one is a file and a line here. */
 export const statsSinks = {
   statsd: {
-    create: ({ statsd, extraTags }, { registry }) =>
-      createStatsdSink({ ...statsd, extraTags }, { onDropped: countDropped(registry) }),
+    create: ({ statsd, extraTags }, { registry, logger }) =>
+      createStatsdSink({ ...statsd, extraTags }, { onDropped: countDropped(registry), logger }),
   },
   pull: {
     create: ({ pull, extraTags }, { registry }) => createPullExporter({ ...pull, extraTags }, { registry }),

@@ -2,6 +2,7 @@
 // bound, so a dead server grows our memory; it makes a new connection only when a later send fails, and loses what was
 // queued; it encodes as ASCII, which mangles names with other letters; and it reads tags and hosts from DD_*
 // variables by itself. What remained of it for plain statsd would be one template string per line.
+import type { LineTransportDeps } from './line-transport.ts';
 import { createPushSink } from './push-sink.ts';
 import type { StatTags } from './stats-registry.ts';
 import type { StatsSink } from './stats-sink.ts';
@@ -26,10 +27,7 @@ export interface StatsdOptions {
 }
 
 /** Makes the push sink: counters as differences, gauges always, timings within a second. */
-export function createStatsdSink(
-  options: StatsdOptions,
-  deps: { readonly onDropped: (bytes: number) => void },
-): StatsSink {
+export function createStatsdSink(options: StatsdOptions, deps: LineTransportDeps): StatsSink {
   const transport =
     options.protocol === 'udp'
       ? createUdpLineTransport(options, deps)

@@ -6,6 +6,7 @@ import {
   type LineTransportDeps,
   type LineTransportOptions,
 } from './line-transport.ts';
+import { createOutageLog } from './outage-log.ts';
 
 /** Options of the TCP transport. */
 export interface TcpLineTransportOptions extends LineTransportOptions {
@@ -27,6 +28,7 @@ export function createTcpLineTransport(
 ): LineTransport {
   const maxBufferBytes = options.maxBufferBytes ?? defaultMaxBufferBytes;
   const reconnectMs = options.reconnectMs ?? defaultReconnectMs;
+  const outage = createOutageLog(options, deps.logger);
   let socket: Socket | undefined;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
@@ -39,12 +41,20 @@ export function createTcpLineTransport(
     opening.setKeepAlive(true, keepAliveMs);
     // Statistics must not keep the process alive.
     opening.unref();
-    // A server that cannot be reached is no failure of ours and would be logged every few seconds: 'close' follows.
-    opening.on('error', () => {});
+    let connected = false;
+    // A connection that breaks is made anew before it is worth a word; 'close' follows either way.
+    opening.on('error', (error) => {
+      if (!connected) outage.failed(error);
+    });
     // Without reading, the end of the connection would not be seen.
     opening.resume();
-    const giveUp = setTimeout(() => opening.destroy(), reconnectMs).unref();
+    const giveUp = setTimeout(
+      () => opening.destroy(new Error(`no connection within ${reconnectMs} ms`)),
+      reconnectMs,
+    ).unref();
     opening.on('connect', () => {
+      connected = true;
+      outage.reached();
       clearTimeout(giveUp);
       writeWaiting(opening);
       if (closed) opening.end();

@@ -7,6 +7,7 @@ import {
   type LineTransportDeps,
   type LineTransportOptions,
 } from './line-transport.ts';
+import { createOutageLog } from './outage-log.ts';
 
 /** Options of the UDP transport. */
 export interface UdpLineTransportOptions extends LineTransportOptions {
@@ -33,6 +34,7 @@ export function createUdpLineTransport(
   deps: LineTransportDeps,
 ): LineTransport {
   const maxBufferBytes = options.maxBufferBytes ?? defaultMaxBufferBytes;
+  const outage = createOutageLog(options, deps.logger);
   let target: Target | undefined;
   let waiting: Buffer[] = [];
   let bufferedBytes = 0;
@@ -51,8 +53,9 @@ export function createUdpLineTransport(
       const chunks = waiting;
       waiting = [];
       for (const chunk of chunks) transmit(chunk);
-    } catch {
-      // The name does not resolve now: the last address stays in use, and the next round tries again.
+    } catch (error) {
+      // The name does not resolve now: the last address, if any, stays in use, and the next round tries again.
+      if (target === undefined && error instanceof Error) outage.failed(error);
     } finally {
       resolving = false;
     }
@@ -78,7 +81,12 @@ export function createUdpLineTransport(
     }
     target.socket.send(chunk, options.port, target.address, (error) => {
       release(chunk.length);
-      if (error !== null && error !== undefined) deps.onDropped(chunk.length);
+      if (error === null || error === undefined) {
+        outage.reached();
+        return;
+      }
+      deps.onDropped(chunk.length);
+      outage.failed(error);
     });
   }
 

@@ -1,6 +1,8 @@
 import { createSocket } from 'node:dgram';
+import diagnostics from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import type { StatsSnapshot } from '../../src/stats/stats-registry.ts';
@@ -44,17 +46,23 @@ async function startTcpServer(t: Test, port = 0): Promise<StatsdServer> {
 
 async function startSink(t: Test, options: Partial<StatsdOptions> & { port: number }) {
   let droppedBytes = 0;
+  const warnings: Readonly<Record<string, unknown>>[] = [];
   const sink: StatsSink = createStatsdSink(
     { protocol: 'tcp', host: '127.0.0.1', extraTags: {}, reconnectMs: 20, ...options },
     {
       onDropped: (bytes) => {
         droppedBytes += bytes;
       },
+      logger: createLogger({
+        level: 'warn',
+        format: 'json',
+        destination: { write: (line) => warnings.push(JSON.parse(line)) },
+      }),
     },
   );
   t.teardown(() => sink.close());
   await sink.start();
-  return { sink, droppedBytes: () => droppedBytes };
+  return { sink, droppedBytes: () => droppedBytes, warnings };
 }
 
 t.test('a flush reaches a TCP server line by line', async (t) => {
@@ -87,6 +95,32 @@ t.test('lines wait for a server that comes up later', async (t) => {
   const server = await startTcpServer(t, gone.port);
   await awaitUntil(() => server.received() === 'early:1|c\n', { what: 'the line from before' });
   t.equal(droppedBytes(), 0);
+});
+
+t.test('an outage is told of once, and its end once', async (t) => {
+  const gone = await startTcpServer(t);
+  await gone.stop();
+  const { port } = gone;
+  // `localhost` may be two addresses, whose common failure has no message.
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const { sink, warnings } = await startSink(t, { host, port, reconnectMs: 100 });
+    let attempts = 0;
+    const count = () => {
+      attempts += 1;
+    };
+    diagnostics.subscribe('net.client.socket', count);
+    await awaitUntil(() => attempts > 2, { what: 'several attempts' });
+    diagnostics.unsubscribe('net.client.socket', count);
+    t.match(warnings, [
+      { '@message': 'statsd server cannot be reached', host, port, reason: /ECONNREFUSED/ },
+    ]);
+    t.equal(warnings.length, 1);
+    const server = await startTcpServer(t, port);
+    await awaitUntil(() => warnings.length === 2, { what: 'the end of the outage' });
+    t.match(warnings[1], { '@message': 'statsd server is back', host, port });
+    await sink.close();
+    await server.stop();
+  }
 });
 
 t.test('the connection is made anew after the server was restarted', async (t) => {
@@ -179,14 +213,19 @@ t.test('over UDP lines are packed into datagrams that fit a network packet', asy
   t.ok(datagrams.length <= 5, `${datagrams.length} datagrams`);
 });
 
-t.test('over UDP a name that does not resolve drops lines but does not fail', async (t) => {
-  const { sink, droppedBytes } = await startSink(t, {
-    port: 1,
-    protocol: 'udp',
-    host: 'no-such-host.invalid',
-    maxBufferBytes: 10,
-  });
-  sink.flush(gaining('first', 1));
-  sink.flush(gaining('second', 1));
-  t.ok(droppedBytes() > 0);
-});
+t.test(
+  'over UDP a name that does not resolve drops lines and is told of once, but does not fail',
+  async (t) => {
+    const { sink, droppedBytes, warnings } = await startSink(t, {
+      port: 1,
+      protocol: 'udp',
+      host: 'no-such-host.invalid',
+      maxBufferBytes: 10,
+    });
+    sink.flush(gaining('first', 1));
+    sink.flush(gaining('second', 1));
+    t.ok(droppedBytes() > 0);
+    await awaitUntil(() => warnings.length > 0, { what: 'the warning' });
+    t.match(warnings, [{ host: 'no-such-host.invalid', port: 1, reason: /no-such-host/ }]);
+  },
+);
