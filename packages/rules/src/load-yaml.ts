@@ -4,7 +4,8 @@ import type { RuleProblem } from './problem.ts';
 import { readYaml } from './read-yaml.ts';
 import type { RuleDocument } from './rule-document.ts';
 import { runSteps, type Steps } from './steps.ts';
-import { parseYaml } from './yaml-tree.ts';
+import { maxWarnings } from './warnings.ts';
+import { parseYaml, type YamlTree } from './yaml-tree.ts';
 
 /** One rule file. */
 export interface RuleFile {
@@ -27,28 +28,53 @@ export function loadYaml(files: readonly RuleFile[], options: CompileOptions): R
  */
 export function* loadYamlSteps(files: readonly RuleFile[], options: CompileOptions): Steps<RulesResult> {
   const problems: RuleProblem[] = [];
+  const warnings: RuleProblem[] = [];
   const documents: RuleDocument[] = [];
   for (const file of files) {
-    const document = yield* decodeFile(file, problems);
+    const document = yield* decodeFile(file, problems, warnings);
     if (document !== undefined) documents.push(document);
   }
   const compiled = yield* compileRules(documents, options);
-  if (problems.length === 0) return compiled;
+  if (problems.length === 0) {
+    if (!compiled.ok || warnings.length === 0) return compiled;
+    const sorted = inFileOrder(files, [...warnings, ...compiled.warnings]);
+    return { ...compiled, warnings: sorted.slice(0, maxWarnings) };
+  }
   const all = compiled.ok ? problems : inFileOrder(files, [...problems, ...compiled.problems]);
   return { ok: false, problems: all.slice(0, maxProblems) };
 }
 
-function* decodeFile({ source, text }: RuleFile, problems: RuleProblem[]): Steps<RuleDocument | undefined> {
+function* decodeFile(
+  { source, text }: RuleFile,
+  problems: RuleProblem[],
+  warnings: RuleProblem[],
+): Steps<RuleDocument | undefined> {
   const parsed = yield* parseYaml(text);
   if (!parsed.ok) {
     const message = `error loading config file: ${parsed.error.reason}`;
     problems.push({ source, ...parsed.error.place, path: '', message });
     return undefined;
   }
-  const { tree } = parsed;
-  const report: ReportYaml = (node, path, message, hint) => {
-    if (problems.length >= maxProblems) return;
-    problems.push({
+  const { tree, ignoredFrom } = parsed;
+  if (ignoredFrom !== undefined && warnings.length < maxWarnings)
+    warnings.push({ source, ...ignoredFrom, path: '', message: secondDocument });
+  const report = reporter(tree, source, problems, maxProblems);
+  const warn = reporter(tree, source, warnings, maxWarnings);
+  yield* checkYaml(tree, report);
+  const before = problems.length;
+  const document = yield* readYaml(tree, source, report, warn);
+  // A root that is no mapping leaves nothing to judge, and "empty domain" would only mislead.
+  return problems.length > before && document.at === undefined ? undefined : document;
+}
+
+const secondDocument =
+  'all from here on is ignored, for only the first YAML document of a file is read: move it into a file of its own';
+
+/** Collects what is reported about the nodes of a file, up to a number. */
+function reporter(tree: YamlTree, source: string, into: RuleProblem[], most: number): ReportYaml {
+  return (node, path, message, hint) => {
+    if (into.length >= most) return;
+    into.push({
       source,
       ...tree.place(node),
       path,
@@ -56,11 +82,6 @@ function* decodeFile({ source, text }: RuleFile, problems: RuleProblem[]): Steps
       ...(hint === undefined ? undefined : { hint }),
     });
   };
-  yield* checkYaml(tree, report);
-  const before = problems.length;
-  const document = yield* readYaml(tree, source, report);
-  // A root that is no mapping leaves nothing to judge, and "empty domain" would only mislead.
-  return problems.length > before && document.at === undefined ? undefined : document;
 }
 
 /** Problems by file, in each file those of its form before those of its meaning. */

@@ -1,3 +1,4 @@
+import { editDistance } from './edit-distance.ts';
 import type { Entry } from './match.ts';
 import type { RuleNode } from './rule-set.ts';
 
@@ -34,8 +35,8 @@ export function explainMiss(
 /** All entries matched, but the limits are further down, or nowhere. */
 function missingEntries(entries: readonly Entry[], last: RuleNode): string[] {
   if (last.children === undefined) return [`'${pathOf(last)}' has no rate_limit: it allows everything`];
-  const keys = siblingKeys(last);
-  return [`matched all ${entries.length} entries: the rule needs 1 more entry: ${keys.join(' or ')}`];
+  const keys = listKeys(siblingKeys(last), ' or ');
+  return [`matched all ${entries.length} entries: the rule needs 1 more entry: ${keys}`];
 }
 
 function nearest(parent: RuleNode, entry: Entry): string[] {
@@ -45,8 +46,10 @@ function nearest(parent: RuleNode, entry: Entry): string[] {
     if (++scanned > maxScanned) break;
     if (keyOf(child) === entry.key) sameKey.push(child);
   }
-  if (sameKey.length === 0)
-    return [`no rule has the key '${entry.key}' here; keys: ${siblingKeys(parent).join(', ')}`];
+  if (sameKey.length === 0) {
+    const keys = listKeys(byNearness(siblingKeys(parent), entry.key), ', ');
+    return [`no rule has the key '${entry.key}' here; keys: ${keys}`];
+  }
   return sameKey
     .map((child) => ({ child, shared: sharedLength(valuePart(child), entry.value) }))
     .sort((a, b) => b.shared - a.shared)
@@ -78,10 +81,23 @@ function siblingKeys(parent: RuleNode): string[] {
   const keys = new Set<string>();
   let scanned = 0;
   for (const child of parent.children?.values() ?? []) {
-    if (++scanned > maxScanned || keys.size === maxNear) break;
+    if (++scanned > maxScanned) break;
     keys.add(keyOf(child));
   }
   return [...keys];
+}
+
+/** The nearest spelling first; of equally near keys the order of configuration stays. */
+function byNearness(keys: readonly string[], wanted: string): string[] {
+  return keys
+    .map((key) => ({ key, distance: editDistance(key, wanted) }))
+    .sort((a, b) => a.distance - b.distance)
+    .map(({ key }) => key);
+}
+
+function listKeys(keys: readonly string[], separator: string): string {
+  const listed = keys.slice(0, maxNear).join(separator);
+  return keys.length > maxNear ? `${listed} and ${keys.length - maxNear} more` : listed;
 }
 
 function pathOf(node: RuleNode): string {

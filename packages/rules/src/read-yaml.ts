@@ -16,11 +16,16 @@ const maxAliasedNodes = 1_000_000;
 
 /**
  * Reads the rules of one file. Reports values of the wrong type; the form of the whole is checked apart
- * (`checkYaml`), so what that reports is passed over here.
+ * (`checkYaml`), so what that reports is passed over here. `warn` hears of fields that are missing or have no effect.
  */
-export function* readYaml(tree: YamlTree, source: string, report: ReportYaml): Steps<RuleDocument> {
+export function* readYaml(
+  tree: YamlTree,
+  source: string,
+  report: ReportYaml,
+  warn: ReportYaml,
+): Steps<RuleDocument> {
   const budget = tree.size + maxAliasedNodes;
-  const read: Read = { tree, report, texts: new Map(), budget, refused: false, descriptors: 0 };
+  const read: Read = { tree, report, warn, texts: new Map(), budget, refused: false, descriptors: 0 };
   if (tree.size > 0 && tree.kind(0) !== yamlKind.mapping && !isNull(tree, 0)) {
     const found = tree.kind(0) === yamlKind.sequence ? 'a list' : 'a single value';
     fail(read, 0, '', `expected a mapping with domain and descriptors, found ${found}`);
@@ -28,6 +33,7 @@ export function* readYaml(tree: YamlTree, source: string, report: ReportYaml): S
   }
   const fields = tree.size > 0 && tree.kind(0) === yamlKind.mapping ? fieldsOf(read, 0, 0) : [];
   const domain = textField(read, fields, 'domain') ?? '';
+  warnOfMisplaced(read, fields, domain);
   const descriptors = (yield* descriptorsField(read, fields, 1, domain)) ?? [];
   return { source, domain, descriptors, at: 0, locate: (at, field) => locate(tree, at, field) };
 }
@@ -35,6 +41,7 @@ export function* readYaml(tree: YamlTree, source: string, report: ReportYaml): S
 interface Read {
   readonly tree: YamlTree;
   readonly report: ReportYaml;
+  readonly warn: ReportYaml;
   /** One copy of each text that repeats; a slice of the file would keep all of it alive. */
   readonly texts: Map<string, string>;
   /** Nodes that may still be read. */
@@ -94,6 +101,7 @@ function* readDescriptor(
   const fields = fieldsOf(read, mapping, depth);
   const key = textField(read, fields, 'key', parentPath) ?? '';
   const path = `${parentPath}.${key}`;
+  warnOfMisplaced(read, fields, path);
   const shareThreshold = booleanField(read, fields, 'share_threshold', path);
   const value = textField(read, fields, 'value', path, shareThreshold === true);
   return {
@@ -111,6 +119,17 @@ function* readDescriptor(
   };
 }
 
+/** Fields of a `rate_limit`; the form of the file allows them on any level. */
+const limitFields: readonly FieldName[] = ['unit', 'requests_per_unit', 'unlimited', 'name', 'replaces'];
+
+function warnOfMisplaced(read: Read, fields: Fields, path: string): void {
+  for (const name of limitFields) {
+    const node = fieldNode(fields, name);
+    if (node === undefined) continue;
+    read.warn(node, path, `${name} has no effect outside rate_limit: move it into one, or remove it`);
+  }
+}
+
 function limitField(read: Read, fields: Fields, depth: number, path: string): LimitSpec | undefined {
   const { tree } = read;
   const node = fieldNode(fields, 'rate_limit');
@@ -122,6 +141,7 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
   }
   if (!charge(read, mapping, depth)) return undefined;
   const limit = fieldsOf(read, mapping, depth);
+  warnOfNoCount(read, limit, path);
   return {
     unit: textField(read, limit, 'unit', path),
     requestsPerUnit: countField(read, limit, path),
@@ -130,6 +150,14 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
     replaces: replacesField(read, limit, depth, path),
     at: mapping,
   };
+}
+
+function warnOfNoCount({ tree, warn }: Read, limit: Fields, path: string): void {
+  const unit = fieldNode(limit, 'unit');
+  const count = fieldNode(limit, 'requests_per_unit');
+  if (unit === undefined || isNull(tree, unit) || (count !== undefined && !isNull(tree, count))) return;
+  const message = 'rate_limit has a unit but no requests_per_unit, so that every request is refused';
+  warn(unit, path, `${message}: add requests_per_unit (0 if that is meant)`);
 }
 
 function replacesField(

@@ -3,9 +3,10 @@ import type { RuleProblem } from './problem.ts';
 import type { RuleDocument } from './rule-document.ts';
 import type { RuleNode, RuleSet } from './rule-set.ts';
 import { descriptorsPerStep, type Steps } from './steps.ts';
+import { findUnknownReplaces } from './unknown-replaces.ts';
 
 /** Most warnings kept of one load; one mistake in a template may repeat in every rule. */
-const maxWarnings = 100;
+export const maxWarnings = 100;
 
 interface Finding {
   readonly path: string;
@@ -13,15 +14,20 @@ interface Finding {
 }
 
 /**
- * Rules that are accepted but cannot do what they seem to: those that an earlier wildcard hides for certain, and
- * those that a request with another key reaches, because a level is found by `key_value` without a border between.
+ * Rules that are accepted but cannot do what they seem to: those that an earlier wildcard hides for certain,
+ * those that a request with another key reaches, because a level is found by `key_value` without a border between, and
+ * those that replace a limit which the domain does not have.
  */
 export function* findWarnings(
   rules: RuleSet,
   documents: readonly RuleDocument[],
 ): Steps<readonly RuleProblem[]> {
   const findings: Finding[] = [];
-  for (const [domain, root] of rules.domains) yield* checkLevel(root, domain, findings);
+  for (const [domain, root] of rules.domains) {
+    yield* checkLevel(root, domain, findings);
+    for (const { rule, name } of yield* findUnknownReplaces(root, maxWarnings - findings.length))
+      findings.push({ path: rule.path, message: unknownReplaces(name, domain) });
+  }
   if (findings.length === 0) return [];
   const places = findPlaces(documents, new Set(findings.map(({ path }) => path)));
   return findings.map(({ path, message }) => ({ source: '', ...places.get(path), path, message }));
@@ -75,5 +81,8 @@ function collisionWith(child: RuleNode, keys: ReadonlySet<string>): string | und
   }
   return undefined;
 }
+
+const unknownReplaces = (name: string, domain: string) =>
+  `replaces '${name}' has no effect: no limit of domain '${domain}' has that name; correct it, or name the limit meant`;
 
 const keyOf = (node: RuleNode) => node.composite.slice(0, node.keyLength);

@@ -18,6 +18,10 @@ export function firstYamlDocument(text: string): string {
 /** Whether lines are blank, comments or directives only, so that the document has not begun. */
 const isPreamble = (text: string) => /^\uFEFF?(?:[ \t]*(?:[#%][^\n\r]*)?[\n\r]+)*$/.test(text);
 
+/** Whether a text that starts with a document marker has more than markers, comments and directives. */
+export const hasYamlContent = (text: string) =>
+  /^(?:---[ \t]+[^\s#]|(?!(?:---|\.\.\.)(?:\s|$))[ \t]*[^\s#%])/m.test(text);
+
 const comma = 44;
 const dash = 45;
 const colon = 58;

@@ -11,7 +11,7 @@ import {
   type YamlTable,
   yamlKind,
 } from './yaml-table.ts';
-import { countYamlTokens, firstYamlDocument } from './yaml-text.ts';
+import { countYamlTokens, firstYamlDocument, hasYamlContent } from './yaml-text.ts';
 
 /**
  * The first document of a YAML text as a flat table of nodes: a node is its number, its children are the nodes after
@@ -42,7 +42,12 @@ export interface YamlError {
 
 /** A tree, or why there is none. */
 export type YamlResult =
-  | { readonly ok: true; readonly tree: YamlTree }
+  | {
+      readonly ok: true;
+      readonly tree: YamlTree;
+      /** Where what is not read begins, if there is anything after the first document. */
+      readonly ignoredFrom: Place | undefined;
+    }
   | { readonly ok: false; readonly error: YamlError };
 
 /** Longest text, in UTF-16 units: six times the 10 MB of 100,000 rules. */
@@ -63,7 +68,8 @@ export function* parseYaml(text: string): Steps<YamlResult> {
     return failed(`the file has ${text.length} characters, more than ${maxTextLength}; split it`);
   const source = firstYamlDocument(text);
   try {
-    return yield* parseSource(source);
+    const hasMore = source.length < text.length && hasYamlContent(text.slice(source.length));
+    return yield* parseSource(source, hasMore);
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const position = error.mark?.position;
@@ -73,21 +79,22 @@ export function* parseYaml(text: string): Steps<YamlResult> {
 
 const failed = (reason: string, place?: Place): YamlResult => ({ ok: false, error: { reason, place } });
 
-function* parseSource(source: string): Steps<YamlResult> {
+function* parseSource(source: string, hasMore: boolean): Steps<YamlResult> {
   const pieces = createTableBuilder(source);
-  if (yield* parsePieces(source, maxDepth, pieces.add)) return resultOf(pieces, source);
+  if (yield* parsePieces(source, maxDepth, pieces.add)) return resultOf(pieces, source, hasMore);
   if (countYamlTokens(source, maxTokens) > maxTokens)
     return failed(`the file has more than ${maxTokens} YAML tokens; split it into several files`);
   const whole = createTableBuilder(source);
   whole.add({ events: parseEvents(source, { maxDepth }), offset: 0 });
-  return resultOf(whole, source);
+  return resultOf(whole, source, hasMore);
 }
 
-function resultOf(builder: TableBuilder, source: string): YamlResult {
+function resultOf(builder: TableBuilder, source: string, hasMore: boolean): YamlResult {
   const findPlace = createPlaceFinder(source);
   const problem = builder.problem();
   if (problem !== undefined) return failed(problem.reason, findPlace(problem.offset));
-  return { ok: true, tree: makeTree(builder.table, source, findPlace) };
+  const ignoredFrom = hasMore ? findPlace(source.length) : undefined;
+  return { ok: true, tree: makeTree(builder.table, source, findPlace), ignoredFrom };
 }
 
 /** Where a text starts the parser tells what is inside the quotes; people look for the quote. */

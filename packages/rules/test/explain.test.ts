@@ -81,8 +81,15 @@ t.test('a value that no rule has is compared with the values that rules have', a
 t.test('a key that no rule has is told with the keys there are', async (t) => {
   t.same(explainOne(['user', 'u'])?.reasons, [
     "matched 0 of 1 entries: nothing takes 'user' = 'u'",
-    "no rule has the key 'user' here; keys: tenant, files, open",
+    "no rule has the key 'user' here; keys: open, files, tenant",
   ]);
+});
+
+t.test('of many keys the nearest spellings are listed, and how many more there are', async (t) => {
+  const keys = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'remote_address', 'remote'];
+  const many = loadRules(`{ domain: d, descriptors: [${keys.map((key) => `{ key: ${key} }`).join(', ')}] }`);
+  const [told] = explain(many, request([['remote_adress', '::1']])).descriptors;
+  t.match(told?.reasons[1], /keys: remote_address, remote, .* and 2 more$/);
 });
 
 t.test('too many entries: the rule has no deeper level', async (t) => {
