@@ -1,3 +1,5 @@
+import { encodeBase64Url } from '../jwt/base64url.ts';
+
 /** Signs JWTs, and shows the public half for a JWK set. */
 export interface SigningKey {
   /** Public JWK with `kid`, `alg` and `use`. */
@@ -22,19 +24,11 @@ export async function generateSigningKey(): Promise<SigningKey> {
       const input = `${encodeJson({ alg: 'ES256', typ: 'JWT', kid })}.${encodeJson(claims)}`;
       const bytes = new TextEncoder().encode(input);
       const signature = await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, privateKey, bytes);
-      return `${input}.${encodeBytes(new Uint8Array(signature))}`;
+      return `${input}.${encodeBase64Url(new Uint8Array(signature))}`;
     },
   };
 }
 
 function encodeJson(value: unknown): string {
-  return encodeBytes(new TextEncoder().encode(JSON.stringify(value)));
-}
-
-/** base64url without padding (RFC 7515 §2). */
-export function encodeBytes(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '');
+  return encodeBase64Url(JSON.stringify(value));
 }

@@ -1,6 +1,6 @@
+import { encodeBase64Url } from '../../jwt/base64url.ts';
 import { ProtocolError } from '../protocol-error.ts';
 import type { GrantHandler, GrantOutcome, PendingCode } from '../server-context.ts';
-import { encodeBytes } from '../signing-key.ts';
 
 /**
  * Redeems a code once, with its redirect URI and its PKCE verifier. A second use revokes what the first one gave.
@@ -30,5 +30,5 @@ async function verifierMatches({ challenge }: PendingCode, verifier: string | nu
   if (verifier === null) return false;
   if (challenge.method === 'plain') return challenge.value === verifier;
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
-  return challenge.value === encodeBytes(new Uint8Array(digest));
+  return challenge.value === encodeBase64Url(new Uint8Array(digest));
 }
