@@ -9,7 +9,16 @@ type Room = string;
 const pureModules = /^@tollgate\/rules\/|^@tollgate\/kit\/(?:duration|errors)$/;
 
 /** Folders of a service that talk to the world. */
-const adapterFolders = new Set(['backends', 'surfaces', 'rule-sources', 'sinks', 'store', 'providers']);
+const adapterFolders = new Set([
+  'backends',
+  'surfaces',
+  'rule-sources',
+  'sinks',
+  'store',
+  'providers',
+  'resource-sources',
+  'status-writers',
+]);
 
 /** Who puts a service together: app.ts for a server, cli for a command; settings are derived from the adapters' registries. */
 const seesAdapters = /^(?:app\.ts|cli\/.*|settings\/.*)$/;

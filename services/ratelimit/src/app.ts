@@ -1,4 +1,7 @@
 import type { Writable } from 'node:stream';
+import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
+import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { plaintextCredentials, watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
@@ -21,15 +24,13 @@ import {
   tracingOptions,
 } from './settings/options.ts';
 import { type Settings, sinkSwitches } from './settings/settings.ts';
+import { countCertificateLoads } from './stats/certificate-stats.ts';
 import { chooseSink } from './stats/choose-sink.ts';
 import { countReservedTags } from './stats/stat-tags.ts';
 import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts';
 import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.ts';
 import { statsSinks } from './stats/stats-sinks.ts';
 import { createGrpcServer } from './surfaces/grpc/grpc-server.ts';
-import { logGrpcLibrary } from './surfaces/grpc/library-log.ts';
-import { createSanGuard, everyPeer } from './surfaces/grpc/peer-guard.ts';
-import { plaintextCredentials, watchServerCredentials } from './surfaces/grpc/server-credentials.ts';
 import { createServerStats } from './surfaces/grpc/server-stats.ts';
 import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
@@ -111,7 +112,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     { host: settings.host, port: settings.port },
   );
   const credentials = settings.grpcServerUseTls
-    ? await watchServerCredentials(serverTlsFiles(settings), { logger, stats })
+    ? await watchServerCredentials(serverTlsFiles(settings), {
+        logger,
+        onAttempt: countCertificateLoads(stats),
+      })
     : plaintextCredentials();
   const grpc = createGrpcServer(
     {

@@ -1,10 +1,10 @@
+import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
 import type { DeciderOptions } from '../decide/create-decider.ts';
 import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
 import { parseListenAddress } from '../stats/listen-address.ts';
 import type { StatsSinkOptions } from '../stats/stats-sinks.ts';
 import type { GrpcServerOptions } from '../surfaces/grpc/grpc-server.ts';
-import type { ServerTlsFiles } from '../surfaces/grpc/server-credentials.ts';
 import type { Settings } from './settings.ts';
 
 /** The part of the settings that decisions depend on. */

@@ -6,12 +6,12 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { toPublicError } from '@tollgate/kit/errors';
+import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health-service';
+import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
+import { unaryMethod } from '@tollgate/kit/grpc/raw-method';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import { createFailureLog } from '../failure-log.ts';
-import { createHealthService, healthDefinition } from './health-service.ts';
-import type { PeerGuard } from './peer-guard.ts';
-import { unaryMethod } from './raw-method.ts';
 import type { ServerStats } from './server-stats.ts';
 import { removeStaleSocket } from './stale-socket.ts';
 import type { CallContext, UnaryHandler } from './unary-handler.ts';
@@ -77,6 +77,7 @@ export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOption
   }
   const healthService = createHealthService({
     health: deps.health,
+    serviceName: 'ratelimit',
     guard: deps.guard,
     beginCheck: () => deps.stats.begin('Check'),
   });

@@ -7,17 +7,14 @@ import type {
   UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import type { Health } from '@tollgate/kit/health';
 import {
   HealthCheckRequestSchema,
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '@tollgate/proto/grpc/health/v1/health';
+import type { Health } from '../health.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
-
-/** The name under which the service's own health is asked for; the empty name asks whether the server is there at all. */
-const healthServiceName = 'ratelimit';
 
 /** The definition of grpc.health.v1.Health for the server. */
 export const healthDefinition: ServiceDefinition = {
@@ -38,19 +35,26 @@ const unreadable = '\u0000';
 /** What the health service takes. */
 export interface HealthServiceDeps {
   readonly health: Health;
+  /** The name under which that is asked for; the empty name asks whether the server is there at all. */
+  readonly serviceName: string;
   readonly guard: PeerGuard;
   /** Called at the start of every Check; what it answers is called at the end. */
   readonly beginCheck: () => () => void;
 }
 
 /** Implements grpc.health.v1.Health over the service's health. */
-export function createHealthService({ health, guard, beginCheck }: HealthServiceDeps): HealthService {
+export function createHealthService({
+  health,
+  serviceName,
+  guard,
+  beginCheck,
+}: HealthServiceDeps): HealthService {
   const watches = new Set<ServerWritableStream<Uint8Array, Uint8Array>>();
   const statusOf = (service: string): ServingStatus => {
     if (service === '') {
       return ServingStatus.SERVING;
     }
-    if (service !== healthServiceName) {
+    if (service !== serviceName) {
       return ServingStatus.SERVICE_UNKNOWN;
     }
     return health.isHealthy() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;

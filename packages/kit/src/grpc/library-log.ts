@@ -1,6 +1,6 @@
 import { format } from 'node:util';
 import { setLogger } from '@grpc/grpc-js';
-import type { Logger } from '@tollgate/kit/logger';
+import type { Logger } from '../logger.ts';
 
 /**
  * Gives @grpc/grpc-js our log at the levels of its own, instead of raw lines on standard error that no reader of JSON

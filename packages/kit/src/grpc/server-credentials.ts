@@ -1,8 +1,6 @@
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
-import type { Logger } from '@tollgate/kit/logger';
-import { type TlsMaterial, watchTlsFiles } from '@tollgate/kit/tls-files';
-import { statsNames } from '../../stats/stats-names.ts';
-import type { StatsRegistry } from '../../stats/stats-registry.ts';
+import type { Logger } from '../logger.ts';
+import { type TlsMaterial, watchTlsFiles } from '../tls-files.ts';
 
 /** Files of the server's TLS; an empty path is none. */
 export interface ServerTlsFiles {
@@ -15,7 +13,8 @@ export interface ServerTlsFiles {
 /** What following them takes. */
 export interface ServerCredentialsDeps {
   readonly logger: Logger;
-  readonly stats: StatsRegistry;
+  /** Told of every attempt to load the files, the first one included. */
+  readonly onAttempt: (succeeded: boolean) => void;
 }
 
 /** Credentials that follow their files. */
@@ -35,10 +34,9 @@ export function plaintextCredentials(): WatchedCredentials {
  */
 export async function watchServerCredentials(
   files: ServerTlsFiles,
-  { logger, stats }: ServerCredentialsDeps,
+  { logger, onAttempt }: ServerCredentialsDeps,
 ): Promise<WatchedCredentials> {
   const { certFile, keyFile, clientCaFile } = files;
-  const onAttempt = countAttempts(stats);
   const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, { logger, onAttempt });
   onAttempt(true);
   const provider = new WatchedCertificates(watched.current());
@@ -52,21 +50,6 @@ export async function watchServerCredentials(
       mutual,
     ),
     close: watched.close,
-  };
-}
-
-/** Keeps `certs.load_attempts`, `.load_failures` and `.num_values` (1 once there are certificates). */
-function countAttempts(stats: StatsRegistry): (succeeded: boolean) => void {
-  const attempts = stats.counter(statsNames.certsLoadAttempts);
-  const failures = stats.counter(statsNames.certsLoadFailures);
-  const values = stats.gauge(statsNames.certsNumValues);
-  return (succeeded) => {
-    attempts.value += 1;
-    if (succeeded) {
-      values.value = 1;
-    } else {
-      failures.value += 1;
-    }
   };
 }
 

@@ -1,0 +1,36 @@
+/** A RateLimitConfig as its source has it, decoded from JSON or YAML and not yet judged. */
+export interface ConfigObject {
+  /** `namespace/name`: what identifies it while it lives, and what messages call it. */
+  readonly id: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Of this life of the object: another one of the same name has another. The id, where the source gives none. */
+  readonly uid: string;
+  /** Grows with each change of the spec, not with a change of the status. */
+  readonly generation: number;
+  /** Unix time in milliseconds: of two objects that want the same, the older one has it. 0 where the source knows no age. */
+  readonly createdMs: number;
+  /** Decides between objects of equal age, by code units: the path of the file, or the id. */
+  readonly order: string;
+  /** The whole manifest: `apiVersion`, `kind`, `metadata`, `spec`, and `status` as last written. */
+  readonly manifest: unknown;
+}
+
+/** Text of a source that cannot be taken for objects: a file that is no YAML, a manifest of another kind. */
+export interface SourceProblem {
+  /** File, with line and column where they are known. */
+  readonly source: string;
+  readonly message: string;
+}
+
+/** What has happened to the objects of a source. */
+export type SourceEvent =
+  /** The whole set: an object that is not in it is gone. The first event of every source is one of these: it has synced. */
+  | {
+      readonly type: 'replaced';
+      readonly objects: readonly ConfigObject[];
+      readonly problems: readonly SourceProblem[];
+    }
+  /** Added or changed. */
+  | { readonly type: 'changed'; readonly object: ConfigObject }
+  | { readonly type: 'deleted'; readonly id: string };

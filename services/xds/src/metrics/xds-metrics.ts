@@ -1,0 +1,96 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+/** All that the service counts. Label values come from fixed sets; no domain, no name of a node. */
+export type XdsMetrics = ReturnType<typeof createXdsMetrics>;
+
+/** Of the protocol spoken on a stream. */
+export type ProtocolLabel = 'sotw' | 'delta';
+
+/** Registers the metrics of the service. */
+export function createXdsMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    streams: new Gauge({
+      name: 'tollgate_xds_streams',
+      help: 'Open ADS streams.',
+      labelNames: ['protocol'],
+      registers,
+    }),
+    pushes: new Counter({
+      name: 'tollgate_xds_pushes_total',
+      help: 'Discovery responses sent.',
+      labelNames: ['protocol'],
+      registers,
+    }),
+    acks: new Counter({
+      name: 'tollgate_xds_acks_total',
+      help: 'Discovery responses that a client accepted.',
+      labelNames: ['protocol'],
+      registers,
+    }),
+    nacks: new Counter({
+      name: 'tollgate_xds_nacks_total',
+      help: 'Discovery responses that a client rejected.',
+      labelNames: ['protocol'],
+      registers,
+    }),
+    refusedStreams: new Counter({
+      name: 'tollgate_xds_refused_streams_total',
+      help: 'Streams ended by the server: unauthenticated, or against the protocol.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    propagationSeconds: new Histogram({
+      name: 'tollgate_xds_propagation_seconds',
+      help: 'From the moment a snapshot came into force until a client acknowledged it.',
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+      registers,
+    }),
+    objects: new Gauge({
+      name: 'tollgate_xds_objects',
+      help: 'RateLimitConfig objects, by the reason of their condition Accepted.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    domains: new Gauge({ name: 'tollgate_xds_domains', help: 'Domains served.', registers }),
+    rules: new Gauge({ name: 'tollgate_xds_rules', help: 'Limits served.', registers }),
+    synced: new Gauge({
+      name: 'tollgate_xds_source_synced',
+      help: '1 once the source has told of all its objects.',
+      registers,
+    }),
+    lastEventTimestampSeconds: new Gauge({
+      name: 'tollgate_xds_source_last_event_timestamp_seconds',
+      help: 'Unix time of the last word of the source, bookmarks included; its age is time() minus this.',
+      registers,
+    }),
+    sourceEvents: new Counter({
+      name: 'tollgate_xds_source_events_total',
+      help: 'Events of the source.',
+      labelNames: ['type'],
+      registers,
+    }),
+    relists: new Counter({
+      name: 'tollgate_xds_source_relists_total',
+      help: 'Complete lists taken from the source.',
+      registers,
+    }),
+    sourceErrors: new Counter({
+      name: 'tollgate_xds_source_errors_total',
+      help: 'Lists and watches that failed.',
+      labelNames: ['operation'],
+      registers,
+    }),
+    statusWrites: new Counter({
+      name: 'tollgate_xds_status_writes_total',
+      help: 'Writes of a status.',
+      labelNames: ['result'],
+      registers,
+    }),
+    leader: new Gauge({
+      name: 'tollgate_xds_leader',
+      help: '1 while this replica writes the status of objects.',
+      registers,
+    }),
+  };
+}
