@@ -1,6 +1,6 @@
+import { parseFlags } from '@tollgate/kit/cli/flags';
+import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { parseFlags } from '../flags/flags.ts';
-import { type Outcome, wrongUsage } from '../flags/outcome.ts';
 
 const help = `tollgate-ratelimit
 
