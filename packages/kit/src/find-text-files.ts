@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { compareText } from './compare-text.ts';
 
 /** Which files of a directory count. */
 export interface FindTextFilesOptions {
@@ -28,8 +29,7 @@ export async function findTextFiles(
 ): Promise<FoundTextFiles> {
   const walk: Walk = { options, files: [], directoryLinks: [] };
   await addDirectory(walk, directory, 0);
-  // By code units, as `sort` does by itself: the same order on every machine.
-  return { files: walk.files.sort(), directoryLinks: walk.directoryLinks.sort() };
+  return { files: walk.files.sort(compareText), directoryLinks: walk.directoryLinks.sort(compareText) };
 }
 
 interface Walk {

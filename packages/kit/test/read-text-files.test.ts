@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
 import { readTextFiles } from '../src/read-text-files.ts';
-import { makeTextFolder } from './helpers/text-folder.ts';
 
 t.test('files that change together are never read half old and half new', async (t) => {
   const folder = makeTextFolder(t);

@@ -1,5 +1,5 @@
+import { compareText } from '@tollgate/kit/compare-text';
 import type { RuleTally } from '../domain/count-stats.ts';
-import { compareText } from './compare-text.ts';
 import { createRuleTable, maxDynamicKeyLength, otherSeries } from './rule-table.ts';
 import { sanitiseStatKey } from './stats-key.ts';
 import { domainNotFoundStat, ruleStatPrefix, statsNames } from './stats-names.ts';

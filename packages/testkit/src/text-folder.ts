@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { findBinary } from '@tollgate/testkit/binary';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import type { Test } from 'tap';
+import { findBinary } from './binary.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** A folder that is removed when the test ends. */
 export interface TextFolder {
