@@ -1,5 +1,6 @@
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
+import { settingsSpec as xdsSettings } from '../../services/xds/src/settings/settings.ts';
 import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
 import { renderErrorsPage } from './render-errors-page.ts';
 import { renderMarkdown } from './render-markdown.ts';
@@ -21,6 +22,7 @@ export const generators: readonly Generator[] = [
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),
+  markdownPage('docs/settings-xds.md', () => renderSettingsPage('the management server', xdsSettings)),
   markdownPage('docs/errors.md', () => renderErrorsPage({ 'the rate limit service': ratelimitErrors })),
 ];
 
