@@ -1,4 +1,5 @@
-import { create, type JsonObject as ProtoJsonObject } from '@bufbuild/protobuf';
+import { create, fromBinary, type JsonObject as ProtoJsonObject } from '@bufbuild/protobuf';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import {
   type RateLimitConfig,
   RateLimitConfigSchema,
@@ -10,6 +11,7 @@ import {
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
+import type { Steps } from './steps.ts';
 import { parseUnit, type Unit } from './unit.ts';
 
 /** The numbers of the units on the wire. */
@@ -41,6 +43,32 @@ export function toMessage({ domain, descriptors }: RuleDocument): RateLimitConfi
 /** The document that a message stands for, not yet judged; its source is the name of the resource. */
 export function fromMessage({ name, domain, descriptors }: RateLimitConfig): RuleDocument {
   return { source: name || domain || unnamed, domain, descriptors: descriptors.map(fromDescriptor) };
+}
+
+const { name: nameField, domain: domainField, descriptors: descriptorsField } = RateLimitConfigSchema.field;
+
+/**
+ * Does what `fromMessage` does with the encoded message, one descriptor of the top level after the other: the rules of
+ * a large domain would otherwise be decoded in one go.
+ *
+ * @throws Error when the bytes are no such message.
+ */
+export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
+  const reader = new BinaryReader(bytes);
+  let name = '';
+  let domain = '';
+  const descriptors: DescriptorSpec[] = [];
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    const known = wireType === WireType.LengthDelimited ? field : undefined;
+    if (known === nameField.number) name = reader.string();
+    else if (known === domainField.number) domain = reader.string();
+    else if (known === descriptorsField.number) {
+      descriptors.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, reader.bytes())));
+      yield;
+    } else reader.skip(wireType, field);
+  }
+  return { source: name || domain || unnamed, domain, descriptors };
 }
 
 function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {

@@ -9,7 +9,7 @@ import { compileRules } from '@tollgate/rules/compile';
 import { dumpRules } from '@tollgate/rules/dump';
 import { readYaml } from '@tollgate/rules/read-yaml';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
-import { fromMessage, toMessage } from '@tollgate/rules/rule-message';
+import { decodeMessage, fromMessage, toMessage } from '@tollgate/rules/rule-message';
 import { runSteps } from '@tollgate/rules/steps';
 import { unitSeconds } from '@tollgate/rules/unit';
 import { parseYaml } from '@tollgate/rules/yaml-tree';
@@ -112,4 +112,27 @@ t.test('a message is named after its domain, a document after its message', asyn
   t.equal(sourceOf('one', 'shop'), 'one');
   t.equal(sourceOf('', 'shop'), 'shop');
   t.equal(sourceOf('', ''), '(unnamed resource)');
+});
+
+t.test('an encoded message is decoded in steps to the same document', async (t) => {
+  const bytes = toBinary(RateLimitConfigSchema, toMessage(documentOf(everyField)));
+  const whole = fromMessage(fromBinary(RateLimitConfigSchema, bytes));
+  // Field 9, which nobody knows, as a varint and as text.
+  const newer = Buffer.concat([Buffer.from([0x48, 1]), bytes, Buffer.from([0x4a, 1, 0x61])]);
+  for (const encoded of [bytes, newer]) t.same(runSteps(decodeMessage(encoded)), whole);
+  let steps = 0;
+  for (const _ of decodeMessage(toBinary(RateLimitConfigSchema, toMessage(flat(10))))) steps++;
+  t.equal(steps, 10);
+});
+
+t.test('bytes that are no message are an error', async (t) => {
+  const bytes = toBinary(RateLimitConfigSchema, toMessage(flat(2)));
+  t.throws(() => runSteps(decodeMessage(bytes.subarray(0, bytes.length - 1))));
+  t.throws(() => runSteps(decodeMessage(Uint8Array.of(0x1a, 2, 0xff, 0xff))));
+});
+
+const flat = (count: number): RuleDocument => ({
+  source: '',
+  domain: 'd',
+  descriptors: Array.from({ length: count }, (_, i) => ({ key: `k${i}` })),
 });
