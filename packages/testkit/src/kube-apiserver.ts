@@ -39,8 +39,8 @@ export interface KubeApiserver {
    */
   apply(manifests: string): Promise<void>;
   /**
-   * Forgets the history of all objects: a list that continues from before is answered 410 from now on. The API server's
-   * own cache still knows recent events; restart it as well and a watch from before is answered 410, too.
+   * Forgets the history of all objects. Whoever lists or watches on from before is answered 410, at once with
+   * `args: ['--watch-cache=false']`, else after a restart: the API server's cache remembers recent history.
    */
   compact(): Promise<void>;
   /** Ends the API server in good order, as a roll-out does: watches end, etcd keeps the objects. */
