@@ -2,6 +2,7 @@ import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.t
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/settings/settings.ts';
 import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
+import { renderCrd } from './render-crd.ts';
 import { renderErrorsPage } from './render-errors-page.ts';
 import { renderMarkdown } from './render-markdown.ts';
 import { renderProtoCode } from './render-proto-code.ts';
@@ -19,6 +20,7 @@ export interface Generator {
 export const generators: readonly Generator[] = [
   { output: 'proto/generated/', render: renderProtoCode },
   { output: 'client-sdk/docs/api/', render: () => renderClientSdkDocs('client-sdk/docs/api/') },
+  crd('crds/ratelimitconfigs.yaml'),
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),
@@ -28,4 +30,8 @@ export const generators: readonly Generator[] = [
 
 function markdownPage(output: string, text: () => string): Generator {
   return { output, render: async () => new Map([[output, await renderMarkdown(output, text())]]) };
+}
+
+function crd(output: string): Generator {
+  return { output, render: async () => new Map([[output, renderCrd()]]) };
 }

@@ -1,0 +1,33 @@
+import type { JsonSchema } from './json-schema.ts';
+
+/**
+ * Properties that refuse what fields are taken for: their snake_case, their lower case, and the misspellings given. The
+ * API server drops a field that it does not know, and a rule would silently lose its limit with it; a field that it
+ * knows and never accepts is an error for every client, whatever it is told to validate.
+ */
+export function misspellings(
+  fields: readonly string[],
+  others: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, JsonSchema>> {
+  const spellings = new Map(
+    fields.flatMap((field) => [
+      [snakeCase(field), field],
+      [field.toLowerCase(), field],
+    ]),
+  );
+  for (const field of fields) spellings.delete(field);
+  const advised = [...spellings].map(([name, field]): [string, string] => [name, `use ${field}`]);
+  return Object.fromEntries(
+    [...advised, ...Object.entries(others)].map(([name, advice]) => [name, refused(advice)]),
+  );
+}
+
+const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** The API server quotes the one value of an `enum` in its error, so that is where the advice goes. */
+const refused = (advice: string): JsonSchema => ({
+  description: `Refused: ${advice}.`,
+  enum: [advice],
+  not: {},
+  'x-kubernetes-preserve-unknown-fields': true,
+});
