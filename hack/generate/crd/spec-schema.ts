@@ -38,7 +38,7 @@ const behaviour = {
   detailedMetric: flagSchema('Puts the values of the request into the names of the metrics, on every level.'),
   metadata: {
     description:
-      'JSON that the limiter adds to the dynamic metadata of its answer; it has no effect on limits.',
+      'JSON that the limiter adds to the dynamic metadata of its answer, where that is switched on; it has no effect on limits.',
     type: 'object',
     'x-kubernetes-preserve-unknown-fields': true,
   },

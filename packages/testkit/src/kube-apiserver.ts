@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { awaitUntil } from './await-until.ts';
 import { type Certificates, makeCertificates } from './certificates.ts';
 import { type KubeBinaries, kubeAvailability } from './kube-binaries.ts';
 import { type Etcd, startEtcd } from './kube-etcd.ts';
@@ -190,7 +191,11 @@ async function apply(kubectl: KubeApiserver['kubectl'], manifests: string): Prom
   const applied = await run(['apply', '--server-side', '-f', '-', '-o', 'name'], manifests);
   const definitions = applied.split('\n').filter((name) => name.startsWith('customresourcedefinition'));
   if (definitions.length > 0) {
-    await run(['wait', '--for=condition=Established', '--timeout=20s', ...definitions]);
+    // kubectl gives up at once on a definition that has no conditions at all yet.
+    await awaitUntil(() => run(['wait', '--for=condition=Established', '--timeout=5s', ...definitions]), {
+      what: 'the CustomResourceDefinitions to be served',
+      timeoutMs: 20_000,
+    });
   }
 }
 
