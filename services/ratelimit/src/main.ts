@@ -23,6 +23,8 @@ for (const { variable, meant } of findMisspelled(settingsSpec, process.env, [
   'KVSTORE_',
   'GRPC_',
   'RUNTIME_',
+  'CONFIG_GRPC_XDS_',
+  'XDS_CLIENT_',
 ])) {
   logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
 }
