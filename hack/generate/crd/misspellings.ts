@@ -1,24 +1,19 @@
 import type { JsonSchema } from './json-schema.ts';
 
 /**
- * Properties that refuse what fields are taken for: their snake_case, their lower case, and the misspellings given. The
- * API server drops a field that it does not know, and a rule would silently lose its limit with it; a field that it
- * knows and never accepts is an error for every client, whatever it is told to validate.
+ * Properties that refuse what fields are taken for: their snake_case, as in rule files, and the misspellings given with
+ * what to do instead. The API server drops a field that it does not know, and a rule would silently lose its limit with
+ * it; a field that it knows and never accepts is an error for every client, whatever it is told to validate.
  */
 export function misspellings(
   fields: readonly string[],
   others: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, JsonSchema>> {
-  const spellings = new Map(
-    fields.flatMap((field) => [
-      [snakeCase(field), field],
-      [field.toLowerCase(), field],
-    ]),
-  );
-  for (const field of fields) spellings.delete(field);
-  const advised = [...spellings].map(([name, field]): [string, string] => [name, `use ${field}`]);
+  const inSnakeCase = fields
+    .filter((field) => snakeCase(field) !== field)
+    .map((field): [string, string] => [snakeCase(field), `use ${field}`]);
   return Object.fromEntries(
-    [...advised, ...Object.entries(others)].map(([name, advice]) => [name, refused(advice)]),
+    [...inSnakeCase, ...Object.entries(others)].map(([name, advice]) => [name, refused(advice)]),
   );
 }
 

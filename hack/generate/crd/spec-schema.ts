@@ -52,10 +52,9 @@ const sharesOnlyPatterns: readonly JsonSchema[] = [
 
 /** What people write for a field of a descriptor or of a limit. */
 const otherNames = {
+  ratelimit: 'use rateLimit',
   rateLimits: 'use rateLimit',
-  rate_limits: 'use rateLimit',
   shadow: 'use shadowMode',
-  quota: 'use quotaMode',
 } as const;
 
 /** Unrolled to its depth: schemas of Kubernetes cannot recurse. */
