@@ -6,6 +6,7 @@ import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { startTracing } from '@tollgate/kit/telemetry';
+import { createTermination } from '@tollgate/kit/termination';
 import { counterBackends } from './backends/counter-backends.ts';
 import { createCountHits } from './decide/count-hits.ts';
 import { createDecider } from './decide/create-decider.ts';
@@ -34,7 +35,6 @@ import { createServerStats } from './surfaces/grpc/server-stats.ts';
 import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
 import { createDebugServer } from './surfaces/http/debug-server.ts';
-import { createTermination } from './termination.ts';
 
 /** What the service takes from the process. */
 export interface AppDeps {

@@ -53,33 +53,33 @@ export function* compileResources(
   const read = yield* readResources(resources, before);
   if (!read.ok) return read;
   const domains = new Map<string, CompiledDomain>();
+  const roots = new Map<string, RuleNode>();
   const problems: RuleProblem[] = [];
   const warnings: RuleProblem[] = [];
+  let ruleCount = 0;
   let compiledDomains = 0;
-  for (const [domain, group] of Map.groupBy(read.resources, (resource) => resource.domain)) {
-    const known = before.domains.get(domain);
-    if (known !== undefined && sameDigests(known, group)) {
-      domains.set(domain, known);
-      continue;
+  for (const [domain, group] of read.groups) {
+    yield;
+    let compiled = before.domains.get(domain);
+    if (compiled === undefined || !hasDigestsOf(compiled, group)) {
+      compiledDomains++;
+      const result = yield* compileRules(yield* documentsOf(group), options);
+      if (!result.ok) {
+        problems.push(...result.problems.slice(0, maxProblems - problems.length));
+        continue;
+      }
+      warnings.push(...result.warnings.slice(0, maxWarnings - warnings.length));
+      compiled = compiledDomain(domain, group, result.rules);
     }
-    compiledDomains++;
-    const result = yield* compileRules(yield* documentsOf(group), options);
-    if (!result.ok) {
-      problems.push(...result.problems.slice(0, maxProblems - problems.length));
-      continue;
-    }
-    const root = result.rules.domains.get(domain);
-    // Compiling one domain makes its root or a problem.
-    if (root === undefined) throw new TypeError(`domain ${domain} has no rules after compiling`);
-    const digests = group.map(({ digest }) => digest);
-    domains.set(domain, { digests, root, ruleCount: result.rules.ruleCount });
-    warnings.push(...result.warnings.slice(0, maxWarnings - warnings.length));
+    domains.set(domain, compiled);
+    roots.set(domain, compiled.root);
+    ruleCount += compiled.ruleCount;
   }
   if (problems.length > 0) return { ok: false, reason: 'invalid', problems };
   return {
     ok: true,
-    compiled: { domains, domainOf: new Map(read.resources.map(({ digest, domain }) => [digest, domain])) },
-    rules: ruleSetOf(domains),
+    compiled: { domains, domainOf: read.domainOf },
+    rules: { domains: roots, ruleCount },
     warnings,
     compiledDomains,
     changed: compiledDomains > 0 || domains.size !== before.domains.size,
@@ -89,28 +89,30 @@ export function* compileResources(
 interface Resource {
   readonly bytes: Uint8Array;
   readonly digest: string;
-  readonly domain: string;
-  /** Missing when the domain was known by the digest. */
+  /** Missing when its domain was known by the digest. */
   readonly document: RuleDocument | undefined;
 }
 
 type ReadResources =
-  | { readonly ok: true; readonly resources: readonly Resource[] }
+  | {
+      readonly ok: true;
+      /** By domain. */
+      readonly groups: ReadonlyMap<string, readonly Resource[]>;
+      readonly domainOf: ReadonlyMap<string, string>;
+    }
   | { readonly ok: false; readonly reason: 'undecodable'; readonly problem: string };
 
-function* readResources(
-  resources: readonly Uint8Array[],
-  { domainOf }: CompiledResources,
-): Steps<ReadResources> {
-  const read: Resource[] = [];
+function* readResources(resources: readonly Uint8Array[], before: CompiledResources): Steps<ReadResources> {
+  const groups = new Map<string, Resource[]>();
+  const domainOf = new Map<string, string>();
   for (const [index, bytes] of resources.entries()) {
     // Digests, not the bytes themselves: those would be kept for as long as the rules that were made of them.
     const digest = hash('sha256', bytes, 'base64');
-    const domain = domainOf.get(digest);
+    let domain = before.domainOf.get(digest);
+    let document: RuleDocument | undefined;
     if (domain === undefined) {
       try {
-        const document = yield* decodeMessage(bytes);
-        read.push({ bytes, digest, domain: document.domain, document });
+        document = yield* decodeMessage(bytes);
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         return {
@@ -119,13 +121,18 @@ function* readResources(
           problem: `resource ${index} cannot be decoded: ${reason}`,
         };
       }
-    } else read.push({ bytes, digest, domain, document: undefined });
+      domain = document.domain;
+    }
+    const group = groups.get(domain);
+    if (group === undefined) groups.set(domain, [{ bytes, digest, document }]);
+    else group.push({ bytes, digest, document });
+    domainOf.set(digest, domain);
     yield;
   }
-  return { ok: true, resources: read };
+  return { ok: true, groups, domainOf };
 }
 
-function sameDigests({ digests }: CompiledDomain, group: readonly Resource[]): boolean {
+function hasDigestsOf({ digests }: CompiledDomain, group: readonly Resource[]): boolean {
   return digests.length === group.length && group.every(({ digest }, i) => digests[i] === digest);
 }
 
@@ -136,12 +143,9 @@ function* documentsOf(group: readonly Resource[]): Steps<readonly RuleDocument[]
   return documents;
 }
 
-function ruleSetOf(compiled: ReadonlyMap<string, CompiledDomain>): RuleSet {
-  const domains = new Map<string, RuleNode>();
-  let ruleCount = 0;
-  for (const [domain, { root, ruleCount: ofDomain }] of compiled) {
-    domains.set(domain, root);
-    ruleCount += ofDomain;
-  }
-  return { domains, ruleCount };
+function compiledDomain(domain: string, group: readonly Resource[], rules: RuleSet): CompiledDomain {
+  const root = rules.domains.get(domain);
+  // Compiling one domain makes its root or a problem.
+  if (root === undefined) throw new TypeError(`domain ${domain} has no rules after compiling`);
+  return { digests: group.map(({ digest }) => digest), root, ruleCount: rules.ruleCount };
 }

@@ -1,11 +1,14 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import type { Any } from '@bufbuild/protobuf/wkt';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
 import {
   AggregatedDiscoveryService,
   DiscoveryRequestSchema,
+  type DiscoveryResponse,
   DiscoveryResponseSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
+import type { Steps } from '@tollgate/rules/steps';
 
 /** The type of the resources that are subscribed to. */
 export const rateLimitConfigTypeUrl = `type.googleapis.com/${RateLimitConfigSchema.typeName}`;
@@ -63,16 +66,38 @@ function encode(request: MessageInitShape<typeof DiscoveryRequestSchema>): Uint8
   return toBinary(DiscoveryRequestSchema, message);
 }
 
+const { resources: resourcesField } = DiscoveryResponseSchema.field;
+
 /**
- * Reads a response.
+ * Reads a response, one resource after the other: there may be tens of thousands.
  *
  * @throws Error when the bytes are no DiscoveryResponse, so that there is no nonce to answer to.
  */
-export function readResponse(bytes: Uint8Array): ReadResponse {
-  const { versionInfo: version, nonce, typeUrl, resources } = fromBinary(DiscoveryResponseSchema, bytes);
+export function* readResponse(bytes: Uint8Array): Steps<ReadResponse> {
+  const reader = new BinaryReader(bytes);
+  const resources: Any[] = [];
+  const rest: Uint8Array[] = [];
+  while (reader.pos < reader.len) {
+    const start = reader.pos;
+    const [field, wireType] = reader.tag();
+    if (field === resourcesField.number && wireType === WireType.LengthDelimited) {
+      resources.push(fromBinary(AnySchema, reader.bytes()));
+      yield;
+    } else {
+      reader.skip(wireType, field);
+      rest.push(bytes.subarray(start, reader.pos));
+    }
+  }
+  return judge(fromBinary(DiscoveryResponseSchema, Buffer.concat(rest)), resources);
+}
+
+function judge(
+  { versionInfo: version, nonce, typeUrl }: DiscoveryResponse,
+  resources: readonly Any[],
+): ReadResponse {
   const refuse = (problem: string): ReadResponse => ({ ok: false, version, nonce, problem });
   if (!isRateLimitConfig(typeUrl)) return refuse(`the response is of type '${typeUrl}', ${expected}`);
-  const other = resources.findIndex((resource: Any) => !isRateLimitConfig(resource.typeUrl));
+  const other = resources.findIndex((resource) => !isRateLimitConfig(resource.typeUrl));
   if (other !== -1)
     return refuse(`resource ${other} is of type '${resources[other]?.typeUrl ?? ''}', ${expected}`);
   return { ok: true, set: { version, nonce, resources: resources.map(({ value }) => value) } };

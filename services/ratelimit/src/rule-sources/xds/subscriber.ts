@@ -56,14 +56,11 @@ export function createSubscriber(
   let inForce: { readonly version: string; readonly compiled: CompiledResources } | undefined;
   let rejectedVersion: string | undefined;
 
+  const inSlices = <T>(work: Steps<T>): Promise<T> => runInSlices(untilAborted(work, signal), { sliceMs });
+
   async function apply({ version, nonce, resources }: DiscoveredSet): Promise<Uint8Array> {
     const before = inForce?.compiled ?? nothingCompiled;
-    const result = await runInSlices(
-      untilAborted(compileResources(resources, before, { mergeDomains }), signal),
-      {
-        sliceMs,
-      },
-    );
+    const result = await inSlices(compileResources(resources, before, { mergeDomains }));
     if (!result.ok) {
       if (result.reason === 'undecodable') return reject(version, nonce, result.problem);
       onLoad({ ok: false, problems: result.problems });
@@ -94,7 +91,7 @@ export function createSubscriber(
 
   return {
     async take(response) {
-      const read = readResponse(response);
+      const read = await inSlices(readResponse(response));
       const { version, nonce } = read.ok ? read.set : read;
       if (version === rejectedVersion) await deps.sleep(repeatedRejectionPauseMs, { signal });
       return read.ok ? apply(read.set) : reject(version, nonce, read.problem);
