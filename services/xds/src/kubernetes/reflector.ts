@@ -83,6 +83,8 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
   /** The resourceVersion to watch from; undefined when a list is due. */
   let cursor: string | undefined;
   let resync = new AbortController().signal;
+  /** Whether a watch has worked since the last list. */
+  let proven = false;
   let failures = 0;
   let outage: { readonly reason: string; readonly sinceMs: number } | undefined;
 
@@ -106,6 +108,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
     heard();
     reconcile(listed);
     cursor = listed.resourceVersion;
+    proven = false;
     resync = resyncSignal();
   }
 
@@ -127,7 +130,10 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
       working();
       for await (const line of lines) take(line);
     } finally {
-      if (now() - openedMs >= healthyMs) failures = 0;
+      if (now() - openedMs >= healthyMs) {
+        failures = 0;
+        proven = true;
+      }
     }
     // A server that closes what it has just opened is not asked again and again.
     if (now() - openedMs < healthyMs) await pause(0);
@@ -136,6 +142,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
   function take(line: string): void {
     const event = readWatchEvent(line);
     heard();
+    proven = true;
     if (event.type === 'bookmark') {
       cursor = event.resourceVersion;
       return;
@@ -184,9 +191,8 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
     if (operation === 'watch' && !canResume(error)) cursor = undefined;
     if (operation === 'watch' && hasStatus(error, 410)) {
       logger.info({ reason: error.message }, 'the watch is too old to go on: listing anew');
-      // Nothing is wrong with the server, so the first list comes at once.
-      failures += 1;
-      if (failures > 1) await pause(0);
+      // Nothing is wrong with the server, so the list comes at once; but not if the last one was of no use either.
+      if (!proven) await pause(0);
       return;
     }
     report(error, operation);
