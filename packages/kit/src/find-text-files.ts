@@ -6,6 +6,8 @@ import { compareText } from './compare-text.ts';
 export interface FindTextFilesOptions {
   /** Leave out names that begin with a dot. Those that begin with two (a Kubernetes volume's own) always are. */
   readonly ignoreDotFiles: boolean;
+  /** Only names that end in one of these, such as `.yaml`; all when absent. */
+  readonly extensions?: readonly string[];
 }
 
 /** What is below a directory. */
@@ -50,7 +52,7 @@ async function addDirectory(walk: Walk, directory: string, depth: number): Promi
     if (entry.isDirectory()) {
       await addDirectory(walk, path, depth + 1);
     } else if (entry.isFile()) {
-      walk.files.push(path);
+      addFile(walk, path);
     } else if (entry.isSymbolicLink()) {
       await addLink(walk, path);
     }
@@ -60,8 +62,12 @@ async function addDirectory(walk: Walk, directory: string, depth: number): Promi
 async function addLink(walk: Walk, path: string): Promise<void> {
   const target = await stat(path).catch(() => undefined);
   if (target === undefined || target.isFile()) {
-    walk.files.push(path);
+    addFile(walk, path);
   } else if (target.isDirectory()) {
     walk.directoryLinks.push(path);
   }
+}
+
+function addFile({ options: { extensions }, files }: Walk, path: string): void {
+  if (extensions === undefined || extensions.some((extension) => path.endsWith(extension))) files.push(path);
 }

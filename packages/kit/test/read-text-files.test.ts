@@ -27,3 +27,19 @@ t.test('files that change together are never read half old and half new', async 
   );
   t.ok(seen.includes('new'), 'the swap came while files were read');
 });
+
+t.test('only files with the extensions asked for are read', async (t) => {
+  const folder = makeTextFolder(t);
+  for (const name of ['a.yaml', 'sub/b.json', 'README.md', 'yaml']) folder.write(name, name);
+  folder.swapLink('link.yaml', 'README.md');
+  const { files } = await readTextFiles({
+    directory: folder.path,
+    labelRoot: folder.path,
+    ignoreDotFiles: true,
+    extensions: ['.yaml', '.json'],
+  });
+  t.strictSame(
+    files.map(({ source }) => source),
+    ['a.yaml', 'link.yaml', 'sub/b.json'],
+  );
+});
