@@ -20,3 +20,9 @@ function testResource(name: string, requestsPerUnit: number): SnapshotResource {
   const any = anyPack(RateLimitConfigSchema, config);
   return { name, version: String(requestsPerUnit), any: toBinary(AnySchema, any) };
 }
+
+/** A snapshot of one resource of about this many bytes, which are no rules. */
+export function largeSnapshot(bytes: number, version = '1'): Snapshot {
+  const any = toBinary(AnySchema, create(AnySchema, { typeUrl: 'large', value: new Uint8Array(bytes) }));
+  return { version: `v:large=${version}`, resources: new Map([['large', { name: 'large', version, any }]]) };
+}

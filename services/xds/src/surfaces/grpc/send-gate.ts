@@ -11,24 +11,26 @@ export interface SendGate {
 
 /** Makes a gate; one response is let through whatever its size. */
 export function createSendGate(maxBytes: number): SendGate {
-  const waiting = new Set<() => void>();
+  /** Bytes wanted, in the order in which they were. */
+  const waiting = new Map<() => void, number>();
   let inFlight = 0;
+  const hasRoom = (bytes: number): boolean => inFlight === 0 || inFlight + bytes <= maxBytes;
 
   function wakeWaiting(): void {
-    // In the order in which they came; those that find no room again go to the end, behind those not woken.
-    for (const retry of [...waiting]) {
-      if (inFlight >= maxBytes) return;
-      waiting.delete(retry);
-      retry();
+    for (const [retry, bytes] of [...waiting]) {
+      // Nobody is let past the first: a large response would wait for ever.
+      if (!hasRoom(bytes)) return;
+      if (waiting.delete(retry)) retry();
     }
   }
 
   return {
     enter(bytes, retry) {
-      if (inFlight > 0 && inFlight + bytes > maxBytes) {
-        waiting.add(retry);
+      if (!hasRoom(bytes)) {
+        waiting.set(retry, bytes);
         return undefined;
       }
+      waiting.delete(retry);
       inFlight += bytes;
       let held = true;
       return () => {
