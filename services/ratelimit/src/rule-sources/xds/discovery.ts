@@ -11,7 +11,7 @@ import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimi
 import type { Steps } from '@tollgate/rules/steps';
 
 /** The type of the resources that are subscribed to. */
-export const rateLimitConfigTypeUrl = `type.googleapis.com/${RateLimitConfigSchema.typeName}`;
+const rateLimitConfigTypeUrl = `type.googleapis.com/${RateLimitConfigSchema.typeName}`;
 
 /** Path of the method that is called. */
 export const streamAggregatedResourcesPath = `/${AggregatedDiscoveryService.typeName}/${AggregatedDiscoveryService.method.streamAggregatedResources.name}`;

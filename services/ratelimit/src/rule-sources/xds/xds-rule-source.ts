@@ -3,10 +3,11 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { RuleLoad, RuleSource } from '../../ports/rule-source.ts';
 import { statsNames } from '../../stats/stats-names.ts';
 import type { StatsRegistry } from '../../stats/stats-registry.ts';
-import { type AdsStreamOptions, openAdsStream } from './ads-stream.ts';
+import type { AdsStreamOptions } from './ads-stream.ts';
 import { type ChannelTls, type ChannelTlsOptions, plaintextChannel, watchChannelTls } from './channel-tls.ts';
-import { type DiscoveryNode, subscription } from './discovery.ts';
-import { createReconnectPauses, type EndedStream, type ReconnectPauseOptions } from './reconnect-pauses.ts';
+import type { DiscoveryNode } from './discovery.ts';
+import { type FollowedStream, followStream } from './follow-stream.ts';
+import { createReconnectPauses, type ReconnectPauseOptions } from './reconnect-pauses.ts';
 import { createSubscriber } from './subscriber.ts';
 
 /** Which management server rules come from, by the CONFIG_GRPC_XDS_* and XDS_CLIENT_* settings. */
@@ -57,7 +58,13 @@ export function createXdsRuleSource(options: XdsRuleSourceOptions, deps: XdsRule
       },
     );
     while (!ended.signal.aborted) {
-      const stream = await followStream(tls, subscriber.take);
+      const stream = await followStream(options.stream, options.node, {
+        credentials: tls.credentials,
+        take: subscriber.take,
+        onDelivered,
+        signal: ended.signal,
+      });
+      connected.value = 0;
       if (ended.signal.aborted) break;
       const delayMs = Math.round(pauseAfter(stream));
       logEnd(stream, delayMs);
@@ -66,39 +73,13 @@ export function createXdsRuleSource(options: XdsRuleSourceOptions, deps: XdsRule
     tls.close();
   }
 
-  /** Follows one stream to its end, which is always an expected one: nothing ends the source but `close`. */
-  async function followStream(
-    tls: ChannelTls,
-    take: (response: Uint8Array) => Promise<Uint8Array>,
-  ): Promise<EndedStream & { readonly error?: unknown }> {
-    let delivered = false;
-    let stream: ReturnType<typeof openAdsStream> | undefined;
-    const isConnected = (): boolean => stream?.connected() ?? false;
-    try {
-      stream = openAdsStream(options.stream, tls.credentials());
-      ended.signal.addEventListener('abort', stream.close, { once: true });
-      stream.send(subscription(options.node));
-      for await (const response of stream.responses) {
-        const reply = await take(response);
-        if (!delivered) logger.info({ server }, 'management server is there');
-        delivered = true;
-        connected.value = 1;
-        stream.send(reply);
-      }
-      return { connected: isConnected(), delivered };
-    } catch (error) {
-      return { connected: isConnected(), delivered, error };
-    } finally {
-      connected.value = 0;
-      if (stream !== undefined) {
-        ended.signal.removeEventListener('abort', stream.close);
-        stream.close();
-      }
-    }
+  function onDelivered(): void {
+    connected.value = 1;
+    logger.info({ server }, 'management server is there');
   }
 
   /** Servers end streams of a certain age, so the end of one that has worked is no news at the usual level. */
-  function logEnd(stream: EndedStream & { readonly error?: unknown }, delayMs: number): void {
+  function logEnd(stream: FollowedStream, delayMs: number): void {
     const reason = reasonOf(stream.error);
     const fields = { server, reason, delayMs };
     if (tooLarge.test(reason))

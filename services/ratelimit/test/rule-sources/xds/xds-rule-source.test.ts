@@ -238,8 +238,12 @@ t.test('a server without ADS is told in the log, with its own words', async (t) 
   const port = await new Promise<number>((resolve) => {
     server.bindAsync('localhost:0', ServerCredentials.createInsecure(), (_, bound) => resolve(bound));
   });
-  const source = followServer(t, `localhost:${port}`);
+  const slept: number[] = [];
+  const sleep = async (ms: number): Promise<void> => void slept.push(ms);
+  const source = followServer(t, `localhost:${port}`, {}, { sleep });
   t.match(await source.logged(/ended the stream without a configuration/), { reason: /UNIMPLEMENTED/ });
+  await awaitUntil(() => slept.length >= 4, { what: 'four pauses' });
+  t.same(slept.slice(0, 4), [40, 80, 100, 100], 'and is called less and less often');
 });
 
 t.test('a response above the largest size is told with the setting, and the rules stay', async (t) => {
