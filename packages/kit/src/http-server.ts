@@ -1,5 +1,4 @@
-import type { AddressInfo } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { Server } from 'node:http';
 
 /** Where an HTTP server listens. */
 export interface HttpServerOptions {
@@ -16,12 +15,19 @@ export interface HttpServer {
   stop(signal: AbortSignal): Promise<void>;
 }
 
+/** What is needed of a Fastify application. */
+export interface HttpApplication {
+  readonly server: Server;
+  listen(options: HttpServerOptions): PromiseLike<unknown>;
+  close(): PromiseLike<unknown>;
+}
+
 /** Gives a Fastify application the shape of a lifecycle component. */
-export function createHttpServer(app: FastifyInstance, { host, port }: HttpServerOptions): HttpServer {
+export function createHttpServer(app: HttpApplication, { host, port }: HttpServerOptions): HttpServer {
   return {
     async start() {
       await app.listen({ host, port });
-      const address: AddressInfo | string | null = app.server.address();
+      const address = app.server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
     },
     async stop(signal) {
