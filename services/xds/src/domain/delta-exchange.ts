@@ -128,7 +128,11 @@ function begin(
   { subscribe, unsubscribe, initialVersions }: DeltaRequest,
 ): DeltaExchange {
   const subscription = beginSubscription(subscribe, unsubscribe);
-  const brought = new Map([...initialVersions].map(([name, version]) => [name, { version }]));
+  // Who brings nothing has the same nothing as the others: what makes a snapshot of it is derived once.
+  const brought =
+    initialVersions.size === 0
+      ? exchange.known
+      : new Map([...initialVersions].map(([name, version]) => [name, { version }]));
   return {
     ...exchange,
     subscription,

@@ -19,6 +19,7 @@ import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import { type AdsCall, type AdsStream, serveAdsStream } from './ads-stream.ts';
 import type { TokenGuard } from './bearer-tokens.ts';
 import { createDeltaProtocol, deltaAggregatedResourcesPath } from './delta-protocol.ts';
+import { createRefusalLog } from './refusal-log.ts';
 import { createResponseCache } from './response-cache.ts';
 import { createSendGate } from './send-gate.ts';
 import { createSotwProtocol, streamAggregatedResourcesPath } from './sotw-protocol.ts';
@@ -72,6 +73,7 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
   const server = new Server(channelOptions(options));
   const cache = createResponseCache();
   const gate = createSendGate(maxBytesInFlight);
+  const logRefusal = createRefusalLog({ logger, nowMs });
   const streams = new Set<AdsStream>();
   const inForceMs = new WeakMap<Snapshot, number>();
   let opened = 0;
@@ -91,6 +93,7 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
         ...deps,
         cache,
         gate,
+        logRefusal,
         sendTimeoutMs: options.sendTimeoutMs ?? sendTimeoutMs,
         inForceSinceMs: (snapshot) => inForceMs.get(snapshot),
         onClose: () => streams.delete(stream),
@@ -108,7 +111,7 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
 
   function refuse(call: AdsCall, { code, details, reason }: StreamEnd): void {
     if (reason !== undefined) metrics.refusedStreams.inc({ reason });
-    logger.debug({ peer: call.getPeer(), reason: details }, 'stream refused');
+    logRefusal({ peer: call.getPeer(), node: '', reason: details });
     call.emit('error', { code, details });
   }
 

@@ -4,17 +4,18 @@ import type { ClientRegistry } from '../../clients/client-registry.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Verdict } from '../../domain/sotw-exchange.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
+import { rateLimitConfigType } from '../../pipeline/encode-rules.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
 import { maxNameLength, maxNames, maxNodeIdLength, maxTypesPerStream, requestBudget } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import { withNonce } from './discovery-response-bytes.ts';
 import { createLimiterRecord, type LimiterRecord, rejectionMessage } from './limiter-record.ts';
+import type { LogRefusal } from './refusal-log.ts';
 import { createRequestBudget } from './request-budget.ts';
 import { resetCall } from './reset-call.ts';
 import type { ResponseCache } from './response-cache.ts';
 import type { SendGate } from './send-gate.ts';
 import { type StreamEnd, streamEnds } from './stream-ends.ts';
-import { rateLimitConfigTypeUrl } from './type-url.ts';
 
 /** A call of either ADS method, its messages as bytes. */
 export type AdsCall = ServerDuplexStream<Uint8Array, Uint8Array>;
@@ -38,6 +39,7 @@ export interface AdsStreamDeps {
   readonly sendTimeoutMs: number;
   /** When a snapshot came into force, in milliseconds of `nowMs`; undefined for one that was there from the start. */
   readonly inForceSinceMs: (snapshot: Snapshot) => number | undefined;
+  readonly logRefusal: LogRefusal;
   /** Called once, when the stream is over. */
   readonly onClose: () => void;
 }
@@ -66,6 +68,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   let nonces = 0;
   let writing = false;
   let stopWriting = (): void => undefined;
+  let halfClosed = false;
   let closed = false;
 
   function receive(bytes: Uint8Array): void {
@@ -76,14 +79,14 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
 
   /** Answers why the stream has to end, when it has. */
   function takeIn(bytes: Uint8Array): StreamEnd | undefined {
-    if (!budget.take()) return streamEnds.flood;
+    if (!budget.take(bytes.length)) return streamEnds.flood;
     const request = decode(bytes);
     if (request === undefined) return streamEnds.malformed;
     rememberNode(request.nodeId);
     const problem = problemOf(request);
     if (problem !== undefined) return problem;
     // A type that is not served is subscribed to in vain, and told so by silence: other types share the stream.
-    return request.typeUrl === rateLimitConfigTypeUrl ? answer(request) : undefined;
+    return request.typeUrl === rateLimitConfigType ? answer(request) : undefined;
   }
 
   function decode(bytes: Uint8Array): Request | undefined {
@@ -149,7 +152,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   }
 
   function push(): void {
-    if (closed || writing) return;
+    if (closed || halfClosed || writing) return;
     const snapshot = snapshots.current();
     const reply = snapshot && protocol.due(exchange, snapshot);
     if (reply === undefined) return;
@@ -166,7 +169,11 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
 
   function write(response: Buffer, leaveGate: () => void): void {
     writing = true;
-    const timeout = setTimeout(() => end(streamEnds.slow), deps.sendTimeoutMs).unref();
+    const timeout = setTimeout(() => {
+      end(streamEnds.slow);
+      // Also when it had ended before: behind what is not read, no status is read either.
+      resetCall(call);
+    }, deps.sendTimeoutMs).unref();
     stopWriting = () => {
       clearTimeout(timeout);
       writing = false;
@@ -175,7 +182,8 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
     // Called back when the client has room for it, unlike 'drain', which counts the messages that the library holds.
     call.write(response, () => {
       stopWriting();
-      push();
+      if (halfClosed) finish();
+      else push();
     });
   }
 
@@ -183,20 +191,23 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
     if (closed) return;
     if (why.reason !== undefined) {
       metrics.refusedStreams.inc({ reason: why.reason });
-      logger.warn({ reason: why.details }, 'stream refused');
+      deps.logRefusal({ peer, node: nodeId, reason: why.details });
     }
     close(why.details);
     // This is how the library wants to be told of a status.
     call.emit('error', { code: why.code, details: why.details });
-    // Behind what is not read, the status would not be read either.
-    if (why === streamEnds.slow) resetCall(call);
+  }
+
+  /** The client has ended its half: so do we, behind what is on the way. */
+  function finish(): void {
+    close('ended by the limiter');
+    call.end();
   }
 
   function close(reason: string): void {
     if (closed) return;
     closed = true;
     deps.gate.leave(push);
-    stopWriting();
     metrics.streams.dec({ protocol: label });
     record?.remove();
     if (record !== undefined) logger.info({ reason }, 'limiter disconnected');
@@ -206,10 +217,14 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   metrics.streams.inc({ protocol: label });
   call.on('data', receive);
   call.on('end', () => {
-    close('ended by the limiter');
-    call.end();
+    halfClosed = true;
+    if (!writing) finish();
   });
   call.on('error', () => close('failed'));
-  call.on('close', () => close('connection lost or call cancelled'));
+  call.on('close', () => {
+    close('connection lost or call cancelled');
+    // Not before: what is on the way is held until then, even if the stream was ended behind it.
+    stopWriting();
+  });
   return { push, end };
 }

@@ -2,8 +2,8 @@ import { type DeltaDiff, diffResources, type KnownResources } from '../../domain
 import type { DeltaReply } from '../../domain/delta-exchange.ts';
 import type { SnapshotResource } from '../../domain/snapshot.ts';
 import type { Selection } from '../../domain/subscription.ts';
+import { rateLimitConfigType as typeUrl } from '../../pipeline/encode-rules.ts';
 import { deltaDiscoveryResponseBody, discoveryResponseBody } from './discovery-response-bytes.ts';
-import { rateLimitConfigTypeUrl as typeUrl } from './type-url.ts';
 
 type Resources = ReadonlyMap<string, SnapshotResource>;
 

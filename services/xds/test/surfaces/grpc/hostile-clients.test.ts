@@ -10,7 +10,7 @@ import { status } from '@grpc/grpc-js';
 import { DiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
-import { requestBudget } from '../../../src/surfaces/grpc/ads-limits.ts';
+import { maxRequestBytes, requestBudget } from '../../../src/surfaces/grpc/ads-limits.ts';
 import { type SotwTestStream, typeUrl } from '../../support/ads-client.ts';
 import { type StartedAdsServer, startAdsServer } from '../../support/start-ads-server.ts';
 import { largeSnapshot, testSnapshot } from '../../support/test-snapshot.ts';
@@ -78,8 +78,8 @@ t.test('bytes that are no request end their stream', async (t) => {
   }
 });
 
-t.test('a request larger than four megabytes ends its stream', async (t) => {
-  const end = await endsAlone(t, (stream) => stream.sendBytes(new Uint8Array(4 * 1024 * 1024 + 1)));
+t.test('a request larger than two megabytes ends its stream', async (t) => {
+  const end = await endsAlone(t, (stream) => stream.sendBytes(new Uint8Array(maxRequestBytes + 1)));
   t.equal(end.code, status.RESOURCE_EXHAUSTED);
 });
 
@@ -158,6 +158,23 @@ t.test('a client that does not read is cut off, and keeps nobody waiting', async
   t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' }, value: 10 }]);
   t.equal(await openStreams(server), 1);
   t.equal(server.clients.size, 1);
+});
+
+t.test('who ends its half, or is refused, while it does not read, is cut off as well', async (t) => {
+  const server = await startAdsServer(t, {
+    snapshot: largeSnapshot(1024 * 1024),
+    options: { sendTimeoutMs: 300 },
+  });
+  const session = await openUnread(t, server.port);
+  const [ended, refused] = [subscribeUnread(session), subscribeUnread(session)];
+  const resets: (number | undefined)[] = [];
+  for (const stream of [ended, refused]) stream.on('close', () => resets.push(stream.rstCode));
+  await awaitUntil(() => server.clients.size === 2, { what: 'both streams' });
+  ended.end();
+  refused.write(framed({ typeUrl: '' }));
+  await awaitUntil(() => resets.length === 2, { what: 'the end of both' });
+  t.same(resets, [constants.NGHTTP2_ENHANCE_YOUR_CALM, constants.NGHTTP2_ENHANCE_YOUR_CALM]);
+  t.equal(await openStreams(server), 0);
 });
 
 t.test('while it does not read, a client is written nothing more, and then the latest', async (t) => {

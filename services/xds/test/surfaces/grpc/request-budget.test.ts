@@ -4,10 +4,10 @@ import { createRequestBudget } from '../../../src/surfaces/grpc/request-budget.t
 
 t.test('a budget is spent, and earned back with time, but never more than it was', async (t) => {
   const clock = fakeClock();
-  const budget = createRequestBudget({ burst: 3, perSecond: 2 }, clock.now);
+  const budget = createRequestBudget({ burst: 3, perSecond: 2, bytesPerRequest: 100 }, clock.now);
   const takeAll = (): number => {
     let taken = 0;
-    while (budget.take()) taken += 1;
+    while (budget.take(100)) taken += 1;
     return taken;
   };
   t.equal(takeAll(), 3);
@@ -19,4 +19,12 @@ t.test('a budget is spent, and earned back with time, but never more than it was
   t.equal(takeAll(), 3);
   clock.set(0);
   t.equal(takeAll(), 0, 'a clock that goes back gives nothing');
+});
+
+t.test('a large request costs as much as several', async (t) => {
+  const budget = createRequestBudget({ burst: 3, perSecond: 0, bytesPerRequest: 100 }, fakeClock().now);
+  t.notOk(budget.take(301));
+  t.ok(budget.take(101), 'what was too much has cost nothing');
+  t.notOk(budget.take(101));
+  t.ok(budget.take(0));
 });
