@@ -8,12 +8,11 @@ import { rateLimitConfigType } from '../../pipeline/encode-rules.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
 import { maxNameLength, maxNames, maxNodeIdLength, maxTypesPerStream, requestBudget } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
-import { withNonce } from './discovery-response-bytes.ts';
 import { createLimiterRecord, type LimiterRecord, rejectionMessage } from './limiter-record.ts';
 import type { LogRefusal } from './refusal-log.ts';
 import { createRequestBudget } from './request-budget.ts';
-import { resetCall } from './reset-call.ts';
 import type { ResponseCache } from './response-cache.ts';
+import { createResponseWriter } from './response-writer.ts';
 import type { SendGate } from './send-gate.ts';
 import { type StreamEnd, streamEnds } from './stream-ends.ts';
 
@@ -66,8 +65,6 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   let record: LimiterRecord | undefined;
   let subscribedMs = Number.POSITIVE_INFINITY;
   let nonces = 0;
-  let writing = false;
-  let stopWriting = (): void => undefined;
   let halfClosed = false;
   let closed = false;
 
@@ -152,39 +149,16 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   }
 
   function push(): void {
-    if (closed || halfClosed || writing) return;
+    if (closed || halfClosed || writer.busy) return;
     const snapshot = snapshots.current();
     const reply = snapshot && protocol.due(exchange, snapshot);
     if (reply === undefined) return;
-    const body = protocol.body(reply);
-    const leaveGate = deps.gate.enter(body.length, push);
-    if (leaveGate === undefined) return;
+    const nonce = String(nonces + 1);
+    if (!writer.write(protocol.body(reply), nonce)) return;
     nonces += 1;
-    const nonce = String(nonces);
     exchange = protocol.sent(exchange, reply, nonce);
     metrics.pushes.inc({ protocol: label });
     record?.sent();
-    write(withNonce(body, nonce), leaveGate);
-  }
-
-  function write(response: Buffer, leaveGate: () => void): void {
-    writing = true;
-    const timeout = setTimeout(() => {
-      end(streamEnds.slow);
-      // Also when it had ended before: behind what is not read, no status is read either.
-      resetCall(call);
-    }, deps.sendTimeoutMs).unref();
-    stopWriting = () => {
-      clearTimeout(timeout);
-      writing = false;
-      leaveGate();
-    };
-    // Called back when the client has room for it, unlike 'drain', which counts the messages that the library holds.
-    call.write(response, () => {
-      stopWriting();
-      if (halfClosed) finish();
-      else push();
-    });
   }
 
   function end(why: StreamEnd): void {
@@ -207,24 +181,26 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   function close(reason: string): void {
     if (closed) return;
     closed = true;
-    deps.gate.leave(push);
+    writer.leave();
     metrics.streams.dec({ protocol: label });
     record?.remove();
     if (record !== undefined) logger.info({ reason }, 'limiter disconnected');
     deps.onClose();
   }
 
+  const writer = createResponseWriter(call, {
+    gate: deps.gate,
+    sendTimeoutMs: deps.sendTimeoutMs,
+    onReady: () => (halfClosed ? finish() : push()),
+    onTimeout: () => end(streamEnds.slow),
+  });
   metrics.streams.inc({ protocol: label });
   call.on('data', receive);
   call.on('end', () => {
     halfClosed = true;
-    if (!writing) finish();
+    if (!writer.busy) finish();
   });
   call.on('error', () => close('failed'));
-  call.on('close', () => {
-    close('connection lost or call cancelled');
-    // Not before: what is on the way is held until then, even if the stream was ended behind it.
-    stopWriting();
-  });
+  call.on('close', () => close('connection lost or call cancelled'));
   return { push, end };
 }
