@@ -24,3 +24,8 @@ export interface GoodVersion {
 export function compareAge(a: CatalogEntry, b: CatalogEntry): number {
   return a.createdMs - b.createdMs || compareText(a.order, b.order) || compareText(a.id, b.id);
 }
+
+/** What people look for: the id, and the file it is in if there is one. */
+export function nameOf({ id, label }: Pick<CatalogEntry, 'id' | 'label'>): string {
+  return label === undefined ? id : `${id} (${label})`;
+}

@@ -1,4 +1,4 @@
-import type { CatalogEntry, GoodVersion } from './catalog-entry.ts';
+import { type CatalogEntry, type GoodVersion, nameOf } from './catalog-entry.ts';
 import type { DuplicateRule, Outcome } from './resolve-domain.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -25,8 +25,9 @@ function acceptedOf(entry: CatalogEntry, outcome: Outcome | undefined, alone: bo
     return refused('Invalid', `not valid, and nothing of this object is in force:\n${problems ?? ''}`);
   if (problems !== undefined)
     return refused('Invalid', `not valid; ${standing(good, outcome)}:\n${problems}`);
-  if (outcome.type === 'conflict') return refused('DomainConflict', conflictText(good, outcome.winner));
-  if (outcome.duplicates.length > 0) return refused('DuplicateKey', duplicateText(outcome));
+  if (outcome.type === 'conflict')
+    return refused('DomainConflict', conflictText(entry, good, outcome.winner));
+  if (outcome.duplicates.length > 0) return refused('DuplicateKey', duplicateText(entry, outcome));
   return { status: 'True', reason: 'Accepted', message: acceptedText(good, alone) };
 }
 
@@ -39,14 +40,14 @@ const refused = (reason: Verdict['accepted']['reason'], message: string): Verdic
 /** What of the last good version is in force, while the present one is not valid. */
 function standing({ generation, document }: GoodVersion, outcome: Outcome): string {
   if (outcome.type === 'conflict')
-    return `generation ${generation} was, but domain '${document.domain}' belongs to namespace '${outcome.winner.namespace}'`;
+    return `nothing of this object is in force, because domain '${document.domain}' belongs to namespace '${outcome.winner.namespace}'`;
   if (outcome.duplicates.length === 0) return `generation ${generation} stays in force`;
-  return `generation ${generation} stays in force but for what ${olderIds(outcome.duplicates)} has too`;
+  return `generation ${generation} stays in force but for what ${olderNames(outcome.duplicates)} has too`;
 }
 
-function conflictText({ document }: GoodVersion, winner: CatalogEntry): string {
+function conflictText(entry: CatalogEntry, { document }: GoodVersion, winner: CatalogEntry): string {
   return (
-    `domain '${document.domain}' belongs to namespace '${winner.namespace}', whose object ${winner.id} is older; ` +
+    `domain '${document.domain}' belongs to namespace '${winner.namespace}', whose object ${nameOf(winner)} ${precedence(winner, entry)}; ` +
     'nothing of this object is in force: choose another domain'
   );
 }
@@ -54,19 +55,29 @@ function conflictText({ document }: GoodVersion, winner: CatalogEntry): string {
 /** Most duplicates told of one object. */
 const maxDuplicates = 10;
 
-function duplicateText({ duplicates, rules }: Outcome & { type: 'merged' }): string {
+/** Longest rule that is repeated in a message. */
+const maxComposite = 200;
+
+function duplicateText(entry: CatalogEntry, { duplicates, rules }: Outcome & { type: 'merged' }): string {
   const lines = duplicates
     .slice(0, maxDuplicates)
-    .map(({ composite, olderId }) => `'${composite}' is already in ${olderId}, which is older`);
+    .map(
+      ({ composite, older }) =>
+        `'${composite.slice(0, maxComposite)}' is already in ${nameOf(older)}, which ${precedence(older, entry)}`,
+    );
   const left = duplicates.length - lines.length;
   if (left > 0) lines.push(`and ${left} more`);
   const rest = rules === 0 ? 'nothing of this object is in force' : `the other ${limits(rules)} in force`;
-  return `top-level rules that an older object of the namespace has for this domain are left out; ${rest}:\n${lines.join('\n')}`;
+  return `top-level rules that another object of the namespace has for this domain are left out; ${rest}:\n${lines.join('\n')}`;
 }
 
-function olderIds(duplicates: readonly DuplicateRule[]): string {
-  const ids = [...new Set(duplicates.map(({ olderId }) => olderId))];
-  return ids.length > 1 ? `${ids[0]} and others` : `${ids[0]}`;
+/** Why one goes before the other: files have no age, they have an order. */
+const precedence = (first: CatalogEntry, second: CatalogEntry): string =>
+  first.createdMs < second.createdMs ? 'is older' : 'comes first';
+
+function olderNames(duplicates: readonly DuplicateRule[]): string {
+  const names = [...new Set(duplicates.map(({ older }) => nameOf(older)))];
+  return names.length > 1 ? `${names[0]} and others` : `${names[0]}`;
 }
 
 function acceptedText({ document, rules, warnings }: GoodVersion, alone: boolean): string {

@@ -5,8 +5,7 @@ import { type CatalogEntry, compareAge } from './catalog-entry.ts';
 export interface DuplicateRule {
   /** `key` or `key_value`, as limiters find it. */
   readonly composite: string;
-  /** Id of the older object. */
-  readonly olderId: string;
+  readonly older: CatalogEntry;
 }
 
 /** What became of one object that wants a domain. */
@@ -74,7 +73,7 @@ function mergeEntry({ taken, descriptors }: Merge, entry: CatalogEntry): Outcome
       taken.set(composite, entry);
       descriptors.push(spec);
     } else {
-      duplicates.push({ composite, olderId: older.id });
+      duplicates.push({ composite, older });
       rules -= countLimits(spec);
     }
   }

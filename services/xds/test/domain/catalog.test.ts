@@ -145,7 +145,7 @@ t.test(
         status: 'False',
         reason: 'DuplicateKey',
         message:
-          'top-level rules that an older object of the namespace has for this domain are left out; ' +
+          'top-level rules that another object of the namespace has for this domain are left out; ' +
           "the other limit is in force:\n'k_x' is already in ns/older, which is older",
       },
     });
@@ -225,7 +225,49 @@ t.test('of equal age, the order of the source decides', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('b/x'), objectOf('a/x')));
   t.equal(catalog.verdicts.get('a/x')?.accepted.reason, 'Accepted');
-  t.equal(catalog.verdicts.get('b/x')?.accepted.reason, 'DomainConflict');
+  t.match(catalog.verdicts.get('b/x')?.accepted, {
+    reason: 'DomainConflict',
+    message: /whose object a\/x comes first/,
+  });
+});
+
+t.test('an object of a file is named with the file', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(replaced(objectOf('ns/a', { label: 'a.yaml#1' }), objectOf('ns/b', { label: 'a.yaml#2' })));
+  t.match(
+    catalog.verdicts.get('ns/b')?.accepted.message,
+    /\n'k' is already in ns\/a \(a\.yaml#1\), which comes first$/,
+  );
+});
+
+t.test('a bad edit of an object that has lost its rules to others says so', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(
+    replaced(
+      objectOf('a/1', { createdMs: 1 }),
+      objectOf('a/2', { createdMs: 2, rules: [{ key: 'k' }, { key: 'l' }] }),
+      objectOf('b/1', { createdMs: 3 }),
+    ),
+  );
+  catalog.apply(
+    changed(objectOf('a/2', { createdMs: 2, generation: 2, spec: badSpec })),
+    changed(objectOf('b/1', { createdMs: 3, generation: 2, spec: badSpec })),
+  );
+  t.match(catalog.verdicts.get('a/2'), {
+    inForce: 1,
+    rules: 1,
+    accepted: {
+      reason: 'Invalid',
+      message: /^not valid; generation 1 stays in force but for what a\/1 has too:\n/,
+    },
+  });
+  const lost = catalog.verdicts.get('b/1');
+  t.match(lost?.accepted, {
+    reason: 'Invalid',
+    message:
+      /^not valid; nothing of this object is in force, because domain 'shop' belongs to namespace 'a':\n/,
+  });
+  t.equal(lost?.inForce, undefined);
 });
 
 t.test('an object that was never valid holds no domain', async (t) => {

@@ -8,7 +8,7 @@ export interface TestRule {
 }
 
 /** A descriptor of a manifest. */
-export function descriptorOf({ key, value, requestsPerUnit = 10 }: TestRule) {
+function descriptorOf({ key, value, requestsPerUnit = 10 }: TestRule) {
   return {
     key,
     ...(value === undefined ? undefined : { value }),
@@ -17,7 +17,7 @@ export function descriptorOf({ key, value, requestsPerUnit = 10 }: TestRule) {
 }
 
 /** A manifest as the API server hands it out. */
-export function manifestOf(id: string, spec: unknown): Record<string, unknown> {
+function manifestOf(id: string, spec: unknown): Record<string, unknown> {
   const [namespace = '', name = ''] = id.split('/');
   return {
     apiVersion: 'ratelimit.tollgate.dev/v1alpha1',

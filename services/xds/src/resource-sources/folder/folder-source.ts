@@ -19,8 +19,8 @@ export interface FolderSourceDeps {
   readonly logger: Logger;
 }
 
-/** Files that hold manifests; others (a README, a backup) may lie beside them. */
-const extensions = ['.yaml', '.yml', '.json'];
+/** Which files hold manifests; others (a README, a backup) may lie beside them. */
+export const manifestFiles = { ignoreDotFiles: true, extensions: ['.yaml', '.yml', '.json'] };
 
 /** Streams and health checks have their turn this often while a large folder is read. */
 const sliceMs = 5;
@@ -44,7 +44,7 @@ export function createFolderSource(
   let told: SourceEvent & { type: 'replaced' } = { type: 'replaced', objects: [], problems: [] };
 
   async function read(): Promise<typeof told> {
-    const texts = await readTextFiles({ directory, labelRoot: directory, ignoreDotFiles: true, extensions });
+    const texts = await readTextFiles({ directory, labelRoot: directory, ...manifestFiles });
     const gone = texts.problems.find(({ source }) => source === directory);
     // Otherwise a volume that is away for a moment would lift every limit.
     if (gone !== undefined)

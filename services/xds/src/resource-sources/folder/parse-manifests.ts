@@ -37,7 +37,8 @@ export function* parseManifests({ source, text }: TextFile): Sliceable<ParsedFil
       // What is empty or has nothing but comments is no document to a person who counts.
       if (content === null || content === undefined) continue;
       number += 1;
-      if (!fits(content)) return failed(`${source}#${number}`, `has more than ${maxValues} values; split it`);
+      const objection = objectionTo(content);
+      if (objection !== undefined) return failed(`${source}#${number}`, objection);
       manifests.push(...takeApart(content, source, number));
     }
     yield;
@@ -93,16 +94,22 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function fits(content: unknown): boolean {
+/** Why a document cannot be taken at all; undefined when it can. */
+function objectionTo(content: unknown): string | undefined {
   let left = maxValues;
+  let isText = true;
   const visit = (value: unknown): void => {
     left -= 1;
+    if (typeof value === 'string') isText &&= value.isWellFormed();
     if (left <= 0 || typeof value !== 'object' || value === null) return;
-    for (const inner of Object.values(value)) {
+    for (const [key, inner] of Object.entries(value)) {
       if (left <= 0) return;
+      isText &&= key.isWellFormed();
       visit(inner);
     }
   };
   visit(content);
-  return left > 0;
+  if (left <= 0) return `has more than ${maxValues} values; split it`;
+  // On the wire such characters become one and the same, and so would different names.
+  return isText ? undefined : 'has half a surrogate pair, which is no character: correct the \\u escape';
 }

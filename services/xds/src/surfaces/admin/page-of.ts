@@ -17,7 +17,7 @@ export interface PageQuery {
 }
 
 /** Most items on one page, whoever asks for more: 10,000 objects with their messages are tens of megabytes. */
-export const maxPageSize = 1000;
+const maxPageSize = 1000;
 
 /** Takes a page out of named items, in the order of the names by code units. */
 export function pageOf<T>(

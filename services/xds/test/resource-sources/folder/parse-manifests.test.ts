@@ -1,3 +1,4 @@
+import { compareText } from '@tollgate/kit/compare-text';
 import { runInSlices } from '@tollgate/kit/run-in-slices';
 import t from 'tap';
 import { parseManifests } from '../../../src/resource-sources/folder/parse-manifests.ts';
@@ -22,7 +23,7 @@ t.test('a file has any number of documents, and those without content are not co
 t.test('documents sort by their number', async (t) => {
   const parsed = await parse(Array.from({ length: 11 }, (_, i) => `n: ${i}`).join('\n---\n'));
   const orders = parsed.ok ? parsed.manifests.map(({ order }) => order) : [];
-  t.strictSame([...orders].sort(), orders);
+  t.strictSame([...orders].sort(compareText), orders);
 });
 
 t.test('lists are taken apart, each item with its place', async (t) => {
@@ -55,6 +56,11 @@ t.test('a few lines of aliases that stand for millions of values are refused', a
   const lines = ['a0: &a0 [x, x, x, x, x, x, x, x]'];
   for (let i = 1; i < 12; i += 1) lines.push(`a${i}: &a${i} [${`*a${i - 1}, `.repeat(8)}]`);
   t.match(await parse(lines.join('\n')), { ok: false, problem: { source: 'a.yaml#1', message: /split it/ } });
+});
+
+t.test('text that is no Unicode is refused: on the wire different names would become one', async (t) => {
+  for (const text of ['a: "x\\ud800"\n', '"\\udfff": 1\n'])
+    t.match(await parse(text), { ok: false, problem: { source: 'a.yaml#1', message: /surrogate/ } });
 });
 
 t.test('the parts of a text are the text', async (t) => {
