@@ -130,7 +130,7 @@ export function createApiClient(config: KubeConfig): ApiClient {
     server: base,
 
     async send({ timeoutMs = defaultTimeoutMs, signal, ...call }) {
-      const late = AbortSignal.timeout(timeoutMs);
+      const late = AbortSignal.timeout(Math.ceil(timeoutMs));
       const signals = [late, closing.signal, ...(signal === undefined ? [] : [signal])];
       try {
         const text = await readText(await open(call, AbortSignal.any(signals)));

@@ -88,17 +88,22 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
   }
 
   async function attempt(): Promise<void> {
+    stepDownIfLate();
     const startedMs = now();
     try {
-      const taken = await takeOrRenew({ timeoutMs: Math.max(1, leftMs()), signal: closing.signal });
+      const taken = await takeOrRenew({ timeoutMs: leftMs(), signal: closing.signal });
       lastProblem = undefined;
       if (taken === undefined) stepDown('another replica holds the Lease');
       else lead({ lease: taken, renewedMs: startedMs });
     } catch (error) {
       if (closing.signal.aborted) return;
       report(error);
-      if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
+      stepDownIfLate();
     }
+  }
+
+  function stepDownIfLate(): void {
+    if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
   }
 
   /** Answers the Lease when it is ours now, and undefined when another replica has it. */

@@ -6,6 +6,7 @@ import type { ObjectStatus } from '../../domain/object-status.ts';
 import type { ApiClient } from '../../kubernetes/api-client.ts';
 import { ApiError, hasStatus } from '../../kubernetes/api-error.ts';
 import { explainApiError } from '../../kubernetes/explain-api-error.ts';
+import { requireRecord } from '../../kubernetes/kube-object.ts';
 import { apiVersionOf, objectPath, rateLimitConfigs } from '../../kubernetes/kube-resource.ts';
 import type { Leadership } from '../../kubernetes/leadership.ts';
 import { createTokenBucket } from '../../kubernetes/token-bucket.ts';
@@ -73,7 +74,9 @@ export function createKubernetesStatusWriter(
   const closing = new AbortController();
   const wanted = new Map<string, ObjectStatus>();
   /** What the API server has answered about an object that the source has not told of since. */
-  const written = new WeakMap<ConfigObject, unknown>();
+  const written = new WeakMap<ConfigObject, LiveStatus>();
+  /** Objects that the API server has a newer version of, of which the source will tell. */
+  const outdated = new WeakSet<ConfigObject>();
   let due = new Set<string>();
   let wake = Promise.withResolvers<void>();
   let running: Promise<void> | undefined;
@@ -133,16 +136,31 @@ export function createKubernetesStatusWriter(
     const object = objects.get(id);
     // Gone, or another life of that name, whose status is still to come.
     if (status === undefined || object?.uid !== status.uid) return;
-    const current = written.has(object) ? written.get(object) : statusOf(object.manifest);
-    const manifest = toStatusManifest(status, current, now());
-    if (hasStatusManifest(current, manifest)) return;
+    if (outdated.has(object)) {
+      due.add(id);
+      return;
+    }
+    const current = written.get(object) ?? liveStatus(object.manifest);
+    const manifest = toStatusManifest(status, current.status, now());
+    if (hasStatusManifest(current.status, manifest)) return;
     await bucket.take(closing.signal);
     if (!leadership.isLeader()) return;
-    written.set(object, statusOf(await apply(object, manifest)));
-    metrics.statusWrites.inc({ result: 'written' });
+    try {
+      written.set(object, liveStatus(await apply(object, current.resourceVersion, manifest)));
+      metrics.statusWrites.inc({ result: 'written' });
+    } catch (error) {
+      if (!hasStatus(error, 409)) throw error;
+      metrics.statusWrites.inc({ result: 'conflict' });
+      outdated.add(object);
+      due.add(id);
+    }
   }
 
-  function apply({ namespace, name, uid }: ConfigObject, status: StatusManifest): Promise<unknown> {
+  function apply(
+    { namespace, name }: ConfigObject,
+    resourceVersion: string,
+    status: StatusManifest,
+  ): Promise<unknown> {
     return api.send({
       method: 'PATCH',
       path: `${objectPath(rateLimitConfigs, { namespace, name })}/status`,
@@ -152,8 +170,9 @@ export function createKubernetesStatusWriter(
       body: {
         apiVersion: apiVersionOf(rateLimitConfigs),
         kind: rateLimitConfigs.kind,
-        // The uid makes the API server refuse (409) when another object has taken the name.
-        metadata: { namespace, name, uid },
+        // The version makes the API server refuse (409) when the object is another one by now. The uid would not: where
+        // a status is applied the API server does not look at it.
+        metadata: { namespace, name, resourceVersion },
         status,
       },
       timeoutMs: writeTimeoutMs,
@@ -163,7 +182,7 @@ export function createKubernetesStatusWriter(
 
   /** Whether another attempt would be in vain. Counts and logs what has happened. */
   function decided(error: unknown, id: string): boolean {
-    if (hasStatus(error, 404, 409)) {
+    if (hasStatus(error, 404)) {
       metrics.statusWrites.inc({ result: 'gone' });
       logger.debug({ id, reason: error.message }, 'no status written: the object is gone');
       return true;
@@ -228,8 +247,16 @@ export function createKubernetesStatusWriter(
   };
 }
 
-function statusOf(manifest: unknown): unknown {
-  return typeof manifest === 'object' && manifest !== null ? Reflect.get(manifest, 'status') : undefined;
+/** A status, and the version of the object that has it. */
+interface LiveStatus {
+  readonly status: unknown;
+  readonly resourceVersion: string;
+}
+
+function liveStatus(value: unknown): LiveStatus {
+  const manifest = requireRecord(value, 'an object');
+  const { resourceVersion } = requireRecord(manifest.metadata, 'metadata');
+  return { status: manifest.status, resourceVersion: String(resourceVersion) };
 }
 
 const monotonicNow = (): number => performance.now();
