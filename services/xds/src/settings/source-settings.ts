@@ -26,7 +26,7 @@ export const sourceSettings = {
     env: 'XDS_ALLOW_EMPTY',
     group,
     default: true,
-    doc: 'Serve an empty set after one that was not: every limit is lifted. With false, limiters keep the last one until there is a limit again.',
+    doc: 'Serve an empty set: every limit is lifted. With false, limiters keep the last one until there is a limit again, and a management server that finds none at its start is not ready.',
   }),
   debounceMs: duration({
     env: 'XDS_DEBOUNCE',
