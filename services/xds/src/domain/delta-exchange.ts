@@ -41,6 +41,8 @@ export interface DeltaReply {
 interface SentDelta {
   readonly nonce: string;
   readonly reply: DeltaReply;
+  /** What the client had when it was sent. */
+  readonly known: KnownResources;
   /** What it was to tell of: owed again when it is rejected. */
   readonly owed: ReadonlySet<string>;
 }
@@ -118,7 +120,7 @@ export function sentDelta(exchange: DeltaExchange, reply: DeltaReply, nonce: str
     ...exchange,
     owed: noNames,
     answerOwed: false,
-    unanswered: { nonce, reply, owed: exchange.owed },
+    unanswered: { nonce, reply, known: exchange.known, owed: exchange.owed },
     refused: undefined,
   };
 }
@@ -143,8 +145,18 @@ function begin(
   };
 }
 
-function accept(exchange: DeltaExchange, { reply }: SentDelta): DeltaExchange {
-  return { ...exchange, known: reply.selection.resources, unanswered: undefined };
+function accept(exchange: DeltaExchange, sent: SentDelta): DeltaExchange {
+  return { ...exchange, known: knownAfter(exchange.known, sent), unanswered: undefined };
+}
+
+/** What a client has that accepted a response: all of its selection, unless it dropped some while that was on the way. */
+function knownAfter(
+  known: KnownResources,
+  { reply: { selection, diff }, known: before }: SentDelta,
+): KnownResources {
+  if (known === before) return selection.resources;
+  const told = new Set(diff.changed.map(({ name }) => name));
+  return new Map([...selection.resources].filter(([name]) => told.has(name) || known.has(name)));
 }
 
 function reject(exchange: DeltaExchange, { reply, owed }: SentDelta): DeltaExchange {

@@ -156,6 +156,14 @@ t.test('"*" brings the rest, and without it only the names stay', async (t) => {
   t.same(request({ subscribe: ['*'] }), ['none', 'b=2']);
 });
 
+t.test('what a client dropped while a response was on the way, it gets again', async (t) => {
+  const { request, change } = startAccepted();
+  t.equal(change({ a: 2, b: 1 }), 'a=2');
+  t.same(request({ unsubscribe: ['*'] }), ['none', undefined]);
+  t.same(request({ subscribe: ['*'] }), ['none', undefined]);
+  t.same(request({ nonce: '2' }), ['accepted', 'b=1']);
+});
+
 t.test('"*" is answered even if there is nothing more', async (t) => {
   const { request } = startExchange(testSnapshot({ a: 1 }));
   request({ subscribe: ['a'] });
