@@ -8,7 +8,7 @@ import { collectionPath, objectPath, rateLimitConfigs } from '../../src/kubernet
 const root = join(import.meta.dirname, '../../../..');
 
 /** The CRD as people apply it. */
-export const crdFile = join(root, 'crds/ratelimitconfigs.yaml');
+const crdFile = join(root, 'crds/ratelimitconfigs.yaml');
 
 /** A file of services/xds/deploy. */
 export function deployFile(name: string): string {
