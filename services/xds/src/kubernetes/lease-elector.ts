@@ -82,13 +82,14 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
       await attempt();
+      // No longer than it may lead, so that whoever listens is told in time.
       const pauseMs = Math.min(retryPeriodMs * (1 + random() / 5), leftMs());
       await sleep(Math.max(0, pauseMs), { signal: closing.signal }).catch(() => undefined);
     }
   }
 
   async function attempt(): Promise<void> {
-    stepDownIfLate();
+    if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
     const startedMs = now();
     try {
       const taken = await takeOrRenew({ timeoutMs: leftMs(), signal: closing.signal });
@@ -98,12 +99,7 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
     } catch (error) {
       if (closing.signal.aborted) return;
       report(error);
-      stepDownIfLate();
     }
-  }
-
-  function stepDownIfLate(): void {
-    if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
   }
 
   /** Answers the Lease when it is ours now, and undefined when another replica has it. */
