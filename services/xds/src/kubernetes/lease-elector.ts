@@ -89,17 +89,24 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
   }
 
   async function attempt(): Promise<void> {
-    if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
+    stepDownIfLate();
     const startedMs = now();
     try {
       const taken = await takeOrRenew({ timeoutMs: leftMs(), signal: closing.signal });
       lastProblem = undefined;
+      // Two calls that were in time one by one may have been late together. Then this is a new term: listeners are told,
+      // for there was none to write what came meanwhile.
+      stepDownIfLate();
       if (taken === undefined) stepDown('another replica holds the Lease');
-      else lead({ lease: taken, renewedMs: startedMs });
+      else if (now() < startedMs + renewDeadlineMs) lead({ lease: taken, renewedMs: startedMs });
     } catch (error) {
       if (closing.signal.aborted) return;
       report(error);
     }
+  }
+
+  function stepDownIfLate(): void {
+    if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
   }
 
   /** Answers the Lease when it is ours now, and undefined when another replica has it. */
