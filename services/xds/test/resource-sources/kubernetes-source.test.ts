@@ -58,6 +58,21 @@ kubeSuite(
       t.equal(following.source.get('shop/web'), undefined);
     });
 
+    await t.test('are not told of again when only their metadata or status has changed', async (t) => {
+      const following = await start(t, api);
+      await editor.create('shop', 'labelled');
+      await settles(following, { 'shop/labelled': 1 });
+      const { code } = await kube.kubectl(['label', 'rlc', 'labelled', '-n', 'shop', 'team=web']);
+      t.equal(code, 0);
+      await awaitUntil(
+        () => JSON.stringify(following.source.get('shop/labelled')?.manifest).includes('"team":"web"'),
+        { what: 'the label' },
+      );
+      await editor.delete('shop', 'labelled');
+      await settles(following, {});
+      t.strictSame(following.types, ['replaced', 'changed', 'deleted']);
+    });
+
     await t.test('come in pages and are told as one set', async (t) => {
       for (const name of ['a', 'b', 'c', 'd', 'e']) await editor.create('shop', name);
       const following = await start(t, api, { pageSize: 2 });

@@ -401,13 +401,16 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     t.match((await kube.kubectl(['get', 'rlc', '-n', 'shop', 'web'])).stdout, /web +.*True/);
   });
 
-  await t.test('comes back as an event of the same generation, and is not written again', async (t) => {
+  await t.test('comes back to the source with the same generation, and is not written again', async (t) => {
     const back = () =>
-      awaitUntil(() => JSON.stringify(following.object('shop/web')?.manifest).includes('"version":"v1"'), {
-        what: 'the event',
-      });
+      awaitUntil(
+        () => JSON.stringify(following.source.get('shop/web')?.manifest).includes('"version":"v1"'),
+        {
+          what: 'the event',
+        },
+      );
     await back();
-    const object = following.object('shop/web');
+    const object = following.source.get('shop/web');
     t.equal(object?.generation, 1);
     const before = await editor.get('shop', 'web');
     writer.put(statusOf('shop/web', { uid: object?.uid ?? '' }));
