@@ -14,7 +14,10 @@ type Resources = ReadonlyMap<string, SnapshotResource>;
 export interface ResponseCache {
   /** Versions by name. */
   versions(resources: Resources): ReadonlyMap<string, string>;
-  /** The state-of-the-world response, without a nonce. */
+  /**
+   * The state-of-the-world response, without a nonce. Remembered where it is of the whole snapshot; who names what it
+   * wants would otherwise keep a response of its own in memory, as long as it is connected.
+   */
   sotwBody(selection: Selection): Uint8Array;
   diff(known: KnownResources, next: Resources): DeltaDiff;
   /** The incremental response, without a nonce. */
@@ -23,11 +26,7 @@ export interface ResponseCache {
 
 /** Makes an empty cache. */
 export function createResponseCache(): ResponseCache {
-  const sotwBody = onceFor(
-    ({ resources }: Selection) => resources,
-    ({ snapshot, resources }: Selection) =>
-      discoveryResponseBody({ versionInfo: snapshot.version, typeUrl, resources: resources.values() }),
-  );
+  const wholeBody = onceFor(({ snapshot }: Selection) => snapshot, encodeSotw);
   const deltaBody = onceFor(
     ({ diff }: DeltaReply) => diff,
     ({ selection, diff }: DeltaReply) =>
@@ -45,7 +44,17 @@ export function createResponseCache(): ResponseCache {
         (next) => diffResources(known, next),
       ),
   );
-  return { versions, sotwBody, deltaBody, diff: (known, next) => diffsFrom(known)(next) };
+  return {
+    versions,
+    sotwBody: (selection) =>
+      selection.resources === selection.snapshot.resources ? wholeBody(selection) : encodeSotw(selection),
+    deltaBody,
+    diff: (known, next) => diffsFrom(known)(next),
+  };
+}
+
+function encodeSotw({ snapshot, resources }: Selection): Uint8Array {
+  return discoveryResponseBody({ versionInfo: snapshot.version, typeUrl, resources: resources.values() });
 }
 
 /** Remembers what `make` answers for as long as the object that `keyOf` gives is in use. */
