@@ -5,6 +5,7 @@ import type { Condition } from './object-status.ts';
 export interface DomainProgress {
   /** Of the resource; empty when the domain is not served. */
   readonly version: string;
+  /** Limiters that ask for this domain. */
   readonly connected: number;
   /** Limiters that have accepted this version. */
   readonly acknowledged: number;
@@ -19,7 +20,14 @@ const maxSaid = 1000;
 
 /** Says how far one version of a domain has come with the limiters that are connected. */
 export function progressOf(domain: string, version: string, groups: readonly LimiterGroup[]): DomainProgress {
-  const tally: Tally = { connected: 0, acknowledged: 0, nacked: 0, said: undefined, heldUp: undefined };
+  const tally: Tally = {
+    connected: 0,
+    elsewhere: 0,
+    acknowledged: 0,
+    nacked: 0,
+    said: undefined,
+    heldUp: undefined,
+  };
   for (const group of groups) count(tally, group, { domain, version });
   const { connected, acknowledged } = tally;
   return { version, connected, acknowledged, programmed: conditionOf(tally, version) };
@@ -27,6 +35,8 @@ export function progressOf(domain: string, version: string, groups: readonly Lim
 
 interface Tally {
   connected: number;
+  /** Limiters that ask for other domains, by name. */
+  elsewhere: number;
   acknowledged: number;
   nacked: number;
   /** What one of those that reject this domain says. */
@@ -41,7 +51,12 @@ interface Resource {
 }
 
 function count(tally: Tally, group: LimiterGroup, { domain, version }: Resource): void {
-  const { size, example, accepted, rejection } = group;
+  const { size, example, names, accepted, rejection } = group;
+  if (names !== undefined && !names.has(domain)) {
+    // It is never sent this one, so nobody must wait for it.
+    tally.elsewhere += size;
+    return;
+  }
   tally.connected += size;
   if (version === '') return;
   if (accepted?.get(domain) === version) {
@@ -60,8 +75,12 @@ function count(tally: Tally, group: LimiterGroup, { domain, version }: Resource)
 }
 
 function conditionOf(tally: Tally, version: string): DomainProgress['programmed'] {
-  const { connected, acknowledged, nacked, said, heldUp } = tally;
-  if (connected === 0) return { status: 'Unknown', reason: 'NoClients', message: 'no limiter is connected' };
+  const { connected, elsewhere, acknowledged, nacked, said, heldUp } = tally;
+  if (connected === 0) {
+    const message =
+      elsewhere === 0 ? 'no limiter is connected' : 'no limiter that asks for this domain is connected';
+    return { status: 'Unknown', reason: 'NoClients', message };
+  }
   if (nacked > 0)
     return { status: 'False', reason: 'Nacked', message: `refused by ${of(nacked, connected)}; ${said}` };
   if (acknowledged === connected)

@@ -59,6 +59,11 @@ export function isEmptySubscription({ wildcard, names }: Subscription): boolean 
   return !wildcard && names.size === 0;
 }
 
+/** The names that a subscription is limited to; undefined when it is of everything. */
+export function namesOnly({ wildcard, names }: Subscription): ReadonlySet<string> | undefined {
+  return wildcard ? undefined : names;
+}
+
 /** The resources that a subscription selects. A name of which there is no resource selects nothing. */
 export function select(snapshot: Snapshot, { wildcard, names }: Subscription): Selection {
   const resources = wildcard ? snapshot.resources : pickNames(snapshot.resources, names);

@@ -84,6 +84,24 @@ t.test('a rejection of an earlier version says nothing of this one', async (t) =
   t.equal(progress([limiterOf('a', { rejection })]).programmed.reason, 'Pending');
 });
 
+t.test('nobody waits for a limiter that asks for other domains', async (t) => {
+  const elsewhere = limiterOf('b', { names: new Set(['web']), accepted: versions({ web: '1' }) });
+  const clients = [limiterOf('a', { accepted: current }), elsewhere];
+  t.match(progress(clients), { connected: 1, acknowledged: 1, programmed: { reason: 'Acknowledged' } });
+  t.match(progress(clients, 'web', '1'), { connected: 2, acknowledged: 2 });
+  t.match(progress([elsewhere]), {
+    connected: 0,
+    programmed: { reason: 'NoClients', message: 'no limiter that asks for this domain is connected' },
+  });
+});
+
+t.test('one that asks for the domain by name is waited for', async (t) => {
+  t.match(progress([limiterOf('a', { names: new Set(['shop']) })]), {
+    connected: 1,
+    programmed: { reason: 'Pending' },
+  });
+});
+
 t.test('a domain that is not served is acknowledged by nobody', async (t) => {
   const { acknowledged, programmed } = progress([limiterOf('a', { accepted: current })], 'gone', '');
   t.equal(acknowledged, 0);

@@ -8,6 +8,7 @@ export function limiterOf(id: string, given: Partial<LimiterClient> = {}): Limit
     peer: '127.0.0.1:1',
     protocol: 'sotw',
     connectedMs: 0,
+    names: undefined,
     accepted: undefined,
     acceptedVersion: undefined,
     rejection: undefined,
