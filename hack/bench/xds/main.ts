@@ -2,6 +2,7 @@
 import { readMachineFacts } from '../machine-facts.ts';
 import { formatFacts } from '../report/format-facts.ts';
 import { formatTable } from '../report/format-table.ts';
+import { kubeCompany } from './kube-company.ts';
 import { helpText, parseXdsOptions, type XdsBenchOptions } from './options.ts';
 import { runXdsBench } from './run-xds-bench.ts';
 import { writeXdsPage } from './xds-page.ts';
@@ -10,7 +11,7 @@ import { xdsTables } from './xds-tables.ts';
 async function run(options: XdsBenchOptions): Promise<void> {
   const facts = readMachineFacts();
   const report = await runXdsBench(options, (text) => process.stderr.write(text));
-  process.stdout.write(`\n${formatFacts(facts)}\n\n`);
+  process.stdout.write(`\n${formatFacts(facts, kubeCompany())}\n\n`);
   for (const { title, table, notes } of xdsTables(report, formatTable))
     process.stdout.write(`${title}\n${table}\n${notes.map((note) => `  ${note}\n`).join('')}\n`);
   if (options.write) process.stdout.write(`written: ${writeXdsPage(report, facts)}\n`);

@@ -29,6 +29,9 @@ export interface ManyObjectsResult {
   readonly edits: EditTimes;
   /** Medians of the parts of an edit. */
   readonly parts: EditParts;
+  /** CPU time for each edit; of a limiter the mean of both. */
+  readonly xdsCpuMs: number;
+  readonly limiterCpuMs: number;
 }
 
 /** Where the time of an edit goes. */
@@ -80,11 +83,13 @@ export async function measureManyObjects(
     }
     await delay(restMs);
     const bed: Bed = { source, xds, limiters };
+    const cpuBefore = cpuOf(bed);
     const edits: Awaited<ReturnType<typeof editOnce>>[] = [];
     for (let i = 0; i < manyObjectsEdits; i++) {
       // All over the set.
       edits.push(await editOnce(bed, Math.floor((i * objects) / manyObjectsEdits), limits.next()));
     }
+    const cpuAfter = cpuOf(bed);
     const usage = limiters.map(({ service }) => readProcessUsage(service.pid));
     const xdsUsage = readProcessUsage(xds.pid);
     return {
@@ -101,6 +106,8 @@ export async function measureManyObjects(
         servedMs: editTimes(edits.map(({ servedMs }) => servedMs)).p50Ms,
         acceptedMs: editTimes(edits.map(({ acceptedMs }) => acceptedMs)).p50Ms,
       },
+      xdsCpuMs: (cpuAfter.xdsMs - cpuBefore.xdsMs) / manyObjectsEdits,
+      limiterCpuMs: (cpuAfter.limitersMs - cpuBefore.limitersMs) / manyObjectsEdits / limiters.length,
     };
   } finally {
     await undoAll(undo);
@@ -123,6 +130,11 @@ async function editOnce({ source, xds, limiters }: Bed, index: number, limit: nu
     servedMs: servedAt - doneWallMs,
     acceptedMs: Math.max(...acceptedAt) - servedAt,
   };
+}
+
+function cpuOf({ xds, limiters }: Bed): { readonly xdsMs: number; readonly limitersMs: number } {
+  const limitersMs = limiters.reduce((sum, { service }) => sum + readProcessUsage(service.pid).cpuMs, 0);
+  return { xdsMs: readProcessUsage(xds.pid).cpuMs, limitersMs };
 }
 
 const acksOf = (xds: XdsService): Promise<number> => xds.metric('tollgate_xds_acks_total');

@@ -20,7 +20,7 @@ export const fullSizes: Sizes = {
   edits: 200,
   kubectlEdits: 20,
   manyObjects: 10_000,
-  manyObjectsEdits: 10,
+  manyObjectsEdits: 20,
   streams: 500,
   streamsEdits: 10,
   burstEdits: 1000,
