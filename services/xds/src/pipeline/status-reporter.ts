@@ -1,5 +1,5 @@
 import type { ClientRegistry } from '../clients/client-registry.ts';
-import { groupLimiters } from '../domain/limiter-groups.ts';
+import { groupLimiters, type LimiterGroup } from '../domain/limiter-groups.ts';
 import type { ObjectStatus } from '../domain/object-status.ts';
 import { type DomainProgress, progressOf } from '../domain/programmed.ts';
 import { sameStatus, statusOf } from '../domain/status-of.ts';
@@ -46,8 +46,9 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
 
   function report(): void {
     cancel = undefined;
-    progresses = progressOfAll();
-    const none = progressOf('', '', groupLimiters(clients.all()));
+    const groups = groupLimiters(clients.expected());
+    progresses = progressOfAll(groups);
+    const none = progressOf('', '', groups);
     for (const verdict of verdicts.values()) {
       tell(verdict, progresses.get(verdict.domain ?? '') ?? keep(told.get(verdict.id)?.progress, none));
     }
@@ -55,8 +56,7 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
   }
 
   /** Of every domain that is served; the same object as before where nothing has changed. */
-  function progressOfAll(): Map<string, DomainProgress> {
-    const groups = groupLimiters(clients.all());
+  function progressOfAll(groups: readonly LimiterGroup[]): Map<string, DomainProgress> {
     const next = new Map<string, DomainProgress>();
     for (const { name, version } of store.current()?.resources.values() ?? [])
       next.set(name, keep(progresses.get(name), progressOf(name, version, groups)));

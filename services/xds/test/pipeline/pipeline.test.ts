@@ -77,6 +77,27 @@ t.test('a status is written when it changes, and only then', async (t) => {
   t.strictSame(written, []);
 });
 
+t.test('nothing is written of a limiter that leaves and comes back', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t);
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  const resources = [...(store.current()?.resources.values() ?? [])];
+  const accepted = new Map(resources.map(({ name, version }) => [name, version]));
+  clients.put(limiterOf('1', { nodeId: 'one', accepted }));
+  await settle();
+  written.splice(0);
+  clients.remove('1');
+  time.advance(5_000);
+  clients.put(limiterOf('2', { nodeId: 'one' }));
+  clients.put(limiterOf('2', { nodeId: 'one', accepted }));
+  await settle();
+  t.strictSame(written, []);
+  clients.remove('2');
+  time.advance(10_000);
+  time.advance(100);
+  t.match(written, [{ limiters: { connected: 0 }, programmed: { reason: 'NoClients' } }]);
+});
+
 t.test('a rejection is in the status of the object whose domain it names', async (t) => {
   const { tell, settle, clients, store, pipeline } = await startPipeline(t);
   tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));

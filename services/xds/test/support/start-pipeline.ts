@@ -33,7 +33,7 @@ export interface TestPipeline {
 export async function startPipeline(t: Test, options: Partial<PipelineOptions> = {}): Promise<TestPipeline> {
   const time = manualSchedule();
   const store = createSnapshotStore();
-  const clients = createClientRegistry();
+  const clients = createClientRegistry({ schedule: time.schedule });
   const registry = new Registry();
   const served: string[] = [];
   const written: ObjectStatus[] = [];
