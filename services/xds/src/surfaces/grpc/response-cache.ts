@@ -1,7 +1,7 @@
 import { type DeltaDiff, diffResources, type KnownResources } from '../../domain/delta-diff.ts';
 import type { DeltaReply } from '../../domain/delta-exchange.ts';
 import type { SnapshotResource } from '../../domain/snapshot.ts';
-import type { Selection } from '../../domain/subscription.ts';
+import { isWhole, type Selection } from '../../domain/subscription.ts';
 import { rateLimitConfigType as typeUrl } from '../../pipeline/encode-rules.ts';
 import { deltaDiscoveryResponseBody, discoveryResponseBody } from './discovery-response-bytes.ts';
 
@@ -15,8 +15,8 @@ export interface ResponseCache {
   /** Versions by name. */
   versions(resources: Resources): ReadonlyMap<string, string>;
   /**
-   * The state-of-the-world response, without a nonce. Remembered where it is of the whole snapshot; who names what it
-   * wants would otherwise keep a response of its own in memory, as long as it is connected.
+   * The state-of-the-world response, without a nonce. Only that of the latest whole snapshot is remembered: nobody is sent
+   * an older one any more, and who names what it wants has a response of its own.
    */
   sotwBody(selection: Selection): Uint8Array;
   diff(known: KnownResources, next: Resources): DeltaDiff;
@@ -26,7 +26,14 @@ export interface ResponseCache {
 
 /** Makes an empty cache. */
 export function createResponseCache(): ResponseCache {
-  const wholeBody = onceFor(({ snapshot }: Selection) => snapshot, encodeSotw);
+  let latest: { readonly resources: Resources; readonly body: Uint8Array } | undefined;
+
+  function wholeBody(selection: Selection): Uint8Array {
+    const { resources } = selection;
+    if (latest?.resources !== resources) latest = { resources, body: encodeSotw(selection) };
+    return latest.body;
+  }
+
   const deltaBody = onceFor(
     ({ diff }: DeltaReply) => diff,
     ({ selection, diff }: DeltaReply) =>
@@ -46,8 +53,7 @@ export function createResponseCache(): ResponseCache {
   );
   return {
     versions,
-    sotwBody: (selection) =>
-      selection.resources === selection.snapshot.resources ? wholeBody(selection) : encodeSotw(selection),
+    sotwBody: (selection) => (isWhole(selection) ? wholeBody(selection) : encodeSotw(selection)),
     deltaBody,
     diff: (known, next) => diffsFrom(known)(next),
   };

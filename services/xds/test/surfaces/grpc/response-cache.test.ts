@@ -14,7 +14,9 @@ t.test('what a snapshot encodes to is made once, for whoever wants all of it', a
   t.equal(cache.sotwBody(everythingOf(snapshot)), cache.sotwBody(everythingOf(snapshot)));
   t.equal(cache.versions(snapshot.resources), cache.versions(snapshot.resources));
   const other = testSnapshot({ a: 2 });
-  t.not(cache.sotwBody(everythingOf(other)), cache.sotwBody(everythingOf(snapshot)));
+  const body = cache.sotwBody(everythingOf(snapshot));
+  t.not(cache.sotwBody(everythingOf(other)), body);
+  t.not(cache.sotwBody(everythingOf(snapshot)), body, 'that of an older snapshot is kept no more');
 });
 
 t.test('so is the difference of two snapshots, and what it encodes to', async (t) => {
