@@ -66,7 +66,7 @@ export interface PipelineState {
   readonly verdicts: ReadonlyMap<string, Verdict>;
   /** Of every object, by id; a moment later than the verdicts. */
   readonly statuses: ReadonlyMap<string, ObjectStatus>;
-  /** Limits in force. */
+  /** Limits that are served. */
   readonly rules: number;
 }
 
@@ -84,6 +84,7 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
   let problems: readonly SourceProblem[] = [];
   let synced = false;
   let emptyHeldBack = false;
+  let servedRules = 0;
   let lastEventMs: number | undefined;
   let cancelTurn: (() => void) | undefined;
   let turn: Promise<void> | undefined;
@@ -126,7 +127,6 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
     log.forgotten(forgotten);
     if (synced) serve(snapshot);
     countObjects(metrics, catalog.verdicts.values());
-    metrics.rules.set(catalog.rules);
     reporter.changed();
   }
 
@@ -148,9 +148,11 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
     }
     const before = store.current();
     if (before?.version === snapshot.version) return;
+    servedRules = catalog.rules;
+    metrics.rules.set(servedRules);
     store.set(snapshot);
     metrics.domains.set(domains);
-    log.served(snapshot, { rules: catalog.rules, before });
+    log.served(snapshot, { rules: servedRules, before });
   }
 
   return {
@@ -175,7 +177,7 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
       problems,
       verdicts: catalog.verdicts,
       statuses: reporter.statuses,
-      rules: catalog.rules,
+      rules: servedRules,
     }),
   };
 }

@@ -152,6 +152,8 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
   t.ok(pipeline.state().emptyHeldBack);
   t.match(lines.at(-1), { level: 'warning', '@message': /limiters keep those they have/ });
   t.match(await registry.metrics(), /tollgate_xds_empty_set_held_back 1/);
+  t.match(await registry.metrics(), /tollgate_xds_rules 1\n/, 'limiters have it still');
+  t.equal(pipeline.state().rules, 1);
   tell(changed(objectOf('ns/b', { domain: 'b' })));
   await settle();
   t.strictSame([...(store.current()?.resources.keys() ?? [])], ['b']);
