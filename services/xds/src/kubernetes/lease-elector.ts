@@ -57,6 +57,11 @@ export function leaseIdentity(podName: string): string {
   return `${podName || hostname()}_${randomUUID()}`;
 }
 
+/** The pod, or host, of an identity. */
+export function replicaOf(identity: string): string {
+  return identity.slice(0, identity.lastIndexOf('_')) || identity;
+}
+
 /** Letting go is a courtesy: the service must not wait long for it. */
 const releaseTimeoutMs = 2_000;
 

@@ -14,6 +14,8 @@ export interface ListOptions {
   readonly resource: KubeResource;
   /** Empty for all. */
   readonly namespace: string;
+  /** Such as `metadata.name=web`; all objects when absent. */
+  readonly fieldSelector?: string | undefined;
   /** Objects in one answer; the whole list has that of the moment of its first page. */
   readonly pageSize: number;
   readonly signal: AbortSignal;
@@ -29,7 +31,7 @@ const pageTimeoutMs = 60_000;
  * @throws ApiError 410 when the list took so long that the API server has forgotten its moment: list anew.
  */
 export async function listObjects(api: ApiClient, options: ListOptions): Promise<ObjectList> {
-  const { resource, namespace, signal } = options;
+  const { resource, namespace, fieldSelector, signal } = options;
   const path = collectionPath(resource, namespace);
   const objects = new Map<string, KubeObject>();
   let limit = options.pageSize;
@@ -37,7 +39,11 @@ export async function listObjects(api: ApiClient, options: ListOptions): Promise
 
   async function nextPage(): Promise<Page> {
     for (;;) {
-      const query = { limit: String(limit), ...(next !== '' && { continue: next }) };
+      const query = {
+        limit: String(limit),
+        ...(fieldSelector !== undefined && { fieldSelector }),
+        ...(next !== '' && { continue: next }),
+      };
       try {
         return readPage(await api.send({ method: 'GET', path, query, timeoutMs: pageTimeoutMs, signal }));
       } catch (error) {
