@@ -75,7 +75,7 @@ const manyObjectsNotes = [
   'served: from the start of services/xds until it is ready; both have it: until it has the acknowledgements of two limiters that were there before it',
   'p50, max: from the edit of one object (the API server’s 200; the file in its place) until services/xds has both acknowledgements, asked for every 5 ms',
   'of it: medians, from the edit until the new set is in force in services/xds, and from there until it is in force in the slower limiter; the rest is the way of the ACK and the polling',
-  'CPU: user and system time for each edit, the questions of the bench included; it depends little on what else the cores do',
+  'CPU: user and system time for each edit, the questions of the bench included; other work on the cores lengthens it less than it does the waiting',
   'a file is taken when it has been still for 50 ms; with kube-apiserver the status of all objects is being written meanwhile',
 ];
 
