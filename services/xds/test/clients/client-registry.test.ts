@@ -1,7 +1,7 @@
 import { compareText } from '@tollgate/kit/compare-text';
 import t from 'tap';
 import { type ClientRegistry, createClientRegistry } from '../../src/clients/client-registry.ts';
-import { limiterOf, versions } from '../support/limiters.ts';
+import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
 import { manualSchedule } from '../support/manual-schedule.ts';
 
 const accepted = versions({ shop: '1' });
@@ -39,8 +39,25 @@ t.test('one that is back, on another port, is counted once', async (t) => {
   clients.put(limiterOf('1', { nodeId: 'one', peer: '[::1]:40001', accepted }));
   clients.remove('1');
   clients.put(limiterOf('2', { nodeId: 'one', peer: '[::1]:40002' }));
+  t.strictSame(expectedIds(clients), ['1'], 'until it has answered, for what it enforces');
+  clients.put(limiterOf('2', { nodeId: 'one', peer: '[::1]:40002', accepted }));
   t.strictSame(expectedIds(clients), ['2']);
   t.equal(time.waiting, 0);
+});
+
+t.test('one that is new counts when it has answered, or has had the time to', async (t) => {
+  const { time, clients, changes } = registry();
+  for (const id of ['1', '2', '3', '4']) clients.put(limiterOf(id));
+  t.equal(clients.size, 4);
+  t.strictSame(expectedIds(clients), []);
+  clients.put(limiterOf('1', { accepted }));
+  clients.put(limiterOf('2', { rejection: rejectionOf(accepted, 'no') }));
+  clients.remove('3');
+  t.strictSame(expectedIds(clients), ['1', '2']);
+  const before = changes.count;
+  time.advance(5_000);
+  t.strictSame(expectedIds(clients), ['1', '2', '4']);
+  t.equal(changes.count, before + 1, 'told once');
 });
 
 t.test('of several of one name and address, one that comes is one that left', async (t) => {
@@ -48,7 +65,7 @@ t.test('of several of one name and address, one that comes is one that left', as
   for (const id of ['1', '2', '3']) clients.put(limiterOf(id, { nodeId: 'default', accepted }));
   clients.remove('1');
   clients.remove('2');
-  clients.put(limiterOf('4', { nodeId: 'default' }));
+  clients.put(limiterOf('4', { nodeId: 'default', accepted }));
   t.equal(expectedIds(clients).length, 3);
   clients.put(limiterOf('4', { nodeId: 'default', accepted }));
   t.equal(expectedIds(clients).length, 3, 'what it says later is no coming');
@@ -68,6 +85,7 @@ t.test('another name, or another address, is somebody else', async (t) => {
 t.test('one that had accepted nothing is not missed', async (t) => {
   const { time, clients } = registry();
   clients.put(limiterOf('1'));
+  time.advance(5_000);
   clients.remove('1');
   t.strictSame(expectedIds(clients), []);
   t.equal(time.waiting, 0);
