@@ -7,7 +7,8 @@ export interface LimiterGroup {
   readonly example: string;
   /** Domains that they ask for; undefined when they ask for all. */
   readonly names: ReadonlySet<string> | undefined;
-  readonly accepted: ReadonlyMap<string, string> | undefined;
+  /** Versions by domain; undefined when they have accepted nothing. */
+  readonly accepted: Pick<ReadonlyMap<string, string>, 'get'> | undefined;
   readonly rejection: GroupRejection | undefined;
 }
 
@@ -51,7 +52,8 @@ export function groupLimiters(clients: Iterable<LimiterClient>): readonly Limite
   return [...groups.values()];
 }
 
-function readRejection({ refused, message }: Rejection): GroupRejection {
+/** Finds out which domains a rejection is about: a limiter begins each line with the name of one. */
+export function readRejection({ refused, message }: Pick<Rejection, 'refused' | 'message'>): GroupRejection {
   const blamed = new Map<string, string>();
   for (const line of message.split('\n')) {
     const domain = domainOf(line, refused);

@@ -1,12 +1,14 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices } from '@tollgate/kit/run-in-slices';
 import type { ClientRegistry } from '../clients/client-registry.ts';
+import { createLimiterFleet } from '../clients/limiter-fleet.ts';
 import { type CatalogChange, createCatalog } from '../domain/catalog.ts';
 import type { SourceEvent, SourceProblem } from '../domain/config-object.ts';
 import type { ObjectStatus } from '../domain/object-status.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { XdsMetrics } from '../metrics/xds-metrics.ts';
+import type { LimiterReports } from '../ports/limiter-reports.ts';
 import type { ResourceSource } from '../ports/resource-source.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
 import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
@@ -24,6 +26,8 @@ export interface PipelineDeps {
   readonly clients: ClientRegistry;
   /** Undefined where objects have no status. Whoever gives it starts and closes it. */
   readonly writer?: StatusWriter | undefined;
+  /** Undefined where a replica knows of no other. Whoever gives it starts and closes it. */
+  readonly reports?: LimiterReports | undefined;
   readonly metrics: XdsMetrics;
   readonly logger: Logger;
   /** Unix time; the system's when absent. */
@@ -38,6 +42,8 @@ export interface PipelineOptions {
   readonly debounceMs: number;
   /** Whether an empty set is served. With false, limiters keep the last one, and a new process serves nothing. */
   readonly allowEmpty: boolean;
+  /** How long limiters may come and go before every status tells of it. Default 15000 with a writer, 0 without. */
+  readonly settleMs?: number;
 }
 
 /** From the objects of a source to the rules that are served and the status of the objects. */
@@ -68,19 +74,30 @@ export interface PipelineState {
   readonly statuses: ReadonlyMap<string, ObjectStatus>;
   /** Limits that are served. */
   readonly rules: number;
+  /** Limiters that are connected to other replicas. */
+  readonly limitersElsewhere: number;
 }
 
 /** Others have their turn this often while many objects are taken in: streams, health checks. */
 const sliceMs = 5;
 
+/**
+ * Longer than a limiter that has left is expected back: one that moves to another replica is counted twice for that time.
+ * Nobody waits for the number of limiters; a change of it is a write for every object.
+ */
+const defaultSettleMs = 15_000;
+
 /** Connects a source with the snapshot store and the status of its objects. */
-export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: PipelineOptions): Pipeline {
-  const { source, store, clients, writer, metrics, logger } = deps;
+export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pipeline {
+  const { source, store, clients, writer, reports, metrics, logger } = deps;
+  const { debounceMs, allowEmpty, settleMs = writer === undefined ? 0 : defaultSettleMs } = options;
   const { nowMs = Date.now, schedule = scheduleByTimer } = deps;
   const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
   const pending = createPendingEvents();
   const log = createPipelineLog(logger);
-  const reporter = createStatusReporter({ verdicts: catalog.verdicts, store, clients, writer, schedule });
+  const fleet = createLimiterFleet({ clients, store, reports });
+  const { verdicts } = catalog;
+  const reporter = createStatusReporter({ verdicts, store, fleet, writer, schedule, settleMs });
   let problems: readonly SourceProblem[] = [];
   let synced = false;
   let emptyHeldBack = false;
@@ -178,6 +195,7 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
       verdicts: catalog.verdicts,
       statuses: reporter.statuses,
       rules: servedRules,
+      limitersElsewhere: fleet.elsewhere(),
     }),
   };
 }

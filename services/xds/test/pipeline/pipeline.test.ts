@@ -1,9 +1,14 @@
 import { compareText } from '@tollgate/kit/compare-text';
 import t from 'tap';
+import type { SnapshotStore } from '../../src/snapshots/snapshot-store.ts';
 import { changed, deleted, limitsOf, replaced } from '../support/catalogs.ts';
-import { limiterOf, rejectionOf } from '../support/limiters.ts';
+import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
 import { badSpec, objectOf } from '../support/manifests.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
+
+/** Versions of all that is served. */
+const acceptedOf = (store: SnapshotStore): ReadonlyMap<string, string> =>
+  new Map([...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]));
 
 t.test('nothing is served before the source has told of all its objects', async (t) => {
   const { tell, settle, store, pipeline } = await startPipeline(t);
@@ -119,7 +124,7 @@ t.test('acknowledgements that come together are one computation', async (t) => {
   const { tell, settle, clients, time } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await settle();
-  for (let i = 0; i < 500; i += 1) clients.put(limiterOf(`${i}`));
+  for (let i = 0; i < 500; i += 1) clients.put(limiterOf(`${i}`, { accepted: versions({ shop: '1' }) }));
   t.equal(time.waiting, 1);
 });
 
@@ -233,8 +238,59 @@ t.test('once closed nothing happens any more', async (t) => {
   const { tell, pipeline, clients, time, store } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await pipeline.close();
-  clients.put(limiterOf('1'));
+  clients.put(limiterOf('1', { accepted: versions({ shop: '1' }) }));
   tell(changed(objectOf('ns/b')));
   t.equal(time.waiting, 0);
   t.equal(store.current(), undefined);
+});
+
+t.test('every object is told of limiters that come or go once their number has settled', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  t.strictSame(written, [], 'a process that has just started has seen no limiter');
+  const accepted = acceptedOf(store);
+  clients.put(limiterOf('1', { accepted }));
+  time.advance(100);
+  t.match(written.splice(0), [{ limiters: { connected: 1 } }, { programmed: { reason: 'Acknowledged' } }]);
+  clients.put(limiterOf('2', { accepted }));
+  time.advance(100);
+  clients.put(limiterOf('3', { accepted }));
+  time.advance(14_800);
+  t.strictSame(written, []);
+  time.advance(200);
+  time.advance(100);
+  t.match(written.splice(0), [
+    { id: 'ns/b', limiters: { connected: 3 } },
+    { id: 'ns/a', limiters: { connected: 3, acknowledged: 3 } },
+  ]);
+  clients.put(limiterOf('4', { rejection: rejectionOf(accepted, 'no') }));
+  time.advance(100);
+  t.match(written.splice(0), [{ id: 'ns/a', programmed: { reason: 'Nacked' } }], 'a rejection is no number');
+});
+
+t.test('an edit is told at once, also while limiters come', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
+  await settle();
+  clients.put(limiterOf('1', { accepted: acceptedOf(store) }));
+  time.advance(100);
+  written.splice(0);
+  clients.put(limiterOf('2', { accepted: acceptedOf(store) }));
+  time.advance(100);
+  tell(changed(objectOf('ns/a', { domain: 'a', generation: 2, rules: [{ key: 'k', requestsPerUnit: 9 }] })));
+  await settle();
+  t.match(written.splice(0), [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 0 } }]);
+  for (const id of ['1', '2']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  time.advance(100);
+  t.match(written, [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } }]);
+});
+
+t.test('without any limiter for a while, that is what objects are told', async (t) => {
+  const { tell, settle, written, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  time.advance(15_000);
+  time.advance(100);
+  t.match(written, [{ programmed: { reason: 'NoClients' } }]);
 });

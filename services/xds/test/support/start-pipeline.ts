@@ -62,7 +62,7 @@ export async function startPipeline(t: Test, options: Partial<PipelineOptions> =
       nowMs: () => 5_000,
       schedule: time.schedule,
     },
-    { debounceMs: 5, allowEmpty: true, ...options },
+    { debounceMs: 5, allowEmpty: true, settleMs: 0, ...options },
   );
   t.teardown(pipeline.close);
   await pipeline.start();
