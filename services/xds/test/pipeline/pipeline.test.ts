@@ -294,3 +294,78 @@ t.test('without any limiter for a while, that is what objects are told', async (
   time.advance(100);
   t.match(written, [{ programmed: { reason: 'NoClients' } }]);
 });
+
+t.test('limiters of other replicas count like those that are connected here', async (t) => {
+  const { tell, settle, written, clients, store, hear, time, published, pipeline } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  const version = store.current()?.version ?? '';
+  clients.put(limiterOf('1', { accepted: acceptedOf(store), acceptedVersion: version }));
+  time.advance(100);
+  t.match(published(), { snapshot: version, groups: [{ count: 1, accepted: version }] });
+  t.strictSame(written, [], 'the first number is that of all replicas');
+  const other = { identity: 'replica-2_x', replica: 'replica-2' };
+  hear([{ ...other, report: { snapshot: version, groups: [{ count: 2, accepted: version }] } }]);
+  time.advance(100);
+  t.match(written.splice(0), [{ limiters: { connected: 3, acknowledged: 3 } }]);
+  t.equal(pipeline.state().limitersElsewhere, 2);
+
+  const rejection = { node: 'limiter-9', message: 'no', snapshot: version };
+  hear([{ ...other, report: { snapshot: version, groups: [{ count: 2, rejection }] } }]);
+  time.advance(100);
+  t.match(written, [
+    { programmed: { message: 'refused by 2 of 3 limiters; limiter-9 at replica-2 says: no' } },
+  ]);
+});
+
+t.test('nothing is written of limiters that move from one replica to the other', async (t) => {
+  const { tell, settle, written, clients, store, hear, time } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  const version = store.current()?.version ?? '';
+  const elsewhere = (count: number): void =>
+    hear([
+      {
+        identity: 'replica-2_x',
+        replica: 'replica-2',
+        report: { snapshot: version, groups: [{ count, accepted: version }] },
+      },
+    ]);
+  for (const id of ['1', '2']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  elsewhere(1);
+  time.advance(100);
+  t.equal(written.splice(0).length, 2);
+  clients.remove('1');
+  time.advance(3_000);
+  elsewhere(2);
+  time.advance(7_000);
+  time.advance(100);
+  hear([]);
+  time.advance(10_000);
+  elsewhere(2);
+  time.advance(100);
+  time.advance(20_000);
+  time.advance(100);
+  t.strictSame(written, []);
+});
+
+t.test('whoever cannot hear the other replicas tells of its own limiters, a little later', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  clients.put(limiterOf('1', { accepted: acceptedOf(store) }));
+  time.advance(14_900);
+  t.strictSame(written, []);
+  time.advance(100);
+  time.advance(100);
+  t.match(written, [{ limiters: { connected: 1, acknowledged: 1 } }]);
+});
