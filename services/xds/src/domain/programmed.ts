@@ -1,3 +1,4 @@
+import type { Audience } from './audience.ts';
 import type { LimiterGroup } from './limiter-groups.ts';
 import type { Condition } from './object-status.ts';
 
@@ -19,24 +20,16 @@ export type ProgrammedReason = 'Acknowledged' | 'Pending' | 'Nacked' | 'NotAccep
 const maxSaid = 1000;
 
 /** Says how far one version of a domain has come with the limiters that are connected. */
-export function progressOf(domain: string, version: string, groups: readonly LimiterGroup[]): DomainProgress {
-  const tally: Tally = {
-    connected: 0,
-    elsewhere: 0,
-    acknowledged: 0,
-    nacked: 0,
-    said: undefined,
-    heldUp: undefined,
-  };
-  for (const group of groups) count(tally, group, { domain, version });
+export function progressOf(domain: string, version: string, audience: Audience): DomainProgress {
+  const tally: Tally = { connected: 0, acknowledged: 0, nacked: 0, said: undefined, heldUp: undefined };
+  for (const group of audience.of(domain)) count(tally, group, { domain, version });
   const { connected, acknowledged } = tally;
-  return { version, connected, acknowledged, programmed: conditionOf(tally, version) };
+  const programmed = connected === 0 ? nobody(audience) : conditionOf(tally, version);
+  return { version, connected, acknowledged, programmed };
 }
 
 interface Tally {
   connected: number;
-  /** Limiters that ask for other domains, by name. */
-  elsewhere: number;
   acknowledged: number;
   nacked: number;
   /** What one of those that reject this domain says. */
@@ -51,12 +44,7 @@ interface Resource {
 }
 
 function count(tally: Tally, group: LimiterGroup, { domain, version }: Resource): void {
-  const { size, example, names, accepted, rejection } = group;
-  if (names !== undefined && !names.has(domain)) {
-    // It is never sent this one, so nobody must wait for it.
-    tally.elsewhere += size;
-    return;
-  }
+  const { size, example, accepted, rejection } = group;
   tally.connected += size;
   if (version === '') return;
   if (accepted?.get(domain) === version) {
@@ -74,13 +62,15 @@ function count(tally: Tally, group: LimiterGroup, { domain, version }: Resource)
   tally.said ??= `${example} says: ${words.slice(0, maxSaid)}`;
 }
 
+/** Limiters that ask for other domains are never sent this one, so nobody must wait for them. */
+function nobody({ size }: Audience): DomainProgress['programmed'] {
+  const message =
+    size === 0 ? 'no limiter is connected' : 'no limiter that asks for this domain is connected';
+  return { status: 'Unknown', reason: 'NoClients', message };
+}
+
 function conditionOf(tally: Tally, version: string): DomainProgress['programmed'] {
-  const { connected, elsewhere, acknowledged, nacked, said, heldUp } = tally;
-  if (connected === 0) {
-    const message =
-      elsewhere === 0 ? 'no limiter is connected' : 'no limiter that asks for this domain is connected';
-    return { status: 'Unknown', reason: 'NoClients', message };
-  }
+  const { connected, acknowledged, nacked, said, heldUp } = tally;
   if (nacked > 0)
     return { status: 'False', reason: 'Nacked', message: `refused by ${of(nacked, connected)}; ${said}` };
   if (acknowledged === connected)

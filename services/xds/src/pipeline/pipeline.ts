@@ -78,6 +78,9 @@ export interface PipelineState {
   readonly limitersElsewhere: number;
 }
 
+/** What failed once may fail each time: it is neither given up nor tried all the time. */
+const retryMs = 5_000;
+
 /** Others have their turn this often while many objects are taken in: streams, health checks. */
 const sliceMs = 5;
 
@@ -97,7 +100,7 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
   const log = createPipelineLog(logger);
   const fleet = createLimiterFleet({ clients, store, reports });
   const { verdicts } = catalog;
-  const reporter = createStatusReporter({ verdicts, store, fleet, writer, schedule, settleMs });
+  const reporter = createStatusReporter({ verdicts, store, fleet, writer, schedule, settleMs, logger });
   let problems: readonly SourceProblem[] = [];
   let synced = false;
   let emptyHeldBack = false;
@@ -117,9 +120,9 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
   }
 
   /** The time runs from the first event: one that is followed by many others does not wait longer. */
-  function planTurn(): void {
+  function planTurn(delayMs = debounceMs): void {
     if (closed || turn !== undefined || pending.isEmpty) return;
-    cancelTurn ??= schedule(debounceMs, () => {
+    cancelTurn ??= schedule(delayMs, () => {
       cancelTurn = undefined;
       turn = takeTurn();
     });
@@ -127,15 +130,18 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
 
   async function takeTurn(): Promise<void> {
     const events = pending.take();
+    let nextMs = debounceMs;
     try {
       const change = await runInSlices(catalog.apply(events), { sliceMs });
       if (!closed) publish(events, change);
     } catch (error) {
-      // A bug, or no memory left: what is served stays, and the next event is another attempt.
-      logger.error({ err: error, events: events.length }, 'changes of objects not taken in');
+      // A bug, or no memory left: what is served stays, and nothing that has happened is forgotten.
+      logger.error({ err: error, events: events.length, retryMs }, 'changes of objects not taken in');
+      pending.putBack(events);
+      nextMs = retryMs;
     }
     turn = undefined;
-    planTurn();
+    planTurn(nextMs);
   }
 
   function publish(events: readonly SourceEvent[], { snapshot, verdicts, forgotten }: CatalogChange): void {
@@ -177,7 +183,7 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
     async close() {
       closed = true;
       cancelTurn?.();
-      reporter.close();
+      await reporter.close();
       await source.close();
       await turn;
     },

@@ -1,7 +1,12 @@
+import type { Logger } from '@tollgate/kit/logger';
+import { runInSlices } from '@tollgate/kit/run-in-slices';
+import type { Steps } from '@tollgate/rules/steps';
 import type { LimiterFleet } from '../clients/limiter-fleet.ts';
+import { type Audience, audienceOf } from '../domain/audience.ts';
 import type { LimiterGroup } from '../domain/limiter-groups.ts';
 import type { ObjectStatus } from '../domain/object-status.ts';
 import { type DomainProgress, progressOf } from '../domain/programmed.ts';
+import type { SnapshotResource } from '../domain/snapshot.ts';
 import { sameStatus, statusOf } from '../domain/status-of.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
@@ -20,6 +25,7 @@ export interface StatusReporterDeps {
   readonly schedule: Schedule;
   /** How long limiters may come and go before every object is told of it; 0 tells at once. */
   readonly settleMs: number;
+  readonly logger: Logger;
 }
 
 /** Keeps the status of every object up to date, and tells the writer of those that have changed. */
@@ -28,11 +34,14 @@ export interface StatusReporter {
   changed(): void;
   /** By id, as told last. */
   readonly statuses: ReadonlyMap<string, ObjectStatus>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Acknowledgements of hundreds of limiters come together; a person does not wait longer for this. */
 const delayMs = 100;
+
+/** Others have their turn this often while many statuses are looked at: streams, health checks. */
+const sliceMs = 5;
 
 /**
  * Makes a reporter that follows the limiters and the store until it is closed.
@@ -43,31 +52,49 @@ const delayMs = 100;
  * at once, and so is a rejection.
  */
 export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
-  const { verdicts, store, fleet, writer, schedule, settleMs } = deps;
+  const { verdicts, store, fleet, writer, schedule, settleMs, logger } = deps;
   const limiters = createSettledCount(settleMs, { schedule, onSettled: changed });
   const told = new Map<string, Told>();
   const statuses = new Map<string, ObjectStatus>();
-  let progresses = new Map<string, DomainProgress>();
+  let progresses: ReadonlyMap<string, DomainProgress> = new Map();
   let cancel: (() => void) | undefined;
+  let isReporting = false;
+  let reporting: Promise<void> | undefined;
   let closed = false;
 
   function changed(): void {
-    if (!closed) cancel ??= schedule(delayMs, report);
+    if (!closed) cancel ??= schedule(delayMs, onDue);
   }
 
-  function report(): void {
+  function onDue(): void {
     cancel = undefined;
-    const groups = fleet.update();
-    const isSettled = observe(groups);
-    if (limiters.value() === undefined) return;
-    progresses = progressOfAll(groups, isSettled);
-    const none = progressOf('', '', groups);
-    for (const verdict of verdicts.values()) {
-      const progress =
-        progresses.get(verdict.domain ?? '') ?? next(told.get(verdict.id)?.progress, none, isSettled);
-      tell(verdict, progress);
+    if (isReporting) changed();
+    else reporting = report();
+  }
+
+  async function report(): Promise<void> {
+    try {
+      await runInSlices(reportSteps(), { sliceMs });
+    } catch (error) {
+      // A bug, or no memory left: what was told stays, and the next change is another attempt.
+      logger.error({ err: error }, 'status of objects not brought up to date');
     }
-    for (const id of [...told.keys()]) if (!verdicts.has(id)) forget(id);
+  }
+
+  /** Of objects, rules and limiters as they are at the first step: what comes in between is for the next report. */
+  function* reportSteps(): Steps<void> {
+    isReporting = true;
+    try {
+      const groups = fleet.update();
+      const isSettled = observe(groups);
+      if (limiters.value() === undefined) return;
+      const objects = [...verdicts.values()];
+      const resources = [...(store.current()?.resources.values() ?? [])];
+      const audience = yield* audienceOf(groups);
+      yield* tellAll(objects, { resources, audience, isSettled });
+    } finally {
+      isReporting = false;
+    }
   }
 
   /** Whether the number of limiters is the one to go by. */
@@ -78,11 +105,26 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
     return limiters.observe(isPart ? 0 : connected);
   }
 
+  function* tellAll(objects: readonly Verdict[], seen: Seen): Steps<void> {
+    progresses = yield* progressOfAll(seen);
+    const none = progressOf('', '', seen.audience);
+    for (const verdict of objects) {
+      if (closed) return;
+      const progress =
+        progresses.get(verdict.domain ?? '') ?? next(told.get(verdict.id)?.progress, none, seen.isSettled);
+      tell(verdict, progress);
+      yield;
+    }
+    for (const id of [...told.keys()]) if (!verdicts.has(id)) forget(id);
+  }
+
   /** Of every domain that is served; the same object as before where nothing has changed. */
-  function progressOfAll(groups: readonly LimiterGroup[], isSettled: boolean): Map<string, DomainProgress> {
+  function* progressOfAll({ resources, audience, isSettled }: Seen): Steps<Map<string, DomainProgress>> {
     const all = new Map<string, DomainProgress>();
-    for (const { name, version } of store.current()?.resources.values() ?? [])
-      all.set(name, next(progresses.get(name), progressOf(name, version, groups), isSettled));
+    for (const { name, version } of resources) {
+      all.set(name, next(progresses.get(name), progressOf(name, version, audience), isSettled));
+      yield;
+    }
     return all;
   }
 
@@ -107,12 +149,21 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
   return {
     changed,
     statuses,
-    close() {
+    async close() {
       closed = true;
       cancel?.();
       for (const stop of stops) stop();
+      await reporting;
     },
   };
+}
+
+/** What a report goes by. */
+interface Seen {
+  readonly resources: readonly SnapshotResource[];
+  readonly audience: Audience;
+  /** Whether the number of limiters is the one to go by. */
+  readonly isSettled: boolean;
 }
 
 /** From what the status of an object was made. */

@@ -1,11 +1,13 @@
+import { runSteps } from '@tollgate/rules/steps';
 import t from 'tap';
+import { audienceOf } from '../../src/domain/audience.ts';
 import type { LimiterClient } from '../../src/domain/limiter-client.ts';
 import { groupLimiters } from '../../src/domain/limiter-groups.ts';
 import { progressOf } from '../../src/domain/programmed.ts';
 import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
 
 const progress = (clients: readonly LimiterClient[], domain = 'shop', version = '2') =>
-  progressOf(domain, version, groupLimiters(clients));
+  progressOf(domain, version, runSteps(audienceOf(groupLimiters(clients))));
 
 const current = versions({ shop: '2', web: '1' });
 const old = versions({ shop: '1', web: '1' });

@@ -1,4 +1,6 @@
+import { runSteps } from '@tollgate/rules/steps';
 import t from 'tap';
+import { audienceOf } from '../../src/domain/audience.ts';
 import type { LimiterReport, ReportedGroup } from '../../src/domain/limiter-report.ts';
 import { type DomainProgress, progressOf } from '../../src/domain/programmed.ts';
 import { createReportedLimiters } from '../../src/domain/reported-limiters.ts';
@@ -15,7 +17,7 @@ function hearing(...snapshots: Parameters<typeof snapshotOf>[]) {
     reported,
     progress(report: LimiterReport, domain: string, version: string): DomainProgress {
       const other = { identity: 'replica-2_x', replica: 'replica-2', report };
-      return progressOf(domain, version, reported.groups([other]));
+      return progressOf(domain, version, runSteps(audienceOf(reported.groups([other]))));
     },
   };
 }
