@@ -1,4 +1,5 @@
 import { compareText } from '@tollgate/kit/compare-text';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import type { SnapshotStore } from '../../src/snapshots/snapshot-store.ts';
 import { changed, deleted, limitsOf, replaced } from '../support/catalogs.ts';
@@ -163,6 +164,28 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
   await settle();
   t.strictSame([...(store.current()?.resources.keys() ?? [])], ['b']);
   t.notOk(pipeline.state().emptyHeldBack);
+});
+
+t.test('changes that could not be taken in are tried again, with what has come since', async (t) => {
+  const { tell, settle, time, store, lines } = await startPipeline(t);
+  const objects = [objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })];
+  let failures = 1;
+  tell({
+    type: 'replaced',
+    get objects() {
+      if (failures-- > 0) throw new Error('no memory left');
+      return objects;
+    },
+    problems: [],
+  });
+  time.advance(5);
+  await awaitUntil(() => time.waiting > 0, { what: 'another attempt to be planned', everyMs: 1 });
+  t.match(lines.at(-1), { level: 'error', '@message': 'changes of objects not taken in', events: 1 });
+  t.equal(store.current(), undefined);
+  tell(deleted('ns/b'));
+  time.advance(4_995);
+  await settle();
+  t.strictSame([...(store.current()?.resources.keys() ?? [])], ['a']);
 });
 
 t.test('metrics tell of objects by reason, domains, rules and events', async (t) => {
