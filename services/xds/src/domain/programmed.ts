@@ -1,6 +1,7 @@
 import type { Audience } from './audience.ts';
 import type { LimiterGroup } from './limiter-groups.ts';
 import type { Condition } from './object-status.ts';
+import type { SnapshotResource } from './snapshot.ts';
 
 /** How far the rules of one domain have come. */
 export interface DomainProgress {
@@ -19,13 +20,30 @@ export type ProgrammedReason = 'Acknowledged' | 'Pending' | 'Nacked' | 'NotAccep
 /** Longest text of a limiter's words in a condition. */
 const maxSaid = 1000;
 
-/** Says how far one version of a domain has come with the limiters that are connected. */
-export function progressOf(domain: string, version: string, audience: Audience): DomainProgress {
+/**
+ * Says how far one version of a domain has come with the limiters that are connected. `before` is what was said last:
+ * answered once more where all had acknowledged and all have, as nearly always of nearly all domains.
+ */
+export function progressOf(
+  { name, version }: Resource,
+  audience: Audience,
+  before?: DomainProgress,
+): DomainProgress {
   const tally: Tally = { connected: 0, acknowledged: 0, nacked: 0, said: undefined, heldUp: undefined };
-  for (const group of audience.of(domain)) count(tally, group, { domain, version });
+  for (const group of audience.of(name)) count(tally, group, { name, version });
   const { connected, acknowledged } = tally;
+  if (acknowledged === connected && before !== undefined && isAcknowledged(before, { version, connected }))
+    return before;
   const programmed = connected === 0 ? nobody(audience) : conditionOf(tally, version);
   return { version, connected, acknowledged, programmed };
+}
+
+function isAcknowledged(
+  before: DomainProgress,
+  { version, connected }: Pick<DomainProgress, 'version' | 'connected'>,
+): boolean {
+  const { reason } = before.programmed;
+  return reason === 'Acknowledged' && before.version === version && before.connected === connected;
 }
 
 interface Tally {
@@ -38,22 +56,20 @@ interface Tally {
   heldUp: string | undefined;
 }
 
-interface Resource {
-  readonly domain: string;
-  readonly version: string;
-}
+/** A domain, and its version; empty for one that is not served. */
+type Resource = Pick<SnapshotResource, 'name' | 'version'>;
 
-function count(tally: Tally, group: LimiterGroup, { domain, version }: Resource): void {
+function count(tally: Tally, group: LimiterGroup, { name, version }: Resource): void {
   const { size, example, accepted, rejection } = group;
   tally.connected += size;
   if (version === '') return;
-  if (accepted?.get(domain) === version) {
+  if (accepted?.get(name) === version) {
     tally.acknowledged += size;
     return;
   }
-  if (rejection?.refused.get(domain) !== version) return;
+  if (rejection?.refused.get(name) !== version) return;
   const [culprit] = rejection.blamed.keys();
-  const words = culprit === undefined ? rejection.message : rejection.blamed.get(domain);
+  const words = culprit === undefined ? rejection.message : rejection.blamed.get(name);
   if (words === undefined) {
     tally.heldUp ??= `${example} refused everything because of domain '${culprit}'`;
     return;

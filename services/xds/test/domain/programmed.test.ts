@@ -7,7 +7,7 @@ import { progressOf } from '../../src/domain/programmed.ts';
 import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
 
 const progress = (clients: readonly LimiterClient[], domain = 'shop', version = '2') =>
-  progressOf(domain, version, runSteps(audienceOf(groupLimiters(clients))));
+  progressOf({ name: domain, version }, runSteps(audienceOf(groupLimiters(clients))));
 
 const current = versions({ shop: '2', web: '1' });
 const old = versions({ shop: '1', web: '1' });
@@ -26,6 +26,21 @@ t.test('it is true when every limiter has accepted the version', async (t) => {
       programmed: { status: 'True', reason: 'Acknowledged', message: 'acknowledged by 2 of 2 limiters' },
     },
   );
+});
+
+t.test('what was said last is answered as it is as long as all have acknowledged', async (t) => {
+  const accepted = versions({ shop: '2', web: '1', other: '1' });
+  const audience = (...clients: readonly LimiterClient[]) => runSteps(audienceOf(groupLimiters(clients)));
+  const shop = { name: 'shop', version: '2' };
+  const before = progressOf(shop, audience(limiterOf('a', { accepted: current })));
+  t.equal(progressOf(shop, audience(limiterOf('a', { accepted })), before), before);
+  t.match(progressOf({ ...shop, version: '3' }, audience(limiterOf('a', { accepted })), before), {
+    version: '3',
+    acknowledged: 0,
+  });
+  const two = [limiterOf('a', { accepted }), limiterOf('b', { accepted })];
+  t.match(progressOf(shop, audience(...two), before), { connected: 2, acknowledged: 2 });
+  t.match(progressOf(shop, audience(), before), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
 t.test('one that has not answered, or has another version, is waited for', async (t) => {

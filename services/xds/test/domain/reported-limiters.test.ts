@@ -17,7 +17,7 @@ function hearing(...snapshots: Parameters<typeof snapshotOf>[]) {
     reported,
     progress(report: LimiterReport, domain: string, version: string): DomainProgress {
       const other = { identity: 'replica-2_x', replica: 'replica-2', report };
-      return progressOf(domain, version, runSteps(audienceOf(reported.groups([other]))));
+      return progressOf({ name: domain, version }, runSteps(audienceOf(reported.groups([other]))));
     },
   };
 }

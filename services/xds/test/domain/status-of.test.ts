@@ -19,8 +19,7 @@ const verdict: Verdict = {
 };
 const invalid: Verdict = { ...verdict, accepted: { status: 'False', reason: 'Invalid', message: 'bad' } };
 const progress = progressOf(
-  'shop',
-  'v',
+  { name: 'shop', version: 'v' },
   runSteps(audienceOf(groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]))),
 );
 
