@@ -1,6 +1,5 @@
 import type { LimiterClient } from '../domain/limiter-client.ts';
 import { type Schedule, scheduleByTimer } from '../pipeline/schedule.ts';
-import { createDepartedClients } from './departed-clients.ts';
 
 /** Which limiters are connected, and what each has in force. */
 export interface ClientRegistry {
@@ -10,11 +9,10 @@ export interface ClientRegistry {
   /** Those that are connected. */
   all(): Iterable<LimiterClient>;
   /**
-   * Those that are connected, without those that came a moment ago and have not answered yet; and those that left a moment
-   * ago and enforce what they had accepted: nearly all of them are on their way back. Connections end at a certain age,
-   * and whoever counts limiters must not count each time anew.
+   * Those that are connected, without those that came a moment ago and have not answered yet: what they enforce will be
+   * known in a moment, and whoever counts limiters must not count each time anew.
    */
-  expected(): Iterable<LimiterClient>;
+  counted(): Iterable<LimiterClient>;
   /** How many are connected. */
   readonly size: number;
   /** Calls the listener after each change, until the returned function is called. */
@@ -35,45 +33,36 @@ export function createClientRegistry({
   const tell = (): void => {
     for (const listener of [...listeners]) listener();
   };
-  const departed = createDepartedClients({ schedule, onGone: tell });
   /** By id of those that are not counted yet, with what takes back that they will be. */
   const newcomers = new Map<string, () => void>();
 
-  function welcome(client: LimiterClient): void {
-    const count = schedule(firstAnswerMs, () => {
-      arrive(client);
+  function welcome(id: string): void {
+    const countIt = schedule(firstAnswerMs, () => {
+      newcomers.delete(id);
       tell();
     });
-    newcomers.set(client.id, count);
+    newcomers.set(id, countIt);
   }
 
-  /** From now on it counts; for one that had left, if it is the same. */
-  function arrive(client: LimiterClient): void {
-    newcomers.get(client.id)?.();
-    newcomers.delete(client.id);
-    departed.isBack(client);
+  function count(id: string): void {
+    newcomers.get(id)?.();
+    newcomers.delete(id);
   }
 
   return {
     put(client) {
-      const isNew = !clients.has(client.id);
-      const answered = client.accepted !== undefined || client.rejection !== undefined;
-      if (answered && (isNew || newcomers.has(client.id))) arrive(client);
-      else if (isNew) welcome(client);
-      clients.set(client.id, client);
+      const { id, accepted, rejection } = client;
+      if (accepted !== undefined || rejection !== undefined) count(id);
+      else if (!clients.has(id)) welcome(id);
+      clients.set(id, client);
       tell();
     },
     remove(id) {
-      const client = clients.get(id);
-      if (client === undefined) return;
-      clients.delete(id);
-      newcomers.get(id)?.();
-      newcomers.delete(id);
-      departed.add(client);
-      tell();
+      count(id);
+      if (clients.delete(id)) tell();
     },
     all: () => clients.values(),
-    expected: () => [...[...clients.values()].filter(({ id }) => !newcomers.has(id)), ...departed.all()],
+    counted: () => [...clients.values()].filter(({ id }) => !newcomers.has(id)),
     get size() {
       return clients.size;
     },

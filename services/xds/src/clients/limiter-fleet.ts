@@ -32,7 +32,7 @@ export function createLimiterFleet({ clients, store, reports }: LimiterFleetDeps
 
   return {
     update() {
-      const own = [...clients.expected()];
+      const own = [...clients.counted()];
       const snapshot = store.current();
       reports?.publish(reportOf(own, snapshot));
       return [...groupLimiters(own), ...reported.groups(reports?.others() ?? [])];

@@ -42,7 +42,7 @@ export interface PipelineOptions {
   readonly debounceMs: number;
   /** Whether an empty set is served. With false, limiters keep the last one, and a new process serves nothing. */
   readonly allowEmpty: boolean;
-  /** How long limiters may come and go before every status tells of it. Default 15000 with a writer, 0 without. */
+  /** How long limiters that have gone are expected back before every status tells of it. Default 15000 with a writer, 0 without. */
   readonly settleMs?: number;
 }
 
@@ -85,8 +85,8 @@ const retryMs = 5_000;
 const sliceMs = 5;
 
 /**
- * Longer than a limiter that has left is expected back: one that moves to another replica is counted twice for that time.
- * Nobody waits for the number of limiters; a change of it is a write for every object.
+ * A limiter that has lost its connection calls again after five seconds at most, and once more if that was in vain; its
+ * replica reports it within a second. A change of the number of limiters is a write for every object, and nobody waits for it.
  */
 const defaultSettleMs = 15_000;
 

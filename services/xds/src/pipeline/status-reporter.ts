@@ -11,8 +11,8 @@ import { sameStatus, statusOf } from '../domain/status-of.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
 import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
+import { createRecentPeak } from './recent-peak.ts';
 import type { Schedule } from './schedule.ts';
-import { createSettledCount } from './settled-count.ts';
 
 /** What the reporter takes. */
 export interface StatusReporterDeps {
@@ -23,7 +23,7 @@ export interface StatusReporterDeps {
   /** Undefined where objects have no status. */
   readonly writer: StatusWriter | undefined;
   readonly schedule: Schedule;
-  /** How long limiters may come and go before every object is told of it; 0 tells at once. */
+  /** How long limiters that have gone are expected back before every object is told of it; 0 tells at once. */
   readonly settleMs: number;
   readonly logger: Logger;
 }
@@ -46,17 +46,20 @@ const sliceMs = 5;
 /**
  * Makes a reporter that follows the limiters and the store until it is closed.
  *
- * How many limiters there are is in the status of every object. They move from one replica to the other, come back after
- * an update, and are all away when a process has just started: as long as their number has not settled, a domain that every
- * one of them had acknowledged stays so, and a process that has seen none says nothing at all. News of a version is told
- * at once, and so is a rejection.
+ * How many limiters there are is in the status of every object. Connections end at a certain age, limiters move from one
+ * replica to the other, and all are away when a process has just started: as long as there were more of them a moment ago,
+ * a domain that every one of them had acknowledged stays so, and a process that has seen none says nothing at all. News of
+ * a version is told at once, and so is a rejection.
  */
 export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
   const { verdicts, store, fleet, writer, schedule, settleMs, logger } = deps;
-  const limiters = createSettledCount(settleMs, { schedule, onSettled: changed });
+  const limiters = createRecentPeak(settleMs, { schedule, onFall: changed });
   const told = new Map<string, Told>();
   const statuses = new Map<string, ObjectStatus>();
-  let progresses: ReadonlyMap<string, DomainProgress> = new Map();
+  /** Of every domain that is served, as looked at last. */
+  const progresses = new Map<string, DomainProgress>();
+  /** The first number is to be that of all replicas. */
+  let hasTold = false;
   let cancel: (() => void) | undefined;
   let isReporting = false;
   let reporting: Promise<void> | undefined;
@@ -87,9 +90,9 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
     try {
       const groups = fleet.update();
       const isSettled = observe(groups);
-      if (limiters.value() === undefined) return;
+      if (limiters.isStarting()) return;
       const objects = [...verdicts.values()];
-      const resources = [...(store.current()?.resources.values() ?? [])];
+      const resources = store.current()?.resources ?? new Map<string, SnapshotResource>();
       const audience = yield* audienceOf(groups);
       yield* tellAll(objects, { resources, audience, isSettled });
     } finally {
@@ -97,17 +100,17 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
     }
   }
 
-  /** Whether the number of limiters is the one to go by. */
+  /** Whether all limiters of a moment ago are still there. */
   function observe(groups: readonly LimiterGroup[]): boolean {
     const connected = groups.reduce((sum, { size }) => sum + size, 0);
-    // The first number is to be that of all replicas.
-    const isPart = limiters.value() === undefined && !fleet.isComplete();
-    return limiters.observe(isPart ? 0 : connected);
+    const isSettled = limiters.observe(fleet.isComplete() || hasTold ? connected : 0);
+    hasTold ||= !limiters.isStarting();
+    return isSettled;
   }
 
   function* tellAll(objects: readonly Verdict[], seen: Seen): Steps<void> {
-    progresses = yield* progressOfAll(seen);
-    const none = progressOf('', '', seen.audience);
+    yield* followDomains(seen);
+    const none = progressOf({ name: '', version: '' }, seen.audience);
     for (const verdict of objects) {
       if (closed) return;
       const progress =
@@ -118,14 +121,17 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
     for (const id of [...told.keys()]) if (!verdicts.has(id)) forget(id);
   }
 
-  /** Of every domain that is served; the same object as before where nothing has changed. */
-  function* progressOfAll({ resources, audience, isSettled }: Seen): Steps<Map<string, DomainProgress>> {
-    const all = new Map<string, DomainProgress>();
-    for (const { name, version } of resources) {
-      all.set(name, next(progresses.get(name), progressOf(name, version, audience), isSettled));
+  /** Brings `progresses` up to date: of every domain that is served, the same object as before where nothing has changed. */
+  function* followDomains({ resources, audience, isSettled }: Seen): Steps<void> {
+    for (const resource of resources.values()) {
+      const { name } = resource;
+      const before = progresses.get(name);
+      const now = next(before, progressOf(resource, audience, before), isSettled);
+      if (now !== before) progresses.set(name, now);
       yield;
     }
-    return all;
+    if (progresses.size === resources.size) return;
+    for (const name of [...progresses.keys()]) if (!resources.has(name)) progresses.delete(name);
   }
 
   function tell(verdict: Verdict, progress: DomainProgress): void {
@@ -160,7 +166,7 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
 
 /** What a report goes by. */
 interface Seen {
-  readonly resources: readonly SnapshotResource[];
+  readonly resources: ReadonlyMap<string, SnapshotResource>;
   readonly audience: Audience;
   /** Whether the number of limiters is the one to go by. */
   readonly isSettled: boolean;
@@ -174,7 +180,7 @@ interface Told {
 
 /** What is to be told: the same object as before where nothing has changed, or nothing that lasts. */
 function next(before: DomainProgress | undefined, now: DomainProgress, isSettled: boolean): DomainProgress {
-  if (before === undefined) return now;
+  if (before === undefined || before === now) return now;
   const stays = isSameProgress(before, now) || (!isSettled && isCounting(before, now));
   return stays ? before : now;
 }
