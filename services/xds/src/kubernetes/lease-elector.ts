@@ -1,8 +1,8 @@
-import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics/xds-metrics.ts';
 import type { ApiClient } from './api-client.ts';
 import { hasStatus } from './api-error.ts';

@@ -1,6 +1,6 @@
-import { sleepFor } from '@tollgate/kit/time';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import { sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics/xds-metrics.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiError, hasStatus } from './api-error.ts';

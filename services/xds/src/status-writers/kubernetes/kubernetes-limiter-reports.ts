@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { LimiterReport } from '../../domain/limiter-report.ts';
 import { formatLimiterReport } from '../../domain/read-limiter-report.ts';
 import type { ReplicaReport } from '../../domain/reported-limiters.ts';
@@ -224,10 +224,4 @@ interface CallLimits {
 /** Keys of a ConfigMap have these characters, and 253 of them at most; what tells identities apart is at their end. */
 function keyOf(identity: string): string {
   return identity.replace(/[^-._a-zA-Z0-9]/g, '-').slice(-253);
-}
-
-const monotonicNow = (): number => performance.now();
-
-async function sleepFor(ms: number, options: { readonly signal: AbortSignal }): Promise<void> {
-  await delay(ms, undefined, options);
 }

@@ -1,7 +1,7 @@
-import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { ConfigObject } from '../../domain/config-object.ts';
 import type { ObjectStatus } from '../../domain/object-status.ts';
 import type { ApiClient } from '../../kubernetes/api-client.ts';
