@@ -11,6 +11,7 @@ import { createClientRegistry } from './clients/client-registry.ts';
 import { createApiClient } from './kubernetes/api-client.ts';
 import { currentNamespace, loadKubeConfig } from './kubernetes/kube-config.ts';
 import { createLeaseElector, leaseIdentity } from './kubernetes/lease-elector.ts';
+import { countReloads } from './metrics/count-reloads.ts';
 import { createXdsMetrics, type XdsMetrics } from './metrics/xds-metrics.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import type { LimiterReports } from './ports/limiter-reports.ts';
@@ -92,11 +93,20 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
     { registry, pipeline, snapshots, clients, health, logger, nowMs, sourceName },
     { host: settings.adminHost, port: settings.adminPort },
   );
-  const tokens = settings.tokenFile === '' ? undefined : await watchBearerTokens(settings.tokenFile, logger);
+  const tokens =
+    settings.tokenFile === ''
+      ? undefined
+      : await watchBearerTokens(settings.tokenFile, {
+          logger,
+          onAttempt: countReloads(metrics.tokenReloads),
+        });
   const credentials =
     settings.grpcTlsCert === ''
       ? plaintextCredentials()
-      : await watchServerCredentials(serverTlsFiles(settings), { logger, onAttempt: () => undefined });
+      : await watchServerCredentials(serverTlsFiles(settings), {
+          logger,
+          onAttempt: countReloads(metrics.tlsReloads),
+        });
   const ads = createAdsServer(
     {
       snapshots,

@@ -40,6 +40,18 @@ export function createXdsMetrics(registry: Registry) {
       labelNames: ['reason'],
       registers,
     }),
+    tlsReloads: new Counter({
+      name: 'tollgate_xds_tls_reloads_total',
+      help: 'Times the certificate files of the ADS server were read, that of the start included; after one that failed the last good ones stay.',
+      labelNames: ['result'],
+      registers,
+    }),
+    tokenReloads: new Counter({
+      name: 'tollgate_xds_token_reloads_total',
+      help: 'Times the file of bearer tokens was read, that of the start included; after one that failed the last good ones stay.',
+      labelNames: ['result'],
+      registers,
+    }),
     propagationSeconds: new Histogram({
       name: 'tollgate_xds_propagation_seconds',
       help: 'From the moment a snapshot came into force until a client acknowledged it.',

@@ -12,6 +12,13 @@ export interface WatchedTokens {
   close(): void;
 }
 
+/** What following them takes. */
+export interface WatchTokensDeps {
+  readonly logger: Logger;
+  /** Told of every attempt to read the file, the first one included if it succeeds. */
+  readonly onAttempt: (succeeded: boolean) => void;
+}
+
 /** More than a rotation needs; each costs a comparison with each call. */
 const maxTokens = 100;
 
@@ -24,13 +31,18 @@ const bearerHeader = /^bearer +(\S+)$/i;
  * rotation needs them. A changed file that cannot be used is logged, and the last good tokens stay. Who is connected stays
  * connected. Rejects when the first file cannot be used.
  */
-export async function watchBearerTokens(path: string, logger: Logger): Promise<WatchedTokens> {
+export async function watchBearerTokens(
+  path: string,
+  { logger, onAttempt }: WatchTokensDeps,
+): Promise<WatchedTokens> {
   let guard: TokenGuard | undefined;
   const reload = async (): Promise<void> => {
     try {
       guard = createTokenGuard(await readTokens(path));
+      onAttempt(true);
       logger.info({ path }, 'token file reloaded');
     } catch (err) {
+      onAttempt(false);
       logger.error({ path, err }, 'new token file not used, the last good tokens stay');
     }
   };
@@ -43,6 +55,7 @@ export async function watchBearerTokens(path: string, logger: Logger): Promise<W
     watch.close();
     throw error;
   }
+  onAttempt(true);
   return { guard: (authorization) => (guard ?? first)(authorization), close: watch.close };
 }
 

@@ -21,9 +21,11 @@ async function followTokens(t: Test, text: string) {
     format: 'json',
     destination: { write: (line) => void log.push(line) },
   });
-  const tokens = await watchBearerTokens(path, logger);
+  const attempts: boolean[] = [];
+  const onAttempt = (succeeded: boolean): void => void attempts.push(succeeded);
+  const tokens = await watchBearerTokens(path, { logger, onAttempt });
   t.teardown(tokens.close);
-  return { path, tokens, log };
+  return { path, tokens, log, attempts };
 }
 
 t.test('rule 16: a call needs one of the tokens', async (t) => {
@@ -64,7 +66,7 @@ t.test('rule 16: streams without a valid token are refused, and the token is in 
 });
 
 t.test('rule 16: a changed file changes the tokens; one that cannot be used does not', async (t) => {
-  const { path, tokens, log } = await followTokens(t, 'old');
+  const { path, tokens, log, attempts } = await followTokens(t, 'old');
   const accepts = (token: string): boolean => tokens.guard(`Bearer ${token}`) === undefined;
   await writeFile(path, 'old\nnew\n');
   await awaitUntil(() => accepts('new'), { what: 'the new token' });
@@ -78,18 +80,21 @@ t.test('rule 16: a changed file changes the tokens; one that cannot be used does
     t.ok(accepts('new'));
   }
   t.notMatch(log.join(), /not a token/);
+  t.equal(attempts.at(0), true);
+  t.equal(attempts.at(-1), false);
   await writeFile(path, 'new');
   await awaitUntil(() => !accepts('old'), { what: 'the old token to be refused' });
   t.ok(accepts('new'));
+  t.equal(attempts.at(-1), true);
 });
 
 t.test('a file that is not there, or holds no token, is an error at the start', async (t) => {
   const { path } = await followTokens(t, 'token');
-  const logger = createLogger({ level: 'fatal', format: 'json' });
+  const deps = { logger: createLogger({ level: 'fatal', format: 'json' }), onAttempt: () => undefined };
   await writeFile(path, ' \n');
-  await t.rejects(watchBearerTokens(path, logger), { message: `${path}: holds no token` });
+  await t.rejects(watchBearerTokens(path, deps), { message: `${path}: holds no token` });
   await writeFile(path, 'a\n'.repeat(101));
-  await t.rejects(watchBearerTokens(path, logger), { message: `${path}: holds more than 100 tokens` });
+  await t.rejects(watchBearerTokens(path, deps), { message: `${path}: holds more than 100 tokens` });
   await rm(path);
-  await t.rejects(watchBearerTokens(path, logger), { code: 'ENOENT' });
+  await t.rejects(watchBearerTokens(path, deps), { code: 'ENOENT' });
 });
