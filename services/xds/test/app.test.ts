@@ -1,17 +1,33 @@
 import { formatSettingProblems } from '@tollgate/kit/settings';
+import { monotonicNow } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t, { type Test } from 'tap';
 import { type App, buildApp } from '../src/app.ts';
 import { readSettings } from '../src/settings/settings.ts';
 import { connectAds } from './support/ads-client.ts';
-import { json, page, refusal, type SeenRequest, startScriptedServer, watch } from './support/kube-server.ts';
+import {
+  type Answer,
+  item,
+  json,
+  page,
+  refusal,
+  type SeenRequest,
+  startScriptedServer,
+  watch,
+} from './support/kube-server.ts';
 import { namesIn } from './support/names-in.ts';
 import { recordingLogger } from './support/recording-logger.ts';
 import { documents, manifestText } from './support/yaml-manifests.ts';
 
-/** Starts the whole service on free ports; it is stopped when the test ends. */
-async function startApp(t: Test, env: Readonly<Record<string, string>>): Promise<App> {
+/** The whole service, with the lines of its log. */
+interface TestApp extends App {
+  readonly lines: readonly Record<string, unknown>[];
+}
+
+/** Starts it on free ports; it is stopped when the test ends. */
+async function startApp(t: Test, env: Readonly<Record<string, string>>): Promise<TestApp> {
   const read = readSettings({
     XDS_GRPC_HOST: '127.0.0.1',
     XDS_GRPC_PORT: '0',
@@ -21,10 +37,17 @@ async function startApp(t: Test, env: Readonly<Record<string, string>>): Promise
     ...env,
   });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
-  const app = await buildApp(read.settings, { logger: recordingLogger().logger, nowMs: Date.now });
+  const { logger, lines } = recordingLogger();
+  const app = await buildApp(read.settings, { logger, nowMs: Date.now });
   t.teardown(() => app.lifecycle.stop('end of the test'));
   await app.lifecycle.start();
-  return app;
+  return { ...app, lines };
+}
+
+/** Lines of its metrics. */
+async function metricsOf(app: App): Promise<readonly string[]> {
+  const answer = await fetch(`http://127.0.0.1:${app.ports.admin}/metrics`);
+  return (await answer.text()).split('\n');
 }
 
 /** A folder with one object in each of two namespaces. */
@@ -53,6 +76,35 @@ t.test('XDS_GRPC_MAX_CONNECTION_AGE: streams end some time after it', async (t) 
   t.not((await stream.ended).code, 0);
 });
 
+t.test('files of certificates and of tokens that cannot be used are counted', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const folder = makeTextFolder(t);
+  folder.write('tokens', 'secret');
+  folder.write('cert.pem', certificates.server.cert);
+  const app = await startApp(t, {
+    XDS_FOLDER: twoNamespaces(t),
+    XDS_GRPC_TOKEN_FILE: `${folder.path}/tokens`,
+    XDS_GRPC_TLS_CERT: `${folder.path}/cert.pem`,
+    XDS_GRPC_TLS_KEY: certificates.server.keyFile,
+  });
+  const untilCounted = (line: string | RegExp) =>
+    awaitUntil(async () => (await metricsOf(app)).some((one) => one.match(line)), { what: String(line) });
+  await untilCounted('tollgate_xds_token_reloads_total{result="failed"} 0');
+  await untilCounted('tollgate_xds_tls_reloads_total{result="succeeded"} 1');
+  folder.write('tokens', 'not a token');
+  await untilCounted(/^tollgate_xds_token_reloads_total{result="failed"} [1-9]/);
+  folder.write('cert.pem', 'no certificate');
+  await untilCounted(/^tollgate_xds_tls_reloads_total{result="failed"} [1-9]/);
+});
+
+t.test('XDS_DEBOUNCE: changes are collected for that long', async (t) => {
+  const startedMs = monotonicNow();
+  const app = await startApp(t, { XDS_FOLDER: twoNamespaces(t), XDS_DEBOUNCE: '1s' });
+  await awaitUntil(() => app.health.isHealthy(), { what: 'the rules to be served' });
+  t.ok(monotonicNow() - startedMs >= 1_000);
+});
+
 t.test('SHUTDOWN_DELAY: streams go on for that long, while probes say that it ends', async (t) => {
   const app = await startApp(t, { XDS_FOLDER: twoNamespaces(t), SHUTDOWN_DELAY: '500ms' });
   const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
@@ -70,15 +122,28 @@ t.test('SHUTDOWN_DELAY: streams go on for that long, while probes say that it en
   t.strictSame(order, ['probe', 'stream']);
 });
 
-/** A cluster without objects, where nobody has the Lease, and the service that follows it. */
-async function followCluster(t: Test, env: Readonly<Record<string, string>> = {}) {
+/** What a cluster does other than the usual. */
+interface TestCluster {
+  readonly objects?: readonly unknown[];
+  /** Undefined: it answers as usual. */
+  readonly answerTo?: (request: SeenRequest) => Answer | undefined;
+}
+
+/** A cluster, without objects unless they are told, where nobody has the Lease, and the service that follows it. */
+async function followCluster(
+  t: Test,
+  env: Readonly<Record<string, string>> = {},
+  { objects = [], answerTo = () => undefined }: TestCluster = {},
+) {
   const server = await startScriptedServer((response, request) => {
     const { path, query, method, body } = request;
+    const special = answerTo(request);
+    if (special !== undefined) return special(response, request);
     if (path.includes('/leases')) {
       const answer = method === 'GET' ? refusal(404, 'NotFound') : json(JSON.parse(body), 201);
       return answer(response, request);
     }
-    return (query.has('watch') ? watch() : page([], '1'))(response, request);
+    return (query.has('watch') ? watch() : page(objects, '1'))(response, request);
   });
   t.teardown(() => server.stop());
   const folder = makeTextFolder(t);
@@ -98,7 +163,7 @@ async function followCluster(t: Test, env: Readonly<Record<string, string>> = {}
       { what },
     );
   await awaitUntil(() => app.health.isHealthy(), { what: 'the first list' });
-  return { requests: server.requests, until };
+  return { app, requests: server.requests, until };
 }
 
 /** Of a server that speaks plain HTTP. */
@@ -135,6 +200,34 @@ t.test('XDS_STATUS_ENABLED=false: nobody stands for the election', async (t) => 
   const { requests, until } = await followCluster(t, { XDS_STATUS_ENABLED: 'false' });
   await until(({ query }) => query.has('watch'), 'the watch');
   t.strictSame(requests.filter(isLease), []);
+});
+
+t.test('XDS_STATUS_DEBOUNCE: changes of a status are collected for that long', async (t) => {
+  const { app, until } = await followCluster(t, { XDS_STATUS_DEBOUNCE: '2s' }, { objects: [item('a', '1')] });
+  const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
+  stream.send();
+  // From the first limiter on there is something to say.
+  stream.ack(await stream.next());
+  const startedMs = monotonicNow();
+  await until(({ path }) => path.endsWith('/ratelimitconfigs/a/status'), 'the status');
+  t.ok(monotonicNow() - startedMs >= 2_000);
+});
+
+t.test('DRAIN_TIMEOUT: what does not end by then is left', async (t) => {
+  const { app } = await followCluster(
+    t,
+    { DRAIN_TIMEOUT: '150ms', SHUTDOWN_DELAY: '50ms' },
+    // Nobody answers the process that gives up its Lease.
+    { answerTo: (request) => (isLease(request) && request.method === 'PUT' ? () => undefined : undefined) },
+  );
+  await awaitUntil(async () => (await metricsOf(app)).includes('tollgate_xds_leader 1'), {
+    what: 'the Lease',
+  });
+  await app.lifecycle.stop('test');
+  t.match(
+    app.lines.find((line) => line['@message'] === 'component not stopped in time'),
+    { component: 'leader election', drainTimeoutMs: 200 },
+  );
 });
 
 const leases = [
