@@ -9,7 +9,7 @@ import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
 import { createKubernetesLimiterReports } from '../../src/status-writers/kubernetes/kubernetes-limiter-reports.ts';
 import { createKubernetesStatusWriter } from '../../src/status-writers/kubernetes/kubernetes-status-writer.ts';
 import { clientOf, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
-import { recordingLogger } from '../support/reflector-under-test.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 import { startSource } from '../support/source-under-test.ts';
 
 const server = 'system:serviceaccount:tollgate:tollgate-xds';

@@ -13,7 +13,7 @@ import {
 import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
 import { clientOf } from '../support/cluster.ts';
 import { type Answer, json, refusal, startScriptedServer } from '../support/kube-server.ts';
-import { recordingLogger } from '../support/reflector-under-test.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 
 interface Candidate {
   readonly elector: LeaseElector;

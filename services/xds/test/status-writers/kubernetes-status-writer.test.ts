@@ -22,7 +22,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from '../support/kube-server.ts';
-import { recordingLogger } from '../support/reflector-under-test.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 import { startSource } from '../support/source-under-test.ts';
 
 const accepted = { status: 'True', reason: 'Accepted', message: '3 limits' } as const;

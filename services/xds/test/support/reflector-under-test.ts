@@ -1,4 +1,3 @@
-import { createLogger } from '@tollgate/kit/logger';
 import { Registry } from 'prom-client';
 import type { ApiClient } from '../../src/kubernetes/api-client.ts';
 import { rateLimitConfigs } from '../../src/kubernetes/kube-resource.ts';
@@ -10,6 +9,7 @@ import {
   type ReflectorOptions,
 } from '../../src/kubernetes/reflector.ts';
 import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
+import { recordingLogger } from './recording-logger.ts';
 
 /** A reflector that has been started, with all that it has told. */
 export interface ReflectorUnderTest {
@@ -54,14 +54,6 @@ export function followWith(
       return values.reduce((sum, { value }) => sum + value, 0);
     },
   };
-}
-
-/** A logger whose lines are kept as objects. */
-export function recordingLogger() {
-  const lines: Record<string, unknown>[] = [];
-  // Parsed boundary: the JSON format is one object a line.
-  const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
-  return { logger: createLogger({ level: 'debug', format: 'json', destination: { write } }), lines };
 }
 
 function describe(event: ReflectorEvent): string {

@@ -10,7 +10,7 @@ import {
   type KubernetesSource,
   type KubernetesSourceOptions,
 } from '../../src/resource-sources/kubernetes/kubernetes-source.ts';
-import { recordingLogger } from './reflector-under-test.ts';
+import { recordingLogger } from './recording-logger.ts';
 
 /** A source that has been started, and what its events amount to. */
 export interface SourceUnderTest {
