@@ -5,9 +5,7 @@ import { compareText } from '@tollgate/kit/compare-text';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec, JsonObject, JsonValue, RuleDocument } from '@tollgate/rules/rule-document';
 import { toMessage } from '@tollgate/rules/rule-message';
-
-/** Type of the resources that are served. */
-export const rateLimitConfigType = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
+import { rateLimitConfigType } from '../domain/resource-type.ts';
 
 /** The encoded `google.protobuf.Any` of a domain's rules: equal bytes for equal rules. */
 export function encodeRules({ descriptors, ...document }: RuleDocument): Uint8Array {

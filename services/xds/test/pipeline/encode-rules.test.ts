@@ -3,7 +3,8 @@ import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { JsonObject, RuleDocument } from '@tollgate/rules/rule-document';
 import t from 'tap';
-import { encodeRules, hashContent, rateLimitConfigType } from '../../src/pipeline/encode-rules.ts';
+import { rateLimitConfigType } from '../../src/domain/resource-type.ts';
+import { encodeRules, hashContent } from '../../src/pipeline/encode-rules.ts';
 
 const withMetadata = (json: string): RuleDocument => {
   const metadata: JsonObject = JSON.parse(json);

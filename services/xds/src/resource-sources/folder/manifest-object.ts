@@ -1,4 +1,5 @@
 import { readResource } from '@tollgate/rules/read-resource';
+import { resourceKind } from '@tollgate/rules/resource-shape';
 import type { ConfigObject, SourceProblem } from '../../domain/config-object.ts';
 import { isRecord, type Manifest } from './parse-manifests.ts';
 
@@ -12,8 +13,6 @@ export type ReadManifest =
   | { readonly type: 'other'; readonly kind: string }
   | { readonly type: 'problem'; readonly problem: SourceProblem };
 
-const ourKind = 'RateLimitConfig';
-
 /** Where an object is that says nothing of it, as kubectl has it. */
 const defaultNamespace = 'default';
 
@@ -25,7 +24,7 @@ const namespaces = { pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, maxLength: 63 }
 export function readManifest({ content, label, order }: Manifest): ReadManifest {
   if (!isRecord(content) || typeof content.kind !== 'string') return noManifest(content, label);
   const { kind, metadata } = content;
-  if (kind !== ourKind) return { type: 'other', kind };
+  if (kind !== resourceKind) return { type: 'other', kind };
   const { name, namespace = defaultNamespace } = isRecord(metadata) ? metadata : {};
   if (!isName(name, names)) return problem(label, nameProblem('name', name));
   if (!isName(namespace, namespaces)) return problem(label, nameProblem('namespace', namespace));

@@ -1,10 +1,10 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Logger } from '@tollgate/kit/logger';
 import type { ClientRegistry } from '../../clients/client-registry.ts';
+import { rateLimitConfigType } from '../../domain/resource-type.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Verdict } from '../../domain/sotw-exchange.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
-import { rateLimitConfigType } from '../../pipeline/encode-rules.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
 import { maxNameLength, maxNames, maxNodeIdLength, maxTypesPerStream, requestBudget } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';

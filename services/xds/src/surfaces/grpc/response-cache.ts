@@ -1,8 +1,8 @@
 import { type DeltaDiff, diffResources, type KnownResources } from '../../domain/delta-diff.ts';
 import type { DeltaReply } from '../../domain/delta-exchange.ts';
+import { rateLimitConfigType as typeUrl } from '../../domain/resource-type.ts';
 import type { SnapshotResource } from '../../domain/snapshot.ts';
 import { isWhole, type Selection } from '../../domain/subscription.ts';
-import { rateLimitConfigType as typeUrl } from '../../pipeline/encode-rules.ts';
 import { deltaDiscoveryResponseBody, discoveryResponseBody } from './discovery-response-bytes.ts';
 
 type Resources = ReadonlyMap<string, SnapshotResource>;
