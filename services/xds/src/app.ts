@@ -153,8 +153,8 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   return { lifecycle, health, ports };
 }
 
-function createFolderFeed({ folder, namespaces }: Settings, { logger }: FeedDeps): Feed {
-  return { source: createFolderSource({ folder, namespaces }, { logger }), components: [], reporting: [] };
+function createFolderFeed({ folder, namespaces }: Settings, deps: FeedDeps): Feed {
+  return { source: createFolderSource({ folder, namespaces }, deps), components: [], reporting: [] };
 }
 
 async function createKubernetesFeed(settings: Settings, { logger, metrics }: FeedDeps): Promise<Feed> {

@@ -78,7 +78,7 @@ export function createXdsMetrics(registry: Registry) {
     }),
     lastEventTimestampSeconds: new Gauge({
       name: 'tollgate_xds_source_last_event_timestamp_seconds',
-      help: 'Unix time of the last word of the source, bookmarks included; its age is time() minus this.',
+      help: 'Unix time of the last word of the source; its age is time() minus this. A cluster says something every minute (bookmarks); a folder only when a file changes, so alert on the age with XDS_SOURCE=kubernetes alone.',
       registers,
     }),
     sourceEvents: new Counter({
@@ -89,12 +89,12 @@ export function createXdsMetrics(registry: Registry) {
     }),
     relists: new Counter({
       name: 'tollgate_xds_source_relists_total',
-      help: 'Complete lists taken from the source.',
+      help: 'Complete lists taken from the source; of a folder, each reading is one.',
       registers,
     }),
     sourceErrors: new Counter({
       name: 'tollgate_xds_source_errors_total',
-      help: 'Lists and watches that failed.',
+      help: 'Lists and watches that failed; of a folder, readings of it (operation="list") and of single files (operation="read").',
       labelNames: ['operation'],
       registers,
     }),

@@ -4,6 +4,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { readTextFiles } from '@tollgate/kit/read-text-files';
 import { runInSlices } from '@tollgate/kit/run-in-slices';
 import type { SourceEvent } from '../../domain/config-object.ts';
+import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import type { ResourceSource } from '../../ports/resource-source.ts';
 import { createFolderContents, type OtherManifest } from './folder-contents.ts';
 
@@ -17,6 +18,7 @@ export interface FolderSourceOptions {
 /** What the source takes. */
 export interface FolderSourceDeps {
   readonly logger: Logger;
+  readonly metrics?: Pick<XdsMetrics, 'relists' | 'sourceErrors'>;
 }
 
 /** Which files hold manifests; others (a README, a backup) may lie beside them. */
@@ -34,7 +36,7 @@ const maxLoggedOthers = 20;
  */
 export function createFolderSource(
   { folder: directory, namespaces }: FolderSourceOptions,
-  { logger }: FolderSourceDeps,
+  { logger, metrics }: FolderSourceDeps,
 ): ResourceSource {
   const contents = createFolderContents(namespaces);
   let watch: FileWatch | undefined;
@@ -47,8 +49,12 @@ export function createFolderSource(
     const texts = await readTextFiles({ directory, labelRoot: directory, ...manifestFiles });
     const gone = texts.problems.find(({ source }) => source === directory);
     // Otherwise a volume that is away for a moment would lift every limit.
-    if (gone !== undefined)
+    if (gone !== undefined) {
+      metrics?.sourceErrors.inc({ operation: 'list' });
       return { ...told, problems: [{ ...gone, message: `cannot be read: ${gone.message}` }] };
+    }
+    metrics?.relists.inc();
+    metrics?.sourceErrors.inc({ operation: 'read' }, texts.problems.length);
     for (const { source, message } of texts.warnings) logger.warn({ path: source }, message);
     const { objects, problems, others } = await runInSlices(contents.update(texts), { sliceMs });
     logOthers(others, logger);

@@ -2,8 +2,10 @@ import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder, type TextFolder } from '@tollgate/testkit/text-folder';
+import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import type { SourceEvent } from '../../../src/domain/config-object.ts';
+import { createXdsMetrics } from '../../../src/metrics/xds-metrics.ts';
 import {
   createFolderSource,
   type FolderSourceOptions,
@@ -16,9 +18,10 @@ type List = SourceEvent & { type: 'replaced' };
 /** Follows the folder `config`; the source is closed when the test ends. */
 async function follow(t: Test, folder: TextFolder, options: Partial<FolderSourceOptions> = {}) {
   const { logger, lines } = recordingLogger();
+  const registry = new Registry();
   const source = createFolderSource(
     { folder: join(folder.path, 'config'), namespaces: [], ...options },
-    { logger },
+    { logger, metrics: createXdsMetrics(registry) },
   );
   const lists: List[] = [];
   t.teardown(source.close);
@@ -31,6 +34,11 @@ async function follow(t: Test, folder: TextFolder, options: Partial<FolderSource
     lists,
     lines,
     source,
+    /** Lines of the metrics whose value is not 0. */
+    counted: async () =>
+      (await registry.metrics())
+        .split('\n')
+        .filter((line) => /^tollgate_xds_source_\w+_total.* [1-9]/.test(line)),
     ids: () => last().objects.map(({ id }) => id),
     problems: () => last().problems.map(({ source: at, message }) => `${at}: ${message}`),
     until: (attempt: () => boolean, what: string) => awaitUntil(attempt, { what }),
@@ -155,6 +163,22 @@ t.test('a folder that is away keeps everything, and is followed when it is back'
   renameSync(join(folder.path, 'away'), join(folder.path, 'config'));
   await until(() => ids().includes('default/b'), 'the folder to be back');
   t.strictSame(problems(), []);
+});
+
+t.test('readings are counted, and so is what could not be read', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('config/a.yaml', manifestText('a'));
+  const { ids, problems, until, counted } = await follow(t, folder);
+  t.match(await counted(), [/^tollgate_xds_source_relists_total \d+$/]);
+  writeFileSync(join(folder.path, 'config/b.yaml'), Buffer.from([0x61, 0xc3, 0x28]));
+  await until(() => problems().length === 1, 'the file that cannot be read');
+  t.match(await counted(), [/relists_total [2-9]/, /errors_total{operation="read"} [1-9]/]);
+  rmSync(join(folder.path, 'config/b.yaml'));
+  await until(() => problems().length === 0, 'the end of the file');
+  renameSync(join(folder.path, 'config'), join(folder.path, 'away'));
+  await until(() => problems().length === 1, 'the folder that cannot be read');
+  t.match(await counted(), [/relists_total/, /{operation="read"}/, /errors_total{operation="list"} [1-9]/]);
+  t.strictSame(ids(), ['default/a']);
 });
 
 t.test('the second object of a name is a problem that names both places', async (t) => {
