@@ -60,6 +60,7 @@ kubeSuite(
 
     await t.test('are not told of again when only their metadata or status has changed', async (t) => {
       const following = await start(t, api);
+      await awaitUntil(() => following.types.length > 0, { what: 'the first list' });
       await editor.create('shop', 'labelled');
       await settles(following, { 'shop/labelled': 1 });
       const { code } = await kube.kubectl(['label', 'rlc', 'labelled', '-n', 'shop', 'team=web']);
