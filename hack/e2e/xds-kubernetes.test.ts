@@ -1,19 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { type LimiterProcess, startLimiter } from './support/limiter-process.ts';
 import { manifest } from './support/manifest.ts';
 import { connectNackingClient } from './support/nacking-client.ts';
-import { type ShownStatus, statusOf } from './support/status-of.ts';
-import { startXds, type XdsProcess } from './support/xds-process.ts';
+import { startReplica } from './support/start-replica.ts';
+import { programmed, statusWhen } from './support/status-when.ts';
+import type { XdsProcess } from './support/xds-process.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
-/** A status is collected for a while before it is written, and other suites run beside this one. */
-const statusTimeoutMs = 15_000;
+// An API server and several services are started, on a machine that may have other work.
+t.setTimeout(180_000);
 
 kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));
@@ -132,21 +132,6 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
   );
 });
 
-function startReplica(t: Test, kube: KubeApiserver, name: string): Promise<XdsProcess> {
-  const started = startXds({
-    XDS_SOURCE: 'kubernetes',
-    KUBECONFIG: kube.kubeconfigFile,
-    POD_NAME: name,
-    XDS_LEASE_NAMESPACE: 'default',
-    XDS_LEASE_DURATION: '3s',
-    XDS_LEASE_RENEW_DEADLINE: '2s',
-    XDS_LEASE_RETRY_PERIOD: '500ms',
-    XDS_STATUS_DEBOUNCE: '100ms',
-  });
-  t.teardown(async () => (await started).stop());
-  return started;
-}
-
 /** One that the API server takes and the loader of the limiter does not. */
 function badManifest(name: string, domain: string): string {
   const rateLimit = { unit: 'Hour', requestsPerUnit: 1, name: 'self', replaces: [{ name: 'self' }] };
@@ -168,26 +153,6 @@ async function enforced(
   await awaitUntil(
     async () => (await limiter.ask(domain, { [key]: 'a' })).requestsPerUnit === requestsPerUnit,
     { what: `the limit of ${domain} for ${key} to be ${requestsPerUnit} in the limiter`, timeoutMs },
-  );
-}
-
-function programmed(status: ShownStatus): boolean {
-  return status.programmed?.status === 'True';
-}
-
-function statusWhen(
-  kube: KubeApiserver,
-  name: string,
-  fits: (status: ShownStatus) => boolean,
-  namespace?: string,
-): Promise<ShownStatus> {
-  return awaitUntil(
-    async () => {
-      const status = await statusOf(kube, name, namespace);
-      if (!fits(status)) throw new Error(`it is ${JSON.stringify(status)}`);
-      return status;
-    },
-    { what: `the status of ${name}`, timeoutMs: statusTimeoutMs, everyMs: 100 },
   );
 }
 

@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t, { type Test } from 'tap';
+import { type LimiterProcess, startLimiter } from './support/limiter-process.ts';
+import { manifest } from './support/manifest.ts';
+import { connectNackingClient } from './support/nacking-client.ts';
+import { startReplica } from './support/start-replica.ts';
+import { programmed, statusWhen } from './support/status-when.ts';
+import type { XdsProcess } from './support/xds-process.ts';
+
+const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
+
+// An API server and several services are started, on a machine that may have other work.
+t.setTimeout(180_000);
+
+kubeSuite(t, 'two replicas of the management server, with a limiter each', async (t, kube) => {
+  await kube.apply(await readFile(crdFile, 'utf8'));
+  const leader = await startReplica(t, kube, 'replica-1');
+  await awaitUntil(async () => (await kube.kubectl(['get', 'lease', 'tollgate-xds'])).code === 0, {
+    what: 'the Lease',
+  });
+  const other = await startReplica(t, kube, 'replica-2');
+  await startLimiterOf(t, leader, 'limiter-1');
+  await startLimiterOf(t, other, 'limiter-2');
+  for (const replica of [leader, other]) await limitersSeen(replica, '1 connected and 1 at other replicas');
+
+  await t.test('what both limiters enforce is acknowledged by two', async (t) => {
+    await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 2 } }));
+    const status = await statusWhen(kube, 'shop', (now) => programmed(now) && now.limiters?.connected === 2);
+    t.match(status, {
+      limiters: { connected: 2, acknowledged: 2 },
+      programmed: { reason: 'Acknowledged', message: 'acknowledged by 2 of 2 limiters' },
+    });
+  });
+
+  await t.test('a rejection at the replica that does not write is in the status', async (t) => {
+    const refusing = connectNackingClient(other.address, 'limiter-3', 'shop: no such luck');
+    t.teardown(refusing.close);
+    const status = await statusWhen(kube, 'shop', (now) => now.programmed?.reason === 'Nacked');
+    t.equal(
+      status.programmed?.message,
+      'refused by 1 of 3 limiters; limiter-3 at replica-2 says: shop: no such luck',
+    );
+    t.match(status.limiters, { connected: 3, acknowledged: 2 });
+    refusing.close();
+    await statusWhen(kube, 'shop', (now) => programmed(now) && now.limiters?.connected === 2);
+  });
+
+  await t.test('nothing is written when the leader is restarted', async (t) => {
+    const before = await resourceVersion(kube);
+    await leader.stop();
+    await awaitUntil(() => isLeader(other), { what: 'the other replica to lead' });
+    await leader.restart();
+    await limitersSeen(other, '1 connected and 1 at other replicas');
+    await limitersSeen(leader, '1 connected and 1 at other replicas');
+    t.equal(await resourceVersion(kube), before);
+    await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 3 } }));
+    const status = await statusWhen(kube, 'shop', (now) => programmed(now) && now.observedGeneration === 2);
+    t.match(status.limiters, { connected: 2, acknowledged: 2 });
+  });
+
+  await t.test('a replica that stops takes its report with it', async (t) => {
+    t.equal((await reporting(kube)).length, 2);
+    await leader.stop();
+    t.match(await reporting(kube), [/^replica-2_/]);
+  });
+});
+
+async function startLimiterOf(t: Test, xds: XdsProcess, name: string): Promise<LimiterProcess> {
+  const limiter = await startLimiter(xds.address, {
+    CONFIG_GRPC_XDS_NODE_ID: name,
+    CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',
+    XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
+  });
+  t.teardown(limiter.stop);
+  return limiter;
+}
+
+async function isLeader({ adminUrl }: XdsProcess): Promise<boolean> {
+  const text = await (await fetch(`${adminUrl}/metrics`)).text();
+  return /^tollgate_xds_leader 1$/m.test(text);
+}
+
+function limitersSeen({ adminUrl }: XdsProcess, text: string): Promise<unknown> {
+  return awaitUntil(async () => (await (await fetch(adminUrl)).text()).includes(text), {
+    what: `'${text}' on ${adminUrl}`,
+    timeoutMs: 20_000,
+  });
+}
+
+/** Another one after each write of the object, its status included. */
+async function resourceVersion(kube: KubeApiserver): Promise<string> {
+  const { stdout } = await kube.kubectl(['get', 'rlc', 'shop', '-o', 'jsonpath={.metadata.resourceVersion}']);
+  return stdout;
+}
+
+/** Identities of the replicas that report. */
+async function reporting(kube: KubeApiserver): Promise<readonly string[]> {
+  const { stdout } = await kube.kubectl(['get', 'cm', 'tollgate-xds-limiters', '-o', 'json']);
+  // Parsed boundary: a ConfigMap.
+  return Object.keys((JSON.parse(stdout) as { data?: Record<string, string> }).data ?? {});
+}
