@@ -36,12 +36,36 @@ t.test('what is no YAML, objects that are not valid, and conflicts are told with
   t.equal(lines.at(-1), 'not ok: 3 problems');
 });
 
+t.test('manifests behind a link to a directory are passed over with a warning', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('elsewhere/b.yaml', manifest('two', 'two'));
+  folder.write('config/a.yaml', manifest('one', 'one'));
+  folder.swapLink('config/more', '../elsewhere');
+  const { exitCode, output } = await check('-folder', `${folder.path}/config`);
+  t.equal(exitCode, 0);
+  t.strictSame(output.trimEnd().split('\n'), [
+    `${folder.path}/config/more: warning: a link to a directory is not followed`,
+    'ok: 1 object, 1 domain, 1 limit',
+  ]);
+  t.match(JSON.parse((await check('-folder', `${folder.path}/config`, '-json')).output), {
+    ok: true,
+    warnings: [{ source: `${folder.path}/config/more`, message: 'a link to a directory is not followed' }],
+  });
+});
+
 t.test('-json prints the same for programs', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a.yaml', manifest('one', 'one'));
   const { exitCode, output } = await check('-folder', folder.path, '-json');
   t.equal(exitCode, 0);
-  t.strictSame(JSON.parse(output), { ok: true, problems: [], objects: 1, domains: 1, limits: 1 });
+  t.strictSame(JSON.parse(output), {
+    ok: true,
+    problems: [],
+    warnings: [],
+    objects: 1,
+    domains: 1,
+    limits: 1,
+  });
 });
 
 t.test('a folder that is not there, or none, is told', async (t) => {

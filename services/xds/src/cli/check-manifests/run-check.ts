@@ -22,7 +22,7 @@ const help = `${command} -folder <folder> [flags]
 
 Reads all RateLimitConfig manifests of a folder as the management server does and prints everything that is wrong with
 them, one problem a line: what no object could be taken from, and objects that would not be accepted, conflicts among them
-included.
+included. What is passed over, such as a link to a directory, is a warning.
 
 ${describeFlags(flags)}
 Flags are written with one dash or two. Exits with 0 when every object would be accepted, 1 when one would not, 2 when the
@@ -48,6 +48,7 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
   const { snapshot } = await runInSlices(catalog.apply([{ type: 'replaced', ...read }]), { sliceMs });
   const findings: Findings = {
     problems: problemsOf(read.problems, catalog, folder),
+    warnings: texts.warnings.map((notice) => located(notice, folder)),
     objects: catalog.verdicts.size,
     domains: snapshot.resources.size,
     limits: catalog.rules,
@@ -62,6 +63,8 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
 
 interface Findings {
   readonly problems: readonly SourceProblem[];
+  /** What was passed over: the server passes it over as well, and goes on. */
+  readonly warnings: readonly SourceProblem[];
   readonly objects: number;
   readonly domains: number;
   readonly limits: number;
@@ -76,7 +79,6 @@ async function whyNoDirectory(path: string): Promise<string | undefined> {
   }
 }
 
-/** With paths that editors and shells find from here. */
 function problemsOf(
   unread: readonly SourceProblem[],
   { verdicts }: Catalog,
@@ -84,16 +86,23 @@ function problemsOf(
 ): SourceProblem[] {
   const refused = [...verdicts.values()].filter(({ accepted }) => accepted.status !== 'True');
   return [
-    ...unread.map(({ source, message }) => ({ source: join(folder, source), message })),
-    ...refused.map(({ label, accepted }) => ({
-      source: join(folder, label),
-      message: `${accepted.reason}: ${accepted.message}`,
-    })),
+    ...unread.map((problem) => located(problem, folder)),
+    ...refused.map(({ label, accepted }) =>
+      located({ source: label, message: `${accepted.reason}: ${accepted.message}` }, folder),
+    ),
   ];
 }
 
-function toText({ problems, objects, domains, limits }: Findings): string {
-  const lines = problems.map(({ source, message }) => `${source}: ${message}`);
+/** With a path that editors and shells find from here. */
+function located({ source, message }: SourceProblem, folder: string): SourceProblem {
+  return { source: join(folder, source), message };
+}
+
+function toText({ problems, warnings, objects, domains, limits }: Findings): string {
+  const lines = [
+    ...problems.map(({ source, message }) => `${source}: ${message}`),
+    ...warnings.map(({ source, message }) => `${source}: warning: ${message}`),
+  ];
   const sum =
     problems.length === 0
       ? `ok: ${counted(objects, 'object')}, ${counted(domains, 'domain')}, ${counted(limits, 'limit')}`
