@@ -1,3 +1,5 @@
+import { errors as authErrors } from '../../services/auth/src/errors.ts';
+import { settingsSpec as authSettings } from '../../services/auth/src/settings/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
 import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
@@ -21,7 +23,15 @@ export const generators: readonly Generator[] = [
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),
-  markdownPage('docs/errors.md', () => renderErrorsPage({ 'the rate limit service': ratelimitErrors })),
+  markdownPage('docs/settings-auth.md', () =>
+    renderSettingsPage('the user authentication server', authSettings),
+  ),
+  markdownPage('docs/errors.md', () =>
+    renderErrorsPage({
+      'the rate limit service': ratelimitErrors,
+      'the user authentication server': authErrors,
+    }),
+  ),
 ];
 
 function markdownPage(output: string, text: () => string): Generator {

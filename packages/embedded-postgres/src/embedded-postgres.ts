@@ -95,7 +95,14 @@ function serverArguments(
     lc_messages: 'C',
     ...(durable
       ? {}
-      : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off', wal_level: 'minimal', max_wal_senders: 0 }),
+      : {
+          fsync: 'off',
+          synchronous_commit: 'off',
+          full_page_writes: 'off',
+          autovacuum: 'off',
+          wal_level: 'minimal',
+          max_wal_senders: 0,
+        }),
   };
   return [
     ...['-D', cluster, '-p', String(port)],

@@ -23,7 +23,9 @@ export async function clearLeftOverServer(cluster: string): Promise<void> {
     const deadline = performance.now() + stopTimeoutMs;
     while ((await readLock(lockFile)) !== undefined) {
       if (performance.now() > deadline)
-        throw new Error(`the PostgreSQL with process id ${lock.pid} left on ${cluster} does not stop: end it by hand`);
+        throw new Error(
+          `the PostgreSQL with process id ${lock.pid} left on ${cluster} does not stop: end it by hand`,
+        );
       await delay(lookEveryMs);
     }
   }

@@ -1,0 +1,65 @@
+import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
+import type { Logger } from '@tollgate/kit/logger';
+import { createPasswordHasher } from './passwords/password-hasher.ts';
+import { systemRandomness } from './random/system-randomness.ts';
+import type { Settings } from './settings/settings.ts';
+import { connect } from './store/postgres/connect.ts';
+import { migrate } from './store/postgres/migrate.ts';
+import { createPostgresStore } from './store/postgres/postgres-store.ts';
+import { createApiServer } from './surfaces/http/api-server.ts';
+import { parseSigningKeys } from './tokens/signing-keys.ts';
+
+/** What the service takes from the process. */
+export interface AppDeps {
+  readonly logger: Logger;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
+  /** What must be there before the service starts, and outlive it: the database of development mode. */
+  readonly foundation?: LifecycleComponent;
+}
+
+/** The service, put together and not yet started. */
+export interface App {
+  readonly lifecycle: Lifecycle;
+  /** Ports in use once started; those set to 0 were chosen by the system. */
+  readonly ports: { http: number };
+}
+
+/** Puts the service together: the one place that knows every part. */
+export function buildApp(settings: Settings, deps: AppDeps): App {
+  const { logger, nowMs, foundation } = deps;
+  const lifecycle = createLifecycle({ logger, drainTimeoutMs: settings.drainTimeoutMs });
+  const ports = { http: settings.port };
+
+  const parsed = parseSigningKeys(settings);
+  if (!parsed.ok) throw new TypeError('the signing keys were checked with the settings');
+  const sql = connect(settings);
+  const api = createApiServer({
+    settings,
+    store: createPostgresStore(sql),
+    passwords: createPasswordHasher(),
+    keys: parsed.keys,
+    random: systemRandomness,
+    logger,
+    nowMs,
+  });
+
+  // Started in this order and stopped in reverse.
+  if (foundation) lifecycle.add(foundation);
+  lifecycle.add({
+    name: 'schema',
+    start: async () => {
+      await migrate(settings, { logger });
+    },
+  });
+  lifecycle.add({ name: 'database connections', stop: () => sql.end() });
+  lifecycle.add({
+    name: 'HTTP server',
+    start: async () => {
+      ports.http = await api.start();
+    },
+    stop: ({ signal }) => api.stop(signal),
+  });
+  lifecycle.add({ name: 'announcement', start: () => logger.info({ ...ports }, 'listening') });
+  return { lifecycle, ports };
+}

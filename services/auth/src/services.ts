@@ -1,0 +1,25 @@
+import type { Logger } from '@tollgate/kit/logger';
+import type { PasswordHasher } from './ports/password-hasher.ts';
+import type { Randomness } from './ports/randomness.ts';
+import type { Store } from './ports/store.ts';
+import type { Settings } from './settings/settings.ts';
+import type { SigningKeys } from './tokens/signing-keys.ts';
+
+/**
+ * What use cases and surfaces are given: each asks for the part it needs, `Pick<Services, 'store' | 'random'>`, and of the settings
+ * for single ones (`DepsWith`).
+ */
+export interface Services {
+  readonly settings: Settings;
+  readonly store: Store;
+  readonly passwords: PasswordHasher;
+  readonly keys: SigningKeys;
+  readonly random: Randomness;
+  readonly logger: Logger;
+}
+
+/** Some services, and some settings: `DepsWith<'store' | 'random', 'jwtExpMs'>`. */
+export type DepsWith<S extends Exclude<keyof Services, 'settings'>, K extends keyof Settings> = Pick<
+  Services,
+  S
+> & { readonly settings: Pick<Settings, K> };

@@ -1,0 +1,72 @@
+import { bool, int, text } from '@tollgate/kit/settings';
+import { svc } from './variable-names.ts';
+import { withoutEffect } from './without-effect.ts';
+
+const group = 'Passwords';
+
+/** What a password must be like. */
+export const passwordSettings = {
+  passwordMinLength: int({
+    ...svc('PASSWORD_MIN_LENGTH'),
+    group,
+    default: 6,
+    min: 0,
+    max: 72,
+    doc: 'Fewest characters; less than 6 counts as 6.',
+  }),
+  passwordRequiredCharacters: text({
+    ...svc('PASSWORD_REQUIRED_CHARACTERS'),
+    group,
+    default: '',
+    doc: 'Sets of characters separated by `:` (`\\:` is the colon itself); a password has one of each.',
+  }),
+  passwordHibpEnabled: withoutEffect(
+    bool({
+      ...svc('PASSWORD_HIBP_ENABLED'),
+      group,
+      default: false,
+      doc: 'Refuse passwords known from leaks.',
+    }),
+  ),
+  updatePasswordRequireReauthentication: withoutEffect(
+    bool({
+      ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION'),
+      group,
+      default: false,
+      doc: 'A new password needs a nonce from `/reauthenticate` when the session is older than a day.',
+    }),
+  ),
+  uniformAnswers: withoutEffect(
+    bool({
+      ...svc('SECURITY_UNIFORM_ANSWERS'),
+      group,
+      default: false,
+      doc: 'Answers for known and unknown users are equal in every field and limit.',
+    }),
+  ),
+  dbEncryptionEncrypt: withoutEffect(
+    bool({
+      ...svc('SECURITY_DB_ENCRYPTION_ENCRYPT'),
+      group,
+      default: false,
+      doc: 'Encrypt password hashes.',
+    }),
+  ),
+  dbEncryptionKeyId: withoutEffect(
+    text({
+      ...svc('SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID'),
+      group,
+      default: '',
+      doc: 'Key that encrypts.',
+    }),
+  ),
+  dbEncryptionKey: withoutEffect(
+    text({
+      ...svc('SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY'),
+      group,
+      default: '',
+      secret: true,
+      doc: 'The key that encrypts.',
+    }),
+  ),
+};

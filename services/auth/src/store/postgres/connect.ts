@@ -1,0 +1,34 @@
+import postgres, { type Sql } from 'postgres';
+
+/** How the database is reached. */
+export interface DatabaseOptions {
+  readonly databaseUrl: string;
+  /** Schema of all tables. */
+  readonly dbNamespace: string;
+  /** Most connections; 0 for {@link defaultPoolSize}. */
+  readonly dbMaxPoolSize: number;
+}
+
+/** One core of PostgreSQL keeps up with a few connections; the default of a server is 100, for all who use it. */
+const defaultPoolSize = 10;
+const connectTimeoutSeconds = 10;
+/** A statement that takes longer is stuck; its client has gone away. */
+const statementTimeoutMs = 15_000;
+
+/** Opens a pool; connections are made when they are needed. Close it with `sql.end()`. */
+export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOptions): Sql {
+  return postgres(databaseUrl, {
+    max: dbMaxPoolSize === 0 ? defaultPoolSize : dbMaxPoolSize,
+    connect_timeout: connectTimeoutSeconds,
+    // None of our types needs to be asked for.
+    fetch_types: false,
+    onnotice: () => undefined,
+    connection: {
+      application_name: 'tollgate-auth',
+      search_path: dbNamespace,
+      // Two columns have no time zone.
+      TimeZone: 'UTC',
+      statement_timeout: statementTimeoutMs,
+    },
+  });
+}

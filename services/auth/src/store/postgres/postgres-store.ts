@@ -1,0 +1,49 @@
+import type { Sql } from 'postgres';
+import type { Store } from '../../ports/store.ts';
+import { appendAuditEntry } from './audit/append-audit-entry.ts';
+import type { Queryable } from './query.ts';
+import { endSessions } from './sessions/end-sessions.ts';
+import { findSession } from './sessions/find-session.ts';
+import { refreshSession } from './sessions/refresh-session.ts';
+import { startSession } from './sessions/start-session.ts';
+import { findUser } from './users/find-user.ts';
+import { insertUser } from './users/insert-user.ts';
+import { rehashPassword } from './users/rehash-password.ts';
+
+/** The store over a pool of connections; a new function is a file and a line here. */
+export function createPostgresStore(sql: Sql): Store {
+  return {
+    ...tablesOver(sql),
+    // The library's type unwraps arrays of queries, which a store never answers.
+    transaction: <T>(work: (store: Store) => Promise<T>) =>
+      sql.begin((connection) => work(storeWithin(connection))) as Promise<T>,
+    async ping() {
+      await sql`select 1`;
+    },
+  };
+}
+
+function tablesOver(sql: Queryable): Pick<Store, 'users' | 'sessions' | 'audit'> {
+  return {
+    users: { ...findUser(sql), insert: insertUser(sql), rehashPassword: rehashPassword(sql) },
+    sessions: {
+      ...findSession(sql),
+      ...refreshSession(sql),
+      start: startSession(sql),
+      end: endSessions(sql),
+    },
+    audit: { append: appendAuditEntry(sql) },
+  };
+}
+
+/** Within a transaction a further one is part of it. */
+function storeWithin(connection: Queryable): Store {
+  const store: Store = {
+    ...tablesOver(connection),
+    transaction: (work) => work(store),
+    async ping() {
+      await connection`select 1`;
+    },
+  };
+  return store;
+}

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { fastify } from 'fastify';
+import { addAccessLog } from './access-log.ts';
+import type { Api, RouteDeps } from './api.ts';
+import { addBodyParsers, bodyLimitBytes } from './body-parsers.ts';
+import { addCors } from './cors.ts';
+import { createErrorHandler } from './error-reply.ts';
+import { createHttpServer, type HttpServer } from './http-server.ts';
+import { allRoutes } from './routes/all-routes.ts';
+
+/** Ids of callers are taken over when they look like ids: they go to the log. */
+const requestIdForm = /^[\w.:-]{1,128}$/;
+
+/** Creates the REST API. */
+export function createApiServer(deps: RouteDeps): HttpServer {
+  const { settings } = deps;
+  return createHttpServer(createApi(deps), { host: settings.apiHost, port: settings.port });
+}
+
+function createApi(deps: RouteDeps): Api {
+  const { settings, logger } = deps;
+  const api: Api = fastify({
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: settings.maxRequestDurationMs,
+    forceCloseConnections: 'idle',
+    trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
+    genReqId: ({ headers }) => inheritedId(headers[settings.requestIdHeader.toLowerCase()]) ?? randomUUID(),
+    routerOptions: { ignoreTrailingSlash: true },
+    // The client says what it means: a number is no text, and what a schema does not know is ignored.
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  addCors(api, settings);
+  addBodyParsers(api);
+  addAccessLog(api, logger);
+  api.setErrorHandler(createErrorHandler(logger));
+  api.setNotFoundHandler((_request, reply) =>
+    reply.code(404).type('text/plain; charset=utf-8').send('404 page not found\n'),
+  );
+  // In a scope of its own, which starts once the plugins above are there.
+  void api.register((scope, _options, done) => {
+    for (const addRoutes of allRoutes) addRoutes(scope.withTypeProvider<TypeBoxTypeProvider>(), deps);
+    done();
+  });
+  return api;
+}
+
+function inheritedId(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && requestIdForm.test(header) ? header : undefined;
+}

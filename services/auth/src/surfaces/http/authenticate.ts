@@ -1,0 +1,77 @@
+import type { FastifyRequest } from 'fastify';
+import { type Session, sessionEnd } from '../../domain/session.ts';
+import { isBanned, type User } from '../../domain/user.ts';
+import { errors } from '../../errors.ts';
+import { type JwtClaims, verifyJwt } from '../../tokens/jwt.ts';
+import type { RouteDeps } from './api.ts';
+
+/** Who calls with a user's access token. */
+export interface Caller {
+  readonly user: User;
+  /** Absent for a token that names no session. */
+  readonly session: Session | undefined;
+  readonly claims: JwtClaims;
+}
+
+type AuthDeps = Pick<RouteDeps, 'keys' | 'nowMs' | 'store' | 'settings'>;
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * Verifies the access token and loads its user and session, in one statement.
+ *
+ * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`, `session_expired`, `user_banned`.
+ */
+export async function authenticateUser(request: FastifyRequest, deps: AuthDeps): Promise<Caller> {
+  const claims = verifyBearer(request, deps);
+  const { sub, session_id: sessionId } = claims;
+  if (typeof sub !== 'string' || sub === '')
+    throw errors.bad_jwt({ message: 'invalid claim: missing sub claim' });
+  if (!uuidForm.test(sub))
+    throw errors.bad_jwt({ message: 'invalid claim: sub claim must be a UUID', httpStatus: 400 });
+  const namesSession = typeof sessionId === 'string' && sessionId !== '';
+  if (namesSession && !uuidForm.test(sessionId)) throw errors.session_not_found();
+  const found = await deps.store.sessions.findWithUser(sub, namesSession ? sessionId : undefined);
+  if (found === undefined)
+    throw errors.user_not_found({ message: 'User from sub claim in JWT does not exist', httpStatus: 403 });
+  const { user, session } = found;
+  if (isBanned(user, deps.nowMs())) throw errors.user_banned();
+  if (namesSession && deps.settings.statefulBearer) checkSession(session, deps);
+  return { user, session, claims };
+}
+
+/**
+ * Verifies the access token of an administrator: one whose role may call `/admin`. It need not name a user.
+ *
+ * @throws AppError as `authenticateUser`, and `not_admin`.
+ */
+export function authenticateAdmin(request: FastifyRequest, deps: AuthDeps): JwtClaims {
+  const claims = verifyBearer(request, deps);
+  if (!isAdmin(claims, deps.settings.jwtAdminRoles)) throw errors.not_admin();
+  return claims;
+}
+
+function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {
+  return typeof role === 'string' && adminRoles.includes(role);
+}
+
+function checkSession(session: Session | undefined, { settings, nowMs }: AuthDeps): void {
+  if (session === undefined) throw errors.session_not_found();
+  if (sessionEnd(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
+}
+
+function verifyBearer(request: FastifyRequest, { keys, nowMs, settings }: AuthDeps): JwtClaims {
+  const token = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (token === undefined) throw errors.no_authorization();
+  const verified = verifyJwt(token, keys, nowMs());
+  if (!verified.ok) throw badJwt(verified.reason);
+  const { claims } = verified;
+  // Administrators are given keys that do not expire; users are not.
+  if (claims.exp === undefined && !isAdmin(claims, settings.jwtAdminRoles))
+    throw badJwt('token has no exp claim');
+  return claims;
+}
+
+function badJwt(reason: string) {
+  return errors.bad_jwt({ message: `${errors.bad_jwt.definition.message}, ${reason}` });
+}

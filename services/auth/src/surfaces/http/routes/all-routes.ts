@@ -1,0 +1,17 @@
+import type { AddRoutes } from '../api.ts';
+import { addKeyRoutes } from './key-routes.ts';
+import { addLogoutRoutes } from './logout-routes.ts';
+import { addSignUpRoutes } from './sign-up-routes.ts';
+import { addStatusRoutes } from './status-routes.ts';
+import { addTokenRoutes } from './token-routes.ts';
+import { addUserRoutes } from './user-routes.ts';
+
+/** Every area of the API; a new one is a file and a line here. */
+export const allRoutes: readonly AddRoutes[] = [
+  addStatusRoutes,
+  addKeyRoutes,
+  addSignUpRoutes,
+  addTokenRoutes,
+  addUserRoutes,
+  addLogoutRoutes,
+];

@@ -1,0 +1,21 @@
+import type { FastifyReply } from 'fastify';
+import { toUserJson } from '../../domain/user-json.ts';
+import type { IssuedSession } from '../../use-cases/sessions/start-session.ts';
+
+/** Answers tokens. They must not be cached. @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
+export function sendSession(reply: FastifyReply, session: IssuedSession): FastifyReply {
+  return reply
+    .header('cache-control', 'no-store')
+    .header('pragma', 'no-cache')
+    .header('sb-auth-user-id', session.user.id)
+    .header('sb-auth-session-id', session.sessionId)
+    .header('sb-auth-refresh-token-prefix', session.refreshToken.slice(0, 5))
+    .send({
+      access_token: session.accessToken,
+      token_type: 'bearer',
+      expires_in: session.expiresInSeconds,
+      expires_at: session.expiresAt,
+      refresh_token: session.refreshToken,
+      user: toUserJson(session.user),
+    });
+}

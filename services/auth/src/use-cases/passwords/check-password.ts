@@ -1,0 +1,21 @@
+import { maxPasswordBytes, type PasswordPolicy, passwordProblems } from '../../domain/password-policy.ts';
+import { errors, WeakPasswordError } from '../../errors.ts';
+
+/**
+ * Checks a new password against the policy.
+ *
+ * @throws AppError `validation_failed` when it is too long; `weak_password` with reasons.
+ */
+export function checkPassword(password: string, policy: PasswordPolicy): void {
+  if (Buffer.byteLength(password) > maxPasswordBytes)
+    throw errors.validation_failed({
+      message: `Password cannot be longer than ${maxPasswordBytes} characters`,
+    });
+  const problems = passwordProblems(password, policy);
+  if (problems.length > 0) {
+    throw new WeakPasswordError(
+      problems.map(({ message }) => message).join(' '),
+      problems.map(({ reason }) => reason),
+    );
+  }
+}
