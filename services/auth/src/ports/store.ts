@@ -1,4 +1,6 @@
 import type { AuditStore } from './audit-store.ts';
+import type { OneTimeTokenStore } from './one-time-token-store.ts';
+import type { QuotaCounter } from './quota-counter.ts';
 import type { SessionStore } from './session-store.ts';
 import type { UserStore } from './user-store.ts';
 
@@ -10,6 +12,8 @@ export interface Store {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly audit: AuditStore;
+  readonly oneTimeTokens: OneTimeTokenStore;
+  readonly quotas: QuotaCounter;
   /** Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it is given. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
   /** Rejects when the database does not answer. */

@@ -20,8 +20,6 @@ export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOpt
   return postgres(databaseUrl, {
     max: dbMaxPoolSize === 0 ? defaultPoolSize : dbMaxPoolSize,
     connect_timeout: connectTimeoutSeconds,
-    // None of our types needs to be asked for.
-    fetch_types: false,
     onnotice: () => undefined,
     connection: {
       application_name: 'tollgate-auth',

@@ -1,6 +1,8 @@
 import type { Sql } from 'postgres';
 import type { Store } from '../../ports/store.ts';
 import { appendAuditEntry } from './audit/append-audit-entry.ts';
+import { quotaCounter } from './limits/quota-counter.ts';
+import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
 import type { Queryable } from './query.ts';
 import { endSessions } from './sessions/end-sessions.ts';
 import { findSession } from './sessions/find-session.ts';
@@ -23,7 +25,7 @@ export function createPostgresStore(sql: Sql): Store {
   };
 }
 
-function tablesOver(sql: Queryable): Pick<Store, 'users' | 'sessions' | 'audit'> {
+function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
   return {
     users: { ...findUser(sql), insert: insertUser(sql), rehashPassword: rehashPassword(sql) },
     sessions: {
@@ -33,6 +35,8 @@ function tablesOver(sql: Queryable): Pick<Store, 'users' | 'sessions' | 'audit'>
       end: endSessions(sql),
     },
     audit: { append: appendAuditEntry(sql) },
+    oneTimeTokens: oneTimeTokens(sql),
+    quotas: quotaCounter(sql),
   };
 }
 
