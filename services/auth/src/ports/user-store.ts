@@ -23,6 +23,32 @@ export interface NewUser {
     | undefined;
 }
 
+/** What is to change of a user; `null` takes a value away, what is absent stays. */
+export interface UserChanges {
+  readonly aud?: string;
+  readonly role?: string;
+  readonly email?: string | null;
+  readonly phone?: string | null;
+  readonly passwordHash?: string | null;
+  readonly emailConfirmedAt?: Date | null;
+  readonly phoneConfirmedAt?: Date | null;
+  readonly invitedAt?: Date | null;
+  readonly newEmail?: string | null;
+  readonly emailChangeConfirmStatus?: number;
+  readonly newPhone?: string | null;
+  readonly bannedUntil?: Date | null;
+  readonly isAnonymous?: boolean;
+  /** Merged into what is there, at the top level only; a `null` in it takes that key away. */
+  readonly appMetadata?: JsonObject;
+  /** Merged as `appMetadata` is. */
+  readonly userMetadata?: JsonObject;
+}
+
+/** The user as changed, or why there is none. */
+export type UserUpdate =
+  | { readonly ok: true; readonly user: User }
+  | { readonly ok: false; readonly reason: 'not_found' | 'email_exists' | 'phone_exists' };
+
 /** Users, each with identities and factors. Deleted ones are found by nobody. */
 export interface UserStore {
   findById(id: string): Promise<User | undefined>;
@@ -30,6 +56,12 @@ export interface UserStore {
   findByPhone(phone: string, aud: string): Promise<User | undefined>;
   /** Answers false when somebody has that email, phone or identity: also when two ask at the same moment. */
   insert(user: NewUser, audit: AuditEntry): Promise<boolean>;
+  /** Changes a user, in one statement. */
+  update(
+    id: string,
+    changes: UserChanges,
+    of: { readonly at: Date; readonly audit: AuditEntry },
+  ): Promise<UserUpdate>;
   /** Replaces the password hash if it still is `from`: a stale hash must not undo a change of password. */
   rehashPassword(id: string, change: { readonly from: string; readonly to: string }): Promise<void>;
 }

@@ -6,21 +6,23 @@ import { withoutEffect } from './without-effect.ts';
 const group = 'Rate limits';
 
 function perAddress(name: string, events: number, doc: string) {
-  return withoutEffect(
-    int({ ...svc(name), group, default: events, min: 0, doc: `Requests per client address and ${doc}.` }),
-  );
+  return int({
+    ...svc(name),
+    group,
+    default: events,
+    min: 0,
+    doc: `Requests per client address and ${doc}.`,
+  });
 }
 
 /** How often things may be done. */
 export const limitSettings = {
-  rateLimitHeader: withoutEffect(
-    text({
-      ...svc('RATE_LIMIT_HEADER'),
-      group,
-      default: '',
-      doc: 'Header whose first item takes the place of the client address; behind trusted proxies only.',
-    }),
-  ),
+  rateLimitHeader: text({
+    ...svc('RATE_LIMIT_HEADER'),
+    group,
+    default: '',
+    doc: 'Header whose first item takes the place of the client address; behind trusted proxies only.',
+  }),
   rateLimitEmailSent: withoutEffect(
     quota({ ...svc('RATE_LIMIT_EMAIL_SENT'), group, default: '30', doc: 'Mails of all users together.' }),
   ),
@@ -39,7 +41,7 @@ export const limitSettings = {
   ),
   rateLimitVerify: perAddress('RATE_LIMIT_VERIFY', 30, '5 minutes: /verify'),
   rateLimitTokenRefresh: perAddress('RATE_LIMIT_TOKEN_REFRESH', 150, '5 minutes: /token'),
-  rateLimitSso: perAddress('RATE_LIMIT_SSO', 30, '5 minutes: /sso'),
+  rateLimitSso: withoutEffect(perAddress('RATE_LIMIT_SSO', 30, '5 minutes: /sso')),
   rateLimitAnonymousUsers: perAddress('RATE_LIMIT_ANONYMOUS_USERS', 30, 'hour: anonymous sign-up'),
   rateLimitFactorVerify: perAddress(
     'MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY',

@@ -11,6 +11,7 @@ import { startSession } from './sessions/start-session.ts';
 import { findUser } from './users/find-user.ts';
 import { insertUser } from './users/insert-user.ts';
 import { rehashPassword } from './users/rehash-password.ts';
+import { updateUser } from './users/update-user.ts';
 
 /** The store over a pool of connections; a new function is a file and a line here. */
 export function createPostgresStore(sql: Sql): Store {
@@ -27,7 +28,12 @@ export function createPostgresStore(sql: Sql): Store {
 
 function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
   return {
-    users: { ...findUser(sql), insert: insertUser(sql), rehashPassword: rehashPassword(sql) },
+    users: {
+      ...findUser(sql),
+      insert: insertUser(sql),
+      update: updateUser(sql),
+      rehashPassword: rehashPassword(sql),
+    },
     sessions: {
       ...findSession(sql),
       ...refreshSession(sql),

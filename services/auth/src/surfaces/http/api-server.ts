@@ -7,6 +7,7 @@ import { addBodyParsers, bodyLimitBytes } from './body-parsers.ts';
 import { addCors } from './cors.ts';
 import { createErrorHandler } from './error-reply.ts';
 import { createHttpServer, type HttpServer } from './http-server.ts';
+import { addRequestLimits } from './limit-requests.ts';
 import { allRoutes } from './routes/all-routes.ts';
 
 /** Ids of callers are taken over when they look like ids: they go to the log. */
@@ -33,6 +34,7 @@ function createApi(deps: RouteDeps): Api {
   addCors(api, settings);
   addBodyParsers(api);
   addAccessLog(api, logger);
+  addRequestLimits(api, deps);
   api.setErrorHandler(createErrorHandler(logger));
   api.setNotFoundHandler((_request, reply) =>
     reply.code(404).type('text/plain; charset=utf-8').send('404 page not found\n'),

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { AuditActor } from '../../domain/audit-entry.ts';
 import { type Session, sessionEnd } from '../../domain/session.ts';
 import { isBanned, type User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
@@ -40,15 +41,35 @@ export async function authenticateUser(request: FastifyRequest, deps: AuthDeps):
   return { user, session, claims };
 }
 
+/** Who calls as an administrator. */
+export interface AdminCaller {
+  readonly claims: JwtClaims;
+  /** Who the audit log names. */
+  readonly actor: AuditActor;
+}
+
 /**
- * Verifies the access token of an administrator: one whose role may call `/admin`. It need not name a user.
+ * Verifies the access token of an administrator: one whose role may call `/admin`. It need not name a user; where it names a session,
+ * that session must last.
  *
  * @throws AppError as `authenticateUser`, and `not_admin`.
  */
-export function authenticateAdmin(request: FastifyRequest, deps: AuthDeps): JwtClaims {
+export async function authenticateAdmin(request: FastifyRequest, deps: AuthDeps): Promise<AdminCaller> {
   const claims = verifyBearer(request, deps);
   if (!isAdmin(claims, deps.settings.jwtAdminRoles)) throw errors.not_admin();
-  return claims;
+  if (typeof claims.session_id === 'string' && claims.session_id !== '') {
+    const { user } = await authenticateUser(request, deps);
+    return { claims, actor: user };
+  }
+  const { sub, email } = claims;
+  const actor = {
+    id: typeof sub === 'string' ? sub : '',
+    email: typeof email === 'string' ? email : '',
+    phone: '',
+    isSsoUser: false,
+    userMetadata: {},
+  };
+  return { claims, actor };
 }
 
 function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {

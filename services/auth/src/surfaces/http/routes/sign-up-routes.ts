@@ -16,15 +16,19 @@ const signUpBody = body({
 /** `/signup` */
 export const addSignUpRoutes: AddRoutes = (api, deps) => {
   const signUp = createSignUp(deps);
-  api.post('/signup', { schema: { body: signUpBody } }, async (request, reply) => {
-    const { email, phone, password, data } = request.body;
-    const input = { email, phone, password, data: data as JsonObject | undefined }; // it came as JSON
-    const result = await signUp(
-      { ...input, aud: requestedAudience(request, deps) },
-      requestFacts(request, deps),
-    );
-    return result.kind === 'session'
-      ? sendSession(reply, result.session)
-      : reply.send(toUserJson(result.user));
-  });
+  api.post(
+    '/signup',
+    { schema: { body: signUpBody }, config: { limiter: 'otp' } },
+    async (request, reply) => {
+      const { email, phone, password, data } = request.body;
+      const input = { email, phone, password, data: data as JsonObject | undefined }; // it came as JSON
+      const result = await signUp(
+        { ...input, aud: requestedAudience(request, deps) },
+        requestFacts(request, deps),
+      );
+      return result.kind === 'session'
+        ? sendSession(reply, result.session)
+        : reply.send(toUserJson(result.user));
+    },
+  );
 };

@@ -57,7 +57,8 @@ function createGrants(deps: RouteDeps): ReadonlyMap<string, Grant> {
 /** `/token`, as GoTrue has it (JSON, the grant in the query) and as OAuth 2.0 has it (a form with `grant_type`). */
 export const addTokenRoutes: AddRoutes = (api, deps) => {
   const grants = createGrants(deps);
-  api.post('/token', { schema: { body: tokenBody, querystring: tokenQuery } }, async (request, reply) => {
+  const schema = { body: tokenBody, querystring: tokenQuery };
+  api.post('/token', { schema, config: { limiter: 'token' } }, async (request, reply) => {
     const facts = requestFacts(request, deps);
     const aud = requestedAudience(request, deps);
     if (isTokenForm(request.headers['content-type'], request.body)) {

@@ -1,0 +1,74 @@
+import type { UserChanges, UserStore, UserUpdate } from '../../../ports/user-store.ts';
+import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { type Queryable, query } from '../query.ts';
+import { userColumns, userOf } from './user-columns.ts';
+
+/** Columns of the changes, and how the parameter `$n` becomes their value. */
+const columns: { readonly [K in keyof UserChanges]-?: (parameter: string) => string } = {
+  aud: assign('aud'),
+  role: assign('role'),
+  email: assign('email'),
+  phone: assign('phone'),
+  passwordHash: (parameter) => `encrypted_password = coalesce(${parameter}, '')`,
+  emailConfirmedAt: assign('email_confirmed_at'),
+  phoneConfirmedAt: assign('phone_confirmed_at'),
+  invitedAt: assign('invited_at'),
+  newEmail: (parameter) => `email_change = coalesce(${parameter}, '')`,
+  emailChangeConfirmStatus: assign('email_change_confirm_status'),
+  newPhone: (parameter) => `phone_change = coalesce(${parameter}, '')`,
+  bannedUntil: assign('banned_until'),
+  isAnonymous: assign('is_anonymous'),
+  appMetadata: merge('raw_app_meta_data'),
+  userMetadata: merge('raw_user_meta_data'),
+};
+
+const keys = Object.keys(columns) as readonly (keyof UserChanges)[]; // of the constant just above
+
+function assign(column: string): (parameter: string) => string {
+  return (parameter) => `${column} = ${parameter}`;
+}
+
+function merge(column: string): (parameter: string) => string {
+  return (parameter) => `${column} = coalesce((
+    select jsonb_object_agg(key, value) from jsonb_each(coalesce(${column}, '{}') || ${parameter}::jsonb)
+    where value <> 'null'), '{}')`;
+}
+
+/** Id, time and the audit entry come first. */
+const firstChange = 6;
+
+/** Which columns change differs from call to call; the text is put together from the constants above alone. */
+function textOf(changed: readonly (keyof UserChanges)[]): string {
+  const assignments = changed.map((key, index) => columns[key](`$${firstChange + index}`));
+  return `
+    with updated as (
+      update users set ${[...assignments, 'updated_at = $2'].join(', ')} where id = $1 and deleted_at is null returning *
+    ), audit as (${auditInsert(3, 'updated')})
+    select ${userColumns} from updated u`;
+}
+
+/** {@link UserStore.update} */
+export function updateUser(sql: Queryable): UserStore['update'] {
+  return async (id, changes, { at, audit }) => {
+    const changed = keys.filter((key) => changes[key] !== undefined);
+    const parameters = [id, at, ...auditParameters(audit), ...changed.map((key) => changes[key])];
+    try {
+      const [row] = await query(sql, textOf(changed), parameters);
+      return row === undefined ? { ok: false, reason: 'not_found' } : { ok: true, user: userOf(row) };
+    } catch (error) {
+      const taken = takenContact(error);
+      if (taken === undefined) throw error;
+      return taken;
+    }
+  };
+}
+
+/** @see https://www.postgresql.org/docs/18/errcodes-appendix.html */
+const uniqueViolation = '23505';
+
+function takenContact(error: unknown): UserUpdate | undefined {
+  // Parsed boundary: errors of the server have these members, others have not.
+  const { code, constraint_name: constraint = '' } = error as { code?: string; constraint_name?: string };
+  if (code !== uniqueViolation) return undefined;
+  return { ok: false, reason: constraint.includes('phone') ? 'phone_exists' : 'email_exists' };
+}
