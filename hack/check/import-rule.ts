@@ -6,7 +6,7 @@ import { scanSource, type Token } from './scan-source.ts';
 type Room = string;
 
 /** Packages without I/O, clock and randomness: what domain code may use at run time. */
-const pureModules = /^@tollgate\/rules\/|^@tollgate\/kit\/(?:duration|errors)$/;
+const pureModules = /^@tollgate\/rules\/|^@tollgate\/kit\/(?:compare-text|duration|errors)$/;
 
 /** Folders of a service that talk to the world. */
 const adapterFolders = new Set([

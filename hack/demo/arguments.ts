@@ -8,8 +8,9 @@ export type DemoArguments =
 /** What `--help` prints. */
 export const usage = `make demo [ARGS="<flags>"], or: node hack/demo/main.ts [<flags>]
 
-Starts the rate limit service, an application and a real Envoy between them on this machine, shows in a table what
-becomes of a few requests, and stays up to be played with until Ctrl-C.
+Starts the management server over a folder of RateLimitConfig manifests, the rate limit service that follows it, an
+application and a real Envoy in front on this machine, shows in a table what becomes of a few requests, and stays up to be
+played with until Ctrl-C.
 
   --once  end after the table; exit code 0 if every row came out as expected, 1 if not
   --help  this text

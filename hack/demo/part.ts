@@ -3,7 +3,7 @@ import type { Ports } from './ports.ts';
 /** What a part is told when it starts. */
 export interface PartContext {
   readonly ports: Ports;
-  /** The demo's temporary folder; the rules are in its folder `config`. */
+  /** The demo's temporary folder; the manifests are in its folder `config`. */
   readonly folder: string;
   /** The Node.js that runs the demo. */
   readonly nodePath: string;

@@ -3,9 +3,10 @@ import type { Part, PartContext, RunningPart } from './part.ts';
 import { envoy } from './parts/envoy.ts';
 import { limiter } from './parts/limiter.ts';
 import { upstream } from './parts/upstream.ts';
+import { xds } from './parts/xds.ts';
 
 /** All parts of the demo in the order of their start. A new one is a file in parts/ and a line here. */
-export const parts: readonly Part[] = [upstream, limiter, envoy];
+export const parts: readonly Part[] = [upstream, xds, limiter, envoy];
 
 /** The parts while they run. */
 export interface Platform {

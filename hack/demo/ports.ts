@@ -2,7 +2,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { freePort } from '@tollgate/testkit/free-port';
 
-const portNames = ['envoy', 'envoyAdmin', 'limiterHttp', 'limiterGrpc', 'limiterDebug', 'upstream'] as const;
+const portNames = [
+  'envoy',
+  'envoyAdmin',
+  'limiterHttp',
+  'limiterGrpc',
+  'limiterDebug',
+  'xdsGrpc',
+  'xdsAdmin',
+  'upstream',
+] as const;
 
 /** What a port of the demo is for. */
 type PortName = (typeof portNames)[number];
@@ -14,6 +23,8 @@ export const preferredPorts: Ports = {
   limiterHttp: 8080,
   limiterGrpc: 8081,
   limiterDebug: 6070,
+  xdsGrpc: 18_000,
+  xdsAdmin: 8090,
   upstream: 9000,
 };
 

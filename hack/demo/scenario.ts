@@ -7,7 +7,7 @@ export interface Row {
   readonly expect: Expectation;
 }
 
-/** A change to a rule file while everything runs, as one would make it in an editor. */
+/** A change to a manifest while everything runs, as one would make it in an editor. */
 export interface RuleEdit {
   /** Name inside hack/demo/config. */
   readonly file: string;
@@ -27,7 +27,7 @@ export interface Step {
 const hourSeconds = 3600;
 const daySeconds = 86_400;
 
-/** What the demo shows, in order. The counters are new with each start; the limits are those of config/demo.yaml. */
+/** What the demo shows, in order. The counters are new with each start; the limits are those of config/. */
 export const scenario: readonly Step[] = [
   {
     title: 'Three requests an hour for each tenant',
@@ -51,7 +51,7 @@ export const scenario: readonly Step[] = [
     rows: [{ path: '/orders', expect: passes() }],
   },
   {
-    title: 'An unlimited route, and a closed one (requests_per_unit: 0)',
+    title: 'An unlimited route, and a closed one (requestsPerUnit: 0)',
     rows: [
       { path: '/open', expect: passes() },
       {
@@ -68,8 +68,8 @@ export const scenario: readonly Step[] = [
     ],
   },
   {
-    title: 'A rule is edited while everything runs: acme has requests left again',
-    edit: { file: 'demo.yaml', from: 'requests_per_unit: 3', to: 'requests_per_unit: 1000' },
+    title: 'A RateLimitConfig is edited while everything runs: acme has requests left again',
+    edit: { file: 'tenants.yaml', from: 'requestsPerUnit: 3', to: 'requestsPerUnit: 1000' },
     rows: [asTenant('acme', passes({ limit: 1000, remaining: 'some', windowSeconds: hourSeconds }))],
   },
 ];

@@ -18,10 +18,13 @@ The rate limit service itself: a decision, its health, its rules, its statistics
   curl ${debug}/rlconfig
   curl ${debug}/stats
   curl ${debug}/explain -d '${question}'
+What the management server serves, and to whom (a page for the browser, too):
+  curl http://127.0.0.1:${ports.xdsAdmin}/snapshot
+  http://127.0.0.1:${ports.xdsAdmin}/
 What Envoy counted:
   curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=cluster.upstream.ratelimit'
 Change a rule and ask again: it is in force as soon as the file is saved, and a mistake in it is told here:
-  ${rulesFolder}/demo.yaml
+  ${rulesFolder}/tenants.yaml
 
 Ctrl-C stops everything.
 `;

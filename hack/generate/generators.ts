@@ -2,7 +2,9 @@ import { errors as authErrors } from '../../services/auth/src/errors.ts';
 import { settingsSpec as authSettings } from '../../services/auth/src/settings/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
+import { settingsSpec as xdsSettings } from '../../services/xds/src/settings/settings.ts';
 import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
+import { renderCrd } from './render-crd.ts';
 import { renderErrorsPage } from './render-errors-page.ts';
 import { renderMarkdown } from './render-markdown.ts';
 import { renderProtoCode } from './render-proto-code.ts';
@@ -20,9 +22,11 @@ export interface Generator {
 export const generators: readonly Generator[] = [
   { output: 'proto/generated/', render: renderProtoCode },
   { output: 'client-sdk/docs/api/', render: () => renderClientSdkDocs('client-sdk/docs/api/') },
+  crd('crds/ratelimitconfigs.yaml'),
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),
+  markdownPage('docs/settings-xds.md', () => renderSettingsPage('the management server', xdsSettings)),
   markdownPage('docs/settings-auth.md', () =>
     renderSettingsPage('the user authentication server', authSettings),
   ),
@@ -36,4 +40,8 @@ export const generators: readonly Generator[] = [
 
 function markdownPage(output: string, text: () => string): Generator {
   return { output, render: async () => new Map([[output, await renderMarkdown(output, text())]]) };
+}
+
+function crd(output: string): Generator {
+  return { output, render: async () => new Map([[output, renderCrd()]]) };
 }

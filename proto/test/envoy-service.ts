@@ -9,11 +9,11 @@ const definitions = resolve(dirname(fileURLToPath(import.meta.resolve('@grpc/grp
 type Envoys = MethodDefinition<object, object, object, object>;
 
 /**
- * ShouldRateLimit as Envoy's own definitions describe it, with functions that encode and decode its messages. Only set
- * fields are decoded; enums are numbers.
+ * A method as Envoy's own definitions describe it, with functions that encode and decode its messages. Only set fields
+ * are decoded; enums are numbers.
  */
-export function loadEnvoyMethod(): Envoys {
-  const loaded = loadSync('envoy/service/ratelimit/v3/rls.proto', {
+export function loadEnvoyMethod(file: string, serviceName: string, methodName: string): Envoys {
+  const loaded = loadSync(file, {
     includeDirs: ['envoy-api', 'googleapis', 'protoc-gen-validate', 'xds'].map((tree) =>
       resolve(definitions, tree),
     ),
@@ -21,9 +21,9 @@ export function loadEnvoyMethod(): Envoys {
     enums: Number,
     oneofs: false,
   });
-  // The package has messages, enums and this one service, which proto-loader's types cannot tell apart.
-  const service = loaded['envoy.service.ratelimit.v3.RateLimitService'] as Record<string, Envoys> | undefined;
-  const method = service?.ShouldRateLimit;
-  if (method === undefined) throw new Error(`no rate limit service below ${definitions}`);
+  // Besides services the package has messages and enums, which proto-loader's types cannot tell apart.
+  const service = loaded[serviceName] as Record<string, Envoys> | undefined;
+  const method = service?.[methodName];
+  if (method === undefined) throw new Error(`no ${serviceName}.${methodName} below ${definitions}`);
   return method;
 }

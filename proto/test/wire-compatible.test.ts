@@ -1,5 +1,4 @@
-import { fromBinary, fromJson, type JsonValue, type Message, toBinary, toJson } from '@bufbuild/protobuf';
-import type { GenMessage } from '@bufbuild/protobuf/codegenv2';
+import { fromBinary, fromJson, toBinary } from '@bufbuild/protobuf';
 import { RateLimitDescriptorSchema } from '@tollgate/proto/envoy/extensions/common/ratelimit/v3/ratelimit';
 import {
   RateLimitRequestSchema,
@@ -11,16 +10,15 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponseSchema,
 } from '@tollgate/proto/grpc/health/v1/health';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { loadEnvoyMethod } from './envoy-service.ts';
+import { isOnTheWire, plain, sameOnTheWire, type Twins } from './same-on-the-wire.ts';
 
-const envoy = loadEnvoyMethod();
-
-/** The same message twice: in proto3's JSON mapping for ours, as the plain object that proto-loader takes for Envoy's. */
-interface Twins {
-  ours: JsonValue;
-  envoys: object;
-}
+const envoy = loadEnvoyMethod(
+  'envoy/service/ratelimit/v3/rls.proto',
+  'envoy.service.ratelimit.v3.RateLimitService',
+  'ShouldRateLimit',
+);
 
 const entries = [
   { key: 'generic_key', value: 'per-user' },
@@ -176,31 +174,3 @@ t.test('the health protocol has the paths, fields and numbers of grpc.health.v1'
   isOnTheWire(t, HealthCheckResponseSchema, { status: 'NOT_SERVING' }, '0802');
   isOnTheWire(t, HealthCheckResponseSchema, { status: 'SERVICE_UNKNOWN' }, '0803');
 });
-
-/** Both definitions must write the same bytes, and each must read what the other wrote. */
-function sameOnTheWire<T extends Message>(
-  t: Test,
-  schema: GenMessage<T>,
-  twins: Twins,
-  serialize: (message: object) => Buffer,
-  deserialize: (bytes: Buffer) => object,
-): void {
-  const ourBytes = Buffer.from(toBinary(schema, fromJson(schema, twins.ours)));
-  const envoysBytes = serialize(twins.envoys);
-  t.equal(ourBytes.toString('hex'), envoysBytes.toString('hex'), 'same bytes');
-  t.same(plain(deserialize(ourBytes)), plain(twins.envoys), 'Envoy reads ours');
-  const canonical = toJson(schema, fromJson(schema, twins.ours));
-  t.same(toJson(schema, fromBinary(schema, envoysBytes)), canonical, 'we read theirs');
-}
-
-/** Our definition must write these bytes, and read them as the same message. */
-function isOnTheWire<T extends Message>(t: Test, schema: GenMessage<T>, json: JsonValue, hex: string): void {
-  const bytes = Buffer.from(hex.replaceAll(' ', ''), 'hex');
-  t.equal(Buffer.from(toBinary(schema, fromJson(schema, json))).toString('hex'), bytes.toString('hex'));
-  t.same(toJson(schema, fromBinary(schema, bytes)), json);
-}
-
-/** Without the prototypes of proto-loader's objects, and with bytes as base64. */
-function plain(message: object): unknown {
-  return JSON.parse(JSON.stringify(message));
-}

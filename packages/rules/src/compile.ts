@@ -1,7 +1,7 @@
 import { findPlaces } from './find-places.ts';
 import type { Match } from './match.ts';
 import { isRuntimeLevel, staticMetricText } from './metric-path.ts';
-import type { RuleProblem } from './problem.ts';
+import { formatPlace, type RuleProblem } from './problem.ts';
 import type { DescriptorSpec, LimitSpec, RuleDocument } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
 import { descriptorsPerStep, type Steps } from './steps.ts';
@@ -241,7 +241,7 @@ function withFirstPlaces(
   return problems.map((problem) => {
     const first = marked.has(problem) ? places.get(problem.path) : undefined;
     if (first === undefined) return problem;
-    const line = first.line === undefined ? '' : `:${first.line}`;
-    return { ...problem, hint: `the first is at ${first.source}${line}` };
+    const place = first.line === undefined ? formatPlace(first) : `:${first.line}`;
+    return { ...problem, hint: `the first is at ${first.source}${place}` };
   });
 }

@@ -1,8 +1,8 @@
 import type { Place } from './problem.ts';
 import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
 
-/** The source of a path and, if it has lines, the place in it. */
-export interface SourcePlace extends Partial<Place> {
+/** The source of a path and, where it is known, the place in it. */
+export interface SourcePlace extends Place {
   readonly source: string;
 }
 

@@ -1,11 +1,7 @@
 /** Something wrong (or, as a warning, doubtful) in a rule source. */
-export interface RuleProblem {
+export interface RuleProblem extends Place {
   /** Label of the file or resource. */
   readonly source: string;
-  /** Line, from 1. Absent when the source has no lines, or the whole of it is meant. */
-  readonly line?: number;
-  /** Column, from 1, in UTF-16 units. */
-  readonly column?: number;
   /** Where in the rules: `domain.key_value.sub`, or `descriptors[0].rate_limit` where keys are not known. */
   readonly path: string;
   /** The message operators know, word for word. */
@@ -14,15 +10,28 @@ export interface RuleProblem {
   readonly hint?: string;
 }
 
-/** A place in a source, counted from 1. */
+/** A place in a source: a line and a column of a text, or a field of a resource. */
 export interface Place {
-  readonly line: number;
-  readonly column: number;
+  /** Line, from 1. Absent when the source has no lines, or the whole of it is meant. */
+  readonly line?: number;
+  /** Column, from 1, in UTF-16 units. */
+  readonly column?: number;
+  /** JSON path in a resource, such as `spec.descriptors[0].rateLimit.unit`. */
+  readonly field?: string;
 }
 
-/** One line for a log or a terminal: `<source>:<line>:<column>: <message> (<hint>)`; line and hint only if known. */
+/**
+ * One line for a log or a terminal: `<source>:<line>:<column>: <message> (<hint>)`, or `<source>: <field>: <message>` for
+ * a resource; line, field and hint only if known.
+ */
 export function formatProblem(problem: RuleProblem): string {
-  const { source, line, column, message, hint } = problem;
-  const place = line === undefined ? source : `${source}:${line}:${column ?? 1}`;
-  return hint === undefined ? `${place}: ${message}` : `${place}: ${message} (${hint})`;
+  const { source, message, hint } = problem;
+  const text = `${source}${formatPlace(problem)}: ${message}`;
+  return hint === undefined ? text : `${text} (${hint})`;
+}
+
+/** A place as it follows the name of its source: `:<line>:<column>`, `: <field>`, or nothing when it is not known. */
+export function formatPlace({ line, column, field }: Place): string {
+  if (line !== undefined) return `:${line}:${column ?? 1}`;
+  return field === undefined ? '' : `: ${field}`;
 }

@@ -20,7 +20,10 @@ export interface RuleDocument {
   readonly descriptors: readonly DescriptorSpec[];
   /** Handle of the document for `locate`. */
   readonly at?: number;
-  /** Place of a spec by its `at` handle, or of one `field` of it. Absent for sources without lines. */
+  /**
+   * Place of a spec by its `at` handle, or of one `field` of it, named as rule files do (`share_threshold`). Absent for
+   * sources that know no places.
+   */
   readonly locate?: (at: number, field?: string) => Place | undefined;
 }
 

@@ -17,7 +17,8 @@ export function findBinary(name: string, searchPath: string = process.env.PATH ?
   throw new Error(`${name} is not installed: run hack/setup.sh test`);
 }
 
-function isExecutable(path: string): boolean {
+/** Whether a program can be started from that path. */
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

@@ -6,6 +6,7 @@ import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { startTracing } from '@tollgate/kit/telemetry';
+import { createTermination } from '@tollgate/kit/termination';
 import { counterBackends } from './backends/counter-backends.ts';
 import { createCountHits } from './decide/count-hits.ts';
 import { createDecider } from './decide/create-decider.ts';
@@ -13,11 +14,10 @@ import { createDecisionStats } from './decide/decision-stats.ts';
 import { createLocalCache, type LocalCache } from './decide/local-cache.ts';
 import { registerLocalCacheGauges } from './decide/local-cache-gauges.ts';
 import { traceDecisions } from './decide/trace-decisions.ts';
-import { createFileRuleSource } from './rule-sources/file-rule-source.ts';
+import { ruleSources } from './rule-sources/rule-sources.ts';
 import { createRuleStore } from './rules/rule-store.ts';
 import {
   deciderOptions,
-  fileRuleSourceOptions,
   grpcServerOptions,
   serverTlsFiles,
   statsSinkOptions,
@@ -35,7 +35,6 @@ import { createServerStats } from './surfaces/grpc/server-stats.ts';
 import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
 import { createDebugServer } from './surfaces/http/debug-server.ts';
-import { createTermination } from './termination.ts';
 
 /** What the service takes from the process. */
 export interface AppDeps {
@@ -84,7 +83,11 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     { rules: rules.current, stats, logger },
     { host: settings.debugHost, port: settings.debugPort },
   );
-  const ruleSource = createFileRuleSource(fileRuleSourceOptions(settings), logger);
+  const ruleSource = ruleSources[settings.configType].create(settings, {
+    random: deps.random,
+    stats,
+    logger,
+  });
   const backend = await counterBackends[settings.backendType].create(settings, {
     nowSeconds,
     random: deps.random,
@@ -141,8 +144,8 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   lifecycle.add({ name: 'counter backend', start: backend.start, stop: backend.close });
   lifecycle.add({
     name: 'rules',
-    start: () =>
-      settings.forceStartWithoutInitialConfig ? startRulesLater() : ruleSource.start(rules.apply),
+    start: ({ signal }) =>
+      settings.forceStartWithoutInitialConfig ? startRulesLater() : ruleSource.start(rules.apply, { signal }),
     stop: ruleSource.close,
   });
   lifecycle.add({

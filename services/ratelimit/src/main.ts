@@ -1,9 +1,9 @@
 #!/usr/bin/env node
+import { finish } from '@tollgate/kit/cli/finish';
 import { createLogger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '@tollgate/kit/run-until-signal';
 import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
 import { buildApp } from './app.ts';
-import { finish } from './cli/flags/finish.ts';
 import { answerArguments } from './cli/service/service-arguments.ts';
 import { readSettings, settingsSpec } from './settings/settings.ts';
 
@@ -23,6 +23,8 @@ for (const { variable, meant } of findMisspelled(settingsSpec, process.env, [
   'KVSTORE_',
   'GRPC_',
   'RUNTIME_',
+  'CONFIG_GRPC_XDS_',
+  'XDS_CLIENT_',
 ])) {
   logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
 }

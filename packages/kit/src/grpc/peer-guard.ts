@@ -1,7 +1,8 @@
 import { checkServerIdentity } from 'node:tls';
-import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
+import type { ServerUnaryCall } from '@grpc/grpc-js';
 
-type AnyCall = ServerUnaryCall<Uint8Array, Uint8Array> | ServerWritableStream<Uint8Array, Uint8Array>;
+/** What a guard needs of a call: all kinds of calls have it. */
+type AnyCall = Pick<ServerUnaryCall<Uint8Array, Uint8Array>, 'getAuthContext'>;
 
 /** Says why the peer of a call may not call, or undefined when it may. */
 export type PeerGuard = (call: AnyCall) => string | undefined;

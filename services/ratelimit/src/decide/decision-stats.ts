@@ -16,7 +16,8 @@ export interface DecisionStats {
 
 /** Picks from the registry what decisions count; static rules find their counters by identity, without building a name. */
 export function createDecisionStats(registry: StatsRegistry): DecisionStats {
-  const ofRule = new WeakMap<Rule, RuleCounters>();
+  let ofRule = new WeakMap<Rule, RuleCounters>();
+  let releases = registry.ruleReleases();
   return {
     serviceError: registry.counter(statsNames.serviceError),
     backendError: registry.counter(statsNames.backendError),
@@ -28,6 +29,11 @@ export function createDecisionStats(registry: StatsRegistry): DecisionStats {
       const { staticRule } = limit;
       if (staticRule === undefined) {
         return registry.dynamicRule(domain, limit.metricPath);
+      }
+      // A rule may be the same object after a reload; its series was let go of all the same.
+      if (registry.ruleReleases() !== releases) {
+        ofRule = new WeakMap();
+        releases = registry.ruleReleases();
       }
       let counters = ofRule.get(staticRule);
       if (counters === undefined) {

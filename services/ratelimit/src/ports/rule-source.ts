@@ -10,8 +10,11 @@ export type RuleLoad =
 export interface RuleSource {
   /**
    * Loads once, then again whenever the source changes, and hands every attempt to `onLoad`, in order. Resolves when
-   * the first attempt was made. Rejects when the source cannot be there at all, such as a missing directory.
+   * the first attempt was made; a source that waits for another service resolves when that has sent rules that are
+   * good, and soon after `signal` aborts or `close` is called. Rejects when the source cannot be there at all, such as
+   * a missing directory.
    */
-  start(onLoad: (load: RuleLoad) => void): Promise<void>;
+  start(onLoad: (load: RuleLoad) => void, options?: { readonly signal?: AbortSignal }): Promise<void>;
+  /** Resolves once nothing is loaded any more; idempotent. */
   close(): Promise<void>;
 }

@@ -1,10 +1,11 @@
+import { type ReadTextFilesOptions, readTextFiles, type TextFileNotice } from '@tollgate/kit/read-text-files';
+import { runInSlices } from '@tollgate/kit/run-in-slices';
 import { loadYamlSteps } from '@tollgate/rules/load-yaml';
+import type { RuleProblem } from '@tollgate/rules/problem';
 import type { RuleLoad } from '../ports/rule-source.ts';
-import { type ReadRuleFilesOptions, readRuleFiles } from './read-rule-files.ts';
-import { runInSlices } from './run-in-slices.ts';
 
 /** Where rule files are and how they are put together. */
-export interface LoadRuleFilesOptions extends ReadRuleFilesOptions {
+export interface LoadRuleFilesOptions extends ReadTextFilesOptions {
   readonly mergeDomains: boolean;
 }
 
@@ -16,7 +17,11 @@ const sliceMs = 5;
  * meanwhile.
  */
 export async function loadRuleFiles(options: LoadRuleFilesOptions): Promise<RuleLoad> {
-  const { files, problems, warnings } = await readRuleFiles(options);
+  const { files, ...notices } = await readTextFiles(options);
+  const problems = notices.problems.map(({ source, message }) =>
+    asProblem({ source, message: `error loading config file: ${message}` }),
+  );
+  const warnings = notices.warnings.map(asProblem);
   const loaded = await runInSlices(loadYamlSteps(files, { mergeDomains: options.mergeDomains }), { sliceMs });
   if (!loaded.ok) {
     return { ok: false, problems: [...problems, ...loaded.problems] };
@@ -25,3 +30,5 @@ export async function loadRuleFiles(options: LoadRuleFilesOptions): Promise<Rule
     ? { ok: true, rules: loaded.rules, warnings: [...warnings, ...loaded.warnings] }
     : { ok: false, problems };
 }
+
+const asProblem = ({ source, message }: TextFileNotice): RuleProblem => ({ source, path: '', message });

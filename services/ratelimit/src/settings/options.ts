@@ -2,10 +2,12 @@ import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
 import type { DeciderOptions } from '../decide/create-decider.ts';
 import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
+import type { XdsRuleSourceOptions } from '../rule-sources/xds/xds-rule-source.ts';
 import { parseListenAddress } from '../stats/listen-address.ts';
 import type { StatsSinkOptions } from '../stats/stats-sinks.ts';
 import type { GrpcServerOptions } from '../surfaces/grpc/grpc-server.ts';
 import type { Settings } from './settings.ts';
+import { defaultMaxMessageBytes } from './xds-settings.ts';
 
 /** The part of the settings that decisions depend on. */
 export function deciderOptions(s: Settings): DeciderOptions {
@@ -31,6 +33,33 @@ export function fileRuleSourceOptions(s: Settings): FileRuleSourceOptions {
     appDirectory: s.runtimeAppdirectory,
     ignoreDotFiles: s.runtimeIgnoreDotFiles,
     watchRoot: s.runtimeWatchRoot,
+    mergeDomains: s.mergeDomainConfig,
+  };
+}
+
+/** The part of the settings that says which management server rules come from. */
+export function xdsRuleSourceOptions(s: Settings): XdsRuleSourceOptions {
+  return {
+    node: { id: s.xdsNodeId, metadata: s.xdsNodeMetadata },
+    stream: {
+      serverUrl: s.xdsServerUrl,
+      headers: s.xdsAdditionalHeaders,
+      maxMessageBytes: s.xdsMaxMessageBytes || defaultMaxMessageBytes,
+    },
+    tls: s.xdsServerUseTls
+      ? {
+          certFile: s.xdsClientTlsCert,
+          keyFile: s.xdsClientTlsKey,
+          caFile: s.xdsServerTlsCacert,
+          serverName: s.xdsServerTlsSan,
+        }
+      : undefined,
+    pauses: {
+      connectRetryMs: s.xdsConnectRetryIntervalMs,
+      initialMs: s.xdsBackoffInitialIntervalMs,
+      maxMs: s.xdsBackoffMaxIntervalMs,
+      spread: s.xdsBackoffJitter ? s.xdsBackoffRandomFactor : 0,
+    },
     mergeDomains: s.mergeDomainConfig,
   };
 }

@@ -4,18 +4,17 @@ const group = 'Rules';
 
 /** Where rules come from. */
 export const ruleSettings = {
-  configType: oneOf(['FILE'], {
+  configType: oneOf(['FILE', 'GRPC_XDS_SOTW'], {
     env: 'CONFIG_TYPE',
     group,
     default: 'FILE',
-    notServed: ['GRPC_XDS_SOTW'],
-    doc: 'Where rules come from.',
+    doc: 'Where rules come from: files (RUNTIME_*), or a management server (CONFIG_GRPC_XDS_*).',
   }),
   forceStartWithoutInitialConfig: bool({
     env: 'FORCE_START_WITHOUT_INITIAL_CONFIG',
     group,
     default: false,
-    doc: 'Open the servers before a first configuration has arrived.',
+    doc: 'Open the servers before a first configuration has arrived. Without, a management server is waited for until it has sent one that is accepted.',
   }),
   runtimeRoot: text({
     env: 'RUNTIME_ROOT',
@@ -51,7 +50,7 @@ export const ruleSettings = {
     env: 'MERGE_DOMAIN_CONFIG',
     group,
     default: false,
-    doc: 'Let several files define the same domain.',
+    doc: 'Let several files, or resources of a management server, define the same domain.',
   }),
   healthyWithAtLeastOneConfigLoaded: bool({
     env: 'HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED',

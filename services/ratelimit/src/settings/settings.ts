@@ -15,12 +15,15 @@ import { ruleSettings } from './rule-settings.ts';
 import { serverSettings, serverTlsSettings } from './server-settings.ts';
 import { statsSettings } from './stats-settings.ts';
 import { tracingSettings } from './tracing-settings.ts';
+import { xdsChecks } from './xds-checks.ts';
+import { xdsSettings } from './xds-settings.ts';
 
 /** Every setting of the service, in the order of docs/settings-ratelimit.md. */
 export const settingsSpec = defineSettings({
   ...serverSettings,
   ...serverTlsSettings,
   ...ruleSettings,
+  ...xdsSettings,
   ...decisionSettings,
   ...counterSettings,
   ...redisSettings,
@@ -127,6 +130,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       tlsNeeds('grpcServerTlsKey'),
       clientTlsNeedsServerTls,
       sanNeedsAuthority,
+      ...xdsChecks,
       redisAddress,
       redisPerSecondAddress,
       redisClientPair,

@@ -23,6 +23,12 @@ export const statsNames = {
   runtimeLoadAttempts: 'runtime.load_attempts',
   runtimeLoadFailures: 'runtime.load_failures',
   runtimeNumValues: 'runtime.num_values',
+  /** Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while the management server has a stream with us on which it has sent something. */
+  xdsConnected: 'ratelimit.xds.connected',
+  /** Ours: responses of the management server that were put in force, or held what already was. */
+  xdsAccepted: 'ratelimit.xds.accepted',
+  /** Ours: responses of the management server that were rejected. */
+  xdsRejected: 'ratelimit.xds.rejected',
   /** Once per tag of `EXTRA_TAGS` that has a meaning of its own in many metrics systems. */
   reservedTag: 'reserved_tag',
   /** Ours: dynamic series given up because they were idle while the registry was full. */

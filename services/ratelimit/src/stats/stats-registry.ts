@@ -1,5 +1,5 @@
+import { compareText } from '@tollgate/kit/compare-text';
 import type { RuleTally } from '../domain/count-stats.ts';
-import { compareText } from './compare-text.ts';
 import { createRuleTable, maxDynamicKeyLength, otherSeries } from './rule-table.ts';
 import { sanitiseStatKey } from './stats-key.ts';
 import { domainNotFoundStat, ruleStatPrefix, statsNames } from './stats-names.ts';
@@ -102,6 +102,8 @@ export interface StatsRegistry {
    * with its counts; the others stay too until there are more than `maxDynamicRules` of them and they were idle for long.
    */
   releaseRules(): void;
+  /** How often `releaseRules` was called. Whoever keeps what `rule` answered asks for it again when this has changed. */
+  ruleReleases(): number;
   /** All counters except those of rules. */
   counters(): Iterable<Counter>;
   /** Counters of unknown domains, with the domain as it came. */
@@ -143,6 +145,7 @@ export function createStatsRegistry(options: StatsRegistryOptions = {}): StatsRe
   const timers = new Map<string, TimerEntry>();
   const unknownDomains = new Map<string, CounterEntry>();
   let maxTimings = 0;
+  let ruleReleases = 0;
 
   const counter = (name: string, tags?: StatTags): CounterEntry =>
     getOrMake(counters, identityOf(name, tags), () => makeCounter(name, tags));
@@ -200,7 +203,11 @@ export function createStatsRegistry(options: StatsRegistryOptions = {}): StatsRe
         makeCounter(`${ruleStatPrefix}${sanitiseStatKey(label)}.${domainNotFoundStat}`, undefined),
       );
     },
-    releaseRules: rules.release,
+    releaseRules() {
+      ruleReleases += 1;
+      rules.release();
+    },
+    ruleReleases: () => ruleReleases,
     counters: () => counters.values(),
     unknownDomains: () => unknownDomains.entries(),
     gauges: () => gauges.values(),

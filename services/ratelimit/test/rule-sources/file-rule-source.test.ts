@@ -2,11 +2,12 @@ import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writ
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
-import { fileSource, followRules, limitOf, makeRuleFolder, rulesText } from '../support/rule-folder.ts';
+import { fileSource, followRules, limitOf, rulesText } from '../support/rule-folder.ts';
 
 t.test('in place: a write, a replacement, a new file and a removal each take effect', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
   await rules.inForce('a', 1);
@@ -27,7 +28,7 @@ t.test('in place: a write, a replacement, a new file and a removal each take eff
 });
 
 t.test('in place: a chmod loads again', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
   chmodSync(join(folder.path, 'config/a.yaml'), 0o600);
@@ -35,7 +36,7 @@ t.test('in place: a chmod loads again', async (t) => {
 });
 
 t.test('RUNTIME_WATCH_ROOT: a swap of the root link takes effect, an edit below it does not', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('v1/config/a.yaml', rulesText('a', 1));
   folder.write('v2/config/a.yaml', rulesText('a', 2));
   folder.swapLink('current', 'v1');
@@ -49,7 +50,7 @@ t.test('RUNTIME_WATCH_ROOT: a swap of the root link takes effect, an edit below 
 });
 
 t.test('RUNTIME_WATCH_ROOT: the root itself may be a folder that is replaced', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('current/config/a.yaml', rulesText('a', 1));
   folder.write('next/config/a.yaml', rulesText('a', 2));
   const rules = await followRules(t, join(folder.path, 'current'), { watchRoot: true });
@@ -60,7 +61,7 @@ t.test('RUNTIME_WATCH_ROOT: the root itself may be a folder that is replaced', a
 
 for (const watchRoot of [true, false]) {
   t.test(`a ConfigMap mount loads once for each change (RUNTIME_WATCH_ROOT=${watchRoot})`, async (t) => {
-    const folder = makeRuleFolder(t);
+    const folder = makeTextFolder(t);
     const update = (version: string, limit: number): void => {
       folder.write(`config/..${version}/a.yaml`, rulesText('a', limit));
       folder.write(`config/..${version}/b.yaml`, rulesText('b', limit));
@@ -86,7 +87,7 @@ for (const watchRoot of [true, false]) {
 t.test(
   'a bad edit is an attempt that names file, line and column; the next good one takes effect',
   async (t) => {
-    const folder = makeRuleFolder(t);
+    const folder = makeTextFolder(t);
     folder.write('config/a.yaml', rulesText('a', 1));
     const rules = await followRules(t, folder.path);
     folder.write(
@@ -100,7 +101,7 @@ t.test(
 );
 
 t.test('every problem of every file is in one attempt, those of reading too', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', 'descriptors: []\n');
   folder.write('config/b.yaml', 'domain: [');
   folder.write('config/c.yaml', rulesText('c', 1));
@@ -116,7 +117,7 @@ t.test('every problem of every file is in one attempt, those of reading too', as
 });
 
 t.test('a removed folder is a failed attempt, and its return takes effect', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
   rmSync(join(folder.path, 'config'), { recursive: true });
@@ -126,7 +127,7 @@ t.test('a removed folder is a failed attempt, and its return takes effect', asyn
 });
 
 t.test('all files removed is a good load without rules', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
   unlinkSync(join(folder.path, 'config/a.yaml'));
@@ -136,7 +137,7 @@ t.test('all files removed is a good load without rules', async (t) => {
 });
 
 t.test('a file replaced by a folder of the same name is read as a folder', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
   unlinkSync(join(folder.path, 'config/a.yaml'));
@@ -145,7 +146,7 @@ t.test('a file replaced by a folder of the same name is read as a folder', async
 });
 
 t.test('sockets and pipes are no rule files, and nothing waits for them', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   folder.makePipe('config/pipe');
   symlinkSync('pipe', join(folder.path, 'config/link-to-pipe.yaml'));
@@ -158,7 +159,7 @@ t.test('sockets and pipes are no rule files, and nothing waits for them', async 
 });
 
 t.test('dot files count unless RUNTIME_IGNOREDOTFILES says otherwise', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/.a.yaml', rulesText('a', 1));
   folder.write('config/.hidden/b.yaml', rulesText('b', 1));
   folder.write('config/c.yaml', rulesText('c', 1));
@@ -171,7 +172,7 @@ t.test('dot files count unless RUNTIME_IGNOREDOTFILES says otherwise', async (t)
 });
 
 t.test('a link to a folder is not followed, and a warning says so', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('elsewhere/b.yaml', rulesText('b', 1));
   folder.write('config/a.yaml', rulesText('a', 1));
   symlinkSync('../elsewhere', join(folder.path, 'config/link'));
@@ -189,7 +190,7 @@ t.test('a link to a folder is not followed, and a warning says so', async (t) =>
 });
 
 t.test('MERGE_DOMAIN_CONFIG lets files share a domain', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('d', 1, ['k']));
   folder.write('config/b.yaml', rulesText('d', 1, ['other']));
   const apart = await followRules(t, folder.path);
@@ -199,7 +200,7 @@ t.test('MERGE_DOMAIN_CONFIG lets files share a domain', async (t) => {
 });
 
 t.test('RUNTIME_SUBDIRECTORY may be empty, and RUNTIME_APPDIRECTORY too', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('sub/app/a.yaml', rulesText('a', 1));
   const spellings = [
     { subdirectory: 'sub', appDirectory: 'app' },
@@ -216,7 +217,7 @@ t.test('RUNTIME_SUBDIRECTORY may be empty, and RUNTIME_APPDIRECTORY too', async 
 t.test(
   'a directory that is missing, or none, is an error that names it and the three settings',
   async (t) => {
-    const folder = makeRuleFolder(t);
+    const folder = makeTextFolder(t);
     folder.write('sub/file', '');
     await t.rejects(followRules(t, folder.path, { subdirectory: 'sub', appDirectory: 'missing' }), {
       message:
@@ -232,7 +233,7 @@ t.test(
 );
 
 t.test('a file edited a hundred times quickly ends with its last content in force', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 0));
   const rules = await followRules(t, folder.path);
   for (let i = 1; i <= 100; i += 1) {
@@ -244,7 +245,7 @@ t.test('a file edited a hundred times quickly ends with its last content in forc
 });
 
 t.test('a load that fails to be handled does not keep the next from being made', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const source = fileSource(folder.path);
   t.teardown(source.close);
@@ -260,7 +261,7 @@ t.test('a load that fails to be handled does not keep the next from being made',
 });
 
 t.test('closed while it starts, it hands over nothing', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   mkdirSync(join(folder.path, 'config'));
   const rules: unknown[] = [];
   const source = fileSource(folder.path);

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
 import { loadRuleFiles } from '../../src/rule-sources/load-rule-files.ts';
-import { makeRuleFolder, rulesText } from '../support/rule-folder.ts';
+import { rulesText } from '../support/rule-folder.ts';
 
 t.test('the event loop goes on turning while a large file loads', async (t) => {
-  const folder = makeRuleFolder(t);
+  const folder = makeTextFolder(t);
   const keys = Array.from({ length: 20_000 }, (_, i) => `key-${i}`);
   folder.write('config/large.yaml', rulesText('large', 1, keys));
   let turns = 0;

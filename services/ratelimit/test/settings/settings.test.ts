@@ -37,7 +37,7 @@ const table: Readonly<
   grpcServerTlsKey: ['GRPC_SERVER_TLS_KEY', '', '/tls/tls.key', '/tls/tls.key'],
   grpcClientTlsCacert: ['GRPC_CLIENT_TLS_CACERT', '', '', ''],
   grpcClientTlsSan: ['GRPC_CLIENT_TLS_SAN', '', '', ''],
-  configType: ['CONFIG_TYPE', 'FILE', 'file', 'FILE', 'GRPC', ''],
+  configType: ['CONFIG_TYPE', 'FILE', 'grpc_xds_sotw', 'GRPC_XDS_SOTW', 'GRPC', ''],
   forceStartWithoutInitialConfig: ['FORCE_START_WITHOUT_INITIAL_CONFIG', false, 'True', true, 'on'],
   runtimeRoot: ['RUNTIME_ROOT', '/srv/runtime_data/current', '/rules', '/rules'],
   runtimeSubdirectory: ['RUNTIME_SUBDIRECTORY', '', 'ratelimit', 'ratelimit'],
@@ -52,6 +52,31 @@ const table: Readonly<
     true,
     ' true',
   ],
+  xdsServerUrl: ['CONFIG_GRPC_XDS_SERVER_URL', 'localhost:18000', 'xds:1', 'xds:1', 'http://xds:1', ''],
+  xdsNodeId: ['CONFIG_GRPC_XDS_NODE_ID', 'default', 'pod-1', 'pod-1'],
+  xdsNodeMetadata: ['CONFIG_GRPC_XDS_NODE_METADATA', {}, 'a=b,c=d:e', { a: 'b', c: 'd:e' }, 'a:b'],
+  xdsAdditionalHeaders: [
+    'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS',
+    {},
+    'authorization:abc,x-y:z',
+    { authorization: 'abc', 'x-y': 'z' },
+    'authorization',
+    'grpc-timeout:1',
+    'key-bin:1',
+    'a b:c',
+    'a:ü',
+  ],
+  xdsConnectRetryIntervalMs: ['CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL', 3_000, '100ms', 100, '0', '3'],
+  xdsBackoffInitialIntervalMs: ['XDS_CLIENT_BACKOFF_INITIAL_INTERVAL', 10_000, '1s', 1_000, '0', ''],
+  xdsBackoffMaxIntervalMs: ['XDS_CLIENT_BACKOFF_MAX_INTERVAL', 60_000, '2m', 120_000, '0'],
+  xdsBackoffRandomFactor: ['XDS_CLIENT_BACKOFF_RANDOM_FACTOR', 0.5, '0', 0, '1.5', '-1'],
+  xdsBackoffJitter: ['XDS_CLIENT_BACKOFF_JITTER', true, 'false', false, 'none'],
+  xdsMaxMessageBytes: ['XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES', 67_108_864, '0', 0, '-1', '4MiB', ''],
+  xdsServerUseTls: ['CONFIG_GRPC_XDS_SERVER_USE_TLS', false, 'true', true, 'tls'],
+  xdsServerTlsCacert: ['CONFIG_GRPC_XDS_SERVER_TLS_CACERT', '', '/tls/ca.crt', '/tls/ca.crt'],
+  xdsClientTlsCert: ['CONFIG_GRPC_XDS_CLIENT_TLS_CERT', '', '', ''],
+  xdsClientTlsKey: ['CONFIG_GRPC_XDS_CLIENT_TLS_KEY', '', '', ''],
+  xdsServerTlsSan: ['CONFIG_GRPC_XDS_SERVER_TLS_SAN', '', 'xds.test', 'xds.test'],
   shadowMode: ['SHADOW_MODE', false, 'true', true, 'shadow'],
   quotaMode: ['QUOTA_MODE', false, 'T', true, ''],
   nearLimitRatio: ['NEAR_LIMIT_RATIO', 0.8, '0.25', 0.25, '1.1', '-0.1', '80%', ''],
@@ -222,6 +247,8 @@ t.test('secrets are shown in no problem', (t) => {
   t.end();
 });
 
+const xdsWith = (env: Record<string, string>) => ({ CONFIG_TYPE: 'GRPC_XDS_SOTW', ...env });
+
 t.test('settings that need each other say so', (t) => {
   const cases: readonly (readonly [env: Record<string, string>, variable: string])[] = [
     [{ GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_CERT: '/c' }, 'GRPC_SERVER_TLS_KEY'],
@@ -229,6 +256,10 @@ t.test('settings that need each other say so', (t) => {
     [{ GRPC_CLIENT_TLS_SAN: 'envoy' }, 'GRPC_CLIENT_TLS_CACERT'],
     [{ KVSTORE_TLS_CLIENT_CERT: '/c' }, 'KVSTORE_TLS_CLIENT_KEY'],
     [{ REDIS_TLS_CLIENT_KEY: '/k' }, 'KVSTORE_TLS_CLIENT_CERT'],
+    [{ CONFIG_GRPC_XDS_CLIENT_TLS_CERT: '/c' }, 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY'],
+    [{ CONFIG_GRPC_XDS_CLIENT_TLS_KEY: '/k' }, 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT'],
+    [xdsWith({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: '/ca' }), 'CONFIG_GRPC_XDS_SERVER_USE_TLS'],
+    [xdsWith({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: 'xds' }), 'CONFIG_GRPC_XDS_SERVER_USE_TLS'],
   ];
   for (const [env, variable] of cases) {
     t.match(problemsOf(env), [{ variable }], variable);

@@ -1,10 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { findBinary } from '@tollgate/testkit/binary';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import type { Test } from 'tap';
 import type { RuleLoad, RuleSource } from '../../src/ports/rule-source.ts';
 import { createFileRuleSource, type FileRuleSourceOptions } from '../../src/rule-sources/file-rule-source.ts';
@@ -15,37 +10,6 @@ export function rulesText(domain: string, requestsPerUnit: number, keys: readonl
     (key) => `  - key: ${key}\n    rate_limit: { unit: hour, requests_per_unit: ${requestsPerUnit} }\n`,
   );
   return `domain: ${domain}\ndescriptors:\n${descriptors.join('')}`;
-}
-
-/** A folder that is removed when the test ends. */
-export interface RuleFolder {
-  readonly path: string;
-  /** Writes a file, and the folders it lies in. */
-  write(name: string, text: string): void;
-  /** Makes a pipe that nobody writes to. */
-  makePipe(name: string): void;
-  /** Makes a link lead elsewhere in one step, as Kubernetes and `ln -sfn` followed by `mv -T` do. */
-  swapLink(name: string, target: string): void;
-}
-
-/** Makes one. */
-export function makeRuleFolder(t: Test): RuleFolder {
-  const { path, remove } = temporaryFolder();
-  t.teardown(remove);
-  return {
-    path,
-    write(name, text) {
-      mkdirSync(dirname(join(path, name)), { recursive: true });
-      writeFileSync(join(path, name), text);
-    },
-    makePipe(name) {
-      execFileSync(findBinary('mkfifo'), [join(path, name)]);
-    },
-    swapLink(name, target) {
-      symlinkSync(target, join(path, `${name}.new`));
-      renameSync(join(path, `${name}.new`), join(path, name));
-    },
-  };
 }
 
 /** A source that was started, and what it has loaded. */

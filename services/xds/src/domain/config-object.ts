@@ -12,6 +12,8 @@ export interface ConfigObject {
   readonly createdMs: number;
   /** Decides between objects of equal age, by code units: the path of the file, or the id. */
   readonly order: string;
+  /** What messages call it where the id does not say where to look: a file and the number of the document in it. */
+  readonly label?: string;
   /** The whole manifest: `apiVersion`, `kind`, `metadata`, `spec`, and `status` as last written. */
   readonly manifest: unknown;
 }

@@ -54,6 +54,11 @@ export function createXdsMetrics(registry: Registry) {
     }),
     domains: new Gauge({ name: 'tollgate_xds_domains', help: 'Domains served.', registers }),
     rules: new Gauge({ name: 'tollgate_xds_rules', help: 'Limits served.', registers }),
+    emptyHeldBack: new Gauge({
+      name: 'tollgate_xds_empty_set_held_back',
+      help: '1 while there is no limit left and XDS_ALLOW_EMPTY=false keeps limiters from being told.',
+      registers,
+    }),
     synced: new Gauge({
       name: 'tollgate_xds_source_synced',
       help: '1 once the source has told of all its objects.',

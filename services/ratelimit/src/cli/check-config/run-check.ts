@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { describeFlags, parseFlags } from '@tollgate/kit/cli/flags';
+import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
 import { maxProblems } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import type { RuleLoad } from '../../ports/rule-source.ts';
 import { loadRuleFiles } from '../../rule-sources/load-rule-files.ts';
-import { describeFlags, parseFlags } from '../flags/flags.ts';
-import { type Outcome, wrongUsage } from '../flags/outcome.ts';
 
 const command = 'tollgate-ratelimit-check';
 const failedExitCode = 1;

@@ -1,7 +1,7 @@
+import { describeFlags, type FlagValues, parseFlags } from '@tollgate/kit/cli/flags';
 import { parseDuration } from '@tollgate/kit/duration';
 import type { Entry } from '@tollgate/rules/match';
 import { parseDescriptorText } from '../../domain/descriptor-text.ts';
-import { describeFlags, type FlagValues, parseFlags } from '../flags/flags.ts';
 
 /** What to ask whom. */
 export interface ClientOptions {

@@ -1,10 +1,10 @@
 import { toJson } from '@bufbuild/protobuf';
+import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
 import {
   type RateLimitResponse,
   RateLimitResponse_Code,
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
-import { type Outcome, wrongUsage } from '../flags/outcome.ts';
 import { askLimiter } from './ask-limiter.ts';
 import { type ClientOptions, clientHelp, parseClientOptions } from './client-options.ts';
 import { explainFailure } from './explain-failure.ts';

@@ -1,11 +1,11 @@
+import { parseFlags } from '@tollgate/kit/cli/flags';
+import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { parseFlags } from '../flags/flags.ts';
-import { type Outcome, wrongUsage } from '../flags/outcome.ts';
 
 const help = `tollgate-ratelimit
 
 The rate limit service: Envoy asks it over gRPC (envoy.service.ratelimit.v3) whether a request may pass. Rules come from
-YAML files, counters are kept in Redis or in memory.
+YAML files or from a management server (xDS), counters are kept in Redis or in memory.
 
 It is configured by environment variables alone: docs/settings-ratelimit.md has the table. To try it here:
 

@@ -1,5 +1,6 @@
 import { toJsonString } from '@bufbuild/protobuf';
 import type { Health } from '@tollgate/kit/health';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
@@ -7,7 +8,6 @@ import type { Decide } from '../../decide/create-decider.ts';
 import { Code } from '../../domain/decision.ts';
 import { toMessage } from '../decision-message.ts';
 import { createFailureLog } from '../failure-log.ts';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import { readJsonRequest } from './json-request.ts';
 
 /** What the API server takes. */

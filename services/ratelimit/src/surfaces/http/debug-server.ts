@@ -1,4 +1,5 @@
 import { isAppError, toPublicError } from '@tollgate/kit/errors';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules } from '@tollgate/rules/dump';
 import type { RuleSet } from '@tollgate/rules/rule-set';
@@ -7,7 +8,6 @@ import type { StatsRegistry } from '../../stats/stats-registry.ts';
 import { statsText } from '../../stats/stats-text.ts';
 import { type DebugPage, sendText, wantsJson } from './debug-page.ts';
 import { explainPage } from './explain-page.ts';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import { profilingPages } from './profiling-pages.ts';
 
 /** What the debug server takes. */

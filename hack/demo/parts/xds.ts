@@ -1,0 +1,31 @@
+import { resolve } from 'node:path';
+import type { Part } from '../part.ts';
+import { fetchText } from './fetch-text.ts';
+import { startService } from './start-service.ts';
+
+const entryFile = resolve(import.meta.dirname, '../../../services/xds/src/main.ts');
+
+/** services/xds over the demo's temporary folder of manifests. */
+export const xds: Part = {
+  name: 'the management server',
+  hint: 'Its last lines are above: they name the setting, port or manifest that is at fault.',
+  async start({ ports, folder, nodePath, signal }) {
+    const server = await startService({
+      nodePath,
+      entryFile,
+      settings: {
+        XDS_SOURCE: 'folder',
+        XDS_FOLDER: resolve(folder, 'config'),
+        XDS_GRPC_HOST: '127.0.0.1',
+        XDS_GRPC_PORT: String(ports.xdsGrpc),
+        XDS_ADMIN_HOST: '127.0.0.1',
+        XDS_ADMIN_PORT: String(ports.xdsAdmin),
+        LOG_LEVEL: 'warn',
+      },
+      ready: async () => {
+        if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.xdsAdmin}/readyz`);
+      },
+    });
+    return { ...server, detail: `ADS ${ports.xdsGrpc}, debug page http://127.0.0.1:${ports.xdsAdmin}/` };
+  },
+};

@@ -1,0 +1,203 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t, { type Test } from 'tap';
+import { type LimiterProcess, startLimiter } from './support/limiter-process.ts';
+import { manifest } from './support/manifest.ts';
+import { connectNackingClient } from './support/nacking-client.ts';
+import { type ShownStatus, statusOf } from './support/status-of.ts';
+import { startXds, type XdsProcess } from './support/xds-process.ts';
+
+const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
+
+/** A status is collected for a while before it is written, and other suites run beside this one. */
+const statusTimeoutMs = 15_000;
+
+kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, kube) => {
+  await kube.apply(await readFile(crdFile, 'utf8'));
+  const xds = await startReplica(t, kube, 'replica-1');
+  const limiter = await startLimiter(xds.address, {
+    CONFIG_GRPC_XDS_NODE_ID: 'limiter-1',
+    CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',
+    XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
+  });
+  t.teardown(limiter.stop);
+
+  await t.test('what is applied, edited and deleted is enforced, and kubectl says so', async (t) => {
+    await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 2 } }));
+    await enforced(limiter, 'shop', 'user', 2);
+    await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 5 } }));
+    await enforced(limiter, 'shop', 'user', 5);
+    const status = await statusWhen(kube, 'shop', (now) => programmed(now) && now.observedGeneration === 2);
+    t.match(status, {
+      rules: 1,
+      limiters: { connected: 1, acknowledged: 1 },
+      accepted: { status: 'True', reason: 'Accepted' },
+      programmed: { status: 'True', reason: 'Acknowledged' },
+    });
+    const { stdout } = await kube.kubectl(['get', 'rlc', 'shop']);
+    t.match(stdout, /^NAME\s+DOMAIN\s+RULES\s+ACCEPTED\s+PROGRAMMED\s+AGE\s+shop\s+shop\s+1\s+True\s+True\s/);
+    await kube.kubectl(['delete', 'rlc', 'shop']);
+    await enforced(limiter, 'shop', 'user', undefined);
+  });
+
+  await t.test(
+    'a bad object beside good ones is told of, keeps what was good, and blocks nobody',
+    async (t) => {
+      await kube.apply(manifest({ name: 'edited', domain: 'edited', limits: { user: 3 } }));
+      await enforced(limiter, 'edited', 'user', 3);
+      await kube.apply(badManifest('bad', 'bad'));
+      await kube.apply(badManifest('edited', 'edited'));
+      await kube.apply(manifest({ name: 'good', domain: 'good', limits: { user: 4 } }));
+      await enforced(limiter, 'good', 'user', 4);
+      const bad = await statusWhen(kube, 'bad', ({ accepted }) => accepted?.status === 'False');
+      t.equal(bad.accepted?.reason, 'Invalid');
+      t.match(
+        bad.accepted?.message,
+        /spec\.descriptors\[0\]\.rateLimit\.replaces.*replaces should not contain name/,
+      );
+      t.match(bad.programmed, { status: 'False', reason: 'NotAccepted' });
+      const edited = await statusWhen(kube, 'edited', ({ accepted }) => accepted?.status === 'False');
+      t.match(edited.accepted?.message, /generation 1 /);
+      t.equal(edited.observedGeneration, 2);
+      t.equal((await limiter.ask('edited', { user: 'a' })).requestsPerUnit, 3);
+      await kube.kubectl(['delete', 'rlc', 'bad', 'edited', 'good']);
+    },
+  );
+
+  await t.test('of two objects that want the same, the older one has it until it goes', async (t) => {
+    await kube.kubectl(['create', 'namespace', 'other']);
+    await kube.apply(manifest({ name: 'first', domain: 'taken', limits: { user: 6 } }));
+    await enforced(limiter, 'taken', 'user', 6);
+    // Ages are told in whole seconds.
+    await awaitUntil(() => Date.now() % 1000 < 50, { what: 'the next second' });
+    await kube.apply(manifest({ name: 'second', domain: 'taken', limits: { user: 7, tenant: 8 } }));
+    await kube.apply(manifest({ name: 'third', namespace: 'other', domain: 'taken', limits: { user: 9 } }));
+    const second = await statusWhen(kube, 'second', ({ accepted }) => accepted?.status === 'False');
+    t.match(second.accepted, { reason: 'DuplicateKey', message: /default\/first/ });
+    const third = await statusWhen(kube, 'third', ({ accepted }) => accepted?.status === 'False', 'other');
+    t.match(third.accepted, { reason: 'DomainConflict', message: /default/ });
+    t.equal((await limiter.ask('taken', { user: 'a' })).requestsPerUnit, 6);
+    await kube.kubectl(['delete', 'rlc', 'first', 'second']);
+    await enforced(limiter, 'taken', 'user', 9);
+    await kube.kubectl(['delete', 'rlc', 'third', '-n', 'other']);
+  });
+
+  await t.test('limits outlive the API server, and follow it when it is back', async (t) => {
+    await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 10 } }));
+    await enforced(limiter, 'lasting', 'user', 10);
+    await kube.killApiserver();
+    t.equal((await limiter.ask('lasting', { user: 'a' })).requestsPerUnit, 10);
+    await kube.startApiserver();
+    await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 11 } }));
+    await enforced(limiter, 'lasting', 'user', 11, 40_000);
+  });
+
+  await t.test('limits outlive the management server, and follow it when it is back', async (t) => {
+    await xds.kill();
+    await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 12 } }));
+    t.equal((await limiter.ask('lasting', { user: 'a' })).requestsPerUnit, 11);
+    await xds.restart();
+    await enforced(limiter, 'lasting', 'user', 12);
+  });
+
+  await t.test('two replicas serve the same version, and one of them writes', async (t) => {
+    const other = await startReplica(t, kube, 'replica-2');
+    t.equal(await servedVersion(other), await servedVersion(xds));
+    const metrics = await Promise.all([xds, other].map(leaderGauge));
+    t.ok(metrics.filter((value) => value === 1).length <= 1, 'never two');
+    await awaitUntil(async () => (await Promise.all([xds, other].map(leaderGauge))).includes(1), {
+      what: 'one of them to lead',
+      timeoutMs: 30_000,
+    });
+    await other.stop();
+  });
+
+  await t.test(
+    'what a limiter refuses is in the status, in its own words, and is not sent again',
+    async (t) => {
+      const refusing = connectNackingClient(xds.address, 'limiter-2', 'lasting: no such luck');
+      t.teardown(refusing.close);
+      const status = await statusWhen(kube, 'lasting', (now) => now.programmed?.reason === 'Nacked');
+      t.equal(status.programmed?.status, 'False');
+      t.match(status.programmed?.message, /limiter-2.*no such luck/);
+      t.equal(refusing.received, 1);
+      await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 13 } }));
+      await awaitUntil(() => refusing.received === 2, { what: 'the new content' });
+      refusing.close();
+      await statusWhen(kube, 'lasting', (now) => programmed(now) && now.limiters?.connected === 1);
+    },
+  );
+});
+
+function startReplica(t: Test, kube: KubeApiserver, name: string): Promise<XdsProcess> {
+  const started = startXds({
+    XDS_SOURCE: 'kubernetes',
+    KUBECONFIG: kube.kubeconfigFile,
+    POD_NAME: name,
+    XDS_LEASE_NAMESPACE: 'default',
+    XDS_LEASE_DURATION: '3s',
+    XDS_LEASE_RENEW_DEADLINE: '2s',
+    XDS_LEASE_RETRY_PERIOD: '500ms',
+    XDS_STATUS_DEBOUNCE: '100ms',
+  });
+  t.teardown(async () => (await started).stop());
+  return started;
+}
+
+/** One that the API server takes and the loader of the limiter does not. */
+function badManifest(name: string, domain: string): string {
+  const rateLimit = { unit: 'Hour', requestsPerUnit: 1, name: 'self', replaces: [{ name: 'self' }] };
+  return JSON.stringify({
+    apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
+    kind: 'RateLimitConfig',
+    metadata: { name, namespace: 'default' },
+    spec: { domain, descriptors: [{ key: 'user', rateLimit }] },
+  });
+}
+
+async function enforced(
+  limiter: LimiterProcess,
+  domain: string,
+  key: string,
+  requestsPerUnit: number | undefined,
+  timeoutMs = 10_000,
+): Promise<void> {
+  await awaitUntil(
+    async () => (await limiter.ask(domain, { [key]: 'a' })).requestsPerUnit === requestsPerUnit,
+    { what: `the limit of ${domain} for ${key} to be ${requestsPerUnit} in the limiter`, timeoutMs },
+  );
+}
+
+function programmed(status: ShownStatus): boolean {
+  return status.programmed?.status === 'True';
+}
+
+function statusWhen(
+  kube: KubeApiserver,
+  name: string,
+  fits: (status: ShownStatus) => boolean,
+  namespace?: string,
+): Promise<ShownStatus> {
+  return awaitUntil(
+    async () => {
+      const status = await statusOf(kube, name, namespace);
+      if (!fits(status)) throw new Error(`it is ${JSON.stringify(status)}`);
+      return status;
+    },
+    { what: `the status of ${name}`, timeoutMs: statusTimeoutMs, everyMs: 100 },
+  );
+}
+
+async function servedVersion({ adminUrl }: XdsProcess): Promise<string> {
+  // Parsed boundary: one field of the service's own JSON.
+  const snapshot = (await (await fetch(`${adminUrl}/snapshot`)).json()) as { version: string };
+  return snapshot.version;
+}
+
+async function leaderGauge({ adminUrl }: XdsProcess): Promise<number> {
+  const text = await (await fetch(`${adminUrl}/metrics`)).text();
+  return Number(/^tollgate_xds_leader (\d)$/m.exec(text)?.[1]);
+}

@@ -1,0 +1,176 @@
+import {
+  maxResourceDepth,
+  type ResourceField,
+  resourceFields,
+  resourceLists,
+  resourceTexts,
+} from '@tollgate/rules/resource-shape';
+import { flagSchema, type JsonSchema, mapList, textSchema } from './json-schema.ts';
+import { misspellings } from './misspellings.ts';
+import { limitRateLimitSchema, rateLimitSchema } from './rate-limit-schema.ts';
+
+const key = textSchema(
+  resourceTexts.key,
+  'Key of the entry of a request descriptor, as an action of Envoy makes it: remote_address, generic_key, header_match, or the descriptor_key of a header.',
+);
+
+const value = textSchema(
+  resourceTexts.value,
+  'Value of the entry. With * it is a pattern, each * standing for any run of characters. Without a value every value matches, and each has its own counter. An exact value goes before patterns, patterns go before no value.',
+);
+
+/** What makes one level of the tree, wherever it is written. */
+const level = {
+  key,
+  value,
+  valueToMetric: flagSchema(
+    'Puts the value of the request into the name of the metrics, where value is empty or a pattern.',
+  ),
+  shareThreshold: flagSchema(
+    'All values that the pattern matches share one counter. Without it each has its own. Needs a value with *.',
+  ),
+};
+
+/** What goes with a limit, wherever it is written. */
+const behaviour = {
+  shadowMode: flagSchema('Counts and measures, but never refuses: for trying a limit out.'),
+  quotaMode: flagSchema('A request is refused only when all the quotas that it matches are used up.'),
+  detailedMetric: flagSchema('Puts the values of the request into the names of the metrics, on every level.'),
+  metadata: {
+    description:
+      'JSON that the limiter adds to the dynamic metadata of its answer, where that is switched on; it has no effect on limits.',
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+  },
+} satisfies Record<string, JsonSchema>;
+
+/** Without CEL, for its cost. @see unlimitedOrBoth */
+const sharesOnlyPatterns: readonly JsonSchema[] = [
+  { properties: { shareThreshold: { enum: [false] } } },
+  { required: ['value'], properties: { value: { pattern: '\\*' } } },
+];
+
+/** What people write for a field of a descriptor or of a limit. */
+const otherNames = {
+  ratelimit: 'use rateLimit',
+  rateLimits: 'use rateLimit',
+  shadow: 'use shadowMode',
+} as const;
+
+/** Unrolled to its depth: schemas of Kubernetes cannot recurse. */
+function descriptorsSchema(depth: number): JsonSchema {
+  const isLast = depth === maxResourceDepth;
+  const properties: Record<ResourceField<'descriptor'>, JsonSchema> = {
+    ...level,
+    ...behaviour,
+    // The default makes it a key of the list even where it is not written.
+    value: { ...value, default: '' },
+    rateLimit: rateLimitSchema,
+    descriptors: isLast ? tooDeep : descriptorsSchema(depth + 1),
+  };
+  const others = {
+    ...otherNames,
+    descriptor: 'use descriptors',
+    limit: 'use rateLimit',
+    limits: 'use rateLimit',
+  };
+  const limits: JsonSchema = { required: ['rateLimit'] };
+  const leadsOn: JsonSchema = { required: ['descriptors'], properties: { descriptors: { minItems: 1 } } };
+  const items: JsonSchema = {
+    type: 'object',
+    required: ['key'],
+    properties: { ...properties, ...misspellings(resourceFields.descriptor, others) },
+    allOf: [{ anyOf: sharesOnlyPatterns }, { anyOf: isLast ? [limits] : [limits, leadsOn] }],
+  };
+  const description =
+    depth === 1
+      ? 'Tree of rules, up to 8 levels deep. A request descriptor is matched entry by entry, level by level, and limited by the rateLimit of the level that its last entry reaches. Instead of limits.'
+      : 'Rules for the next entry of a request descriptor that has matched so far.';
+  return mapList(['key', 'value'], items, { description, maxItems: resourceLists.descriptors });
+}
+
+const tooDeep: JsonSchema = {
+  description: 'Always empty: the tree ends here.',
+  type: 'array',
+  maxItems: 0,
+  items: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+};
+
+const match: Record<ResourceField<'match'>, JsonSchema> = level;
+
+const limit: Record<ResourceField<'limit'>, JsonSchema> = {
+  name: textSchema(
+    resourceTexts.name,
+    'Name of the limit, unique in this object, by which others may replace it. Envoy tells it to callers in the x-ratelimit-limit header.',
+  ),
+  match: {
+    description: 'Entries of the request descriptor that this limit is for: all of them, in their order.',
+    type: 'array',
+    minItems: 1,
+    maxItems: resourceLists.match,
+    'x-kubernetes-list-type': 'atomic',
+    items: {
+      type: 'object',
+      required: ['key'],
+      properties: { ...match, ...misspellings(resourceFields.match) },
+      anyOf: sharesOnlyPatterns,
+    },
+  },
+  rateLimit: limitRateLimitSchema,
+  ...behaviour,
+};
+
+const limits = mapList(
+  ['name'],
+  {
+    type: 'object',
+    required: ['name', 'match', 'rateLimit'],
+    properties: {
+      ...limit,
+      ...misspellings(resourceFields.limit, {
+        ...otherNames,
+        value_to_metric: 'use valueToMetric in an entry of match',
+        valueToMetric: 'use valueToMetric in an entry of match',
+        share_threshold: 'use shareThreshold in an entry of match',
+        shareThreshold: 'use shareThreshold in an entry of match',
+      }),
+    },
+  },
+  {
+    description:
+      'The same rules as a flat list, each with the whole descriptor that it is for. Instead of descriptors.',
+    maxItems: resourceLists.limits,
+  },
+);
+
+const spec: Record<ResourceField<'spec'>, JsonSchema> = {
+  domain: {
+    ...textSchema(
+      resourceTexts.domain,
+      'Domain that the rules are for, as the rate limit filter of Envoy names it. It cannot be changed.',
+    ),
+    'x-kubernetes-validations': [
+      {
+        rule: 'self == oldSelf',
+        message:
+          'domain cannot be changed: create another RateLimitConfig for the other domain and delete this one',
+      },
+    ],
+  },
+  descriptors: descriptorsSchema(1),
+  limits,
+};
+
+/** `spec` of a RateLimitConfig. */
+export const specSchema: JsonSchema = {
+  description: 'The rate limits of one domain: descriptors, or limits.',
+  type: 'object',
+  required: ['domain'],
+  properties: spec,
+  'x-kubernetes-validations': [
+    {
+      rule: 'has(self.descriptors) != has(self.limits)',
+      message: 'set exactly one of descriptors and limits',
+    },
+  ],
+};

@@ -1,0 +1,40 @@
+import type { Server } from 'node:http';
+
+/** Where an HTTP server listens. */
+export interface HttpServerOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+}
+
+/** An HTTP server. */
+export interface HttpServer {
+  /** Listens; resolves with the port. Rejects when the address is taken. */
+  start(): Promise<number>;
+  /** Refuses new connections and lets requests in flight end; those left when `signal` aborts are cut off. */
+  stop(signal: AbortSignal): Promise<void>;
+}
+
+/** What is needed of a Fastify application. */
+export interface HttpApplication {
+  readonly server: Server;
+  listen(options: HttpServerOptions): PromiseLike<unknown>;
+  close(): PromiseLike<unknown>;
+}
+
+/** Gives a Fastify application the shape of a lifecycle component. */
+export function createHttpServer(app: HttpApplication, { host, port }: HttpServerOptions): HttpServer {
+  return {
+    async start() {
+      await app.listen({ host, port });
+      const address = app.server.address();
+      return typeof address === 'object' && address !== null ? address.port : port;
+    },
+    async stop(signal) {
+      const cut = (): void => app.server.closeAllConnections();
+      signal.addEventListener('abort', cut, { once: true });
+      await app.close();
+      signal.removeEventListener('abort', cut);
+    },
+  };
+}

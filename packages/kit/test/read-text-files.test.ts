@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import t from 'tap';
+import { readTextFiles } from '../src/read-text-files.ts';
+
+t.test('files that change together are never read half old and half new', async (t) => {
+  const folder = makeTextFolder(t);
+  for (const version of ['old', 'new']) {
+    for (let i = 0; i < 20; i += 1) folder.write(`${version}/${i}.yaml`, version);
+  }
+  const seen: string[] = [];
+  // Each time at another moment of the reading.
+  for (let turns = 0; turns < 120; turns += 2) {
+    folder.swapLink('current', 'old');
+    const directory = join(folder.path, 'current');
+    const reading = readTextFiles({ directory, labelRoot: folder.path, ignoreDotFiles: false });
+    for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+    folder.swapLink('current', 'new');
+    const { files, problems } = await reading;
+    t.strictSame(problems, []);
+    t.equal(files.length, 20);
+    seen.push([...new Set(files.map(({ text }) => text))].join(' and '));
+  }
+  t.strictSame(
+    seen.filter((text) => text !== 'old' && text !== 'new'),
+    [],
+  );
+  t.ok(seen.includes('new'), 'the swap came while files were read');
+});
+
+t.test('only files with the extensions asked for are read', async (t) => {
+  const folder = makeTextFolder(t);
+  for (const name of ['a.yaml', 'sub/b.json', 'README.md', 'yaml']) folder.write(name, name);
+  folder.swapLink('link.yaml', 'README.md');
+  const { files } = await readTextFiles({
+    directory: folder.path,
+    labelRoot: folder.path,
+    ignoreDotFiles: true,
+    extensions: ['.yaml', '.json'],
+  });
+  t.strictSame(
+    files.map(({ source }) => source),
+    ['a.yaml', 'link.yaml', 'sub/b.json'],
+  );
+});

@@ -1,0 +1,149 @@
+import { shareThresholdField } from './resource-descriptors.ts';
+import { metadataField } from './resource-metadata.ts';
+import type { ResourcePlaces } from './resource-places.ts';
+import { rateLimitField } from './resource-rate-limit.ts';
+import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
+import {
+  asMapping,
+  booleanField,
+  charge,
+  checkFields,
+  fieldOf,
+  isAbsent,
+  listField,
+  type Mapping,
+  report,
+  requiredText,
+  textField,
+} from './resource-value.ts';
+import type { DescriptorSpec } from './rule-document.ts';
+
+/** The flat `limits` in the spec of an object as the tree that they stand for: limits that begin alike share levels. */
+export function readLimits(spec: Mapping, places: ResourcePlaces): readonly DescriptorSpec[] {
+  const { read } = spec;
+  const growth: Growth = { places, roots: [], byPath: new Map(), fieldByName: new Map() };
+  for (const [index, item] of (listField(spec, 'limits', resourceLists.limits) ?? []).entries()) {
+    const field = `${fieldOf(spec, 'limits')}[${index}]`;
+    if (!charge(read, field)) break;
+    const limit = asMapping(read, field, item);
+    if (limit !== undefined) addLimit(growth, limit);
+  }
+  return growth.roots;
+}
+
+/** A descriptor while the tree grows. */
+type Draft = { -readonly [Field in keyof DescriptorSpec]: DescriptorSpec[Field] } & {
+  readonly at: number;
+  descriptors?: Draft[] | undefined;
+};
+
+/** A draft and the limits that made it. */
+interface Grown {
+  readonly draft: Draft;
+  /** Name of the limit that came here first. */
+  readonly firstName: string;
+  /** Name of the limit that ends here. */
+  limitName: string | undefined;
+}
+
+interface Growth {
+  readonly places: ResourcePlaces;
+  readonly roots: Draft[];
+  /** By the keys and values from the root on. */
+  readonly byPath: Map<string, Grown>;
+  readonly fieldByName: Map<string, string>;
+}
+
+function addLimit(growth: Growth, limit: Mapping): void {
+  checkFields(limit, resourceFields.limit);
+  const name = nameField(growth, limit);
+  const leaf = addMatch(growth, limit, name);
+  const rule = ruleOf(limit, name, leaf?.draft.at ?? 0);
+  if (leaf === undefined) return;
+  if (leaf.limitName !== undefined) {
+    const message = `limits '${leaf.limitName}' and '${name}' have the same match: remove either`;
+    report(limit.read, fieldOf(limit, 'match'), message);
+    return;
+  }
+  leaf.limitName = name;
+  Object.assign(leaf.draft, rule);
+  const place = growth.places[leaf.draft.at];
+  if (place !== undefined) place.rule = limit.field;
+}
+
+function nameField({ fieldByName }: Growth, limit: Mapping): string {
+  const name = requiredText(limit, 'name', resourceTexts.name) ?? '';
+  const first = fieldByName.get(name);
+  if (first === undefined) fieldByName.set(name, limit.field);
+  else if (name !== '')
+    report(limit.read, fieldOf(limit, 'name'), `${first} is named '${name}' too: names must differ`);
+  return name;
+}
+
+/** What a limit gives to the descriptor that it ends at. */
+function ruleOf(limit: Mapping, name: string, at: number): Partial<DescriptorSpec> {
+  if (isAbsent(limit.values.rateLimit)) report(limit.read, fieldOf(limit, 'rateLimit'), 'is required');
+  return {
+    rateLimit: rateLimitField(limit, { at, name }),
+    shadowMode: booleanField(limit, 'shadowMode'),
+    quotaMode: booleanField(limit, 'quotaMode'),
+    detailedMetric: booleanField(limit, 'detailedMetric'),
+    metadata: metadataField(limit),
+  };
+}
+
+/** Adds the levels of a match that are not there yet, and gives the last; undefined (reported) when there is none. */
+function addMatch(growth: Growth, limit: Mapping, name: string): Grown | undefined {
+  const { read } = limit;
+  const field = fieldOf(limit, 'match');
+  const items = listField(limit, 'match', resourceLists.match);
+  if (items === undefined || items.length === 0) {
+    if (items !== undefined || isAbsent(limit.values.match)) report(read, field, 'needs at least one entry');
+    return undefined;
+  }
+  let siblings = growth.roots;
+  let path = '';
+  let last: Grown | undefined;
+  for (const [index, item] of items.entries()) {
+    const itemField = `${field}[${index}]`;
+    const mapping = charge(read, itemField) ? asMapping(read, itemField, item) : undefined;
+    if (mapping === undefined) return undefined;
+    const entry = readEntry(mapping);
+    path += JSON.stringify([entry.key, entry.value ?? '']);
+    last = growth.byPath.get(path);
+    if (last === undefined) {
+      const draft = { ...entry, at: growth.places.push({ entry: itemField, rule: itemField }) - 1 };
+      last = { draft, firstName: name, limitName: undefined };
+      growth.byPath.set(path, last);
+      siblings.push(draft);
+    } else checkAlike(mapping, entry, { ...last, name });
+    last.draft.descriptors ??= [];
+    siblings = last.draft.descriptors;
+  }
+  return last;
+}
+
+type Entry = Pick<DescriptorSpec, 'key' | 'value' | 'valueToMetric' | 'shareThreshold'>;
+
+function readEntry(mapping: Mapping): Entry {
+  checkFields(mapping, resourceFields.match);
+  return {
+    key: requiredText(mapping, 'key', resourceTexts.key) ?? '',
+    value: textField(mapping, 'value', resourceTexts.value),
+    valueToMetric: booleanField(mapping, 'valueToMetric'),
+    shareThreshold: shareThresholdField(mapping),
+  };
+}
+
+/** An entry that two limits share is one level of the tree, and cannot be two things at once. */
+function checkAlike(
+  mapping: Mapping,
+  entry: Entry,
+  { draft, firstName, name }: { draft: Draft; firstName: string; name: string },
+): void {
+  for (const flag of ['valueToMetric', 'shareThreshold'] as const) {
+    if ((entry[flag] ?? false) === (draft[flag] ?? false)) continue;
+    const message = `differs between limits '${firstName}' and '${name}', which share this entry: set it in both`;
+    report(mapping.read, fieldOf(mapping, flag), message);
+  }
+}

@@ -1,0 +1,83 @@
+/** The API that a RateLimitConfig belongs to. */
+export const resourceGroup = 'ratelimit.tollgate.dev';
+
+/** The one version there is. */
+export const resourceVersion = 'v1alpha1';
+
+/** The kind of a RateLimitConfig. */
+export const resourceKind = 'RateLimitConfig';
+
+/** `apiVersion` of every RateLimitConfig. */
+export const resourceApiVersion = `${resourceGroup}/${resourceVersion}`;
+
+/** Fields of each part of a RateLimitConfig. The CRD and the reader of manifests both have these and no others. */
+export const resourceFields = {
+  manifest: ['apiVersion', 'kind', 'metadata', 'spec', 'status'],
+  spec: ['domain', 'descriptors', 'limits'],
+  descriptor: [
+    'key',
+    'value',
+    'rateLimit',
+    'descriptors',
+    'shadowMode',
+    'quotaMode',
+    'detailedMetric',
+    'valueToMetric',
+    'shareThreshold',
+    'metadata',
+  ],
+  rateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'name', 'replaces'],
+  replaced: ['name'],
+  limit: ['name', 'match', 'rateLimit', 'shadowMode', 'quotaMode', 'detailedMetric', 'metadata'],
+  /** The `rateLimit` of a limit, which has its name outside. */
+  limitRateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'replaces'],
+  match: ['key', 'value', 'valueToMetric', 'shareThreshold'],
+} as const;
+
+/** A field of one part of a RateLimitConfig. */
+export type ResourceField<Part extends keyof typeof resourceFields> = (typeof resourceFields)[Part][number];
+
+/** Units as Kubernetes spells enumerations; in any other case they are refused. */
+export const resourceUnits = ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Year'] as const;
+
+/** Bounds of a text, in Unicode characters, and its form where it has one. */
+export interface TextBounds {
+  readonly min: number;
+  readonly max: number;
+  readonly pattern?: RegExp;
+  /** What the pattern means, for people. */
+  readonly form?: string;
+}
+
+/** Names of limits: they go into response headers and messages, so they are made as Kubernetes labels are. */
+const nameBounds: TextBounds = {
+  min: 1,
+  max: 63,
+  pattern: /^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/,
+  form: 'letters, digits, - _ . between them',
+};
+
+/** Bounds of the texts of a RateLimitConfig. */
+export const resourceTexts = {
+  /** As long as a DNS name, which domains often are. */
+  domain: { min: 1, max: 253 },
+  key: { min: 1, max: 253 },
+  /** Room for paths and tokens. */
+  value: { min: 0, max: 1024 },
+  name: nameBounds,
+} as const satisfies Record<string, TextBounds>;
+
+/** Levels of `descriptors`, and with it most entries of a `match`: schemas of Kubernetes cannot recurse. */
+export const maxResourceDepth = 8;
+
+/** Most items of lists. */
+export const resourceLists = {
+  /** On each level. As rules they come to 0.5 MB, and etcd stores 1.5 MB; more go into a second object of the domain. */
+  descriptors: 4096,
+  limits: 4096,
+  match: maxResourceDepth,
+  replaces: 16,
+} as const;
+
+/** Most that one window may allow: a uint32. */
+export const maxRequestsPerUnit = 4_294_967_295;

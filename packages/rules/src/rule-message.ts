@@ -1,0 +1,134 @@
+import { create, fromBinary, type JsonObject as ProtoJsonObject } from '@bufbuild/protobuf';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import {
+  type RateLimitConfig,
+  RateLimitConfigSchema,
+  type RateLimitDescriptor,
+  RateLimitDescriptorSchema,
+  type RateLimitPolicy,
+  RateLimitPolicySchema,
+  RateLimitReplaceSchema,
+  RateLimitUnit,
+} from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
+import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
+import type { Steps } from './steps.ts';
+import { parseUnit, type Unit } from './unit.ts';
+
+/** The numbers of the units on the wire. */
+const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {
+  second: RateLimitUnit.SECOND,
+  minute: RateLimitUnit.MINUTE,
+  hour: RateLimitUnit.HOUR,
+  day: RateLimitUnit.DAY,
+  week: RateLimitUnit.WEEK,
+  month: RateLimitUnit.MONTH,
+  year: RateLimitUnit.YEAR,
+};
+
+const unitTexts: ReadonlyMap<number, string> = new Map(
+  Object.entries(unitNumbers).map(([text, number]) => [number, text]),
+);
+
+/** Label of a document whose message has neither name nor domain. */
+const unnamed = '(unnamed resource)';
+
+/**
+ * The document as a `ratelimit.config.ratelimit.v3.RateLimitConfig`, named after its domain. Meant for documents that
+ * compile: a unit that nobody knows becomes UNKNOWN. Places in the source are left behind.
+ */
+export function toMessage({ domain, descriptors }: RuleDocument): RateLimitConfig {
+  return create(RateLimitConfigSchema, { name: domain, domain, descriptors: descriptors.map(toDescriptor) });
+}
+
+/** The document that a message stands for, not yet judged; its source is the name of the resource. */
+export function fromMessage({ name, domain, descriptors }: RateLimitConfig): RuleDocument {
+  return { source: name || domain || unnamed, domain, descriptors: descriptors.map(fromDescriptor) };
+}
+
+const { name: nameField, domain: domainField, descriptors: descriptorsField } = RateLimitConfigSchema.field;
+
+/**
+ * Does what `fromMessage` does with the encoded message, one descriptor of the top level after the other: the rules of
+ * a large domain would otherwise be decoded in one go.
+ *
+ * @throws Error when the bytes are no such message.
+ */
+export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
+  const reader = new BinaryReader(bytes);
+  let name = '';
+  let domain = '';
+  const descriptors: DescriptorSpec[] = [];
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    const known = wireType === WireType.LengthDelimited ? field : undefined;
+    if (known === nameField.number) name = reader.string();
+    else if (known === domainField.number) domain = reader.string();
+    else if (known === descriptorsField.number) {
+      descriptors.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, reader.bytes())));
+      yield;
+    } else reader.skip(wireType, field);
+  }
+  return { source: name || domain || unnamed, domain, descriptors };
+}
+
+function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
+  const message = create(RateLimitDescriptorSchema, {
+    key: spec.key,
+    value: spec.value ?? '',
+    descriptors: spec.descriptors?.map(toDescriptor) ?? [],
+    shadowMode: spec.shadowMode ?? false,
+    detailedMetric: spec.detailedMetric ?? false,
+    quotaMode: spec.quotaMode ?? false,
+    valueToMetric: spec.valueToMetric ?? false,
+    shareThreshold: spec.shareThreshold ?? false,
+  });
+  if (spec.rateLimit !== undefined) message.rateLimit = toPolicy(spec.rateLimit);
+  if (spec.metadata !== undefined) message.metadata = toStruct(spec.metadata);
+  return message;
+}
+
+function toPolicy({ unit = '', requestsPerUnit, unlimited, name, replaces }: LimitSpec): RateLimitPolicy {
+  const known = parseUnit(unit);
+  return create(RateLimitPolicySchema, {
+    unit: known === undefined ? RateLimitUnit.UNKNOWN : unitNumbers[known],
+    requestsPerUnit,
+    unlimited: unlimited ?? false,
+    name: name ?? '',
+    replaces: replaces?.map((replaced) => create(RateLimitReplaceSchema, { name: replaced })) ?? [],
+  });
+}
+
+// The same type but for `readonly` lists; the library changes nothing of what it encodes.
+const toStruct = (metadata: JsonObject): ProtoJsonObject => metadata as ProtoJsonObject;
+
+function fromDescriptor(message: RateLimitDescriptor): DescriptorSpec {
+  const { key, value, rateLimit, descriptors, metadata } = message;
+  const { shadowMode, quotaMode, detailedMetric, valueToMetric, shareThreshold } = message;
+  return {
+    key,
+    value: value === '' ? undefined : value,
+    rateLimit: rateLimit === undefined ? undefined : fromPolicy(rateLimit),
+    descriptors: descriptors.length === 0 ? undefined : descriptors.map(fromDescriptor),
+    shadowMode,
+    quotaMode,
+    detailedMetric,
+    valueToMetric,
+    shareThreshold,
+    metadata,
+  };
+}
+
+function fromPolicy({ unit, requestsPerUnit, unlimited, name, replaces }: RateLimitPolicy): LimitSpec {
+  return {
+    unit: fromUnit(unit),
+    requestsPerUnit,
+    unlimited,
+    name: name === '' ? undefined : name,
+    replaces: replaces.length === 0 ? undefined : replaces.map((replaced) => replaced.name),
+  };
+}
+
+/** A number that we do not know stays visible, in the problem that compiling makes of it. */
+function fromUnit(unit: RateLimitUnit): string | undefined {
+  return unit === RateLimitUnit.UNKNOWN ? undefined : (unitTexts.get(unit) ?? String(unit));
+}

@@ -1,0 +1,565 @@
+import { resourceApiVersion, resourceKind } from '@tollgate/rules/resource-shape';
+
+/** A spec and what is to become of it, both here and in the API server. */
+export interface ResourceCase {
+  /** What it shows, as the end of a sentence. */
+  readonly name: string;
+  readonly spec: unknown;
+}
+
+/** A spec that is refused. */
+export interface BadResource extends ResourceCase {
+  /** JSON path of the first problem. */
+  readonly field: string;
+  /** What its message says. */
+  readonly says: RegExp;
+}
+
+/** A manifest with a spec. */
+export const manifestOf = (spec: unknown, name = 'web') => ({
+  apiVersion: resourceApiVersion,
+  kind: resourceKind,
+  metadata: { name },
+  spec,
+});
+
+const perMinute = { unit: 'Minute', requestsPerUnit: 10 };
+
+/** A spec with one descriptor, which has a limit unless it is given another. */
+const descriptor = (fields: object) => ({
+  domain: 'shop/web',
+  descriptors: [{ key: 'route', rateLimit: perMinute, ...fields }],
+});
+
+const rateLimit = (fields: object) => descriptor({ rateLimit: fields });
+
+/** A spec with flat limits of a match each. */
+const limits = (...items: readonly object[]) => ({
+  domain: 'shop/web',
+  limits: items.map((item, index) => ({
+    name: `limit-${index}`,
+    match: [{ key: 'route' }],
+    rateLimit: perMinute,
+    ...item,
+  })),
+});
+
+/** A chain of descriptors, of which the last has the limit. */
+function chain(levels: number, last: object = {}): object {
+  const below = levels === 1 ? { rateLimit: perMinute, ...last } : { descriptors: [chain(levels - 1, last)] };
+  return { key: `level-${levels}`, ...below };
+}
+
+/** What the API server takes and the reader reads. */
+export const goodResources: readonly ResourceCase[] = [
+  { name: 'a key with a limit', spec: descriptor({}) },
+  {
+    name: 'every field of a descriptor',
+    spec: descriptor({
+      value: 'api/*',
+      rateLimit: {
+        ...perMinute,
+        unlimited: false,
+        name: 'a.b_c-1',
+        replaces: [{ name: 'x' }, { name: 'y' }],
+      },
+      descriptors: [{ key: 'user', rateLimit: { unlimited: true } }],
+      shadowMode: true,
+      quotaMode: false,
+      detailedMetric: true,
+      valueToMetric: true,
+      shareThreshold: true,
+      metadata: { tier: 1, tags: ['a', null, 1.5, true], deep: { er: {} } },
+    }),
+  },
+  { name: 'no rules yet', spec: { domain: 'shop/web', descriptors: [] } },
+  { name: 'no limits yet', spec: { domain: 'shop/web', limits: [] } },
+  { name: 'eight levels', spec: { domain: 'd', descriptors: [chain(8)] } },
+  {
+    name: 'an empty list on the last level',
+    spec: { domain: 'd', descriptors: [chain(8, { descriptors: [] })] },
+  },
+  { name: 'an empty list below a limit', spec: descriptor({ descriptors: [] }) },
+  {
+    name: 'null, which is as good as absent',
+    spec: {
+      ...descriptor({
+        value: null,
+        metadata: null,
+        shadowMode: null,
+        descriptors: null,
+        rateLimit: { unlimited: true, unit: null },
+      }),
+      limits: null,
+    },
+  },
+  {
+    name: 'every unit',
+    spec: {
+      domain: 'd',
+      descriptors: ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Year'].map((unit) => ({
+        key: 'unit',
+        value: unit,
+        rateLimit: { unit, requestsPerUnit: 1 },
+      })),
+    },
+  },
+  { name: 'the smallest limit', spec: rateLimit({ unit: 'Second', requestsPerUnit: 0 }) },
+  { name: 'the largest limit', spec: rateLimit({ unit: 'Second', requestsPerUnit: 4_294_967_295 }) },
+  {
+    name: 'the longest texts',
+    spec: { ...descriptor({ key: 'k'.repeat(253), value: 'v'.repeat(1024) }), domain: 'd'.repeat(253) },
+  },
+  {
+    name: 'texts of characters that take two units each',
+    spec: { ...descriptor({}), domain: '🚦'.repeat(253) },
+  },
+  { name: 'a star that is not at the end', spec: descriptor({ value: '*/admin', shareThreshold: true }) },
+  {
+    name: 'one key with different values',
+    spec: {
+      domain: 'd',
+      descriptors: [
+        { key: 'a', rateLimit: perMinute },
+        { key: 'a', value: '1', rateLimit: perMinute },
+        { key: 'a', value: '2', rateLimit: perMinute },
+      ],
+    },
+  },
+  {
+    name: 'every field of a limit',
+    spec: limits(
+      {
+        match: [{ key: 'route', value: 'api/*', shareThreshold: true, valueToMetric: true }, { key: 'user' }],
+        rateLimit: { ...perMinute, unlimited: false, replaces: [{ name: 'x' }] },
+        shadowMode: true,
+        quotaMode: true,
+        detailedMetric: true,
+        metadata: { a: [{}] },
+      },
+      { match: [{ key: 'other' }], rateLimit: { unlimited: true } },
+    ),
+  },
+  {
+    name: 'eight entries of a match',
+    spec: limits({ match: Array.from({ length: 8 }, (_, index) => ({ key: `k${index}` })) }),
+  },
+];
+
+const descriptorField = 'spec.descriptors[0]';
+const limitField = 'spec.limits[0]';
+
+/** What the API server refuses, whatever it is told to validate, and the reader too. */
+export const badResources: readonly BadResource[] = [
+  { name: 'no domain', spec: { descriptors: [] }, field: 'spec.domain', says: /is required/ },
+  {
+    name: 'an empty domain',
+    spec: { domain: '', descriptors: [] },
+    field: 'spec.domain',
+    says: /must not be empty/,
+  },
+  {
+    name: 'a domain that is too long',
+    spec: { domain: 'd'.repeat(254), descriptors: [] },
+    field: 'spec.domain',
+    says: /at most 253/,
+  },
+  {
+    name: 'a number for a domain',
+    spec: { domain: 5, descriptors: [] },
+    field: 'spec.domain',
+    says: /must be text, not 5: put it in quotes/,
+  },
+  {
+    name: 'neither descriptors nor limits',
+    spec: { domain: 'd' },
+    field: 'spec',
+    says: /exactly one of descriptors and limits, and has neither/,
+  },
+  {
+    name: 'both descriptors and limits',
+    spec: { domain: 'd', descriptors: [], limits: [] },
+    field: 'spec',
+    says: /and has both/,
+  },
+  {
+    name: 'a mapping for the list',
+    spec: { domain: 'd', descriptors: {} },
+    field: 'spec.descriptors',
+    says: /must be a list, not a mapping/,
+  },
+  {
+    name: 'a text in the list',
+    spec: { domain: 'd', descriptors: ['route'] },
+    field: descriptorField,
+    says: /must be a mapping, not 'route'/,
+  },
+  {
+    name: 'a null in the list',
+    spec: { domain: 'd', descriptors: [null] },
+    field: descriptorField,
+    says: /must be a mapping, not null/,
+  },
+  {
+    name: 'a descriptor without key',
+    spec: descriptor({ key: null }),
+    field: `${descriptorField}.key`,
+    says: /is required/,
+  },
+  {
+    name: 'an empty key',
+    spec: descriptor({ key: '' }),
+    field: `${descriptorField}.key`,
+    says: /must not be empty/,
+  },
+  {
+    name: 'a key that is too long',
+    spec: descriptor({ key: 'k'.repeat(254) }),
+    field: `${descriptorField}.key`,
+    says: /at most 253/,
+  },
+  {
+    name: 'a boolean for a value',
+    spec: descriptor({ value: true }),
+    field: `${descriptorField}.value`,
+    says: /must be text, not true: put it in quotes/,
+  },
+  {
+    name: 'a value that is too long',
+    spec: descriptor({ value: 'v'.repeat(1025) }),
+    field: `${descriptorField}.value`,
+    says: /at most 1024/,
+  },
+  {
+    name: 'a descriptor that limits nothing',
+    spec: descriptor({ rateLimit: null }),
+    field: descriptorField,
+    says: /neither rateLimit nor descriptors/,
+  },
+  {
+    name: 'a descriptor with an empty list and no limit',
+    spec: descriptor({ rateLimit: null, descriptors: [] }),
+    field: descriptorField,
+    says: /neither rateLimit nor descriptors/,
+  },
+  {
+    name: 'a limit that is a number',
+    spec: descriptor({ rateLimit: 100 }),
+    field: `${descriptorField}.rateLimit`,
+    says: /must be a mapping, not 100/,
+  },
+  {
+    name: 'an empty limit',
+    spec: rateLimit({}),
+    field: `${descriptorField}.rateLimit.unit`,
+    says: /is required/,
+  },
+  {
+    name: 'a limit without number',
+    spec: rateLimit({ unit: 'Day' }),
+    field: `${descriptorField}.rateLimit.requestsPerUnit`,
+    says: /is required/,
+  },
+  {
+    name: 'a limit without unit',
+    spec: rateLimit({ requestsPerUnit: 3 }),
+    field: `${descriptorField}.rateLimit.unit`,
+    says: /is required/,
+  },
+  {
+    name: 'a unit in lower case',
+    spec: rateLimit({ unit: 'minute', requestsPerUnit: 3 }),
+    field: `${descriptorField}.rateLimit.unit`,
+    says: /one of Second, Minute, .*, not 'minute'/,
+  },
+  {
+    name: 'an unlimited limit',
+    spec: rateLimit({ ...perMinute, unlimited: true }),
+    field: `${descriptorField}.rateLimit.unit`,
+    says: /cannot be combined with unlimited: true/,
+  },
+  {
+    name: 'an unlimited number',
+    spec: rateLimit({ requestsPerUnit: 1, unlimited: true }),
+    field: `${descriptorField}.rateLimit.requestsPerUnit`,
+    says: /cannot be combined/,
+  },
+  {
+    name: 'nothing but unlimited: false',
+    spec: rateLimit({ unlimited: false }),
+    field: `${descriptorField}.rateLimit.unit`,
+    says: /is required/,
+  },
+  {
+    name: 'a negative number',
+    spec: rateLimit({ unit: 'Day', requestsPerUnit: -1 }),
+    field: `${descriptorField}.rateLimit.requestsPerUnit`,
+    says: /whole number from 0 to 4294967295, not -1/,
+  },
+  {
+    name: 'half a request',
+    spec: rateLimit({ unit: 'Day', requestsPerUnit: 0.5 }),
+    field: `${descriptorField}.rateLimit.requestsPerUnit`,
+    says: /whole number/,
+  },
+  {
+    name: 'more than a uint32',
+    spec: rateLimit({ unit: 'Day', requestsPerUnit: 4_294_967_296 }),
+    field: `${descriptorField}.rateLimit.requestsPerUnit`,
+    says: /whole number/,
+  },
+  {
+    name: 'a number in quotes',
+    spec: rateLimit({ unit: 'Day', requestsPerUnit: '5' }),
+    field: `${descriptorField}.rateLimit.requestsPerUnit`,
+    says: /whole number .*, not '5'/,
+  },
+  {
+    name: 'a name with a space',
+    spec: rateLimit({ ...perMinute, name: 'a b' }),
+    field: `${descriptorField}.rateLimit.name`,
+    says: /'a b' is not allowed/,
+  },
+  {
+    name: 'a name that is too long',
+    spec: rateLimit({ ...perMinute, name: 'n'.repeat(64) }),
+    field: `${descriptorField}.rateLimit.name`,
+    says: /at most 63/,
+  },
+  {
+    name: 'a replaced text',
+    spec: rateLimit({ ...perMinute, replaces: ['x'] }),
+    field: `${descriptorField}.rateLimit.replaces[0]`,
+    says: /must be a mapping, not 'x'/,
+  },
+  {
+    name: 'a replaced limit without name',
+    spec: rateLimit({ ...perMinute, replaces: [{}] }),
+    field: `${descriptorField}.rateLimit.replaces[0].name`,
+    says: /is required/,
+  },
+  {
+    name: 'a limit that is replaced twice',
+    spec: rateLimit({ ...perMinute, replaces: [{ name: 'x' }, { name: 'x' }] }),
+    field: `${descriptorField}.rateLimit.replaces[1].name`,
+    says: /'x' is listed twice/,
+  },
+  {
+    name: 'too many replaced limits',
+    spec: rateLimit({
+      ...perMinute,
+      replaces: Array.from({ length: 17 }, (_, index) => ({ name: `n${index}` })),
+    }),
+    field: `${descriptorField}.rateLimit.replaces`,
+    says: /at most 16 items, not 17/,
+  },
+  {
+    name: 'a text for a boolean',
+    spec: descriptor({ shadowMode: 'yes' }),
+    field: `${descriptorField}.shadowMode`,
+    says: /true or false, not 'yes'/,
+  },
+  {
+    name: 'a shared threshold without value',
+    spec: descriptor({ shareThreshold: true }),
+    field: `${descriptorField}.shareThreshold`,
+    says: /needs a value with a wildcard/,
+  },
+  {
+    name: 'a shared threshold without wildcard',
+    spec: descriptor({ value: 'a', shareThreshold: true }),
+    field: `${descriptorField}.shareThreshold`,
+    says: /needs a value with a wildcard/,
+  },
+  {
+    name: 'metadata that is a list',
+    spec: descriptor({ metadata: [] }),
+    field: `${descriptorField}.metadata`,
+    says: /must be a mapping, not a list/,
+  },
+  {
+    name: 'nine levels',
+    spec: { domain: 'd', descriptors: [chain(9)] },
+    field: `spec${'.descriptors[0]'.repeat(8)}.descriptors`,
+    says: /deeper than 8 levels/,
+  },
+  {
+    name: 'the same key and value twice',
+    spec: { domain: 'd', descriptors: [chain(1), chain(1)] },
+    field: 'spec.descriptors[1].key',
+    says: /duplicate descriptor composite key 'd.level-1'/,
+  },
+  {
+    name: 'the same key twice, once with an empty value',
+    spec: { domain: 'd', descriptors: [chain(1), { ...chain(1), value: '' }] },
+    field: 'spec.descriptors[1].key',
+    says: /duplicate/,
+  },
+  {
+    name: 'rate_limit',
+    spec: descriptor({ rate_limit: perMinute }),
+    field: `${descriptorField}.rate_limit`,
+    says: /unknown field/,
+  },
+  {
+    name: 'requests_per_unit',
+    spec: rateLimit({ ...perMinute, requests_per_unit: 3 }),
+    field: `${descriptorField}.rateLimit.requests_per_unit`,
+    says: /unknown field/,
+  },
+  {
+    name: 'share_threshold',
+    spec: descriptor({ share_threshold: true }),
+    field: `${descriptorField}.share_threshold`,
+    says: /unknown field/,
+  },
+  {
+    name: 'rateLimits beside descriptors',
+    spec: descriptor({ rateLimit: null, rateLimits: perMinute, descriptors: [chain(1)] }),
+    field: `${descriptorField}.rateLimits`,
+    says: /unknown field/,
+  },
+  {
+    name: 'descriptor for descriptors',
+    spec: descriptor({ descriptor: [chain(1)] }),
+    field: `${descriptorField}.descriptor`,
+    says: /unknown field/,
+  },
+  {
+    name: 'rate_limit on the last level',
+    spec: { domain: 'd', descriptors: [chain(8, { rate_limit: perMinute })] },
+    field: `spec${'.descriptors[0]'.repeat(8)}.rate_limit`,
+    says: /unknown field/,
+  },
+  {
+    name: 'a misspelled limit that leaves none',
+    spec: descriptor({ rateLimit: null, rateLimt: perMinute }),
+    field: `${descriptorField}.rateLimt`,
+    says: /unknown field/,
+  },
+  {
+    name: 'a limit without name',
+    spec: limits({ name: null }),
+    field: `${limitField}.name`,
+    says: /is required/,
+  },
+  {
+    name: 'two limits of one name',
+    spec: limits({ name: 'x' }, { name: 'x', match: [{ key: 'b' }] }),
+    field: 'spec.limits[1].name',
+    says: /spec.limits\[0\] is named 'x' too/,
+  },
+  {
+    name: 'a limit without match',
+    spec: limits({ match: null }),
+    field: `${limitField}.match`,
+    says: /at least one entry/,
+  },
+  {
+    name: 'a limit with an empty match',
+    spec: limits({ match: [] }),
+    field: `${limitField}.match`,
+    says: /at least one entry/,
+  },
+  {
+    name: 'a match that is too long',
+    spec: limits({ match: Array.from({ length: 9 }, (_, index) => ({ key: `k${index}` })) }),
+    field: `${limitField}.match`,
+    says: /at most 8 items, not 9/,
+  },
+  {
+    name: 'an entry of a match without key',
+    spec: limits({ match: [{ value: 'x' }] }),
+    field: `${limitField}.match[0].key`,
+    says: /is required/,
+  },
+  {
+    name: 'an entry that shares without wildcard',
+    spec: limits({ match: [{ key: 'a', shareThreshold: true }] }),
+    field: `${limitField}.match[0].shareThreshold`,
+    says: /wildcard/,
+  },
+  {
+    name: 'a limit without rateLimit',
+    spec: limits({ rateLimit: null }),
+    field: `${limitField}.rateLimit`,
+    says: /is required/,
+  },
+  {
+    name: 'a limit that is named inside',
+    spec: limits({ rateLimit: { ...perMinute, name: 'x' } }),
+    field: `${limitField}.rateLimit.name`,
+    says: /unknown field/,
+  },
+  {
+    name: 'a limit that shares outside of its match',
+    spec: limits({ shareThreshold: true }),
+    field: `${limitField}.shareThreshold`,
+    says: /unknown field/,
+  },
+  {
+    name: 'shadow_mode in a limit',
+    spec: limits({ shadow_mode: true }),
+    field: `${limitField}.shadow_mode`,
+    says: /unknown field/,
+  },
+];
+
+/** What the reader refuses and the API server drops, unless it is asked to be strict, as kubectl does. */
+export const droppedResources: readonly BadResource[] = [
+  {
+    name: 'an unknown field of the spec',
+    spec: { ...descriptor({}), note: 'x' },
+    field: 'spec.note',
+    says: /unknown field/,
+  },
+  {
+    name: 'an unknown field beside a limit',
+    spec: descriptor({ color: 'red' }),
+    field: `${descriptorField}.color`,
+    says: /unknown field/,
+  },
+  {
+    name: 'an unknown field of a replaced limit',
+    spec: rateLimit({ ...perMinute, replaces: [{ name: 'x', why: 'y' }] }),
+    field: `${descriptorField}.rateLimit.replaces[0].why`,
+    says: /unknown field/,
+  },
+];
+
+/** What no schema can tell: found when the rules are read or put together. */
+export const conflictingResources: readonly BadResource[] = [
+  {
+    name: 'two ways to write one descriptor',
+    spec: {
+      domain: 'd',
+      descriptors: [
+        { key: 'a_b', rateLimit: perMinute },
+        { key: 'a', value: 'b', rateLimit: perMinute },
+      ],
+    },
+    field: 'spec.descriptors[1].key',
+    says: /duplicate descriptor composite key 'd.a_b'/,
+  },
+  {
+    name: 'a limit that replaces itself',
+    spec: rateLimit({ ...perMinute, name: 'x', replaces: [{ name: 'x' }] }),
+    field: `${descriptorField}.rateLimit.replaces`,
+    says: /should not contain name of same descriptor/,
+  },
+  {
+    name: 'two limits of one match',
+    spec: limits({ name: 'x' }, { name: 'y' }),
+    field: 'spec.limits[1].match',
+    says: /limits 'x' and 'y' have the same match/,
+  },
+  {
+    name: 'limits that share an entry and differ in it',
+    spec: limits(
+      { match: [{ key: 'a', value: '*', shareThreshold: true }] },
+      { match: [{ key: 'a', value: '*' }, { key: 'b' }] },
+    ),
+    field: 'spec.limits[1].match[0].shareThreshold',
+    says: /differs between limits 'limit-0' and 'limit-1'/,
+  },
+];

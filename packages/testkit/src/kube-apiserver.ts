@@ -1,0 +1,219 @@
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { awaitUntil } from './await-until.ts';
+import { type Certificates, makeCertificates } from './certificates.ts';
+import { type KubeBinaries, kubeAvailability } from './kube-binaries.ts';
+import { type Etcd, startEtcd } from './kube-etcd.ts';
+import { type KubeUser, type KubeUsers, makeKubeUsers } from './kube-users.ts';
+import { type KubectlResult, runKubectl } from './kubectl.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+import { withFreePort } from './with-free-port.ts';
+
+/** What a test may ask of its API server. */
+export interface KubeApiserverOptions {
+  /** People and service accounts besides the administrator, who may do nothing until RBAC lets them. */
+  users?: readonly KubeUser[];
+  /** More arguments for kube-apiserver, such as `['--watch-cache=false']`. */
+  args?: readonly string[];
+}
+
+/** A running kube-apiserver with its etcd. No controllers and no nodes: objects are kept, nothing acts on them. */
+export interface KubeApiserver {
+  /** `https://127.0.0.1:<port>`. */
+  readonly url: string;
+  /** The certificate authority that signed the server's certificate. */
+  readonly caFile: string;
+  /** The administrator's. */
+  readonly kubeconfigFile: string;
+  /** Bearer token of `admin` or one of the users asked for. */
+  tokenFor(user: string): string;
+  /** Path of a kubeconfig of `admin` or one of the users asked for. */
+  kubeconfigFor(user: string): string;
+  /** Runs kubectl as the administrator, or as somebody else. An exit code other than 0 does not throw. */
+  kubectl(args: readonly string[], options?: { input?: string; as?: string }): Promise<KubectlResult>;
+  /**
+   * Applies manifests (YAML or JSON, several documents) server-side as the administrator, and waits until the
+   * CustomResourceDefinitions among them are served.
+   *
+   * @throws Error with kubectl's words when one is refused.
+   */
+  apply(manifests: string): Promise<void>;
+  /**
+   * Forgets the history of all objects. Whoever lists or watches on from before is answered 410, at once with
+   * `args: ['--watch-cache=false']`, else after a restart: the API server's cache remembers recent history.
+   */
+  compact(): Promise<void>;
+  /** Ends the API server in good order, as a roll-out does: watches end, etcd keeps the objects. */
+  stopApiserver(): Promise<void>;
+  /** Ends it at once: connections break. */
+  killApiserver(): Promise<void>;
+  /** Starts it again where it was, with what etcd kept. */
+  startApiserver(): Promise<void>;
+  /** Ends all and removes the files. Idempotent. */
+  stop(): Promise<void>;
+  /** What the API server has written since it was last started. */
+  logs(): string;
+}
+
+const administrator: KubeUser = { name: 'admin', groups: ['system:masters'] };
+
+/** The API server answers the questions asked here within milliseconds. */
+const requestTimeoutMs = 5000;
+
+/** 2 s on an idle machine with two cores; other tests share it. */
+const readyTimeoutMs = 45_000;
+
+/**
+ * Starts etcd and kube-apiserver on free loopback ports with RBAC and all default admission, but the one that wants a
+ * controller for service accounts. Ready in about three seconds.
+ *
+ * @throws Error when the programs are not installed or do not start; nothing is left running then.
+ */
+export async function startKubeApiserver(options: KubeApiserverOptions = {}): Promise<KubeApiserver> {
+  const available = kubeAvailability();
+  if (!available.ok) throw new Error(available.reason);
+  const folder = temporaryFolder();
+  const certificates = makeCertificates();
+  const remove = () => {
+    certificates.remove();
+    folder.remove();
+  };
+  try {
+    const etcd = await startEtcd(available.binaries.etcd, folder.path);
+    try {
+      const parts = { binaries: available.binaries, folder: folder.path, certificates, etcd };
+      const kube = await withFreePort((port) => startOnPort(port, parts, options));
+      return {
+        ...kube,
+        async stop() {
+          await kube.stop();
+          remove();
+        },
+      };
+    } catch (error) {
+      await etcd.kill();
+      throw error;
+    }
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+interface Parts {
+  binaries: KubeBinaries;
+  folder: string;
+  certificates: Certificates;
+  etcd: Etcd;
+}
+
+async function startOnPort(
+  port: number,
+  { binaries, folder, certificates, etcd }: Parts,
+  { users: wanted = [], args = [] }: KubeApiserverOptions,
+): Promise<KubeApiserver> {
+  const endpoint = { url: `https://127.0.0.1:${port}`, caFile: certificates.ca.certFile };
+  const users = makeKubeUsers([administrator, ...wanted], folder, endpoint);
+  const kubeconfigFile = users.kubeconfigFor(administrator.name);
+  const ca = readFileSync(endpoint.caFile, 'utf8');
+  const token = users.tokenFor(administrator.name);
+
+  const start = () =>
+    startServerProcess({
+      command: binaries.kubeApiserver,
+      args: [...apiserverArguments(port, { certificates, etcd, users }), ...args],
+      async ready() {
+        await expectOk(`${endpoint.url}/readyz`, ca, token);
+        // Made shortly after the server calls itself ready.
+        await expectOk(`${endpoint.url}/api/v1/namespaces/default`, ca, token);
+      },
+      readyTimeoutMs,
+    });
+  let server: ServerProcess = await start();
+
+  const kubectl: KubeApiserver['kubectl'] = (kubectlArgs, { input, as } = {}) =>
+    runKubectl(kubectlArgs, {
+      binary: binaries.kubectl,
+      kubeconfigFile: as === undefined ? kubeconfigFile : users.kubeconfigFor(as),
+      home: folder,
+      ...(input === undefined ? {} : { input }),
+    });
+
+  return {
+    ...endpoint,
+    kubeconfigFile,
+    tokenFor: users.tokenFor,
+    kubeconfigFor: users.kubeconfigFor,
+    kubectl,
+    apply: (manifests) => apply(kubectl, manifests),
+    compact: etcd.compact,
+    stopApiserver: () => server.stop(),
+    killApiserver: () => server.kill(),
+    async startApiserver() {
+      if (server.isRunning()) throw new Error('the API server is running already');
+      server = await start();
+    },
+    async stop() {
+      // Nothing is worth an orderly end: that takes a second.
+      await server.kill();
+      await etcd.kill();
+    },
+    logs: () => server.logs(),
+  };
+}
+
+function apiserverArguments(
+  port: number,
+  { certificates, etcd, users }: { certificates: Certificates; etcd: Etcd; users: KubeUsers },
+): string[] {
+  const { certFile, keyFile } = certificates.server;
+  return [
+    ...[`--etcd-servers=${etcd.url}`, '--bind-address=127.0.0.1', `--secure-port=${port}`],
+    ...[`--tls-cert-file=${certFile}`, `--tls-private-key-file=${keyFile}`],
+    ...[`--token-auth-file=${users.tokenFile}`, '--authorization-mode=RBAC'],
+    // Tokens of service accounts are signed with the server's own key: one pair less to make.
+    '--service-account-issuer=https://kubernetes.default.svc',
+    ...[`--service-account-key-file=${certFile}`, `--service-account-signing-key-file=${keyFile}`],
+    // It would refuse Pods whose service account no controller has made.
+    '--disable-admission-plugins=ServiceAccount',
+    // Nobody reaches the API server through its Service here.
+    ...['--service-cluster-ip-range=10.0.0.0/24', '--endpoint-reconciler-type=none'],
+  ];
+}
+
+async function apply(kubectl: KubeApiserver['kubectl'], manifests: string): Promise<void> {
+  const run = async (args: readonly string[], input?: string) => {
+    const result = await kubectl(args, input === undefined ? {} : { input });
+    if (result.code !== 0) throw new Error(`kubectl ${args.join(' ')} failed: ${result.stderr}`);
+    return result.stdout;
+  };
+  const applied = await run(['apply', '--server-side', '-f', '-', '-o', 'name'], manifests);
+  const definitions = applied.split('\n').filter((name) => name.startsWith('customresourcedefinition'));
+  if (definitions.length > 0) {
+    // kubectl gives up at once on a definition that has no conditions at all yet.
+    await awaitUntil(() => run(['wait', '--for=condition=Established', '--timeout=5s', ...definitions]), {
+      what: 'the CustomResourceDefinitions to be served',
+      timeoutMs: 20_000,
+    });
+  }
+}
+
+/** Asks the API server over TLS, which fetch cannot with an authority of its own. */
+function expectOk(url: string, ca: string, token: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, {
+      ca,
+      headers: { authorization: `Bearer ${token}` },
+      agent: false,
+      signal: AbortSignal.timeout(requestTimeoutMs),
+    });
+    asked.once('error', reject);
+    asked.once('response', (response) => {
+      response.resume();
+      if (response.statusCode === 200) resolve();
+      else reject(new Error(`${url} answered ${response.statusCode}`));
+    });
+    asked.end();
+  });
+}

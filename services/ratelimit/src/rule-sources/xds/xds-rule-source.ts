@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '@tollgate/kit/logger';
+import type { RuleLoad, RuleSource } from '../../ports/rule-source.ts';
+import { statsNames } from '../../stats/stats-names.ts';
+import type { StatsRegistry } from '../../stats/stats-registry.ts';
+import type { AdsStreamOptions } from './ads-stream.ts';
+import { type ChannelTls, type ChannelTlsOptions, plaintextChannel, watchChannelTls } from './channel-tls.ts';
+import type { DiscoveryNode } from './discovery.ts';
+import { type FollowedStream, followStream } from './follow-stream.ts';
+import { createReconnectPauses, type ReconnectPauseOptions } from './reconnect-pauses.ts';
+import { createSubscriber } from './subscriber.ts';
+
+/** Which management server rules come from, by the CONFIG_GRPC_XDS_* and XDS_CLIENT_* settings. */
+export interface XdsRuleSourceOptions {
+  readonly node: DiscoveryNode;
+  readonly stream: AdsStreamOptions;
+  /** Undefined: without TLS. */
+  readonly tls: ChannelTlsOptions | undefined;
+  readonly pauses: ReconnectPauseOptions;
+  readonly mergeDomains: boolean;
+}
+
+/** What the source takes. */
+export interface XdsRuleSourceDeps {
+  readonly random: () => number;
+  readonly stats: StatsRegistry;
+  readonly logger: Logger;
+  /** Resolves after that time, rejects when the signal aborts. */
+  readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
+  /** How often a start that waits says so; default 30 seconds. */
+  readonly waitLogMs?: number;
+}
+
+/**
+ * Makes the source that is told its rules by a management server: ADS, state of the world. The rules in force stay while
+ * the server is away. TLS files that do not fit together are a start error.
+ */
+export function createXdsRuleSource(options: XdsRuleSourceOptions, deps: XdsRuleSourceDeps): RuleSource {
+  const { logger, sleep = sleepFor, waitLogMs = 30_000 } = deps;
+  const { serverUrl: server } = options.stream;
+  const connected = deps.stats.gauge(statsNames.xdsConnected);
+  const pauseAfter = createReconnectPauses(options.pauses, deps.random);
+  const ended = new AbortController();
+  const firstLoad = Promise.withResolvers<void>();
+  let following: Promise<void> = Promise.resolve();
+
+  async function follow(tls: ChannelTls, onLoad: (load: RuleLoad) => void): Promise<void> {
+    const subscriber = createSubscriber(
+      { mergeDomains: options.mergeDomains, server },
+      {
+        ...deps,
+        sleep,
+        signal: ended.signal,
+        onLoad(load) {
+          onLoad(load);
+          if (load.ok) firstLoad.resolve();
+        },
+      },
+    );
+    while (!ended.signal.aborted) {
+      const stream = await followStream(options.stream, options.node, {
+        credentials: tls.credentials,
+        take: subscriber.take,
+        onDelivered,
+        signal: ended.signal,
+      });
+      connected.value = 0;
+      if (ended.signal.aborted) break;
+      const delayMs = Math.round(pauseAfter(stream));
+      logEnd(stream, delayMs);
+      await sleep(delayMs, { signal: ended.signal }).catch(() => undefined);
+    }
+    tls.close();
+  }
+
+  function onDelivered(): void {
+    connected.value = 1;
+    logger.info({ server }, 'management server is there');
+  }
+
+  /** Servers end streams of a certain age, so the end of one that has worked is no news at the usual level. */
+  function logEnd(stream: FollowedStream, delayMs: number): void {
+    const reason = reasonOf(stream.error);
+    const fields = { server, reason, delayMs };
+    if (tooLarge.test(reason))
+      logger.error(
+        { ...fields, maxMessageBytes: options.stream.maxMessageBytes },
+        'configuration larger than XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: raise it; the rules in force stay',
+      );
+    else if (stream.delivered) logger.info(fields, 'stream of the management server ended');
+    else if (stream.connected)
+      logger.warn(fields, 'management server ended the stream without a configuration');
+    else logger.warn(fields, 'management server not reachable');
+  }
+
+  function close(): Promise<void> {
+    ended.abort();
+    firstLoad.resolve();
+    return following;
+  }
+
+  return {
+    async start(onLoad, { signal } = {}) {
+      const tls =
+        options.tls === undefined ? plaintextChannel : await watchChannelTls(options.tls, deps.logger);
+      following = follow(tls, onLoad);
+      const onAbort = (): void => void close();
+      if (signal?.aborted === true) onAbort();
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const waiting = setInterval(
+        () => logger.warn({ server }, 'waiting for a first configuration of the management server'),
+        waitLogMs,
+      );
+      await firstLoad.promise;
+      clearInterval(waiting);
+      signal?.removeEventListener('abort', onAbort);
+    },
+    close,
+  };
+}
+
+/** In the words of @grpc/grpc-js, which has no code of its own for it. */
+const tooLarge = /larger than/i;
+
+function reasonOf(error: unknown): string {
+  if (error === undefined) return 'ended by the server';
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function sleepFor(ms: number, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+  await delay(ms, undefined, { signal });
+}

@@ -1,0 +1,98 @@
+import { copyFile, writeFile } from 'node:fs/promises';
+import { ServerCredentials } from '@grpc/grpc-js';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Certificate, type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
+import t, { type Test } from 'tap';
+import { limitsResponse, startAdsServer } from '../../support/ads-server.ts';
+import { followServer } from '../../support/xds-source.ts';
+
+function certificatesFor(t: Test): Certificates {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  return certificates;
+}
+
+/** A server with TLS that serves one limit; `mutual` wants a certificate of its clients. */
+async function startTlsServer(
+  t: Test,
+  { ca, server }: Certificates,
+  { mutual = false, own = server, port = 0 }: { mutual?: boolean; own?: Certificate; port?: number } = {},
+) {
+  const pair = { private_key: Buffer.from(own.key), cert_chain: Buffer.from(own.cert) };
+  const credentials = ServerCredentials.createSsl(Buffer.from(ca.cert), [pair], mutual);
+  const ads = await startAdsServer(t, { credentials, port });
+  ads.send(limitsResponse('v1', { a: 1 }));
+  return ads;
+}
+
+const tlsOf = ({ ca }: Certificates, client?: Certificate, serverName = '') => ({
+  caFile: ca.certFile,
+  certFile: client?.certFile ?? '',
+  keyFile: client?.keyFile ?? '',
+  serverName,
+});
+
+t.test('TLS: the server is known by its authority and its name', async (t) => {
+  const certificates = certificatesFor(t);
+  const { url } = await startTlsServer(t, certificates);
+  await followServer(t, url, { tls: tlsOf(certificates) }).inForce('a', 1);
+
+  const stranger = followServer(t, url, { tls: tlsOf(certificatesFor(t)) });
+  t.match(await stranger.logged(/not reachable/), { reason: /certificate/ });
+  const plain = followServer(t, url);
+  await plain.logged(/not reachable/);
+  t.same([...stranger.loads, ...plain.loads], []);
+});
+
+t.test('SERVER_TLS_SAN: the name expected in the certificate, in the place of the host', async (t) => {
+  const certificates = certificatesFor(t);
+  const own = certificates.issue({ name: 'xds', subjectAltNames: ['DNS:xds.tollgate.svc'] });
+  const { url } = await startTlsServer(t, certificates, { own });
+  const right = followServer(t, url, { tls: tlsOf(certificates, undefined, 'xds.tollgate.svc') });
+  await right.inForce('a', 1);
+
+  for (const wrong of ['', 'other.tollgate.svc']) {
+    const source = followServer(t, url, { tls: tlsOf(certificates, undefined, wrong) });
+    t.match(await source.logged(/not reachable/), { reason: /xds\.tollgate\.svc/ });
+    t.same(source.loads, []);
+  }
+});
+
+t.test('mutual TLS: our certificate is shown to a server that wants one', async (t) => {
+  const certificates = certificatesFor(t);
+  const { url } = await startTlsServer(t, certificates, { mutual: true });
+  await followServer(t, url, { tls: tlsOf(certificates, certificates.client) }).inForce('a', 1);
+  const without = followServer(t, url, { tls: tlsOf(certificates) });
+  await without.logged(/not reachable|ended the stream/);
+  t.same(without.loads, []);
+});
+
+t.test('files that change are used from the next stream on', async (t) => {
+  const certificates = certificatesFor(t);
+  const next = certificatesFor(t);
+  const server = await startTlsServer(t, certificates);
+  const source = followServer(t, server.url, { tls: tlsOf(certificates) });
+  await source.inForce('a', 1);
+
+  await copyFile(next.ca.certFile, certificates.ca.certFile);
+  await source.logged(/TLS files reloaded/);
+  server.stop();
+  const renewed = await startTlsServer(t, next, { port: server.port });
+  renewed.send(limitsResponse('v2', { a: 2 }));
+  await source.inForce('a', 2);
+
+  await writeFile(certificates.ca.certFile, 'no certificate');
+  t.match(await source.logged(/new TLS files not used/), { level: 'error', problem: /holds no certificate/ });
+  renewed.endStreams();
+  await awaitUntil(() => renewed.headers.length > 1, { what: 'a stream with the files of before' });
+});
+
+t.test('files that cannot be used are a start error that names them', async (t) => {
+  const certificates = certificatesFor(t);
+  const tls = { ...tlsOf(certificates, certificates.client), keyFile: certificates.server.keyFile };
+  await t.rejects(followServer(t, 'localhost:1', { tls }).started, { message: /server\.key is not the one/ });
+  const missing = { ...tlsOf(certificates), caFile: '/nowhere/ca.crt' };
+  await t.rejects(followServer(t, 'localhost:1', { tls: missing }).started, {
+    message: /\/nowhere\/ca\.crt/,
+  });
+});

@@ -1,0 +1,82 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { Test } from 'tap';
+import type { RuleLoad } from '../../src/ports/rule-source.ts';
+import {
+  createXdsRuleSource,
+  type XdsRuleSourceDeps,
+  type XdsRuleSourceOptions,
+} from '../../src/rule-sources/xds/xds-rule-source.ts';
+import { createStatsRegistry, type StatsRegistry } from '../../src/stats/stats-registry.ts';
+import { limitOf } from './rule-folder.ts';
+
+/** A source of one test. */
+export interface XdsTestSource {
+  /** Every attempt, in order. */
+  readonly loads: readonly RuleLoad[];
+  readonly stats: StatsRegistry;
+  readonly logLines: readonly Readonly<Record<string, unknown>>[];
+  /** Pending until the source has started. */
+  readonly started: Promise<void>;
+  /** Resolves when the last good load has this limit for the key `k` of a domain. */
+  inForce(domain: string, requestsPerUnit: number | undefined): Promise<void>;
+  /** Resolves with the first line of that message. */
+  logged(message: RegExp): Promise<Readonly<Record<string, unknown>>>;
+  close(): Promise<void>;
+}
+
+/** Starts a source with short pauses; it is closed when the test ends. */
+export function followServer(
+  t: Test,
+  serverUrl: string,
+  {
+    stream,
+    ...options
+  }: Partial<Omit<XdsRuleSourceOptions, 'stream'>> & {
+    readonly stream?: Partial<XdsRuleSourceOptions['stream']>;
+  } = {},
+  deps: Partial<XdsRuleSourceDeps> & { readonly signal?: AbortSignal } = {},
+): XdsTestSource {
+  const loads: RuleLoad[] = [];
+  const logLines: Record<string, unknown>[] = [];
+  // Parsed boundary: the JSON format is one object a line.
+  const write = (line: string): void => void logLines.push(JSON.parse(line) as Record<string, unknown>);
+  const stats = createStatsRegistry();
+  const source = createXdsRuleSource(
+    {
+      node: { id: 'test', metadata: {} },
+      tls: undefined,
+      pauses: { connectRetryMs: 20, initialMs: 40, maxMs: 100, spread: 0 },
+      mergeDomains: false,
+      ...options,
+      stream: { serverUrl, headers: {}, maxMessageBytes: 4_194_304, ...stream },
+    },
+    {
+      random: () => 0.5,
+      stats,
+      logger: createLogger({ level: 'trace', format: 'json', destination: { write } }),
+      ...deps,
+    },
+  );
+  t.teardown(source.close);
+  const started = source.start((load) => loads.push(load), deps.signal ? { signal: deps.signal } : {});
+
+  return {
+    loads,
+    stats,
+    logLines,
+    started,
+    close: source.close,
+    async inForce(domain, requestsPerUnit) {
+      await awaitUntil(() => loads.length > 0 && limitOf(loads, domain) === requestsPerUnit, {
+        what: `limit ${requestsPerUnit} of ${domain}`,
+      });
+      t.equal(limitOf(loads, domain), requestsPerUnit, `limit of ${domain} in force`);
+    },
+    async logged(message) {
+      const find = () => logLines.find((line) => message.test(String(line['@message'])));
+      const line = await awaitUntil(find, { what: `a log line ${message}` });
+      return line ?? {};
+    },
+  };
+}

@@ -1,0 +1,176 @@
+import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
+import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { plaintextCredentials, watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
+import { createHealth, type Health } from '@tollgate/kit/health';
+import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
+import type { Logger } from '@tollgate/kit/logger';
+import { addProcessMetrics } from '@tollgate/kit/metrics';
+import { createTermination } from '@tollgate/kit/termination';
+import { Registry } from 'prom-client';
+import { createClientRegistry } from './clients/client-registry.ts';
+import { createApiClient } from './kubernetes/api-client.ts';
+import { currentNamespace, loadKubeConfig } from './kubernetes/kube-config.ts';
+import { createLeaseElector, leaseIdentity } from './kubernetes/lease-elector.ts';
+import { createXdsMetrics, type XdsMetrics } from './metrics/xds-metrics.ts';
+import { createPipeline } from './pipeline/pipeline.ts';
+import type { ResourceSource } from './ports/resource-source.ts';
+import type { StatusWriter } from './ports/status-writer.ts';
+import { createFolderSource } from './resource-sources/folder/folder-source.ts';
+import { createKubernetesSource } from './resource-sources/kubernetes/kubernetes-source.ts';
+import { adsServerOptions, kubeConfigOptions, serverTlsFiles } from './settings/options.ts';
+import { chosenSource, type Settings } from './settings/settings.ts';
+import { createSnapshotStore } from './snapshots/snapshot-store.ts';
+import { createKubernetesStatusWriter } from './status-writers/kubernetes/kubernetes-status-writer.ts';
+import { createAdminServer } from './surfaces/admin/admin-server.ts';
+import { createAdsServer } from './surfaces/grpc/ads-server.ts';
+import { watchBearerTokens } from './surfaces/grpc/bearer-tokens.ts';
+
+/** What the service takes from the process. */
+export interface AppDeps {
+  readonly logger: Logger;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** The service, put together and not yet started. */
+export interface App {
+  readonly lifecycle: Lifecycle;
+  readonly health: Health;
+  /** Ports in use once started; those set to 0 were chosen by the system. */
+  readonly ports: { grpc: number; admin: number };
+}
+
+/** Where objects come from, and who reports back to them. */
+interface Feed {
+  readonly source: ResourceSource;
+  /** Undefined where objects have no status. */
+  readonly writer?: StatusWriter;
+  /** What else has to run, in the order of its start. */
+  readonly components: readonly LifecycleComponent[];
+}
+
+/** What a feed is made from. */
+interface FeedDeps {
+  readonly logger: Logger;
+  readonly metrics: XdsMetrics;
+}
+
+/** The kinds of source; a new one is an entry here and a name in the setting XDS_SOURCE. */
+const feeds = { folder: createFolderFeed, kubernetes: createKubernetesFeed };
+
+/** Puts the service together: the one place that knows every part. */
+export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): Promise<App> {
+  // Process-wide, like the library's log itself; before anything of it can have something to say.
+  logGrpcLibrary(logger);
+  const registry = new Registry();
+  addProcessMetrics(registry);
+  const metrics = createXdsMetrics(registry);
+  const health = createHealth();
+  const served = health.component('snapshot', { healthy: false });
+  const lifecycle = createLifecycle({
+    logger,
+    drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
+  });
+  const ports = { grpc: settings.grpcPort, admin: settings.adminPort };
+  const sourceName = chosenSource(settings);
+
+  const snapshots = createSnapshotStore();
+  const clients = createClientRegistry();
+  snapshots.onChange(() => served.set(true));
+  const feed = await feeds[sourceName](settings, { logger, metrics });
+  const pipeline = createPipeline(
+    { source: feed.source, store: snapshots, clients, writer: feed.writer, metrics, logger, nowMs },
+    { debounceMs: settings.debounceMs, allowEmpty: settings.allowEmpty },
+  );
+  const admin = createAdminServer(
+    { registry, pipeline, snapshots, clients, health, logger, nowMs, sourceName },
+    { host: settings.adminHost, port: settings.adminPort },
+  );
+  const tokens = settings.tokenFile === '' ? undefined : await watchBearerTokens(settings.tokenFile, logger);
+  const credentials =
+    settings.grpcTlsCert === ''
+      ? plaintextCredentials()
+      : await watchServerCredentials(serverTlsFiles(settings), { logger, onAttempt: () => undefined });
+  const ads = createAdsServer(
+    {
+      snapshots,
+      clients,
+      health,
+      credentials: credentials.credentials,
+      guard: settings.grpcClientSan === '' ? everyPeer : createSanGuard(settings.grpcClientSan),
+      metrics,
+      logger,
+      nowMs,
+      ...(tokens && { tokens: tokens.guard }),
+    },
+    adsServerOptions(settings),
+  );
+
+  // Started in this order and stopped in reverse. The admin server comes first, so that a start that waits can be looked at.
+  lifecycle.add({
+    name: 'admin server',
+    start: async () => {
+      ports.admin = await admin.start();
+    },
+    stop: ({ signal }) => admin.stop(signal),
+  });
+  for (const component of feed.components) lifecycle.add(component);
+  lifecycle.add({ name: 'source', start: pipeline.start, stop: pipeline.close });
+  lifecycle.add({
+    name: 'ADS server',
+    start: async () => {
+      ports.grpc = await ads.start();
+    },
+    stop: async ({ signal }) => {
+      await ads.stop(signal);
+      credentials.close();
+      tokens?.close();
+    },
+  });
+  lifecycle.add(createTermination(health, settings.shutdownDelayMs));
+  lifecycle.add({
+    name: 'announcement',
+    start: () => logger.info({ ...ports, source: sourceName }, 'listening'),
+  });
+  return { lifecycle, health, ports };
+}
+
+function createFolderFeed({ folder, namespaces }: Settings, { logger }: FeedDeps): Feed {
+  return { source: createFolderSource({ folder, namespaces }, { logger }), components: [] };
+}
+
+async function createKubernetesFeed(settings: Settings, { logger, metrics }: FeedDeps): Promise<Feed> {
+  const config = await loadKubeConfig(kubeConfigOptions(settings));
+  const api = createApiClient(config);
+  const source = createKubernetesSource(
+    { namespaces: settings.namespaces, resyncMs: settings.resyncIntervalMs },
+    { api, logger, metrics },
+  );
+  const connection: LifecycleComponent = { name: 'API client', stop: () => api.close() };
+  if (!settings.statusEnabled) return { source, components: [connection] };
+
+  const elector = createLeaseElector(
+    {
+      namespace: settings.leaseNamespace || settings.podNamespace || currentNamespace(config),
+      name: settings.leaseName,
+      identity: leaseIdentity(settings.podName),
+      leaseDurationMs: settings.leaseDurationMs,
+      renewDeadlineMs: settings.leaseRenewDeadlineMs,
+      retryPeriodMs: settings.leaseRetryPeriodMs,
+    },
+    { api, logger, metrics },
+  );
+  const writer = createKubernetesStatusWriter(
+    { debounceMs: settings.statusDebounceMs },
+    { api, objects: source, leadership: elector, logger, metrics },
+  );
+  return {
+    source,
+    writer,
+    components: [
+      connection,
+      { name: 'leader election', start: elector.start, stop: elector.close },
+      { name: 'status writer', start: writer.start, stop: writer.close },
+    ],
+  };
+}

@@ -1,0 +1,5 @@
+#!/usr/bin/env node
+import { finish } from '@tollgate/kit/cli/finish';
+import { runCheck } from './check-manifests/run-check.ts';
+
+finish(await runCheck(process.argv.slice(2)));

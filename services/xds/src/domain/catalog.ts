@@ -1,0 +1,161 @@
+import type { RuleDocument } from '@tollgate/rules/rule-document';
+import type { Steps } from '@tollgate/rules/steps';
+import { acceptObject } from './accept-object.ts';
+import type { CatalogEntry } from './catalog-entry.ts';
+import { judge } from './conditions.ts';
+import type { ConfigObject, SourceEvent } from './config-object.ts';
+import { resolveDomain } from './resolve-domain.ts';
+import type { Snapshot } from './snapshot.ts';
+import { createSnapshotBuilder } from './snapshot-builder.ts';
+import { sameVerdict, type Verdict } from './verdict.ts';
+
+/** What the catalog leaves to others: it is pure. */
+export interface CatalogDeps {
+  /** The encoded `google.protobuf.Any` of a domain's rules: equal bytes for equal rules. */
+  readonly encode: (document: RuleDocument) => Uint8Array;
+  /** A hash in hexadecimal that nobody finds two texts for. */
+  readonly hash: (content: Uint8Array | string) => string;
+}
+
+/** What events have changed. */
+export interface CatalogChange {
+  readonly snapshot: Snapshot;
+  /** Objects of which there is something new to say. */
+  readonly verdicts: readonly Verdict[];
+  /** Ids of objects that are gone. */
+  readonly forgotten: readonly string[];
+}
+
+/** All objects, what is thought of each, and the rules they come to. */
+export interface Catalog {
+  /**
+   * Takes events in, in order. Only what they touch is computed anew. In steps: the catalog shows what it showed before
+   * until the last one is done. One run at a time.
+   */
+  apply(events: readonly SourceEvent[]): Steps<CatalogChange>;
+  /** Of every object, by id. */
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+  /** Limits in force of all domains. */
+  readonly rules: number;
+}
+
+/** Makes an empty catalog. */
+export function createCatalog({ encode, hash }: CatalogDeps): Catalog {
+  const entries = new Map<string, CatalogEntry>();
+  /** Those with a good version, by the domain they want. */
+  const members = new Map<string, Map<string, CatalogEntry>>();
+  const rulesOf = new Map<string, number>();
+  const verdicts = new Map<string, Verdict>();
+  const builder = createSnapshotBuilder(hash);
+  let rules = 0;
+  /** Domains and objects to be looked at again. */
+  let dirtyDomains = new Set<string>();
+  let dirtyIds = new Set<string>();
+
+  function put(id: string, entry: CatalogEntry | undefined): void {
+    const before = entries.get(id)?.good?.document.domain;
+    if (before !== undefined) {
+      members.get(before)?.delete(id);
+      dirtyDomains.add(before);
+    }
+    dirtyIds.add(id);
+    if (entry === undefined) {
+      entries.delete(id);
+      return;
+    }
+    entries.set(id, entry);
+    if (entry.good !== undefined) join(entry.good.document.domain, entry);
+  }
+
+  function join(domain: string, entry: CatalogEntry): void {
+    const joined = members.get(domain) ?? new Map<string, CatalogEntry>();
+    members.set(domain, joined.set(entry.id, entry));
+    dirtyDomains.add(domain);
+  }
+
+  function* change(object: ConfigObject): Steps<void> {
+    const known = entries.get(object.id);
+    if (known !== undefined && isSameVersion(known, object)) return;
+    // Another object of the same name starts anew: its predecessor's rules went with it.
+    const last = known?.uid === object.uid ? known.good : undefined;
+    put(object.id, yield* acceptObject(object, last));
+    yield;
+  }
+
+  function* replace(objects: readonly ConfigObject[]): Steps<void> {
+    const present = new Set(objects.map(({ id }) => id));
+    for (const id of [...entries.keys()]) if (!present.has(id)) put(id, undefined);
+    for (const object of objects) yield* change(object);
+  }
+
+  function* take(event: SourceEvent): Steps<void> {
+    if (event.type === 'replaced') yield* replace(event.objects);
+    else if (event.type === 'changed') yield* change(event.object);
+    else if (entries.has(event.id)) put(event.id, undefined);
+  }
+
+  /** Computes one domain anew and answers what is to be said of its objects. */
+  function settle(domain: string): Verdict[] {
+    const joined = members.get(domain);
+    rules -= rulesOf.get(domain) ?? 0;
+    if (joined === undefined || joined.size === 0) {
+      members.delete(domain);
+      rulesOf.delete(domain);
+      builder.remove(domain);
+      return [];
+    }
+    const resolved = resolveDomain(domain, joined.values());
+    rules += resolved.rules;
+    rulesOf.set(domain, resolved.rules);
+    builder.put(domain, encode(resolved.document));
+    return [...resolved.outcomes].map(([entry, outcome]) => judge(entry, outcome, joined.size === 1));
+  }
+
+  function* judgeDirty(): Steps<Verdict[]> {
+    const judged: Verdict[] = [];
+    for (const id of dirtyIds) {
+      const entry = entries.get(id);
+      if (entry !== undefined && entry.good === undefined) judged.push(judge(entry, undefined, true));
+    }
+    for (const domain of dirtyDomains) {
+      for (const verdict of settle(domain)) judged.push(verdict);
+      yield;
+    }
+    return judged;
+  }
+
+  /** Shows what was found, all at once. */
+  function publish(judged: readonly Verdict[]): Pick<CatalogChange, 'verdicts' | 'forgotten'> {
+    const forgotten = [...dirtyIds].filter((id) => !entries.has(id) && verdicts.delete(id));
+    const news = judged.filter((verdict) => {
+      const before = verdicts.get(verdict.id);
+      return before === undefined || !sameVerdict(before, verdict);
+    });
+    for (const verdict of news) verdicts.set(verdict.id, verdict);
+    dirtyIds = new Set();
+    dirtyDomains = new Set();
+    return { verdicts: news, forgotten };
+  }
+
+  return {
+    verdicts,
+    get rules() {
+      return rules;
+    },
+    *apply(events) {
+      for (const event of events) yield* take(event);
+      const judged = yield* judgeDirty();
+      return { snapshot: builder.build(), ...publish(judged) };
+    },
+  };
+}
+
+/** A status that was written, or a list taken again, brings objects that nobody has changed. */
+function isSameVersion(known: CatalogEntry, object: ConfigObject): boolean {
+  return (
+    known.uid === object.uid &&
+    known.generation === object.generation &&
+    known.createdMs === object.createdMs &&
+    known.order === object.order
+  );
+}

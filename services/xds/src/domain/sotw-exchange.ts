@@ -1,0 +1,105 @@
+import type { Snapshot } from './snapshot.ts';
+import {
+  isEmptySubscription,
+  noSubscription,
+  replaceSubscription,
+  type Selection,
+  type Subscription,
+  sameResources,
+  select,
+} from './subscription.ts';
+
+/**
+ * Where the state-of-the-world exchange of one type on one stream stands. It is followed in three steps: `receiveSotw`
+ * takes note of a request, `dueSotw` says what is to be sent now, `sentSotw` takes note that it was. Nothing is queued:
+ * what is due is always of the latest snapshot, and there is one unanswered response at most.
+ */
+export interface SotwExchange {
+  /** Undefined before the first request. */
+  readonly subscription: Subscription | undefined;
+  /** Nonce of the last response; undefined before it. */
+  readonly nonce: string | undefined;
+  /** What the last response held, acknowledged or not; undefined when the client is owed one whatever it holds. */
+  readonly sent: Selection | undefined;
+  /** The last response waits for its ACK or NACK. */
+  readonly unanswered: boolean;
+}
+
+/** A request, as far as it matters here. */
+export interface SotwRequest {
+  /** The complete set; `*` is everything. */
+  readonly names: readonly string[];
+  /** Of the response that it answers; empty for none. */
+  readonly nonce: string;
+  /** Whether it has an `error_detail`: that, and no comparison of versions, makes it a NACK. */
+  readonly rejects: boolean;
+}
+
+/** What a request says of the response before it. */
+export type Verdict =
+  /** It answers none: a new or changed subscription, or a stale request. */
+  | { readonly type: 'none' }
+  | { readonly type: 'accepted'; readonly selection: Selection }
+  | { readonly type: 'rejected'; readonly selection: Selection };
+
+const noVerdict: Verdict = { type: 'none' };
+
+/** Before the first request. */
+export const newSotwExchange: SotwExchange = {
+  subscription: undefined,
+  nonce: undefined,
+  sent: undefined,
+  unanswered: false,
+};
+
+/**
+ * Takes note of a request.
+ *
+ * The first of a stream subscribes and does no more, whatever nonce, version or error it carries over from an earlier
+ * stream. A later one that does not carry the nonce of the last response is stale and ignored, names included; the client
+ * says it again when it answers that response. Only the first answer to a response counts: what comes after it with the
+ * same nonce changes the subscription, and says nothing of what was accepted.
+ */
+export function receiveSotw(
+  exchange: SotwExchange,
+  { names, nonce, rejects }: SotwRequest,
+): { readonly exchange: SotwExchange; readonly verdict: Verdict } {
+  const stale = exchange.nonce !== undefined && nonce !== exchange.nonce;
+  if (stale) return { exchange, verdict: noVerdict };
+  const subscription = replaceSubscription(exchange.subscription ?? noSubscription, names);
+  const { sent, unanswered } = exchange;
+  return {
+    exchange: {
+      ...exchange,
+      subscription,
+      unanswered: false,
+      // Who wants nothing may forget what it has; when it wants something again, it is sent it.
+      sent: isEmptySubscription(subscription) ? undefined : sent,
+    },
+    verdict: unanswered && sent !== undefined ? verdictOf(rejects, sent) : noVerdict,
+  };
+}
+
+/**
+ * What is to be sent now: the complete selection, when it is not what was sent last. So a rejected set is not sent again
+ * until its content differs, and a client that has everything is left alone.
+ */
+export function dueSotw(
+  { subscription, sent, unanswered }: SotwExchange,
+  snapshot: Snapshot,
+): Selection | undefined {
+  if (subscription === undefined || unanswered || isEmptySubscription(subscription)) return undefined;
+  const selection = select(snapshot, subscription);
+  const known = sent !== undefined && sameResources(sent.resources, selection.resources);
+  return known ? undefined : selection;
+}
+
+/** Takes note that a selection was sent under this nonce. */
+export function sentSotw(exchange: SotwExchange, selection: Selection, nonce: string): SotwExchange {
+  return { ...exchange, sent: selection, nonce, unanswered: true };
+}
+
+/** The verdict of an answer to what was sent. */
+export function verdictOf(rejects: boolean, selection: Selection): Verdict {
+  return { type: rejects ? 'rejected' : 'accepted', selection };
+}

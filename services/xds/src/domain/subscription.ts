@@ -1,0 +1,95 @@
+import type { Snapshot, SnapshotResource } from './snapshot.ts';
+
+/** What a client wants of one type, on one stream. */
+export interface Subscription {
+  /** All resources, those to come included. */
+  readonly wildcard: boolean;
+  /** Resources asked for by name. */
+  readonly names: ReadonlySet<string>;
+  /** Whether the client has ever named something: from then on an empty list means nothing, and no more everything. */
+  readonly explicit: boolean;
+}
+
+/** The resources of a snapshot that a subscription selects. */
+export interface Selection {
+  readonly snapshot: Snapshot;
+  /** By name; the very map of the snapshot for a wildcard, so that what is derived from it is derived once. */
+  readonly resources: ReadonlyMap<string, SnapshotResource>;
+}
+
+/** The name that stands for all resources of a type. */
+export const everything = '*';
+
+/** Before the first request of the type. */
+export const noSubscription: Subscription = { wildcard: false, names: new Set(), explicit: false };
+
+/**
+ * The subscription after a state-of-the-world request, which names the complete set. An empty list stands for everything
+ * until the client has named something on this stream, and for nothing afterwards.
+ */
+export function replaceSubscription(previous: Subscription, names: readonly string[]): Subscription {
+  const explicit = previous.explicit || names.length > 0;
+  return { wildcard: !explicit || names.includes(everything), names: withoutEverything(names), explicit };
+}
+
+/** The subscription that the first delta request of a type makes: without names, of everything. */
+export function beginSubscription(
+  subscribe: readonly string[],
+  unsubscribe: readonly string[],
+): Subscription {
+  if (subscribe.length === 0) return { ...noSubscription, wildcard: true };
+  return changeSubscription(noSubscription, subscribe, unsubscribe);
+}
+
+/** The subscription after a later delta request, which names what is added and what is dropped. */
+export function changeSubscription(
+  previous: Subscription,
+  subscribe: readonly string[],
+  unsubscribe: readonly string[],
+): Subscription {
+  if (subscribe.length === 0 && unsubscribe.length === 0) return previous;
+  const names = withoutEverything([...previous.names, ...subscribe]);
+  for (const name of unsubscribe) names.delete(name);
+  const wildcard = !unsubscribe.includes(everything) && (previous.wildcard || subscribe.includes(everything));
+  return { wildcard, names, explicit: true };
+}
+
+/** Says whether a subscription selects nothing, whatever there is. */
+export function isEmptySubscription({ wildcard, names }: Subscription): boolean {
+  return !wildcard && names.size === 0;
+}
+
+/** The resources that a subscription selects. A name of which there is no resource selects nothing. */
+export function select(snapshot: Snapshot, { wildcard, names }: Subscription): Selection {
+  const resources = wildcard ? snapshot.resources : pickNames(snapshot.resources, names);
+  return { snapshot, resources };
+}
+
+/** The entries of a map that have one of these names. */
+export function pickNames<T>(
+  entries: ReadonlyMap<string, T>,
+  names: ReadonlySet<string>,
+): ReadonlyMap<string, T> {
+  const picked = new Map<string, T>();
+  for (const name of names) {
+    const entry = entries.get(name);
+    if (entry !== undefined) picked.set(name, entry);
+  }
+  return picked;
+}
+
+/** Says whether two sets have the same names in the same versions. */
+export function sameResources(
+  one: ReadonlyMap<string, SnapshotResource>,
+  other: ReadonlyMap<string, SnapshotResource>,
+): boolean {
+  if (one === other) return true;
+  if (one.size !== other.size) return false;
+  return [...one.values()].every(({ name, version }) => other.get(name)?.version === version);
+}
+
+function withoutEverything(names: readonly string[]): Set<string> {
+  const named = new Set(names);
+  named.delete(everything);
+  return named;
+}

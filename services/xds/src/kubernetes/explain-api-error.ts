@@ -1,0 +1,42 @@
+import { ApiError } from './api-error.ts';
+import { type KubeResource, rateLimitConfigs } from './kube-resource.ts';
+
+/** What was attempted when the API server refused. */
+export interface Attempt {
+  /** RBAC's word: `list`, `watch`, `patch`, `create`, `get`, `update`. */
+  readonly verb: string;
+  readonly resource: KubeResource;
+  /** `status`, or empty. */
+  readonly subresource?: string;
+  /** Empty for all namespaces. */
+  readonly namespace: string;
+}
+
+/**
+ * Says in one sentence what is wrong and what to do about it, for the refusals that somebody has to act upon; undefined
+ * for outages, which pass.
+ */
+export function explainApiError(error: unknown, attempt: Attempt): string | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  const { resource, namespace, verb } = attempt;
+  switch (error.status) {
+    case 401:
+      return 'the API server does not accept the credentials: check the service account token, or the user of the kubeconfig';
+    case 403: {
+      const where = namespace === '' ? 'in all namespaces' : `in namespace ${namespace}`;
+      return `not allowed to ${verb} ${fullName(attempt)} ${where}: grant it, as services/xds/deploy/rbac.yaml does`;
+    }
+    case 404:
+      // Another kind's 404 is about one object, and its caller knows what that means.
+      return resource === rateLimitConfigs
+        ? `the cluster does not know ${fullName(attempt)}: kubectl apply -f crds/ratelimitconfigs.yaml`
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function fullName({ resource, subresource = '' }: Attempt): string {
+  const plural = subresource === '' ? resource.plural : `${resource.plural}/${subresource}`;
+  return `${plural}.${resource.group}`;
+}

@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from '@tollgate/kit/logger';
+import type { XdsMetrics } from '../metrics/xds-metrics.ts';
+import type { ApiClient } from './api-client.ts';
+import { hasStatus } from './api-error.ts';
+import { explainApiError } from './explain-api-error.ts';
+import { leases, type ObjectName } from './kube-resource.ts';
+import type { Leadership } from './leadership.ts';
+import {
+  type CallLimits,
+  createLease,
+  type Lease,
+  type LeaseRecord,
+  microTime,
+  readLease,
+  replaceLease,
+} from './lease-record.ts';
+
+/** Which Lease, for whom, and its times: `retryPeriodMs` < `renewDeadlineMs` < `leaseDurationMs`. */
+export interface LeaseElectorOptions extends ObjectName {
+  /** Of this replica and this life of it: see `leaseIdentity`. */
+  readonly identity: string;
+  /** How long others wait before they take over from a silent holder. Default 15000. */
+  readonly leaseDurationMs?: number;
+  /** How long the holder tries to renew before it steps down. Default 10000. */
+  readonly renewDeadlineMs?: number;
+  /** Time between attempts, up to a fifth longer. Default 2000. */
+  readonly retryPeriodMs?: number;
+}
+
+/** What an elector needs. */
+export interface LeaseElectorDeps {
+  readonly api: ApiClient;
+  readonly logger: Logger;
+  readonly metrics: Pick<XdsMetrics, 'leader'>;
+  /** A clock in milliseconds that does not go back; `performance.now` when absent. */
+  readonly now?: () => number;
+  /** Unix time in milliseconds, for what people read in the Lease; the system's when absent. */
+  readonly wallClock?: () => number;
+  readonly random?: () => number;
+  readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;
+}
+
+/** Takes part in the election of the replica that writes. */
+export interface LeaseElector extends Leadership {
+  /** Begins; goes on through every outage of the API server. */
+  start(): void;
+  /** Steps down and lets go of the Lease, so that another replica need not wait. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** What a replica calls itself: its pod, or host, and something that no other life of it has. */
+export function leaseIdentity(podName: string): string {
+  return `${podName || hostname()}_${randomUUID()}`;
+}
+
+/** Letting go is a courtesy: the service must not wait long for it. */
+const releaseTimeoutMs = 2_000;
+
+/**
+ * Makes an elector over a Lease. Writes are guarded by its resourceVersion, so of two that reach for it one gets it.
+ * Clocks of different machines are never compared: a holder is silent when its record has not changed for the duration
+ * that it names, measured here; and the holder itself steps down, measured there, before anybody can think so.
+ */
+export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElectorDeps): LeaseElector {
+  const { identity, leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+  const { api, metrics, now = monotonicNow, wallClock = Date.now, random = Math.random } = deps;
+  const { sleep = sleepFor } = deps;
+  const lease: ObjectName = { namespace: options.namespace, name: options.name };
+  const logger = deps.logger.child({ lease: `${lease.namespace}/${lease.name}`, identity });
+  const closing = new AbortController();
+  const listeners = new Set<(leader: boolean) => void>();
+  let running: Promise<void> | undefined;
+  /** The Lease as this replica last wrote it, and when it began to; undefined while another one leads. */
+  let held: { readonly lease: Lease; readonly renewedMs: number } | undefined;
+  let observed: { readonly record: LeaseRecord; readonly atMs: number } | undefined;
+  let lastProblem: string | undefined;
+
+  async function run(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await attempt();
+      const pauseMs = Math.min(retryPeriodMs * (1 + random() / 5), leftMs());
+      await sleep(Math.max(0, pauseMs), { signal: closing.signal }).catch(() => undefined);
+    }
+  }
+
+  async function attempt(): Promise<void> {
+    stepDownIfLate();
+    const startedMs = now();
+    try {
+      const taken = await takeOrRenew({ timeoutMs: leftMs(), signal: closing.signal });
+      lastProblem = undefined;
+      if (taken === undefined) stepDown('another replica holds the Lease');
+      else lead({ lease: taken, renewedMs: startedMs });
+    } catch (error) {
+      if (closing.signal.aborted) return;
+      report(error);
+      stepDownIfLate();
+    }
+  }
+
+  function stepDownIfLate(): void {
+    if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
+  }
+
+  /** Answers the Lease when it is ours now, and undefined when another replica has it. */
+  async function takeOrRenew(limits: CallLimits): Promise<Lease | undefined> {
+    const found = await readLease(api, lease, limits);
+    if (found === undefined) return await createLease(api, lease, nextRecord(undefined), limits);
+    if (!isDeepStrictEqual(found.record, observed?.record)) observed = { record: found.record, atMs: now() };
+    if (isHeldByOther(found.record)) return undefined;
+    return await replaceLease(api, lease, { lease: found, record: nextRecord(found.record) }, limits);
+  }
+
+  function isHeldByOther({ holder, durationMs }: LeaseRecord): boolean {
+    if (holder === '' || holder === identity) return false;
+    return observed !== undefined && now() < observed.atMs + durationMs;
+  }
+
+  function nextRecord(before: LeaseRecord | undefined): LeaseRecord {
+    const time = microTime(wallClock());
+    const same = before?.holder === identity;
+    return {
+      holder: identity,
+      durationMs: leaseDurationMs,
+      acquiredAt: same ? before.acquiredAt : time,
+      renewedAt: time,
+      transitions: before === undefined ? 0 : before.transitions + (same ? 0 : 1),
+    };
+  }
+
+  /** Until this replica must step down; a whole deadline while it does not lead. */
+  function leftMs(): number {
+    return held === undefined ? renewDeadlineMs : held.renewedMs + renewDeadlineMs - now();
+  }
+
+  function lead(next: NonNullable<typeof held>): void {
+    const before = held;
+    held = next;
+    if (before !== undefined) return;
+    logger.info('this replica writes the status of objects');
+    tell(true);
+  }
+
+  function stepDown(reason: string): void {
+    if (held === undefined) return;
+    held = undefined;
+    logger.info({ reason }, 'this replica no longer writes the status of objects');
+    tell(false);
+  }
+
+  function tell(leader: boolean): void {
+    metrics.leader.set(leader ? 1 : 0);
+    for (const listener of [...listeners]) listener(leader);
+  }
+
+  function report(error: unknown): void {
+    // Somebody wrote between our reading and our writing; the next reading tells who.
+    if (hasStatus(error, 409)) return;
+    const { namespace } = lease;
+    const advice = explainApiError(error, { verb: 'get, create and update', resource: leases, namespace });
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason !== lastProblem) logger.warn({ reason, advice }, 'the Lease cannot be taken or renewed');
+    lastProblem = reason;
+  }
+
+  async function release(): Promise<void> {
+    if (held === undefined) return;
+    const { lease: last } = held;
+    stepDown('closing');
+    try {
+      const record = { ...last.record, holder: '', renewedAt: microTime(wallClock()), durationMs: 1_000 };
+      await replaceLease(api, lease, { lease: last, record }, { timeoutMs: releaseTimeoutMs });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      logger.info({ reason }, 'the Lease was not released; it runs out by itself');
+    }
+  }
+
+  return {
+    isLeader: () => held !== undefined && leftMs() > 0,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    start() {
+      metrics.leader.set(0);
+      running ??= run();
+    },
+    async close() {
+      closing.abort(new Error('closed'));
+      await running;
+      await release();
+    },
+  };
+}
+
+const monotonicNow = (): number => performance.now();
+
+async function sleepFor(ms: number, options: { readonly signal: AbortSignal }): Promise<void> {
+  await delay(ms, undefined, options);
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env node
+import { finish } from '@tollgate/kit/cli/finish';
+import { createLogger } from '@tollgate/kit/logger';
+import { runUntilSignal } from '@tollgate/kit/run-until-signal';
+import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
+import { buildApp } from './app.ts';
+import { answerArguments } from './cli/service/service-arguments.ts';
+import { readSettings, settingsSpec } from './settings/settings.ts';
+
+const answer = answerArguments(process.argv.slice(2));
+if (answer !== undefined) {
+  finish(answer);
+  process.exit();
+}
+const read = readSettings(process.env);
+if (!read.ok) {
+  process.stderr.write(`${formatSettingProblems(read.problems)}\n`);
+  process.exit(1);
+}
+const { settings } = read;
+const logger = createLogger({ level: settings.logLevel, format: settings.logFormat });
+for (const { variable, meant } of findMisspelled(settingsSpec, process.env, ['XDS_'])) {
+  logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
+}
+try {
+  const app = await buildApp(settings, { logger, nowMs: Date.now });
+  await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+} catch (error) {
+  // What can be wrong before anything runs is a file that a setting names.
+  logger.fatal({ err: error }, 'not started');
+  process.exit(1);
+}

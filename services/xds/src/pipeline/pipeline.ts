@@ -1,0 +1,181 @@
+import type { Logger } from '@tollgate/kit/logger';
+import { runInSlices } from '@tollgate/kit/run-in-slices';
+import type { ClientRegistry } from '../clients/client-registry.ts';
+import { type CatalogChange, createCatalog } from '../domain/catalog.ts';
+import type { SourceEvent, SourceProblem } from '../domain/config-object.ts';
+import type { ObjectStatus } from '../domain/object-status.ts';
+import type { Snapshot } from '../domain/snapshot.ts';
+import type { Verdict } from '../domain/verdict.ts';
+import type { XdsMetrics } from '../metrics/xds-metrics.ts';
+import type { ResourceSource } from '../ports/resource-source.ts';
+import type { StatusWriter } from '../ports/status-writer.ts';
+import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
+import { encodeRules, hashContent } from './encode-rules.ts';
+import { countObjects } from './object-metrics.ts';
+import { createPendingEvents } from './pending-events.ts';
+import { createPipelineLog } from './pipeline-log.ts';
+import { type Schedule, scheduleByTimer } from './schedule.ts';
+import { createStatusReporter } from './status-reporter.ts';
+
+/** What the pipeline takes. */
+export interface PipelineDeps {
+  readonly source: ResourceSource;
+  readonly store: SnapshotStore;
+  readonly clients: ClientRegistry;
+  /** Undefined where objects have no status. Whoever gives it starts and closes it. */
+  readonly writer?: StatusWriter | undefined;
+  readonly metrics: XdsMetrics;
+  readonly logger: Logger;
+  /** Unix time; the system's when absent. */
+  readonly nowMs?: () => number;
+  /** Timers; the process' own when absent. */
+  readonly schedule?: Schedule;
+}
+
+/** How the pipeline works. */
+export interface PipelineOptions {
+  /** How long changes are collected before limiters are told of them together. */
+  readonly debounceMs: number;
+  /** Whether an empty set is served. With false, limiters keep the last one, and a new process serves nothing. */
+  readonly allowEmpty: boolean;
+}
+
+/** From the objects of a source to the rules that are served and the status of the objects. */
+export interface Pipeline {
+  /** Begins to follow the source; rejects when the source cannot be there. */
+  start(): Promise<void>;
+  /** Ends it, source included. */
+  close(): Promise<void>;
+  /** Why nothing is served yet, for people; undefined once something is. */
+  notReady(): string | undefined;
+  /** What the debug page shows. */
+  state(): PipelineState;
+}
+
+/** Where the pipeline stands. */
+export interface PipelineState {
+  /** Whether the source has told of all its objects. */
+  readonly synced: boolean;
+  /** Whether there is no rule left and limiters are not told. */
+  readonly emptyHeldBack: boolean;
+  /** Unix time of the last event; undefined before the first. */
+  readonly lastEventMs: number | undefined;
+  /** What the source could not take for objects. */
+  readonly problems: readonly SourceProblem[];
+  /** Of every object, by id. */
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+  /** Of every object, by id; a moment later than the verdicts. */
+  readonly statuses: ReadonlyMap<string, ObjectStatus>;
+  /** Limits in force. */
+  readonly rules: number;
+}
+
+/** Others have their turn this often while many objects are taken in: streams, health checks. */
+const sliceMs = 5;
+
+/** Connects a source with the snapshot store and the status of its objects. */
+export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: PipelineOptions): Pipeline {
+  const { source, store, clients, writer, metrics, logger } = deps;
+  const { nowMs = Date.now, schedule = scheduleByTimer } = deps;
+  const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
+  const pending = createPendingEvents();
+  const log = createPipelineLog(logger);
+  const reporter = createStatusReporter({ verdicts: catalog.verdicts, store, clients, writer, schedule });
+  let problems: readonly SourceProblem[] = [];
+  let synced = false;
+  let emptyHeldBack = false;
+  let lastEventMs: number | undefined;
+  let cancelTurn: (() => void) | undefined;
+  let turn: Promise<void> | undefined;
+  let closed = false;
+
+  function onEvent(event: SourceEvent): void {
+    if (closed) return;
+    lastEventMs = nowMs();
+    metrics.lastEventTimestampSeconds.set(lastEventMs / 1000);
+    metrics.sourceEvents.inc({ type: event.type });
+    pending.add(event);
+    planTurn();
+  }
+
+  /** The time runs from the first event: one that is followed by many others does not wait longer. */
+  function planTurn(): void {
+    if (closed || turn !== undefined || pending.isEmpty) return;
+    cancelTurn ??= schedule(debounceMs, () => {
+      cancelTurn = undefined;
+      turn = takeTurn();
+    });
+  }
+
+  async function takeTurn(): Promise<void> {
+    const events = pending.take();
+    try {
+      const change = await runInSlices(catalog.apply(events), { sliceMs });
+      if (!closed) publish(events, change);
+    } catch (error) {
+      // A bug, or no memory left: what is served stays, and the next event is another attempt.
+      logger.error({ err: error, events: events.length }, 'changes of objects not taken in');
+    }
+    turn = undefined;
+    planTurn();
+  }
+
+  function publish(events: readonly SourceEvent[], { snapshot, verdicts, forgotten }: CatalogChange): void {
+    for (const event of events) if (event.type === 'replaced') takeList(event.problems);
+    log.verdicts(verdicts);
+    log.forgotten(forgotten);
+    if (synced) serve(snapshot);
+    countObjects(metrics, catalog.verdicts.values());
+    metrics.rules.set(catalog.rules);
+    reporter.changed();
+  }
+
+  function takeList(told: readonly SourceProblem[]): void {
+    problems = told;
+    log.problems(told);
+    synced = true;
+    metrics.synced.set(1);
+  }
+
+  function serve(snapshot: Snapshot): void {
+    const domains = snapshot.resources.size;
+    const wasHeldBack = emptyHeldBack;
+    emptyHeldBack = domains === 0 && !allowEmpty;
+    metrics.emptyHeldBack.set(emptyHeldBack ? 1 : 0);
+    if (emptyHeldBack) {
+      if (!wasHeldBack) log.emptyHeldBack(store.current());
+      return;
+    }
+    const before = store.current();
+    if (before?.version === snapshot.version) return;
+    store.set(snapshot);
+    metrics.domains.set(domains);
+    log.served(snapshot, { rules: catalog.rules, before });
+  }
+
+  return {
+    start: () => source.start(onEvent),
+    async close() {
+      closed = true;
+      cancelTurn?.();
+      reporter.close();
+      await source.close();
+      await turn;
+    },
+    notReady() {
+      if (store.current() !== undefined) return undefined;
+      return emptyHeldBack
+        ? 'there is no limit, and XDS_ALLOW_EMPTY=false keeps limiters from being told so'
+        : 'the source has not told of its objects yet';
+    },
+    state: () => ({
+      synced,
+      emptyHeldBack,
+      lastEventMs,
+      problems,
+      verdicts: catalog.verdicts,
+      statuses: reporter.statuses,
+      rules: catalog.rules,
+    }),
+  };
+}

@@ -1,0 +1,115 @@
+import type { TextFile } from '@tollgate/kit/read-text-files';
+import type { Sliceable } from '@tollgate/kit/run-in-slices';
+import { CORE_SCHEMA, loadAll, mergeTag, YAMLException } from 'js-yaml';
+import type { SourceProblem } from '../../domain/config-object.ts';
+import { splitDocuments, type YamlPart } from './split-documents.ts';
+
+/** A manifest, and where it is. */
+export interface Manifest {
+  readonly content: unknown;
+  /** `config/api.yaml#2`: file and number of the document in it, from 1. */
+  readonly label: string;
+  /** The label in a form that sorts by the number. */
+  readonly order: string;
+}
+
+/** The manifests of a file, or why it has none. */
+export type ParsedFile =
+  | { readonly ok: true; readonly manifests: readonly Manifest[] }
+  | { readonly ok: false; readonly problem: SourceProblem };
+
+const schema = CORE_SCHEMA.withTags(mergeTag);
+
+/**
+ * Most values in one document, what aliases repeat included: a few lines of aliases can stand for more than fits into
+ * memory. An object that the API server stores has 1.5 MB at most, which is far less.
+ */
+const maxValues = 500_000;
+
+/** Parses a file of YAML or JSON with any number of documents; lists of manifests (`kind: List`) are taken apart. */
+export function* parseManifests({ source, text }: TextFile): Sliceable<ParsedFile> {
+  const manifests: Manifest[] = [];
+  let number = 0;
+  for (const part of splitDocuments(text)) {
+    const parsed = parsePart(part, source);
+    if (!parsed.ok) return parsed;
+    for (const content of parsed.documents) {
+      // What is empty or has nothing but comments is no document to a person who counts.
+      if (content === null || content === undefined) continue;
+      number += 1;
+      const objection = objectionTo(content);
+      if (objection !== undefined) return failed(`${source}#${number}`, objection);
+      manifests.push(...takeApart(content, source, number));
+    }
+    yield;
+  }
+  return { ok: true, manifests };
+}
+
+type ParsedPart =
+  | { readonly ok: true; readonly documents: readonly unknown[] }
+  | { readonly ok: false; readonly problem: SourceProblem };
+
+function parsePart({ text, linesBefore }: YamlPart, source: string): ParsedPart {
+  try {
+    return { ok: true, documents: loadAll(text, { schema }) };
+  } catch (error) {
+    if (!(error instanceof YAMLException))
+      return failed(source, error instanceof Error ? error.message : String(error));
+    const { mark, reason } = error;
+    const place = mark === undefined ? '' : `:${linesBefore + mark.line + 1}:${mark.column + 1}`;
+    return failed(`${source}${place}`, reason);
+  }
+}
+
+const failed = (
+  source: string,
+  message: string,
+): { readonly ok: false; readonly problem: SourceProblem } => ({
+  ok: false,
+  problem: { source, message },
+});
+
+function takeApart(content: unknown, source: string, number: number): Manifest[] {
+  const label = `${source}#${number}`;
+  const order = `${source}#${padded(number)}`;
+  if (!isRecord(content) || !isListKind(content.kind) || !Array.isArray(content.items))
+    return [{ content, label, order }];
+  const items: readonly unknown[] = content.items;
+  return items.map((item, index) => ({
+    content: item,
+    label: `${label}.items[${index}]`,
+    order: `${order}.items[${padded(index)}]`,
+  }));
+}
+
+/** Lists are `kind: List`, or that of what is in them: `RateLimitConfigList`. */
+const isListKind = (kind: unknown): boolean => typeof kind === 'string' && kind.endsWith('List');
+
+/** As text, numbers of the same length sort as numbers do. */
+const padded = (number: number): string => String(number).padStart(8, '0');
+
+/** Is this a mapping? */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Why a document cannot be taken at all; undefined when it can. */
+function objectionTo(content: unknown): string | undefined {
+  let left = maxValues;
+  let isText = true;
+  const visit = (value: unknown): void => {
+    left -= 1;
+    if (typeof value === 'string') isText &&= value.isWellFormed();
+    if (left <= 0 || typeof value !== 'object' || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      if (left <= 0) return;
+      isText &&= key.isWellFormed();
+      visit(inner);
+    }
+  };
+  visit(content);
+  if (left <= 0) return `has more than ${maxValues} values; split it`;
+  // On the wire such characters become one and the same, and so would different names.
+  return isText ? undefined : 'has half a surrogate pair, which is no character: correct the \\u escape';
+}

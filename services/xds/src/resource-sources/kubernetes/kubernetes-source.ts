@@ -1,0 +1,94 @@
+import type { ConfigObject, SourceEvent } from '../../domain/config-object.ts';
+import type { KubeObject } from '../../kubernetes/kube-object.ts';
+import { rateLimitConfigs } from '../../kubernetes/kube-resource.ts';
+import {
+  createReflector,
+  type Reflector,
+  type ReflectorDeps,
+  type ReflectorEvent,
+  type ReflectorOptions,
+} from '../../kubernetes/reflector.ts';
+import type { ResourceSource } from '../../ports/resource-source.ts';
+
+/** Which objects of the cluster to follow. */
+export interface KubernetesSourceOptions extends Pick<ReflectorOptions, 'resyncMs' | 'pageSize' | 'backoff'> {
+  /** Empty for all namespaces. Each one that is named takes a connection of its own, and a right of its own. */
+  readonly namespaces: readonly string[];
+}
+
+/** A source whose objects can be looked up. */
+export interface KubernetesSource extends ResourceSource {
+  /** The object as the API server last told; undefined when there is none. */
+  get(id: string): ConfigObject | undefined;
+}
+
+/**
+ * Makes the source that follows the RateLimitConfigs of a cluster. Objects of several namespaces are told only once all
+ * namespaces have been listed: a part of them, served as the whole, would take everybody else's limits away.
+ */
+export function createKubernetesSource(
+  options: KubernetesSourceOptions,
+  deps: ReflectorDeps,
+): KubernetesSource {
+  const { namespaces, ...following } = options;
+  const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)];
+  const reflectors = scopes.map((namespace) =>
+    createReflector({ ...following, resource: rateLimitConfigs, namespace }, deps),
+  );
+  const objects = new Map<string, ConfigObject>();
+  const waiting = new Set<Reflector>(reflectors);
+
+  function take(reflector: Reflector, event: ReflectorEvent, tell: (event: SourceEvent) => void): void {
+    const events = noteEvent(objects, event);
+    if (waiting.size === 0) {
+      for (const one of events) tell(one);
+      return;
+    }
+    if (event.type === 'replaced') waiting.delete(reflector);
+    if (waiting.size === 0) tell({ type: 'replaced', objects: [...objects.values()], problems: [] });
+  }
+
+  return {
+    async start(onEvent) {
+      for (const reflector of reflectors) {
+        reflector.start((event) => take(reflector, event, onEvent));
+      }
+    },
+    async close() {
+      await Promise.all(reflectors.map((reflector) => reflector.close()));
+    },
+    get: (id) => objects.get(id),
+  };
+}
+
+/** Enters what has happened, and answers how the port's events tell it. */
+function noteEvent(objects: Map<string, ConfigObject>, event: ReflectorEvent): readonly SourceEvent[] {
+  switch (event.type) {
+    case 'replaced': {
+      // The first word of a namespace: nothing of it was known before.
+      const added = event.objects.map(toConfigObject);
+      for (const object of added) objects.set(object.id, object);
+      return added.map((object) => ({ type: 'changed', object }));
+    }
+    case 'changed': {
+      const object = toConfigObject(event.object);
+      objects.set(object.id, object);
+      return [{ type: 'changed', object }];
+    }
+    case 'deleted':
+      objects.delete(event.object.id);
+      return [{ type: 'deleted', id: event.object.id }];
+  }
+}
+
+function toConfigObject({
+  id,
+  namespace,
+  name,
+  uid,
+  generation,
+  createdMs,
+  manifest,
+}: KubeObject): ConfigObject {
+  return { id, namespace, name, uid, generation, createdMs, order: id, manifest };
+}

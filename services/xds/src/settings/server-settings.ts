@@ -1,0 +1,125 @@
+import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
+import { duration, oneOf, port, text } from '@tollgate/kit/settings';
+
+const group = 'Servers';
+
+/** Where the service listens, and how it stops. */
+export const serverSettings = {
+  grpcHost: text({
+    env: 'XDS_GRPC_HOST',
+    group,
+    default: '0.0.0.0',
+    doc: 'Address of the ADS server.',
+  }),
+  grpcPort: port({
+    env: 'XDS_GRPC_PORT',
+    group,
+    default: 18_000,
+    doc: 'TCP port of the ADS server; 0 picks a free one.',
+  }),
+  adminHost: text({
+    env: 'XDS_ADMIN_HOST',
+    group,
+    default: '0.0.0.0',
+    doc: 'Address of the admin server (health, metrics, debug page), which has no authentication: keep it inside the cluster or on loopback.',
+  }),
+  adminPort: port({
+    env: 'XDS_ADMIN_PORT',
+    group,
+    default: 8090,
+    doc: 'TCP port of the admin server; 0 picks a free one.',
+  }),
+  shutdownDelayMs: duration({
+    env: 'SHUTDOWN_DELAY',
+    group,
+    default: '0s',
+    doc: 'Time between failing the health check and closing streams, so that load balancers notice first.',
+  }),
+  drainTimeoutMs: duration({
+    env: 'DRAIN_TIMEOUT',
+    group,
+    default: '10s',
+    doc: 'Time that everything has to end after SIGTERM before it is cut off.',
+  }),
+  logLevel: oneOf(logLevels, {
+    env: 'LOG_LEVEL',
+    group,
+    default: 'info',
+    synonyms: logLevelSynonyms,
+    doc: 'Lowest level that is logged.',
+  }),
+  logFormat: oneOf(['text', 'json'], {
+    env: 'LOG_FORMAT',
+    group,
+    default: 'text',
+    doc: '`json` writes one object a line with `@message`, `@timestamp` and `level`.',
+  }),
+};
+
+const connectionGroup = 'Connections of the ADS server';
+
+/** How long connections live, and who may connect. */
+export const connectionSettings = {
+  keepaliveTimeMs: duration({
+    env: 'XDS_GRPC_KEEPALIVE_TIME',
+    group: connectionGroup,
+    default: '30s',
+    min: '1s',
+    doc: 'How often a limiter that says nothing is asked whether it is still there.',
+  }),
+  keepaliveTimeoutMs: duration({
+    env: 'XDS_GRPC_KEEPALIVE_TIMEOUT',
+    group: connectionGroup,
+    default: '5s',
+    min: '100ms',
+    doc: 'How long it has to answer before its connection is closed.',
+  }),
+  maxConnectionAgeMs: duration({
+    env: 'XDS_GRPC_MAX_CONNECTION_AGE',
+    group: connectionGroup,
+    default: '30m',
+    doc: 'Age at which a connection is asked to close (GOAWAY), ±10 % at random, so that limiters spread over replicas; 0 never.',
+  }),
+  maxConnectionAgeGraceMs: duration({
+    env: 'XDS_GRPC_MAX_CONNECTION_AGE_GRACE',
+    group: connectionGroup,
+    default: '10s',
+    doc: 'Time after that before its streams are cut; limiters keep their limits and connect anew.',
+  }),
+  tokenFile: text({
+    env: 'XDS_GRPC_TOKEN_FILE',
+    group: connectionGroup,
+    default: '',
+    doc: 'File of bearer tokens, one a line: limiters must send one as `authorization: Bearer <token>` (CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS of ours). Read again when it changes; several lines are for rotation.',
+  }),
+};
+
+const tlsGroup = 'TLS of the ADS server';
+
+/** Certificates of the ADS server. */
+export const tlsSettings = {
+  grpcTlsCert: text({
+    env: 'XDS_GRPC_TLS_CERT',
+    group: tlsGroup,
+    default: '',
+    doc: 'PEM file with the certificate chain; read again when it changes. When set, TLS is served.',
+  }),
+  grpcTlsKey: text({
+    env: 'XDS_GRPC_TLS_KEY',
+    group: tlsGroup,
+    default: '',
+    doc: 'PEM file with its private key; read again when it changes.',
+  }),
+  grpcClientCacert: text({
+    env: 'XDS_GRPC_CLIENT_CACERT',
+    group: tlsGroup,
+    default: '',
+    doc: 'PEM file with the authorities that certificates of limiters must come from. When set, limiters must present one.',
+  }),
+  grpcClientSan: text({
+    env: 'XDS_GRPC_CLIENT_SAN',
+    group: tlsGroup,
+    default: '',
+    doc: 'DNS name that the certificate of a limiter must carry; needs XDS_GRPC_CLIENT_CACERT.',
+  }),
+};

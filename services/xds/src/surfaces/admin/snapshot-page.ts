@@ -1,0 +1,48 @@
+import type { SnapshotResource } from '../../domain/snapshot.ts';
+import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
+import { type PageQuery, pageOf } from './page-of.ts';
+import { servedRules } from './served-rules.ts';
+
+/** One domain as limiters get it. */
+export interface ServedDomain {
+  readonly domain: string;
+  readonly version: string;
+  /** Limits, a line each. */
+  readonly rules: readonly string[];
+  /** How many limits there are, when not all are shown. */
+  readonly of?: number;
+}
+
+/** Most limits on one page, of all its domains: 2 MB or so. */
+const maxRules = 20_000;
+
+/** One domain with its rules; undefined when it is not served. */
+export async function servedDomain(
+  snapshots: SnapshotStore,
+  domain: string,
+): Promise<ServedDomain | undefined> {
+  const resource = snapshots.current()?.resources.get(domain);
+  return resource === undefined ? undefined : await describe(resource, maxRules);
+}
+
+/** What is served, domain by domain. */
+export async function servedSnapshot(snapshots: SnapshotStore, query: PageQuery) {
+  const snapshot = snapshots.current();
+  const page = pageOf(snapshot?.resources ?? [], query);
+  const domains: ServedDomain[] = [];
+  let left = maxRules;
+  for (const resource of page.items) {
+    const domain = await describe(resource, left);
+    domains.push(domain);
+    left = Math.max(0, left - domain.rules.length);
+  }
+  return { version: snapshot?.version ?? null, total: page.total, domains, next: page.next };
+}
+
+async function describe(resource: SnapshotResource, most: number): Promise<ServedDomain> {
+  const { name: domain, version } = resource;
+  const rules = await servedRules(resource);
+  return rules.length <= most
+    ? { domain, version, rules }
+    : { domain, version, rules: rules.slice(0, most), of: rules.length };
+}

@@ -1,0 +1,31 @@
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Verdict } from '../../domain/sotw-exchange.ts';
+import type { Selection } from '../../domain/subscription.ts';
+import type { ProtocolLabel } from '../../metrics/xds-metrics.ts';
+
+/** What both kinds of request have in common. */
+export interface AdsRequest {
+  readonly typeUrl: string;
+  /** Empty when the request does not say; only the first of a stream has to. */
+  readonly nodeId: string;
+  /** Why the client rejects a response; undefined when it does not. */
+  readonly rejection: string | undefined;
+}
+
+/** One of the two ways to talk: its messages, and the exchange that they drive. */
+export interface AdsProtocol<Exchange, Request extends AdsRequest, Reply> {
+  readonly label: ProtocolLabel;
+  readonly newExchange: Exchange;
+  /** Throws whatever the decoder throws when the bytes are no request. */
+  decode(bytes: Uint8Array): Request;
+  /** Names that the request has: for the bounds on them. */
+  namesOf(request: Request): readonly string[];
+  receive(exchange: Exchange, request: Request): { readonly exchange: Exchange; readonly verdict: Verdict };
+  /** Names that the exchange has to remember. */
+  countNames(exchange: Exchange): number;
+  due(exchange: Exchange, snapshot: Snapshot): Reply | undefined;
+  sent(exchange: Exchange, reply: Reply, nonce: string): Exchange;
+  selectionOf(reply: Reply): Selection;
+  /** The encoded response, without a nonce. */
+  body(reply: Reply): Uint8Array;
+}

@@ -1,0 +1,182 @@
+import { Server, type ServerCredentials } from '@grpc/grpc-js';
+import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health-service';
+import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
+import { bidiStreamingMethod } from '@tollgate/kit/grpc/raw-method';
+import type { Health } from '@tollgate/kit/health';
+import type { Logger } from '@tollgate/kit/logger';
+import type { ClientRegistry } from '../../clients/client-registry.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
+import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
+import {
+  maxBytesInFlight,
+  maxRequestBytes,
+  maxStreams,
+  maxStreamsPerConnection,
+  sendTimeoutMs,
+} from './ads-limits.ts';
+import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
+import { type AdsCall, type AdsStream, serveAdsStream } from './ads-stream.ts';
+import type { TokenGuard } from './bearer-tokens.ts';
+import { createDeltaProtocol, deltaAggregatedResourcesPath } from './delta-protocol.ts';
+import { createRefusalLog } from './refusal-log.ts';
+import { createResponseCache } from './response-cache.ts';
+import { createSendGate } from './send-gate.ts';
+import { createSotwProtocol, streamAggregatedResourcesPath } from './sotw-protocol.ts';
+import { type StreamEnd, streamEnds, unauthenticated } from './stream-ends.ts';
+
+/** What the server takes. */
+export interface AdsServerDeps {
+  readonly snapshots: SnapshotStore;
+  readonly clients: ClientRegistry;
+  readonly health: Health;
+  readonly credentials: ServerCredentials;
+  readonly guard: PeerGuard;
+  readonly metrics: XdsMetrics;
+  readonly logger: Logger;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
+  /** Checks the `authorization` of ADS calls; without it none is needed. Health checks need none in any case. */
+  readonly tokens?: TokenGuard;
+}
+
+/** Where and how it listens. */
+export interface AdsServerOptions {
+  /** `host:port`. */
+  readonly address: string;
+  /** Age at which a connection is told to go away, ±10 % at random; 0 lets it live for ever. */
+  readonly maxConnectionAgeMs: number;
+  /** How long its streams may then go on before they are cut; 0 for ever. */
+  readonly maxConnectionAgeGraceMs: number;
+  /** A connection that has been silent for that long is pinged; 0 never. */
+  readonly keepaliveTimeMs: number;
+  /** A ping not answered in that time ends the connection. */
+  readonly keepaliveTimeoutMs: number;
+  /** How long a client may take to read a response. Default one minute. */
+  readonly sendTimeoutMs?: number;
+}
+
+/** An aggregated discovery server. */
+export interface AdsServer {
+  /** Listens; resolves with the port. Rejects when the address is taken. */
+  start(): Promise<number>;
+  /** Sends GOAWAY and ends all streams, so that clients go elsewhere; connections left when `signal` aborts are cut. */
+  stop(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Makes a server of envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig, and of grpc.health.v1 under
+ * the name `xds`. Nothing is answered before there is a snapshot: an empty one would wipe every limit of a client.
+ */
+export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions): AdsServer {
+  const { snapshots, metrics, logger, nowMs } = deps;
+  const server = new Server(channelOptions(options));
+  const cache = createResponseCache();
+  const gate = createSendGate(maxBytesInFlight);
+  const logRefusal = createRefusalLog({ logger, nowMs });
+  const streams = new Set<AdsStream>();
+  const inForceMs = new WeakMap<Snapshot, number>();
+  let opened = 0;
+  let stopping = false;
+
+  function serve<Exchange, Request extends AdsRequest, Reply>(
+    protocol: AdsProtocol<Exchange, Request, Reply>,
+  ) {
+    return (call: AdsCall): void => {
+      const refusal = refusalOf(call);
+      if (refusal !== undefined) {
+        refuse(call, refusal);
+        return;
+      }
+      opened += 1;
+      const stream = serveAdsStream(call, String(opened), protocol, {
+        ...deps,
+        cache,
+        gate,
+        logRefusal,
+        sendTimeoutMs: options.sendTimeoutMs ?? sendTimeoutMs,
+        inForceSinceMs: (snapshot) => inForceMs.get(snapshot),
+        onClose: () => streams.delete(stream),
+      });
+      streams.add(stream);
+    };
+  }
+
+  function refusalOf(call: AdsCall): StreamEnd | undefined {
+    if (stopping) return streamEnds.stopping;
+    const problem = deps.guard(call) ?? deps.tokens?.(call.metadata.get('authorization')[0]?.toString());
+    if (problem !== undefined) return unauthenticated(problem);
+    return streams.size >= maxStreams ? streamEnds.tooManyStreams : undefined;
+  }
+
+  function refuse(call: AdsCall, { code, details, reason }: StreamEnd): void {
+    if (reason !== undefined) metrics.refusedStreams.inc({ reason });
+    logRefusal({ peer: call.getPeer(), node: '', reason: details });
+    call.emit('error', { code, details });
+  }
+
+  server.addService(
+    {
+      StreamAggregatedResources: bidiStreamingMethod(streamAggregatedResourcesPath),
+      DeltaAggregatedResources: bidiStreamingMethod(deltaAggregatedResourcesPath),
+    },
+    {
+      StreamAggregatedResources: serve(createSotwProtocol(cache)),
+      DeltaAggregatedResources: serve(createDeltaProtocol(cache)),
+    },
+  );
+  const healthService = createHealthService({
+    health: deps.health,
+    serviceName: 'xds',
+    guard: deps.guard,
+    beginCheck: () => () => undefined,
+  });
+  server.addService(healthDefinition, healthService.implementation);
+  const unsubscribe = snapshots.onChange((snapshot) => {
+    inForceMs.set(snapshot, nowMs());
+    for (const stream of streams) stream.push();
+  });
+
+  return {
+    start() {
+      return new Promise((resolve, reject) => {
+        server.bindAsync(options.address, deps.credentials, (error, port) =>
+          error === null ? resolve(port) : reject(error),
+        );
+      });
+    },
+    stop(signal) {
+      stopping = true;
+      unsubscribe();
+      return new Promise((resolve) => {
+        const force = (): void => server.forceShutdown();
+        signal.addEventListener('abort', force, { once: true });
+        healthService.endWatches();
+        server.tryShutdown(() => {
+          signal.removeEventListener('abort', force);
+          resolve();
+        });
+        // After the GOAWAY, so that no client comes back on the same connection.
+        for (const stream of [...streams]) stream.end(streamEnds.stopping);
+        if (signal.aborted) force();
+      });
+    },
+  };
+}
+
+function channelOptions(options: AdsServerOptions): ConstructorParameters<typeof Server>[0] {
+  const { maxConnectionAgeMs, maxConnectionAgeGraceMs, keepaliveTimeMs, keepaliveTimeoutMs } = options;
+  return {
+    'grpc.max_receive_message_length': maxRequestBytes,
+    // As large as the rules are: the client bounds what it takes.
+    'grpc.max_send_message_length': -1,
+    'grpc.max_concurrent_streams': maxStreamsPerConnection,
+    // Books every stream of every connection, for a debugging service that is not served here.
+    'grpc.enable_channelz': 0,
+    ...(keepaliveTimeMs > 0
+      ? { 'grpc.keepalive_time_ms': keepaliveTimeMs, 'grpc.keepalive_timeout_ms': keepaliveTimeoutMs }
+      : {}),
+    ...(maxConnectionAgeMs > 0 ? { 'grpc.max_connection_age_ms': maxConnectionAgeMs } : {}),
+    ...(maxConnectionAgeGraceMs > 0 ? { 'grpc.max_connection_age_grace_ms': maxConnectionAgeGraceMs } : {}),
+  };
+}

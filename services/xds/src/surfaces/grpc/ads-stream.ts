@@ -1,0 +1,206 @@
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { Logger } from '@tollgate/kit/logger';
+import type { ClientRegistry } from '../../clients/client-registry.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Verdict } from '../../domain/sotw-exchange.ts';
+import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
+import { rateLimitConfigType } from '../../pipeline/encode-rules.ts';
+import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
+import { maxNameLength, maxNames, maxNodeIdLength, maxTypesPerStream, requestBudget } from './ads-limits.ts';
+import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
+import { createLimiterRecord, type LimiterRecord, rejectionMessage } from './limiter-record.ts';
+import type { LogRefusal } from './refusal-log.ts';
+import { createRequestBudget } from './request-budget.ts';
+import type { ResponseCache } from './response-cache.ts';
+import { createResponseWriter } from './response-writer.ts';
+import type { SendGate } from './send-gate.ts';
+import { type StreamEnd, streamEnds } from './stream-ends.ts';
+
+/** A call of either ADS method, its messages as bytes. */
+export type AdsCall = ServerDuplexStream<Uint8Array, Uint8Array>;
+
+/** One open stream. */
+export interface AdsStream {
+  /** Sends what is due, if anything is: to be called whenever there is a new snapshot. */
+  push(): void;
+  end(end: StreamEnd): void;
+}
+
+/** What a stream takes. */
+export interface AdsStreamDeps {
+  readonly snapshots: SnapshotStore;
+  readonly clients: ClientRegistry;
+  readonly metrics: XdsMetrics;
+  readonly logger: Logger;
+  readonly nowMs: () => number;
+  readonly cache: ResponseCache;
+  readonly gate: SendGate;
+  readonly sendTimeoutMs: number;
+  /** When a snapshot came into force, in milliseconds of `nowMs`; undefined for one that was there from the start. */
+  readonly inForceSinceMs: (snapshot: Snapshot) => number | undefined;
+  readonly logRefusal: LogRefusal;
+  /** Called once, when the stream is over. */
+  readonly onClose: () => void;
+}
+
+/**
+ * Serves one stream: decodes what comes, feeds it to the exchange of its type, and writes what is due, one response at a
+ * time. What the client does wrong ends this stream and no other.
+ */
+export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
+  call: AdsCall,
+  id: string,
+  protocol: AdsProtocol<Exchange, Request, Reply>,
+  deps: AdsStreamDeps,
+): AdsStream {
+  const { snapshots, metrics, nowMs } = deps;
+  const { label } = protocol;
+  const peer = call.getPeer();
+  const openedMs = nowMs();
+  const budget = createRequestBudget(requestBudget, nowMs);
+  const typeUrls = new Set<string>();
+  let logger = deps.logger.child({ stream: id, peer, protocol: label });
+  let nodeId = '';
+  let exchange = protocol.newExchange;
+  let record: LimiterRecord | undefined;
+  let subscribedMs = Number.POSITIVE_INFINITY;
+  let nonces = 0;
+  let halfClosed = false;
+  let closed = false;
+
+  function receive(bytes: Uint8Array): void {
+    if (closed) return;
+    const why = takeIn(bytes);
+    if (why !== undefined) end(why);
+  }
+
+  /** Answers why the stream has to end, when it has. */
+  function takeIn(bytes: Uint8Array): StreamEnd | undefined {
+    if (!budget.take(bytes.length)) return streamEnds.flood;
+    const request = decode(bytes);
+    if (request === undefined) return streamEnds.malformed;
+    rememberNode(request.nodeId);
+    const problem = problemOf(request);
+    if (problem !== undefined) return problem;
+    // A type that is not served is subscribed to in vain, and told so by silence: other types share the stream.
+    return request.typeUrl === rateLimitConfigType ? answer(request) : undefined;
+  }
+
+  function decode(bytes: Uint8Array): Request | undefined {
+    try {
+      return protocol.decode(bytes);
+    } catch {
+      return undefined;
+    }
+  }
+
+  function rememberNode(id: string): void {
+    if (nodeId !== '' || id === '') return;
+    nodeId = id.slice(0, maxNodeIdLength).toWellFormed();
+    logger = logger.child({ node: nodeId });
+  }
+
+  function problemOf(request: Request): StreamEnd | undefined {
+    const { typeUrl } = request;
+    if (typeUrl === '') return streamEnds.noTypeUrl;
+    typeUrls.add(typeUrl);
+    if (typeUrls.size > maxTypesPerStream || typeUrl.length > maxNameLength) return streamEnds.tooManyTypes;
+    const names = protocol.namesOf(request);
+    if (names.length > maxNames || names.some((name) => name.length > maxNameLength))
+      return streamEnds.tooManyNames;
+    return undefined;
+  }
+
+  function answer(request: Request): StreamEnd | undefined {
+    if (record === undefined) subscribed();
+    const received = protocol.receive(exchange, request);
+    exchange = received.exchange;
+    if (protocol.countNames(exchange) > maxNames) return streamEnds.tooManyNames;
+    note(received.verdict, request.rejection ?? '');
+    push();
+    return undefined;
+  }
+
+  function subscribed(): void {
+    subscribedMs = nowMs();
+    record = createLimiterRecord(deps, { id, nodeId, peer, protocol: label, connectedMs: openedMs });
+    logger.info('limiter connected');
+  }
+
+  function note(verdict: Verdict, rejection: string): void {
+    if (verdict.type === 'accepted') {
+      metrics.acks.inc({ protocol: label });
+      observePropagation(verdict.selection.snapshot);
+      record?.accepted(verdict.selection);
+    } else if (verdict.type === 'rejected') {
+      const message = rejectionMessage(rejection);
+      const { version } = verdict.selection.snapshot;
+      metrics.nacks.inc({ protocol: label });
+      logger.warn({ version, rejection: message }, 'limiter rejected the configuration');
+      record?.rejected(verdict.selection, message);
+    }
+  }
+
+  /** Of who was there when the snapshot came; how long ago it came says nothing of one who came later. */
+  function observePropagation(snapshot: Snapshot): void {
+    const sinceMs = deps.inForceSinceMs(snapshot);
+    if (sinceMs === undefined || sinceMs < subscribedMs) return;
+    metrics.propagationSeconds.observe(Math.max(0, nowMs() - sinceMs) / 1_000);
+  }
+
+  function push(): void {
+    if (closed || halfClosed || writer.busy) return;
+    const snapshot = snapshots.current();
+    const reply = snapshot && protocol.due(exchange, snapshot);
+    if (reply === undefined) return;
+    const nonce = String(nonces + 1);
+    if (!writer.write(protocol.body(reply), nonce)) return;
+    nonces += 1;
+    exchange = protocol.sent(exchange, reply, nonce);
+    metrics.pushes.inc({ protocol: label });
+    record?.sent();
+  }
+
+  function end(why: StreamEnd): void {
+    if (closed) return;
+    if (why.reason !== undefined) {
+      metrics.refusedStreams.inc({ reason: why.reason });
+      deps.logRefusal({ peer, node: nodeId, reason: why.details });
+    }
+    close(why.details);
+    // This is how the library wants to be told of a status.
+    call.emit('error', { code: why.code, details: why.details });
+  }
+
+  /** The client has ended its half: so do we, behind what is on the way. */
+  function finish(): void {
+    close('ended by the limiter');
+    call.end();
+  }
+
+  function close(reason: string): void {
+    if (closed) return;
+    closed = true;
+    writer.leave();
+    metrics.streams.dec({ protocol: label });
+    record?.remove();
+    if (record !== undefined) logger.info({ reason }, 'limiter disconnected');
+    deps.onClose();
+  }
+
+  const writer = createResponseWriter(call, {
+    gate: deps.gate,
+    sendTimeoutMs: deps.sendTimeoutMs,
+    onReady: () => (halfClosed ? finish() : push()),
+    onTimeout: () => end(streamEnds.slow),
+  });
+  metrics.streams.inc({ protocol: label });
+  call.on('data', receive);
+  call.on('end', () => {
+    halfClosed = true;
+    if (!writer.busy) finish();
+  });
+  call.on('error', () => close('failed'));
+  call.on('close', () => close('connection lost or call cancelled'));
+  return { push, end };
+}

@@ -1,0 +1,65 @@
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { withNonce } from './discovery-response-bytes.ts';
+import { resetCall } from './reset-call.ts';
+import type { SendGate } from './send-gate.ts';
+
+/** Writes the responses of one stream, one at a time. */
+export interface ResponseWriter {
+  /** Whether a response is on the way: written, and not yet taken by the client. */
+  readonly busy: boolean;
+  /** Writes a response; false when there is no room for it now. `onReady` is called when there may be. */
+  write(body: Uint8Array, nonce: string): boolean;
+  /** Waits for room no more. What is on the way keeps its own until the client has taken it, or the call is over. */
+  leave(): void;
+}
+
+/** What it takes. */
+export interface ResponseWriterDeps {
+  readonly gate: SendGate;
+  /** How long the client may take to take a response; after that the call is reset. */
+  readonly sendTimeoutMs: number;
+  /** Called when the next response may be written. */
+  readonly onReady: () => void;
+  /** Called before the call is reset. */
+  readonly onTimeout: () => void;
+}
+
+/** Makes a writer for a call. */
+export function createResponseWriter(
+  call: ServerDuplexStream<Uint8Array, Uint8Array>,
+  { gate, sendTimeoutMs, onReady, onTimeout }: ResponseWriterDeps,
+): ResponseWriter {
+  let release: (() => void) | undefined;
+
+  function write(body: Uint8Array, nonce: string): boolean {
+    const leaveGate = gate.enter(body.length, onReady);
+    if (leaveGate === undefined) return false;
+    const timeout = setTimeout(cutOff, sendTimeoutMs).unref();
+    release = () => {
+      release = undefined;
+      clearTimeout(timeout);
+      leaveGate();
+    };
+    // Called back when the client has taken it, unlike 'drain', which counts the messages that the library holds.
+    call.write(withNonce(body, nonce), () => {
+      release?.();
+      onReady();
+    });
+    return true;
+  }
+
+  function cutOff(): void {
+    onTimeout();
+    // Also when the call had ended before: behind what is not read, no status is read either.
+    resetCall(call);
+  }
+
+  call.on('close', () => release?.());
+  return {
+    get busy() {
+      return release !== undefined;
+    },
+    write,
+    leave: () => gate.leave(onReady),
+  };
+}

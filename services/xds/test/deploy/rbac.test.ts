@@ -1,0 +1,187 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { Registry } from 'prom-client';
+import t, { type Test } from 'tap';
+import type { ApiClient } from '../../src/kubernetes/api-client.ts';
+import { createLeaseElector } from '../../src/kubernetes/lease-elector.ts';
+import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
+import { createKubernetesStatusWriter } from '../../src/status-writers/kubernetes/kubernetes-status-writer.ts';
+import { clientOf, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
+import { recordingLogger } from '../support/reflector-under-test.ts';
+import { startSource } from '../support/source-under-test.ts';
+
+const server = 'system:serviceaccount:tollgate:tollgate-xds';
+const group = 'ratelimit.tollgate.dev';
+const users = [server, 'viewer', 'editor'].map((name) => ({ name }));
+
+/** One thing that somebody may or may not do, such as `patch ratelimitconfigs/status shop`. */
+interface Right {
+  verb: string;
+  group?: string;
+  resource: string;
+  subresource?: string;
+  namespace?: string;
+  name?: string;
+}
+
+const lease = { group: 'coordination.k8s.io', resource: 'leases' };
+const rules = { group, resource: 'ratelimitconfigs' };
+const status = { ...rules, subresource: 'status' };
+
+/** Asks the API server, as whoever the client is. */
+async function may(api: ApiClient, right: Right): Promise<boolean> {
+  const answer = (await api.send({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: right },
+    },
+    // A review always has a status.
+  })) as { status: { allowed: boolean } };
+  return answer.status.allowed;
+}
+
+/** Which of the rights somebody has, each as its own line of text. */
+async function granted(api: ApiClient, rights: readonly Right[]): Promise<string[]> {
+  const allowed: string[] = [];
+  for (const right of rights) {
+    if (await may(api, right)) allowed.push(Object.values(right).join(' '));
+  }
+  return allowed;
+}
+
+/** What it must never be able to do, wherever it serves. */
+const never: readonly Right[] = [
+  ...['create', 'update', 'patch', 'delete', 'deletecollection'].map((verb) => ({
+    verb,
+    ...rules,
+    namespace: 'shop',
+  })),
+  ...['get', 'update'].map((verb) => ({ verb, ...status, namespace: 'shop' })),
+  ...['get', 'update'].map((verb) => ({ verb, ...lease, namespace: 'tollgate', name: 'other' })),
+  ...['list', 'watch', 'patch', 'delete'].map((verb) => ({ verb, ...lease, namespace: 'tollgate' })),
+  ...['create', 'get', 'update'].map((verb) => ({ verb, ...lease, namespace: 'shop', name: 'tollgate-xds' })),
+  ...['secrets', 'configmaps', 'pods', 'serviceaccounts'].flatMap((resource) =>
+    ['tollgate', 'shop', 'kube-system'].map((namespace) => ({ verb: 'get', resource, namespace })),
+  ),
+  { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'tollgate' },
+  { verb: 'list', resource: 'namespaces' },
+  { verb: 'impersonate', resource: 'users' },
+];
+
+/** Runs source, election and status writer with the rights of the service, until a status has been written. */
+async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]): Promise<void> {
+  const api = await clientOf(kube, server);
+  const following = await startSource(api, { namespaces });
+  const { logger, lines } = recordingLogger();
+  const metrics = createXdsMetrics(new Registry());
+  const leadership = createLeaseElector(
+    { namespace: 'tollgate', name: 'tollgate-xds', identity: 'test' },
+    { api, logger, metrics },
+  );
+  const writer = createKubernetesStatusWriter(
+    { debounceMs: 5 },
+    { api, objects: following.source, leadership, logger, metrics },
+  );
+  t.teardown(async () => {
+    await writer.close();
+    await leadership.close();
+    await following.source.close();
+    api.close();
+  });
+  leadership.start();
+  await writer.start();
+  await awaitUntil(() => following.source.get('shop/web'), { what: 'the object' });
+  const { uid = '' } = following.source.get('shop/web') ?? {};
+  const condition = { status: 'True', reason: 'Accepted', message: '' } as const;
+  writer.put({
+    id: 'shop/web',
+    uid,
+    observedGeneration: 1,
+    rules: 1,
+    version: namespaces.join(),
+    limiters: { connected: 0, acknowledged: 0 },
+    accepted: condition,
+    programmed: condition,
+  });
+  const back = () =>
+    JSON.stringify(following.object('shop/web')?.manifest).includes(`"version":"${namespaces.join()}"`);
+  await awaitUntil(back, { what: 'the status' });
+  await writer.close();
+  await leadership.close();
+  t.strictSame(
+    lines.filter(({ level }) => level !== 'info'),
+    [],
+    'nothing was refused',
+  );
+}
+
+kubeSuite(
+  t,
+  'services/xds/deploy',
+  async (t, kube) => {
+    await prepareCluster(kube, ['shop', 'bank', 'tollgate']);
+    const admin = await clientOf(kube);
+    const api = await clientOf(kube, server);
+    t.teardown(() => [admin, api].map((client) => client.close()));
+    await createEditor(kube, admin).create('shop', 'web');
+
+    await t.test(
+      'rbac.yaml lets the service follow, elect and report everywhere, and nothing else',
+      async (t) => {
+        t.strictSame(await granted(api, [{ verb: 'list', ...rules }, ...never]), [], 'nothing before');
+        await kube.apply(deployFile('rbac.yaml'));
+        await awaitUntil(() => may(api, { verb: 'create', ...lease, namespace: 'tollgate' }), {
+          what: 'RBAC',
+        });
+        await serve(t, kube, []);
+        t.strictSame(await granted(api, never), []);
+      },
+    );
+
+    await t.test('rbac.yaml lets those who may view or edit a namespace do so with its limits', async (t) => {
+      for (const role of ['view', 'edit']) {
+        const binding = [role, '-n', 'shop', `--clusterrole=tollgate-ratelimitconfigs-${role}`];
+        await kube.kubectl([
+          'create',
+          'rolebinding',
+          ...binding,
+          `--user=${role}${role === 'view' ? 'er' : 'or'}`,
+        ]);
+      }
+      const [viewer, editor] = [await clientOf(kube, 'viewer'), await clientOf(kube, 'editor')];
+      t.teardown(() => [viewer, editor].map((client) => client.close()));
+      const inShop = (verb: string, what: Right | typeof rules | typeof status) => ({
+        ...what,
+        verb,
+        namespace: 'shop',
+      });
+      await awaitUntil(() => may(editor, inShop('create', rules)), { what: 'RBAC' });
+      t.ok(await may(viewer, inShop('watch', rules)));
+      t.notOk(await may(viewer, inShop('create', rules)));
+      t.notOk(await may(editor, inShop('patch', status)));
+      t.notOk(await may(viewer, { ...inShop('get', rules), namespace: 'bank' }));
+    });
+
+    await t.test('rbac-namespaced.yaml lets it follow and report in that namespace only', async (t) => {
+      await kube.kubectl(['delete', 'clusterrolebinding,clusterrole', 'tollgate-xds']);
+      await kube.kubectl(['delete', 'rolebinding,role', '-n', 'tollgate', 'tollgate-xds-lease']);
+      await awaitUntil(async () => !(await may(api, { verb: 'create', ...lease, namespace: 'tollgate' })), {
+        what: 'RBAC',
+      });
+      await kube.apply(deployFile('rbac-namespaced.yaml'));
+      await awaitUntil(() => may(api, { verb: 'create', ...lease, namespace: 'tollgate' }), { what: 'RBAC' });
+      await serve(t, kube, ['shop']);
+      const elsewhere = [
+        { verb: 'list', ...rules },
+        { verb: 'list', ...rules, namespace: 'bank' },
+        { verb: 'patch', ...status, namespace: 'bank' },
+      ];
+      t.strictSame(await granted(api, [...elsewhere, ...never]), []);
+    });
+  },
+  { users },
+);

@@ -1,0 +1,311 @@
+import t from 'tap';
+import { changed, deleted, limitsOf, makeCatalog, replaced } from '../support/catalogs.ts';
+import { badSpec, objectOf } from '../support/manifests.ts';
+
+t.test('an object becomes the resource of its domain', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot, verdicts } = catalog.apply(replaced(objectOf('ns/a', { domain: 'shop/web' })));
+  t.strictSame([...snapshot.resources.keys()], ['shop/web']);
+  t.match(snapshot.resources.get('shop/web'), { name: 'shop/web', version: /^[0-9a-f]{32}$/ });
+  t.match(snapshot.version, /^[0-9a-f]{32}$/);
+  t.strictSame(limitsOf(snapshot), ['shop/web.k 10']);
+  t.strictSame(verdicts, [
+    {
+      id: 'ns/a',
+      uid: 'ns/a',
+      generation: 1,
+      label: 'ns/a',
+      domain: 'shop/web',
+      inForce: 1,
+      rules: 1,
+      accepted: { status: 'True', reason: 'Accepted', message: "1 limit for domain 'shop/web'" },
+    },
+  ]);
+  t.equal(catalog.rules, 1);
+});
+
+t.test('a bad object is left out, told why with the path, and blocks no other', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(
+    replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { spec: badSpec })),
+  );
+  t.strictSame([...snapshot.resources.keys()], ['a']);
+  const bad = catalog.verdicts.get('ns/b');
+  t.match(bad, { rules: 0, accepted: { status: 'False', reason: 'Invalid' } });
+  t.equal(bad?.inForce, undefined);
+  t.match(
+    bad?.accepted.message,
+    /^not valid, and nothing of this object is in force:\nspec\.descriptors\[0\]\.rateLimit\.unit: /,
+  );
+});
+
+t.test('what only the loader of limiters finds is told with its path too', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(replaced(objectOf('ns/a', { rules: [{ key: 'k' }, { key: 'k' }] })));
+  t.match(catalog.verdicts.get('ns/a')?.accepted, {
+    reason: 'Invalid',
+    message: /\nspec\.descriptors\[1\].*: duplicate descriptor composite key 'shop\.k'/,
+  });
+});
+
+t.test('many problems of one object are counted, not all told', async (t) => {
+  const catalog = makeCatalog();
+  const descriptors = Array.from({ length: 50 }, (_, i) => ({
+    key: `k${i}`,
+    rateLimit: { unit: 'x'.repeat(900), requestsPerUnit: 1 },
+  }));
+  catalog.apply(replaced(objectOf('ns/a', { spec: { domain: 'd', descriptors } })));
+  const message = catalog.verdicts.get('ns/a')?.accepted.message ?? '';
+  t.match(message, /\nand \d+ more$/);
+  t.ok(message.length < 5000, `${message.length} characters`);
+});
+
+t.test('a bad edit leaves the last good version in force and says so', async (t) => {
+  const catalog = makeCatalog();
+  const before = catalog.apply(replaced(objectOf('ns/a'))).snapshot;
+  const { snapshot, verdicts } = catalog.apply(changed(objectOf('ns/a', { spec: badSpec, generation: 2 })));
+  t.equal(snapshot.version, before.version);
+  t.match(verdicts, [
+    {
+      generation: 2,
+      inForce: 1,
+      rules: 1,
+      accepted: { status: 'False', reason: 'Invalid', message: /^not valid; generation 1 stays in force:\n/ },
+    },
+  ]);
+  const repaired = catalog.apply(
+    changed(objectOf('ns/a', { rules: [{ key: 'k', requestsPerUnit: 7 }], generation: 3 })),
+  );
+  t.strictSame(limitsOf(repaired.snapshot), ['shop.k 7']);
+  t.match(repaired.verdicts, [{ generation: 3, inForce: 3, accepted: { status: 'True' } }]);
+});
+
+t.test('an object made anew under the same name has no last good version', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(replaced(objectOf('ns/a', { uid: '1' })));
+  const { snapshot } = catalog.apply(changed(objectOf('ns/a', { uid: '2', spec: badSpec })));
+  t.equal(snapshot.resources.size, 0);
+  t.equal(catalog.verdicts.get('ns/a')?.inForce, undefined);
+});
+
+t.test('a deleted object takes its rules with it', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
+  const { snapshot, forgotten } = catalog.apply(deleted('ns/a'));
+  t.strictSame([...snapshot.resources.keys()], ['b']);
+  t.strictSame(forgotten, ['ns/a']);
+  t.strictSame([...catalog.verdicts.keys()], ['ns/b']);
+  t.equal(catalog.rules, 1);
+  t.strictSame(catalog.apply(deleted('ns/unknown')).forgotten, []);
+});
+
+t.test('an object that is not in a new list is gone', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
+  const { snapshot, forgotten, verdicts } = catalog.apply(replaced(objectOf('ns/b', { domain: 'b' })));
+  t.strictSame([...snapshot.resources.keys()], ['b']);
+  t.strictSame(forgotten, ['ns/a']);
+  t.strictSame(verdicts, [], 'nothing new of the one that nobody has changed');
+});
+
+t.test('objects of one namespace are merged, older rules first', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(
+    replaced(
+      objectOf('ns/a', { createdMs: 2, rules: [{ key: 'a' }] }),
+      objectOf('ns/b', { createdMs: 1, rules: [{ key: 'b' }] }),
+    ),
+  );
+  t.strictSame(limitsOf(snapshot), ['shop.a 10', 'shop.b 10']);
+  const other = makeCatalog().apply(
+    replaced(objectOf('ns/x', { rules: [{ key: 'b' }, { key: 'a' }] })),
+  ).snapshot;
+  t.equal(snapshot.version, other.version, 'the same as one object with the rules in that order');
+});
+
+t.test(
+  'a top-level rule that an older object has is left out of the younger one, which is told',
+  async (t) => {
+    const catalog = makeCatalog();
+    const { snapshot } = catalog.apply(
+      replaced(
+        objectOf('ns/younger', {
+          createdMs: 2,
+          rules: [{ key: 'k', value: 'x', requestsPerUnit: 1 }, { key: 'own' }],
+        }),
+        objectOf('ns/older', { createdMs: 1, rules: [{ key: 'k', value: 'x' }, { key: 'k' }] }),
+      ),
+    );
+    t.strictSame(limitsOf(snapshot), ['shop.k 10', 'shop.k_x 10', 'shop.own 10']);
+    t.match(catalog.verdicts.get('ns/older')?.accepted, { status: 'True' });
+    t.match(catalog.verdicts.get('ns/younger'), {
+      inForce: 1,
+      rules: 1,
+      accepted: {
+        status: 'False',
+        reason: 'DuplicateKey',
+        message:
+          'top-level rules that another object of the namespace has for this domain are left out; ' +
+          "the other limit is in force:\n'k_x' is already in ns/older, which is older",
+      },
+    });
+  },
+);
+
+t.test(
+  'a key with an underscore collides with a key and a value that read the same, as they do in limiters',
+  async (t) => {
+    const catalog = makeCatalog();
+    const { snapshot } = catalog.apply(
+      replaced(
+        objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a', value: 'b' }] }),
+        objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'a_b', requestsPerUnit: 1 }] }),
+      ),
+    );
+    t.strictSame(limitsOf(snapshot), ['shop.a_b 10']);
+    const younger = catalog.verdicts.get('ns/younger');
+    t.match(younger?.accepted, { reason: 'DuplicateKey', message: /nothing of this object is in force/ });
+    t.equal(younger?.inForce, undefined);
+  },
+);
+
+t.test(
+  'an edit of an older object takes no other rule from a younger one than those it has itself',
+  async (t) => {
+    const catalog = makeCatalog();
+    catalog.apply(
+      replaced(
+        objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a' }] }),
+        objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'b' }, { key: 'c' }] }),
+      ),
+    );
+    const { snapshot, verdicts } = catalog.apply(
+      changed(
+        objectOf('ns/older', {
+          createdMs: 1,
+          generation: 2,
+          rules: [{ key: 'a' }, { key: 'b', requestsPerUnit: 5 }],
+        }),
+      ),
+    );
+    t.strictSame(limitsOf(snapshot), ['shop.a 10', 'shop.b 5', 'shop.c 10']);
+    t.strictSame(
+      verdicts.map(({ id, accepted }) => `${id} ${accepted.reason}`),
+      ['ns/older Accepted', 'ns/younger DuplicateKey'],
+    );
+    const freed = catalog.apply(deleted('ns/older'));
+    t.strictSame(limitsOf(freed.snapshot), ['shop.b 10', 'shop.c 10']);
+    t.match(freed.verdicts, [{ id: 'ns/younger', accepted: { status: 'True' } }]);
+  },
+);
+
+t.test('a domain belongs to the namespace of its oldest object, and others are told who', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(
+    replaced(
+      objectOf('b/late', { createdMs: 2, rules: [{ key: 'late' }] }),
+      objectOf('a/first', { createdMs: 1, rules: [{ key: 'first' }] }),
+      objectOf('a/third', { createdMs: 3, rules: [{ key: 'third' }] }),
+    ),
+  );
+  t.strictSame(limitsOf(snapshot), ['shop.first 10', 'shop.third 10']);
+  const late = catalog.verdicts.get('b/late');
+  t.match(late, { rules: 0, accepted: { status: 'False', reason: 'DomainConflict' } });
+  t.match(late?.accepted.message, /domain 'shop' belongs to namespace 'a', whose object a\/first is older/);
+  const { snapshot: next } = catalog.apply(deleted('a/first'));
+  t.strictSame(limitsOf(next), ['shop.late 10'], 'the next oldest takes over');
+  t.match(catalog.verdicts.get('b/late')?.accepted, { status: 'True' });
+  t.match(catalog.verdicts.get('a/third')?.accepted, {
+    reason: 'DomainConflict',
+    message: /b\/late is older/,
+  });
+});
+
+t.test('of equal age, the order of the source decides', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(replaced(objectOf('b/x'), objectOf('a/x')));
+  t.equal(catalog.verdicts.get('a/x')?.accepted.reason, 'Accepted');
+  t.match(catalog.verdicts.get('b/x')?.accepted, {
+    reason: 'DomainConflict',
+    message: /whose object a\/x comes first/,
+  });
+});
+
+t.test('an object of a file is named with the file', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(replaced(objectOf('ns/a', { label: 'a.yaml#1' }), objectOf('ns/b', { label: 'a.yaml#2' })));
+  t.match(
+    catalog.verdicts.get('ns/b')?.accepted.message,
+    /\n'k' is already in ns\/a \(a\.yaml#1\), which comes first$/,
+  );
+});
+
+t.test('a bad edit of an object that has lost its rules to others says so', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(
+    replaced(
+      objectOf('a/1', { createdMs: 1 }),
+      objectOf('a/2', { createdMs: 2, rules: [{ key: 'k' }, { key: 'l' }] }),
+      objectOf('b/1', { createdMs: 3 }),
+    ),
+  );
+  catalog.apply(
+    changed(objectOf('a/2', { createdMs: 2, generation: 2, spec: badSpec })),
+    changed(objectOf('b/1', { createdMs: 3, generation: 2, spec: badSpec })),
+  );
+  t.match(catalog.verdicts.get('a/2'), {
+    inForce: 1,
+    rules: 1,
+    accepted: {
+      reason: 'Invalid',
+      message: /^not valid; generation 1 stays in force but for what a\/1 has too:\n/,
+    },
+  });
+  const lost = catalog.verdicts.get('b/1');
+  t.match(lost?.accepted, {
+    reason: 'Invalid',
+    message:
+      /^not valid; nothing of this object is in force, because domain 'shop' belongs to namespace 'a':\n/,
+  });
+  t.equal(lost?.inForce, undefined);
+});
+
+t.test('an object that was never valid holds no domain', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(
+    replaced(objectOf('a/bad', { createdMs: 1, spec: badSpec }), objectOf('b/good', { createdMs: 2 })),
+  );
+  t.strictSame(limitsOf(snapshot), ['shop.k 10']);
+});
+
+t.test('what is accepted without effect is told, where the object has the domain to itself', async (t) => {
+  const catalog = makeCatalog();
+  const spec = {
+    domain: 'shop',
+    descriptors: [
+      { key: 'k', rateLimit: { unit: 'Hour', requestsPerUnit: 1, replaces: [{ name: 'nobody' }] } },
+    ],
+  };
+  catalog.apply(replaced(objectOf('ns/a', { spec })));
+  t.match(catalog.verdicts.get('ns/a')?.accepted, {
+    status: 'True',
+    message: /without effect:\n.*replaces 'nobody'/,
+  });
+  catalog.apply(changed(objectOf('ns/b', { rules: [{ key: 'other' }] })));
+  t.equal(catalog.verdicts.get('ns/a')?.accepted.message, "1 limit for domain 'shop'");
+});
+
+t.test('a snapshot that was handed out does not change', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(replaced(objectOf('ns/a', { domain: 'a' })));
+  catalog.apply(changed(objectOf('ns/b', { domain: 'b' })), deleted('ns/a'));
+  t.strictSame([...snapshot.resources.keys()], ['a']);
+});
+
+t.test('a status that was written changes nothing', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(replaced(objectOf('ns/a')));
+  const next = catalog.apply(changed(objectOf('ns/a')));
+  t.equal(next.snapshot, snapshot);
+  t.strictSame(next.verdicts, []);
+});

@@ -1,0 +1,101 @@
+import t from 'tap';
+import type { LimiterClient } from '../../src/domain/limiter-client.ts';
+import { groupLimiters } from '../../src/domain/limiter-groups.ts';
+import { progressOf } from '../../src/domain/programmed.ts';
+import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
+
+const progress = (clients: readonly LimiterClient[], domain = 'shop', version = '2') =>
+  progressOf(domain, version, groupLimiters(clients));
+
+const current = versions({ shop: '2', web: '1' });
+const old = versions({ shop: '1', web: '1' });
+
+t.test('without limiters nobody knows', async (t) => {
+  t.match(progress([]), { connected: 0, programmed: { status: 'Unknown', reason: 'NoClients' } });
+});
+
+t.test('it is true when every limiter has accepted the version', async (t) => {
+  t.strictSame(
+    progress([limiterOf('a', { accepted: current }), limiterOf('b', { accepted: new Map(current) })]),
+    {
+      version: '2',
+      connected: 2,
+      acknowledged: 2,
+      programmed: { status: 'True', reason: 'Acknowledged', message: 'acknowledged by 2 of 2 limiters' },
+    },
+  );
+});
+
+t.test('one that has not answered, or has another version, is waited for', async (t) => {
+  t.match(
+    progress([limiterOf('a', { accepted: current }), limiterOf('b'), limiterOf('c', { accepted: old })]),
+    {
+      connected: 3,
+      acknowledged: 1,
+      programmed: { status: 'False', reason: 'Pending', message: 'acknowledged by 1 of 3 limiters' },
+    },
+  );
+});
+
+t.test('a rejection is told in the words of the limiter, with its name', async (t) => {
+  const rejection = rejectionOf(current, 'out of memory');
+  const { programmed } = progress([
+    limiterOf('a', { accepted: current }),
+    limiterOf('b', { accepted: old, rejection }),
+    limiterOf('c', { nodeId: '', accepted: old, rejection }),
+  ]);
+  t.strictSame(programmed, {
+    status: 'False',
+    reason: 'Nacked',
+    message: 'refused by 2 of 3 limiters; limiter-b says: out of memory',
+  });
+});
+
+t.test('a limiter without a name is called by its address', async (t) => {
+  const rejection = rejectionOf(current, 'no');
+  t.match(
+    progress([limiterOf('a', { nodeId: '', rejection })]).programmed.message,
+    /; 127\.0\.0\.1:1 says: no$/,
+  );
+});
+
+t.test('a rejection that names no domain is one of every domain that was new, and of no other', async (t) => {
+  const clients = [limiterOf('a', { accepted: old, rejection: rejectionOf(current, 'no') })];
+  t.equal(progress(clients).programmed.reason, 'Nacked');
+  t.match(progress(clients, 'web', '1'), { acknowledged: 1, programmed: { reason: 'Acknowledged' } });
+});
+
+t.test('a rejection that names a domain is that of this domain; others wait and are told why', async (t) => {
+  const set = versions({ shop: '2', 'shop:eu': '2', web: '2' });
+  const rejection = rejectionOf(set, 'shop:eu: duplicate key\nshop:eu: invalid unit\nmore of it');
+  const clients = [limiterOf('a', { accepted: old, rejection })];
+  t.match(progress(clients, 'shop:eu', '2').programmed, {
+    reason: 'Nacked',
+    message: 'refused by 1 of 1 limiter; limiter-a says: shop:eu: duplicate key\nshop:eu: invalid unit',
+  });
+  t.match(progress(clients, 'web', '2').programmed, {
+    reason: 'Pending',
+    message: "acknowledged by 0 of 1 limiter; limiter-a refused everything because of domain 'shop:eu'",
+  });
+});
+
+t.test('a rejection of an earlier version says nothing of this one', async (t) => {
+  const rejection = rejectionOf(old, 'no');
+  t.equal(progress([limiterOf('a', { rejection })]).programmed.reason, 'Pending');
+});
+
+t.test('a domain that is not served is acknowledged by nobody', async (t) => {
+  const { acknowledged, programmed } = progress([limiterOf('a', { accepted: current })], 'gone', '');
+  t.equal(acknowledged, 0);
+  t.match(programmed, { reason: 'Pending', message: 'not served yet' });
+});
+
+t.test('limiters that share what they accepted are one group, however many', async (t) => {
+  const clients = Array.from({ length: 500 }, (_, i) =>
+    limiterOf(`${i}`, { accepted: i % 2 === 0 ? current : old }),
+  );
+  t.strictSame(
+    groupLimiters(clients).map(({ size, example }) => `${size} ${example}`),
+    ['250 limiter-0', '250 limiter-1'],
+  );
+});

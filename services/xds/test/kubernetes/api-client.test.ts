@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { KubeConfig } from '@kubernetes/client-node';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t, { type Test } from 'tap';
+import { createApiClient } from '../../src/kubernetes/api-client.ts';
+import { type Answer, json, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
+
+async function serve(t: Test, answer: Answer) {
+  const server = await startScriptedServer(answer);
+  t.teardown(() => server.stop());
+  return server;
+}
+
+const get = { method: 'GET', path: '/apis/x' } as const;
+
+t.test('answers the JSON of a success', async (t) => {
+  const { api, requests } = await serve(t, json({ kind: 'Thing' }));
+  t.strictSame(await api.send({ ...get, query: { limit: '5', 'a b': 'c&d' } }), { kind: 'Thing' });
+  t.strictSame(
+    [...(requests[0]?.query ?? [])],
+    [
+      ['limit', '5'],
+      ['a b', 'c&d'],
+    ],
+  );
+  t.match(requests[0]?.headers, { accept: 'application/json', authorization: 'Bearer open' });
+});
+
+t.test('sends a body with its type and length', async (t) => {
+  const { api, requests } = await serve(t, json({}));
+  await api.send({
+    ...get,
+    method: 'PATCH',
+    body: { name: 'ä' },
+    contentType: 'application/merge-patch+json',
+  });
+  t.match(requests[0], {
+    method: 'PATCH',
+    body: '{"name":"ä"}',
+    headers: { 'content-type': 'application/merge-patch+json', 'content-length': '13' },
+  });
+});
+
+t.test('a refusal carries status, reason, message and how long to wait', async (t) => {
+  const { api } = await serve(t, refusal(429, 'TooManyRequests', { 'retry-after': '3' }));
+  await t.rejects(api.send(get), {
+    status: 429,
+    reason: 'TooManyRequests',
+    message: 'TooManyRequests it is',
+    retryAfterMs: 3_000,
+  });
+});
+
+t.test('a refusal that is no Status is told by its beginning', async (t) => {
+  const { api } = await serve(t, (response) => response.writeHead(502).end(`<html>${'x'.repeat(10_000)}`));
+  await t.rejects(api.send(get), { status: 502, message: /^the API server answered 502: <html>x{100,200}$/ });
+});
+
+t.test('a call that is not answered in time is given up, also in the middle of its answer', async (t) => {
+  const silent = await serve(t, () => undefined);
+  await t.rejects(silent.api.send({ ...get, timeoutMs: 50.5 }), { message: /did not answer within 50.5 ms/ });
+  const slow = await serve(t, (response) => void response.write('{'));
+  await t.rejects(slow.api.send({ ...get, timeoutMs: 50 }), { message: /did not answer within 50 ms/ });
+});
+
+t.test('a call ends with its signal, and with the client', async (t) => {
+  const { api, requests } = await serve(t, () => undefined);
+  const aborter = new AbortController();
+  const aborted = api.send({ ...get, signal: aborter.signal });
+  const closed = api.send(get);
+  await awaitUntil(() => requests.length === 2, { what: 'both calls' });
+  aborter.abort();
+  await t.rejects(aborted, { name: 'AbortError' });
+  api.close();
+  await t.rejects(closed, { name: 'AbortError' });
+  await t.rejects(api.send(get), { message: 'the client of the API server is closed' });
+});
+
+t.test('a watch that is refused rejects, one that is accepted has lines', async (t) => {
+  const signal = new AbortController().signal;
+  const refusing = await serve(t, refusal(403, 'Forbidden'));
+  await t.rejects(refusing.api.watch({ path: '/x', idleTimeoutMs: 1_000, signal }), {
+    message: 'Forbidden it is',
+  });
+  const accepting = await serve(t, watch({ n: 1 }, { n: 2 }));
+  const lines: string[] = [];
+  for await (const line of await accepting.api.watch({ path: '/x', idleTimeoutMs: 1_000, signal })) {
+    lines.push(line);
+    if (lines.length === 2) break;
+  }
+  t.strictSame(lines, ['{"n":1}', '{"n":2}']);
+});
+
+t.test('calls one after the other share a connection', async (t) => {
+  const ports = new Set<number | undefined>();
+  const { api } = await serve(t, (response) => {
+    ports.add(response.socket?.remotePort);
+    json({})(response, { ...get, query: new URLSearchParams(), headers: {}, body: '' });
+  });
+  for (let call = 0; call < 5; call += 1) await api.send(get);
+  t.equal(ports.size, 1);
+});
+
+t.test('a client certificate that was replaced is presented with the next call', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(() => certificates.remove());
+  const { ca, server: pair, issue } = certificates;
+  const seen: string[] = [];
+  const server = createServer(
+    { cert: pair.cert, key: pair.key, ca: ca.cert, requestCert: true, rejectUnauthorized: true },
+    (request, response) => {
+      // The server speaks TLS only.
+      seen.push(String((request.socket as TLSSocket).getPeerCertificate().subject.CN));
+      response.end('{}');
+    },
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const folder = temporaryFolder();
+  const [certFile, keyFile] = [join(folder.path, 'crt'), join(folder.path, 'key')];
+  const use = (name: string): void => {
+    const { cert, key } = issue({ name });
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key);
+  };
+  use('old');
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(
+    { name: 'test', server: `https://127.0.0.1:${port}`, caFile: ca.certFile, skipTLSVerify: false },
+    { name: 'test', certFile, keyFile },
+  );
+  const api = createApiClient(config);
+  t.teardown(() => {
+    api.close();
+    server.close();
+    server.closeAllConnections();
+    folder.remove();
+  });
+  await api.send(get);
+  await api.send(get);
+  use('new');
+  await api.send(get);
+  t.strictSame(seen, ['old', 'old', 'new']);
+});
+
+t.test('an exec plugin that hangs does not hold up a call for ever', async (t) => {
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(
+    { name: 'test', server: 'https://127.0.0.1:1', skipTLSVerify: true },
+    { name: 'test', exec: { command: 'sleep', args: ['1'] } },
+  );
+  const api = createApiClient(config);
+  t.teardown(() => api.close());
+  await t.rejects(api.send({ ...get, timeoutMs: 50 }), { message: /did not answer within 50 ms/ });
+});

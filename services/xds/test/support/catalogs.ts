@@ -1,0 +1,46 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
+import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
+import { compileRules } from '@tollgate/rules/compile';
+import { dumpRules } from '@tollgate/rules/dump';
+import { fromMessage } from '@tollgate/rules/rule-message';
+import { runSteps } from '@tollgate/rules/steps';
+import { type Catalog, type CatalogChange, createCatalog } from '../../src/domain/catalog.ts';
+import type { ConfigObject, SourceEvent } from '../../src/domain/config-object.ts';
+import type { Snapshot } from '../../src/domain/snapshot.ts';
+import { encodeRules, hashContent } from '../../src/pipeline/encode-rules.ts';
+
+/** A catalog that works at once. */
+export interface TestCatalog extends Pick<Catalog, 'verdicts' | 'rules'> {
+  apply(...events: readonly SourceEvent[]): CatalogChange;
+}
+
+/** Makes an empty one. */
+export function makeCatalog(): TestCatalog {
+  const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
+  return {
+    verdicts: catalog.verdicts,
+    get rules() {
+      return catalog.rules;
+    },
+    apply: (...events) => runSteps(catalog.apply(events)),
+  };
+}
+
+export const changed = (object: ConfigObject): SourceEvent => ({ type: 'changed', object });
+export const deleted = (id: string): SourceEvent => ({ type: 'deleted', id });
+export const replaced = (...objects: readonly ConfigObject[]): SourceEvent => ({
+  type: 'replaced',
+  objects,
+  problems: [],
+});
+
+/** What limiters make of a snapshot: `<domain.path> <requests>` of every limit, sorted. */
+export function limitsOf({ resources }: Snapshot): readonly string[] {
+  const documents = [...resources.values()].map(({ any }) =>
+    fromMessage(fromBinary(RateLimitConfigSchema, fromBinary(AnySchema, any).value)),
+  );
+  const compiled = runSteps(compileRules(documents, { mergeDomains: false }));
+  if (!compiled.ok) throw new Error(compiled.problems.map(({ message }) => message).join('\n'));
+  return dumpRules(compiled.rules).map((line) => line.replace(/: unit.*requests_per_unit=(\d+).*/, ' $1'));
+}

@@ -1,0 +1,28 @@
+import type { LimiterClient } from '../../src/domain/limiter-client.ts';
+
+/** A limiter that has acknowledged nothing, but for what is told. */
+export function limiterOf(id: string, given: Partial<LimiterClient> = {}): LimiterClient {
+  return {
+    id,
+    nodeId: `limiter-${id}`,
+    peer: '127.0.0.1:1',
+    protocol: 'sotw',
+    connectedMs: 0,
+    accepted: undefined,
+    acceptedVersion: undefined,
+    rejection: undefined,
+    ...given,
+  };
+}
+
+/** A set in which every domain has this version. */
+export const versions = (set: Readonly<Record<string, string>>): ReadonlyMap<string, string> =>
+  new Map(Object.entries(set));
+
+/** A NACK of such a set. */
+export function rejectionOf(
+  refused: ReadonlyMap<string, string>,
+  message: string,
+): LimiterClient['rejection'] {
+  return { refused, snapshotVersion: 's', message, atMs: 0 };
+}

@@ -1,0 +1,89 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { Registry } from 'prom-client';
+import type { Test } from 'tap';
+import { type ClientRegistry, createClientRegistry } from '../../src/clients/client-registry.ts';
+import type { SourceEvent } from '../../src/domain/config-object.ts';
+import type { ObjectStatus } from '../../src/domain/object-status.ts';
+import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
+import { createPipeline, type Pipeline, type PipelineOptions } from '../../src/pipeline/pipeline.ts';
+import { createSnapshotStore, type SnapshotStore } from '../../src/snapshots/snapshot-store.ts';
+import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
+import { recordingLogger } from './recording-logger.ts';
+
+/** A pipeline whose source, time and limiters are the test's. */
+export interface TestPipeline {
+  readonly pipeline: Pipeline;
+  readonly store: SnapshotStore;
+  readonly clients: ClientRegistry;
+  readonly time: ManualSchedule;
+  /** Versions of all snapshots that came into force. */
+  readonly served: readonly string[];
+  /** What the writer was given, the last one last. */
+  readonly written: ObjectStatus[];
+  readonly forgotten: readonly string[];
+  /** Lines of the log. */
+  readonly lines: readonly Record<string, unknown>[];
+  readonly registry: Registry;
+  tell(...events: readonly SourceEvent[]): void;
+  /** Lets so much time pass that all that was told is taken in, and the status of objects is told. */
+  settle(): Promise<void>;
+}
+
+/** Starts one; it is closed when the test ends. */
+export async function startPipeline(t: Test, options: Partial<PipelineOptions> = {}): Promise<TestPipeline> {
+  const time = manualSchedule();
+  const store = createSnapshotStore();
+  const clients = createClientRegistry();
+  const registry = new Registry();
+  const served: string[] = [];
+  const written: ObjectStatus[] = [];
+  const forgotten: string[] = [];
+  const { logger, lines } = recordingLogger();
+  let tell: (event: SourceEvent) => void = () => undefined;
+  store.onChange(({ version }) => served.push(version));
+  const pipeline = createPipeline(
+    {
+      source: {
+        async start(onEvent) {
+          tell = onEvent;
+        },
+        close: async () => undefined,
+      },
+      store,
+      clients,
+      writer: {
+        put: (status) => written.push(status),
+        forget: (id) => forgotten.push(id),
+        start: async () => undefined,
+        close: async () => undefined,
+      },
+      metrics: createXdsMetrics(registry),
+      logger,
+      nowMs: () => 5_000,
+      schedule: time.schedule,
+    },
+    { debounceMs: 5, allowEmpty: true, ...options },
+  );
+  t.teardown(pipeline.close);
+  await pipeline.start();
+  return {
+    pipeline,
+    store,
+    clients,
+    time,
+    served,
+    written,
+    forgotten,
+    lines,
+    registry,
+    tell(...events) {
+      for (const event of events) tell(event);
+    },
+    async settle() {
+      time.advance(5);
+      // The status of objects is planned when the changes have been taken in.
+      await awaitUntil(() => time.waiting > 0, { what: 'the changes to be taken in', everyMs: 1 });
+      time.advance(100);
+    },
+  };
+}

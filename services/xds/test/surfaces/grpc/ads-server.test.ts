@@ -1,0 +1,132 @@
+import { connect as connectTcp } from 'node:net';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Client, credentials, status } from '@grpc/grpc-js';
+import { createHealth } from '@tollgate/kit/health';
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponseSchema,
+  HealthCheckResponse_ServingStatus as Serving,
+} from '@tollgate/proto/grpc/health/v1/health';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t, { type Test } from 'tap';
+import { startAdsServer } from '../../support/start-ads-server.ts';
+import { largeSnapshot, testSnapshot } from '../../support/test-snapshot.ts';
+
+/** Asks grpc.health.v1 for a service. */
+function check(t: Test, port: number, service: string): Promise<Serving> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  t.teardown(() => client.close());
+  const request = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      '/grpc.health.v1.Health/Check',
+      (bytes: Uint8Array) => Buffer.from(bytes),
+      (bytes) => fromBinary(HealthCheckResponseSchema, bytes),
+      request,
+      (error, response) =>
+        response === undefined ? reject(error ?? new Error('no reply')) : resolve(response.status),
+    );
+  });
+}
+
+t.test('a server that stops sends its clients elsewhere', async (t) => {
+  const { server, connect, clients, logLines } = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1 }),
+  });
+  const client = connect();
+  const streams = [client.sotw(), client.delta()];
+  for (const stream of streams) {
+    stream.send({ node: { id: 'limiter-1' } });
+    await stream.next();
+  }
+  const silent = client.sotw();
+  await server.stop(AbortSignal.timeout(5_000));
+  for (const stream of [...streams, silent]) t.match(await stream.ended, { code: status.UNAVAILABLE });
+  t.equal(clients.size, 0);
+  t.match(await connect().sotw().ended, { code: status.UNAVAILABLE });
+  t.equal(logLines.filter((line) => line['@message'] === 'limiter disconnected').length, 2);
+  t.match(
+    logLines.find((line) => line['@message'] === 'limiter disconnected'),
+    { node: 'limiter-1', reason: 'the server is stopping', peer: /^127\.0\.0\.1:/ },
+  );
+});
+
+t.test('connections that are left when the time to stop is over are cut', async (t) => {
+  const { server, port } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const socket = connectTcp(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  t.teardown(() => socket.destroy());
+  // Begins to speak HTTP/2, and a request that it does not finish, and says no more.
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  socket.write(Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0));
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  socket.resume();
+  await server.stop(AbortSignal.abort());
+  await awaitUntil(() => closed, { what: 'the connection to be cut' });
+});
+
+t.test('rule 14: a client that is gone without a word is noticed', async (t) => {
+  const { port } = await startAdsServer(t, { options: { keepaliveTimeMs: 30, keepaliveTimeoutMs: 30 } });
+  const socket = connectTcp(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  t.teardown(() => socket.destroy());
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  socket.resume();
+  // Settings, and no answer to any ping.
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  socket.write(Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0));
+  await awaitUntil(() => closed, { what: 'the connection to be closed' });
+});
+
+t.test(
+  'rule 14: a connection that has come of age ends, so that its client may go to another replica',
+  async (t) => {
+    const { connect, clients } = await startAdsServer(t, {
+      snapshot: testSnapshot({ shop: 1 }),
+      options: { maxConnectionAgeMs: 100, maxConnectionAgeGraceMs: 100 },
+    });
+    const client = connect();
+    const stream = client.sotw();
+    stream.send();
+    const [peer] = [await stream.next()].flatMap(() => [...clients.all()].map((one) => one.peer));
+    t.ok((await stream.ended).code !== status.OK);
+    const next = client.sotw();
+    next.send();
+    await next.next();
+    t.not([...clients.all()][0]?.peer, peer, 'another connection');
+  },
+);
+
+t.test('rule 14: a response of 64 MiB is sent', async (t) => {
+  const bytes = 64 * 1024 * 1024;
+  const { connect, onlyClient } = await startAdsServer(t, { snapshot: largeSnapshot(bytes) });
+  const stream = connect().sotw();
+  stream.send();
+  const response = await stream.next();
+  t.equal(response.resources[0]?.value.length, bytes);
+  stream.ack(response);
+  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+});
+
+t.test('its health is that of the service xds', async (t) => {
+  const health = createHealth();
+  const source = health.component('source', { healthy: false });
+  const { port } = await startAdsServer(t, { health, tokens: () => 'no' });
+  t.equal(await check(t, port, ''), Serving.SERVING);
+  t.equal(await check(t, port, 'xds'), Serving.NOT_SERVING, 'and asking needs no token');
+  source.set(true);
+  t.equal(await check(t, port, 'xds'), Serving.SERVING);
+});
+
+t.test('an address that is taken is an error at the start', async (t) => {
+  const { port } = await startAdsServer(t);
+  await t.rejects(startAdsServer(t, { options: { address: `127.0.0.1:${port}` } }), {
+    message: /EADDRINUSE/,
+  });
+});
