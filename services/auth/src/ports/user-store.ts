@@ -2,7 +2,14 @@ import type { AuditEntry } from '../domain/audit-entry.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { User } from '../domain/user.ts';
 
-/** A user to be created, with the identity they are known by. */
+/** A way in which a user is known: `providerId` is who they are there, for email and phone their own id. */
+export interface NewIdentity {
+  readonly provider: string;
+  readonly providerId: string;
+  readonly data: JsonObject;
+}
+
+/** A user to be created, with the identities they are known by. */
 export interface NewUser {
   readonly id: string;
   readonly aud: string;
@@ -18,9 +25,9 @@ export interface NewUser {
   readonly userMetadata: JsonObject;
   readonly isAnonymous: boolean;
   readonly createdAt: Date;
-  readonly identity:
-    | { readonly provider: string; readonly providerId: string; readonly data: JsonObject }
-    | undefined;
+  readonly invitedAt?: Date | undefined;
+  readonly bannedUntil?: Date | undefined;
+  readonly identities: readonly NewIdentity[];
 }
 
 /** What is to change of a user; `null` takes a value away, what is absent stays. */
@@ -56,11 +63,14 @@ export interface UserStore {
   findByPhone(phone: string, aud: string): Promise<User | undefined>;
   /** Answers false when somebody has that email, phone or identity: also when two ask at the same moment. */
   insert(user: NewUser, audit: AuditEntry): Promise<boolean>;
-  /** Changes a user, in one statement. */
+  /**
+   * Changes a user, in one statement. Of `identities` those that the user has get the new data merged in, the others are added;
+   * what `appMetadata` says of providers is for the caller to change.
+   */
   update(
     id: string,
     changes: UserChanges,
-    of: { readonly at: Date; readonly audit: AuditEntry },
+    of: { readonly at: Date; readonly audit: AuditEntry; readonly identities?: readonly NewIdentity[] },
   ): Promise<UserUpdate>;
   /** Replaces the password hash if it still is `from`: a stale hash must not undo a change of password. */
   rehashPassword(id: string, change: { readonly from: string; readonly to: string }): Promise<void>;

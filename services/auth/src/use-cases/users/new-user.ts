@@ -36,7 +36,7 @@ export function newContactUser(options: NewUserOptions): NewUser {
     userMetadata: data,
     isAnonymous: false,
     createdAt: at,
-    identity: { provider: contact.kind, providerId: id, data },
+    identities: [{ provider: contact.kind, providerId: id, data }],
   };
 }
 

@@ -34,8 +34,10 @@ function merge(column: string): (parameter: string) => string {
     where value <> 'null'), '{}')`;
 }
 
-/** Id, time and the audit entry come first. */
-const firstChange = 6;
+/** Id, time, the audit entry and identities come first. */
+const firstChange = 7;
+
+const byId = `select ${userColumns} from users u where u.id = $1`;
 
 /** Which columns change differs from call to call; the text is put together from the constants above alone. */
 function textOf(changed: readonly (keyof UserChanges)[]): string {
@@ -43,18 +45,28 @@ function textOf(changed: readonly (keyof UserChanges)[]): string {
   return `
     with updated as (
       update users set ${[...assignments, 'updated_at = $2'].join(', ')} where id = $1 and deleted_at is null returning *
+    ), identified as (
+      insert into identities as i (provider, provider_id, identity_data, user_id, last_sign_in_at, created_at, updated_at)
+      select t.provider, t."providerId", t.data, u.id, $2, $2, $2
+      from updated u, jsonb_to_recordset($6::jsonb) as t(provider text, "providerId" text, data jsonb)
+      on conflict (provider_id, provider) do update
+        set identity_data = i.identity_data || excluded.identity_data, updated_at = excluded.updated_at
+        where i.user_id = excluded.user_id
     ), audit as (${auditInsert(3, 'updated')})
     select ${userColumns} from updated u`;
 }
 
 /** {@link UserStore.update} */
 export function updateUser(sql: Queryable): UserStore['update'] {
-  return async (id, changes, { at, audit }) => {
+  return async (id, changes, { at, audit, identities = [] }) => {
     const changed = keys.filter((key) => changes[key] !== undefined);
-    const parameters = [id, at, ...auditParameters(audit), ...changed.map((key) => changes[key])];
+    const parameters = [id, at, ...auditParameters(audit), identities, ...changed.map((key) => changes[key])];
     try {
       const [row] = await query(sql, textOf(changed), parameters);
-      return row === undefined ? { ok: false, reason: 'not_found' } : { ok: true, user: userOf(row) };
+      if (row === undefined) return { ok: false, reason: 'not_found' };
+      // A statement does not see the identities that it writes.
+      const [user] = identities.length > 0 ? await query(sql, byId, [id]) : [row];
+      return { ok: true, user: userOf(user ?? row) };
     } catch (error) {
       const taken = takenContact(error);
       if (taken === undefined) throw error;
