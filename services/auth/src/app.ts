@@ -3,10 +3,12 @@ import type { Logger } from '@tollgate/kit/logger';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
 import { systemRandomness } from './random/system-randomness.ts';
 import type { Settings } from './settings/settings.ts';
+import { createSmsGateway } from './sms/sms-gateways.ts';
 import { connect } from './store/postgres/connect.ts';
 import { migrate } from './store/postgres/migrate.ts';
 import { createPostgresStore } from './store/postgres/postgres-store.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
+import { startTelemetry } from './telemetry/start-telemetry.ts';
 import { parseSigningKeys } from './tokens/signing-keys.ts';
 
 /** What the service takes from the process. */
@@ -26,13 +28,14 @@ export interface App {
 }
 
 /** Puts the service together: the one place that knows every part. */
-export function buildApp(settings: Settings, deps: AppDeps): App {
+export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> {
   const { logger, nowMs, foundation } = deps;
   const lifecycle = createLifecycle({ logger, drainTimeoutMs: settings.drainTimeoutMs });
   const ports = { http: settings.port };
 
   const parsed = parseSigningKeys(settings);
   if (!parsed.ok) throw new TypeError('the signing keys were checked with the settings');
+  const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const api = createApiServer({
     settings,
@@ -40,11 +43,15 @@ export function buildApp(settings: Settings, deps: AppDeps): App {
     passwords: createPasswordHasher(),
     keys: parsed.keys,
     random: systemRandomness,
+    sms: createSmsGateway(settings, { logger }),
     logger,
     nowMs,
+    tracing: telemetry.tracing,
+    metrics: telemetry.registry,
   });
 
   // Started in this order and stopped in reverse.
+  for (const component of telemetry.components) lifecycle.add(component);
   if (foundation) lifecycle.add(foundation);
   lifecycle.add({
     name: 'schema',

@@ -21,7 +21,7 @@ export const serveCommand: Command = async ({ environmentFile }) => {
   warnOfSettings(loaded.env, logger);
   try {
     const { settings, foundation } = await startFoundation(loaded.settings);
-    const app = buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
+    const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
     if (development) {
       const print = (): void => void process.stdout.write(developmentHints(app.ports.http, settings));
       app.lifecycle.add({ name: 'hints', start: print });

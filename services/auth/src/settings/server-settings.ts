@@ -35,7 +35,7 @@ export const serverSettings = {
     group,
     default: '10s',
     min: '1s',
-    doc: 'Longest time that a request may take to arrive.',
+    doc: 'Longest time that a request may take to arrive, and then to be answered.',
   }),
   corsAllowedHeaders: list({
     ...svc('CORS_ALLOWED_HEADERS'),

@@ -55,7 +55,7 @@ export async function startAuthServer(
     format: 'json',
     destination: { write: (line) => void lines.push(line) },
   });
-  const app = buildApp(settingsFor(database.url, variables), { logger, nowMs: clock.nowMs });
+  const app = await buildApp(settingsFor(database.url, variables), { logger, nowMs: clock.nowMs });
   await app.lifecycle.start();
   // Before the database is dropped: teardowns run last in, first out.
   test.teardown(() => app.lifecycle.stop('test is over'));
@@ -84,7 +84,8 @@ function settingsFor(databaseUrl: string, variables: Readonly<Record<string, str
     SMS_AUTOCONFIRM: 'true',
     ...variables,
   };
-  const env = Object.fromEntries(Object.entries(own).map(([name, value]) => [`SVC_${name}`, value]));
+  const variableOf = (name: string): string => (/^(?:OTEL_|LOG_|DEBUG$)/.test(name) ? name : `SVC_${name}`);
+  const env = Object.fromEntries(Object.entries(own).map(([name, value]) => [variableOf(name), value]));
   const read = readSettings({ ...env, PORT: '0' });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   return read.settings;

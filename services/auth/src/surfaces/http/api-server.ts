@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { Tracing } from '@tollgate/kit/telemetry';
 import { fastify } from 'fastify';
+import type { Registry } from 'prom-client';
 import { addAccessLog } from './access-log.ts';
 import type { Api, RouteDeps } from './api.ts';
 import { addBodyParsers, bodyLimitBytes } from './body-parsers.ts';
@@ -8,22 +10,32 @@ import { addCors } from './cors.ts';
 import { createErrorHandler } from './error-reply.ts';
 import { createHttpServer, type HttpServer } from './http-server.ts';
 import { addRequestLimits } from './limit-requests.ts';
+import { addRequestMetrics } from './measure-requests.ts';
 import { allRoutes } from './routes/all-routes.ts';
+import { addTracing } from './trace-requests.ts';
 
 /** Ids of callers are taken over when they look like ids: they go to the log. */
 const requestIdForm = /^[\w.:-]{1,128}$/;
 
+/** What the API takes besides what its routes take. */
+export interface ApiServerDeps extends RouteDeps {
+  readonly tracing: Tracing;
+  /** Absent for no metrics. */
+  readonly metrics: Registry | undefined;
+}
+
 /** Creates the REST API. */
-export function createApiServer(deps: RouteDeps): HttpServer {
+export function createApiServer(deps: ApiServerDeps): HttpServer {
   const { settings } = deps;
   return createHttpServer(createApi(deps), { host: settings.apiHost, port: settings.port });
 }
 
-function createApi(deps: RouteDeps): Api {
+function createApi(deps: ApiServerDeps): Api {
   const { settings, logger } = deps;
   const api: Api = fastify({
     bodyLimit: bodyLimitBytes,
     requestTimeout: settings.maxRequestDurationMs,
+    handlerTimeout: settings.maxRequestDurationMs,
     forceCloseConnections: 'idle',
     trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
     genReqId: ({ headers }) => inheritedId(headers[settings.requestIdHeader.toLowerCase()]) ?? randomUUID(),
@@ -31,6 +43,9 @@ function createApi(deps: RouteDeps): Api {
     // The client says what it means: a number is no text, and what a schema does not know is ignored.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
+  // First, so that what the others refuse is seen as well.
+  addTracing(api, deps.tracing);
+  addRequestMetrics(api, deps.metrics);
   addCors(api, settings);
   addBodyParsers(api);
   addAccessLog(api, logger);
