@@ -1,6 +1,7 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { PasswordHasher } from './ports/password-hasher.ts';
 import type { Randomness } from './ports/randomness.ts';
+import type { SmsGateway } from './ports/sms-gateway.ts';
 import type { Store } from './ports/store.ts';
 import type { Settings } from './settings/settings.ts';
 import type { SigningKeys } from './tokens/signing-keys.ts';
@@ -15,6 +16,7 @@ export interface Services {
   readonly passwords: PasswordHasher;
   readonly keys: SigningKeys;
   readonly random: Randomness;
+  readonly sms: SmsGateway;
   readonly logger: Logger;
 }
 

@@ -24,6 +24,7 @@ export async function withDevelopmentDefaults(env: Environment): Promise<Environ
     // Mails are not sent yet.
     mailerAutoconfirm: 'true',
     smtpAdminEmail: 'auth@localhost',
+    smsProvider: 'log',
   } as const;
   const unset = Object.entries(defaults).flatMap(([key, value]) => {
     const setting = settingsSpec[key as keyof typeof defaults]; // a key of the object just above

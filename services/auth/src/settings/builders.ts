@@ -22,6 +22,25 @@ export function optionalSeconds(
   return Object.freeze({ ...base, fallback: { value: undefined, text: '' } });
 }
 
+/** A moment, as RFC 3339 writes it; absent when empty. @see RFC 3339 §5.6 https://www.rfc-editor.org/rfc/rfc3339#section-5.6 */
+export function optionalInstant(
+  options: Omit<SettingOptions<string>, 'default' | 'required'>,
+): Setting<Date | undefined> {
+  const base = text({ ...options, default: '' });
+  return Object.freeze({
+    ...base,
+    form: 'a time such as 2026-01-31T12:00:00Z',
+    parse: parseInstant,
+    fallback: { value: undefined, text: '' },
+  });
+}
+
+function parseInstant(value: string): Date | undefined {
+  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/.test(value)) return undefined;
+  const ms = Date.parse(value);
+  return Number.isNaN(ms) ? undefined : new Date(ms);
+}
+
 /** A number of events per time: `30` (per hour), `10/5m`; 0 lets none pass. */
 export function quota(options: SettingOptions<string>): Setting<Quota> {
   const base = text(options);

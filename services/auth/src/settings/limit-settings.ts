@@ -26,14 +26,12 @@ export const limitSettings = {
   rateLimitEmailSent: withoutEffect(
     quota({ ...svc('RATE_LIMIT_EMAIL_SENT'), group, default: '30', doc: 'Mails of all users together.' }),
   ),
-  rateLimitSmsSent: withoutEffect(
-    quota({
-      ...svc('RATE_LIMIT_SMS_SENT'),
-      group,
-      default: '30',
-      doc: 'Text messages of all users together.',
-    }),
-  ),
+  rateLimitSmsSent: quota({
+    ...svc('RATE_LIMIT_SMS_SENT'),
+    group,
+    default: '30',
+    doc: 'Text messages of all users together.',
+  }),
   rateLimitOtp: perAddress(
     'RATE_LIMIT_OTP',
     30,

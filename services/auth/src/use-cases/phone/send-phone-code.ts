@@ -1,0 +1,124 @@
+import { isAppError } from '@tollgate/kit/errors';
+import { type AuditAction, auditEntry } from '../../domain/audit-entry.ts';
+import { otpDigits } from '../../domain/otp-digits.ts';
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import { secondsUntilNext, spacingMessage } from '../../domain/spacing.ts';
+import { codeText, testCodeOf } from '../../domain/text-message.ts';
+import type { User } from '../../domain/user.ts';
+import { errors, RetryLaterError } from '../../errors.ts';
+import type { OneTimeTokenType } from '../../ports/one-time-token-store.ts';
+import type { SmsChannel, TextMessage } from '../../ports/sms-gateway.ts';
+import type { DepsWith } from '../../services.ts';
+import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
+
+/** What a code is for. */
+export type PhoneCodeKind = 'confirmation' | 'recovery' | 'phone_change' | 'reauthentication';
+
+/** A code that is to be sent. */
+export interface PhoneCode {
+  readonly kind: PhoneCodeKind;
+  /** As it is kept: digits. Of a change of phone, the new one. */
+  readonly phone: string;
+  readonly channel: SmsChannel;
+}
+
+/**
+ * Sends a code to a phone and keeps its hash in the place of the one before. Answers the gateway's id of the message.
+ *
+ * @throws AppError `over_sms_send_rate_limit` (too soon for the user, or too many of all users), `sms_send_failed`,
+ * `unexpected_failure` without a gateway. Nothing has changed then.
+ */
+export type SendPhoneCode = (
+  user: User,
+  code: PhoneCode,
+  facts: RequestFacts,
+) => Promise<{ readonly messageId?: string }>;
+
+/** What that takes. */
+export type PhoneCodeDeps = DepsWith<
+  'store' | 'random' | 'sms' | 'logger',
+  | 'smsMaxFrequencyMs'
+  | 'smsAutoconfirm'
+  | 'smsOtpLength'
+  | 'smsTemplate'
+  | 'smsTestOtp'
+  | 'smsTestOtpValidUntil'
+  | 'rateLimitSmsSent'
+>;
+
+interface KindOfCode {
+  readonly type: OneTimeTokenType;
+  readonly action: AuditAction;
+  readonly sentAt: (user: User) => Date | undefined;
+}
+
+const kinds: Readonly<Record<PhoneCodeKind, KindOfCode>> = {
+  confirmation: {
+    type: 'confirmation_token',
+    action: 'user_confirmation_requested',
+    sentAt: (user) => user.confirmationSentAt,
+  },
+  recovery: {
+    type: 'recovery_token',
+    action: 'user_recovery_requested',
+    sentAt: (user) => user.recoverySentAt,
+  },
+  phone_change: {
+    type: 'phone_change_token',
+    action: 'user_confirmation_requested',
+    sentAt: (user) => user.phoneChangeSentAt,
+  },
+  reauthentication: {
+    type: 'reauthentication_token',
+    action: 'user_reauthenticate_requested',
+    sentAt: (user) => user.reauthenticationSentAt,
+  },
+};
+
+/** The gateway's id of a message that was not sent, because the phone's code is known beforehand. */
+const testMessageId = 'test-otp';
+
+/** Creates {@link SendPhoneCode}. */
+export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
+  const { store, random, settings } = deps;
+
+  async function checkLimits(facts: RequestFacts): Promise<void> {
+    // Where nobody confirms a phone, few messages are sent, and a sign-up must not fail for a limit.
+    if (settings.smsAutoconfirm) return;
+    const quota = { limiter: 'sms_sent', key: '', quota: settings.rateLimitSmsSent };
+    const answer = await store.quotas.take(quota, facts.nowMs);
+    if (!answer.allowed)
+      throw new RetryLaterError(errors.over_sms_send_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
+  }
+
+  async function send(message: TextMessage): Promise<string> {
+    try {
+      return (await deps.sms.send(message)).messageId;
+    } catch (error) {
+      if (isAppError(error)) throw error;
+      deps.logger.error({ err: error }, 'text message was not accepted');
+      throw errors.sms_send_failed({ cause: error });
+    }
+  }
+
+  return async (user, { kind, phone, channel }, facts) => {
+    const { type, action, sentAt } = kinds[kind];
+    // Before the codes that are known: those who use one see what all others see.
+    const seconds = secondsUntilNext(sentAt(user), settings.smsMaxFrequencyMs, facts.nowMs);
+    if (seconds > 0) {
+      const error = errors.over_sms_send_rate_limit({ message: spacingMessage(seconds) });
+      throw new RetryLaterError(error, seconds);
+    }
+    const known = testCodeOf(phone, settings, facts.nowMs);
+    const code = known ?? random.otp(otpDigits(settings.smsOtpLength));
+    let messageId = testMessageId;
+    if (known === undefined) {
+      await checkLimits(facts);
+      messageId = await send({ to: phone, text: codeText(settings.smsTemplate, code), code, channel });
+    }
+    const hash = hashOneTimeToken(phone, code);
+    const token = { userId: user.id, type, hash, relatesTo: phone, at: new Date(facts.nowMs) };
+    await store.oneTimeTokens.replace([token], auditEntry(user, action, { facts }));
+    return messageId === '' ? {} : { messageId };
+  };
+}
