@@ -32,4 +32,6 @@ export interface OneTimeTokenStore {
   ): Promise<{ readonly token: OneTimeToken; readonly user: User } | undefined>;
   /** Takes a token out of use. Answers false when somebody else did so first: only one may go on. */
   spend(token: Pick<OneTimeToken, 'userId' | 'type' | 'hash'>): Promise<boolean>;
+  /** Takes all tokens of a user out of use, but those of the types in `except`. */
+  clear(userId: string, options?: { readonly except?: readonly OneTimeTokenType[] }): Promise<void>;
 }

@@ -37,6 +37,8 @@ const find = `select ${userColumns}, t.token_type, t.token_hash, t.relates_to, t
 const spend = `delete from one_time_tokens
   where user_id = $1 and token_type = $2::one_time_token_type and token_hash = $3 returning 1`;
 
+const clear = `delete from one_time_tokens where user_id = $1 and token_type <> all($2::text[]::one_time_token_type[])`;
+
 interface TokenRow {
   readonly token_type: OneTimeTokenType;
   readonly token_hash: string;
@@ -68,6 +70,9 @@ export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
     },
     async spend({ userId, type, hash }) {
       return (await query(sql, spend, [userId, type, hash])).length > 0;
+    },
+    async clear(userId, { except = [] } = {}) {
+      await query(sql, clear, [userId, except]);
     },
   };
 }
