@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { Limiter } from '../../domain/limiters.ts';
 import { bucketQuota, type Quota } from '../../domain/quota.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
@@ -8,8 +9,8 @@ import { requestFacts } from './request-facts.ts';
 declare module 'fastify' {
   // The library's way to type `config` of a route.
   interface FastifyContextConfig {
-    /** Counts the requests of each client address against this limit. */
-    limiter?: Limiter;
+    /** Counts the requests of each client address against this limit, or the one that a request is for. */
+    limiter?: Limiter | ((request: FastifyRequest) => Limiter);
   }
 }
 
@@ -21,8 +22,9 @@ export function addRequestLimits(api: Api, deps: RouteDeps): void {
   if (!knowsClients(settings)) return;
   const quotas = quotasOf(settings);
   api.addHook('preHandler', async (request) => {
-    const { limiter } = request.routeOptions.config;
-    if (limiter === undefined) return;
+    const { limiter: configured } = request.routeOptions.config;
+    if (configured === undefined) return;
+    const limiter = typeof configured === 'function' ? configured(request) : configured;
     const { nowMs, clientAddress } = requestFacts(request, deps);
     const key = headerKey(request.headers[settings.rateLimitHeader.toLowerCase()]) ?? clientAddress;
     const answer = await store.quotas.take({ limiter, key, quota: quotas[limiter] }, nowMs);

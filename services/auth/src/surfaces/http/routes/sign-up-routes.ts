@@ -1,6 +1,10 @@
+import type { FastifyRequest } from 'fastify';
+import type { Type } from 'typebox';
 import type { JsonObject } from '../../../domain/json.ts';
+import type { Limiter } from '../../../domain/limiters.ts';
 import { toUserJson } from '../../../domain/user-json.ts';
 import { createSignUp } from '../../../use-cases/sign-up/sign-up.ts';
+import { createSignUpAnonymously } from '../../../use-cases/sign-up/sign-up-anonymously.ts';
 import type { AddRoutes } from '../api.ts';
 import { requestedAudience, requestFacts } from '../request-facts.ts';
 import { body, optionalObject, optionalText } from '../schemas.ts';
@@ -16,12 +20,18 @@ const signUpBody = body({
 /** `/signup` */
 export const addSignUpRoutes: AddRoutes = (api, deps) => {
   const signUp = createSignUp(deps);
+  const signUpAnonymously = createSignUpAnonymously(deps);
   api.post(
     '/signup',
-    { schema: { body: signUpBody }, config: { limiter: 'otp' } },
+    { schema: { body: signUpBody }, config: { limiter: limiterOf } },
     async (request, reply) => {
       const { email, phone, password, data } = request.body;
       const input = { email, phone, password, data: data as JsonObject | undefined }; // it came as JSON
+      if (isAnonymous(request.body)) {
+        const aud = requestedAudience(request, deps);
+        const anonymous = await signUpAnonymously({ data: input.data, aud }, requestFacts(request, deps));
+        return sendSession(reply, anonymous);
+      }
       const result = await signUp(
         { ...input, aud: requestedAudience(request, deps) },
         requestFacts(request, deps),
@@ -32,3 +42,12 @@ export const addSignUpRoutes: AddRoutes = (api, deps) => {
     },
   );
 };
+
+function isAnonymous({ email = '', phone = '' }: { email?: string; phone?: string }): boolean {
+  return email === '' && phone === '';
+}
+
+/** The schema has been checked before limits are asked. */
+function limiterOf({ body }: FastifyRequest): Limiter {
+  return isAnonymous(body as Type.Static<typeof signUpBody>) ? 'anonymous' : 'otp';
+}
