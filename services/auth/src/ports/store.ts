@@ -1,4 +1,5 @@
 import type { AuditStore } from './audit-store.ts';
+import type { FlowStore } from './flow-store.ts';
 import type { OneTimeTokenStore } from './one-time-token-store.ts';
 import type { QuotaCounter } from './quota-counter.ts';
 import type { SessionStore } from './session-store.ts';
@@ -13,6 +14,7 @@ export interface Store {
   readonly sessions: SessionStore;
   readonly audit: AuditStore;
   readonly oneTimeTokens: OneTimeTokenStore;
+  readonly flows: FlowStore;
   readonly quotas: QuotaCounter;
   /** Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it is given. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;

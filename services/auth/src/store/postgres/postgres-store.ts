@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres';
 import type { Store } from '../../ports/store.ts';
 import { appendAuditEntry } from './audit/append-audit-entry.ts';
+import { flows } from './flows/flows.ts';
 import { quotaCounter } from './limits/quota-counter.ts';
 import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
 import type { Queryable } from './query.ts';
@@ -42,6 +43,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
     },
     audit: { append: appendAuditEntry(sql) },
     oneTimeTokens: oneTimeTokens(sql),
+    flows: flows(sql),
     quotas: quotaCounter(sql),
   };
 }

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import type { RequestFacts } from '../../../domain/request-facts.ts';
 import { errors, OAuthError, RetryLaterError } from '../../../errors.ts';
 import type { IssuedSession } from '../../../use-cases/sessions/start-session.ts';
+import { createExchangeCode } from '../../../use-cases/token/exchange-code.ts';
 import { createRefreshSession } from '../../../use-cases/token/refresh-session.ts';
 import { createSignInWithPassword } from '../../../use-cases/token/sign-in-with-password.ts';
 import type { AddRoutes, RouteDeps } from '../api.ts';
@@ -19,6 +20,9 @@ const tokenBody = body({
   phone: optionalText,
   password: optionalText,
   refresh_token: optionalText,
+  auth_code: optionalText,
+  code: optionalText,
+  code_verifier: optionalText,
 });
 const tokenQuery = Type.Object({ grant_type: Type.Optional(Type.String()) });
 
@@ -38,6 +42,7 @@ type Grant = (request: GrantRequest) => Promise<IssuedSession>;
 function createGrants(deps: RouteDeps): ReadonlyMap<string, Grant> {
   const signInWithPassword = createSignInWithPassword(deps);
   const refreshSession = createRefreshSession(deps);
+  const exchangeCode = createExchangeCode(deps);
   return new Map<string, Grant>([
     [
       'password',
@@ -50,6 +55,17 @@ function createGrants(deps: RouteDeps): ReadonlyMap<string, Grant> {
         if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token required');
         return refreshSession(refreshToken, facts);
       },
+    ],
+    [
+      'pkce',
+      ({ body: { auth_code: authCode, code_verifier: codeVerifier }, facts }) =>
+        exchangeCode({ authCode, codeVerifier }, facts),
+    ],
+    // The same as OAuth 2.0 spells it.
+    [
+      'authorization_code',
+      ({ body: { code: authCode, code_verifier: codeVerifier }, facts }) =>
+        exchangeCode({ authCode, codeVerifier }, facts),
     ],
   ]);
 }
