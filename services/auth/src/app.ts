@@ -8,6 +8,7 @@ import { connect } from './store/postgres/connect.ts';
 import { migrate } from './store/postgres/migrate.ts';
 import { createPostgresStore } from './store/postgres/postgres-store.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
+import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
 import { parseSigningKeys } from './tokens/signing-keys.ts';
 
@@ -25,6 +26,8 @@ export interface App {
   readonly lifecycle: Lifecycle;
   /** Ports in use once started; those set to 0 were chosen by the system. */
   readonly ports: { http: number };
+  /** Describes the API; also without a start. */
+  openApi(): Promise<OpenApiDocument>;
 }
 
 /** Puts the service together: the one place that knows every part. */
@@ -68,5 +71,5 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     stop: ({ signal }) => api.stop(signal),
   });
   lifecycle.add({ name: 'announcement', start: () => logger.info({ ...ports }, 'listening') });
-  return { lifecycle, ports };
+  return { lifecycle, ports, openApi: api.openApi };
 }

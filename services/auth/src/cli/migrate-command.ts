@@ -1,12 +1,12 @@
-import { createLogger } from '@tollgate/kit/logger';
 import { migrate } from '../store/postgres/migrate.ts';
+import { createCommandLogger } from './command-logger.ts';
 import { loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
 /** `migrate` */
 export const migrateCommand: Command = async ({ environmentFile }) => {
   const { settings } = await loadSettings(environmentFile);
-  const logger = createLogger({ level: settings.logLevel, format: 'json' });
+  const logger = createCommandLogger(settings);
   try {
     await migrate(settings, { logger });
   } catch (error) {

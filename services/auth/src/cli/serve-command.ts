@@ -1,5 +1,5 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
-import { createLogger, type Logger } from '@tollgate/kit/logger';
+import type { Logger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '@tollgate/kit/run-until-signal';
 import { type Environment, findMisspelled } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
@@ -8,6 +8,7 @@ import { isDevelopment, withDevelopmentDefaults } from '../dev/development-envir
 import { developmentHints } from '../dev/development-hints.ts';
 import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { findWithoutEffect } from '../settings/without-effect.ts';
+import { createCommandLogger } from './command-logger.ts';
 import { loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
@@ -17,7 +18,7 @@ export const serveCommand: Command = async ({ environmentFile }) => {
     isDevelopment(env) ? withDevelopmentDefaults(env) : env,
   );
   const development = loaded.settings.mode === 'development';
-  const logger = createLogger({ level: loaded.settings.logLevel, format: development ? 'text' : 'json' });
+  const logger = createCommandLogger(loaded.settings);
   warnOfSettings(loaded.env, logger);
   try {
     const { settings, foundation } = await startFoundation(loaded.settings);

@@ -69,7 +69,10 @@ export const serverSettings = {
     synonyms: logLevelSynonyms,
     doc: 'Lowest level that is logged.',
   }),
-  logFile: withoutEffect(
-    text({ ...bare('LOG_FILE'), group, default: '', doc: 'File that the log is appended to.' }),
-  ),
+  logFile: text({
+    ...bare('LOG_FILE'),
+    group,
+    default: '',
+    doc: 'File that the log is appended to, in place of standard error.',
+  }),
 };

@@ -11,6 +11,8 @@ import { createErrorHandler } from './error-reply.ts';
 import { createHttpServer, type HttpServer } from './http-server.ts';
 import { addRequestLimits } from './limit-requests.ts';
 import { addRequestMetrics } from './measure-requests.ts';
+import { addOpenApi, type OpenApiDocument, openApiDocument } from './open-api/open-api.ts';
+import { watchRoutes } from './refuse-methods.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addTracing } from './trace-requests.ts';
 
@@ -24,10 +26,23 @@ export interface ApiServerDeps extends RouteDeps {
   readonly metrics: Registry | undefined;
 }
 
+/** The REST API. */
+export interface ApiServer extends HttpServer {
+  /** Describes all routes. */
+  openApi(): Promise<OpenApiDocument>;
+}
+
 /** Creates the REST API. */
-export function createApiServer(deps: ApiServerDeps): HttpServer {
+export function createApiServer(deps: ApiServerDeps): ApiServer {
   const { settings } = deps;
-  return createHttpServer(createApi(deps), { host: settings.apiHost, port: settings.port });
+  const api = createApi(deps);
+  return {
+    ...createHttpServer(api, { host: settings.apiHost, port: settings.port }),
+    async openApi() {
+      await api.ready();
+      return openApiDocument(api);
+    },
+  };
 }
 
 function createApi(deps: ApiServerDeps): Api {
@@ -47,6 +62,7 @@ function createApi(deps: ApiServerDeps): Api {
   addTracing(api, deps.tracing);
   addRequestMetrics(api, deps.metrics);
   addCors(api, settings);
+  addOpenApi(api, settings);
   addBodyParsers(api);
   addAccessLog(api, logger);
   addRequestLimits(api, deps);
@@ -56,7 +72,10 @@ function createApi(deps: ApiServerDeps): Api {
   );
   // In a scope of its own, which starts once the plugins above are there.
   void api.register((scope, _options, done) => {
-    for (const addRoutes of allRoutes) addRoutes(scope.withTypeProvider<TypeBoxTypeProvider>(), deps);
+    const typed = scope.withTypeProvider<TypeBoxTypeProvider>();
+    const refuseOtherMethods = watchRoutes(typed);
+    for (const addRoutes of allRoutes) addRoutes(typed, deps);
+    refuseOtherMethods();
     done();
   });
   return api;

@@ -1,6 +1,8 @@
 import type { AddRoutes } from '../api.ts';
+import { addFactorRoutes } from './factor-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLogoutRoutes } from './logout-routes.ts';
+import { addOpenApiRoutes } from './open-api-routes.ts';
 import { addSignUpRoutes } from './sign-up-routes.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addTokenRoutes } from './token-routes.ts';
@@ -10,8 +12,10 @@ import { addUserRoutes } from './user-routes.ts';
 export const allRoutes: readonly AddRoutes[] = [
   addStatusRoutes,
   addKeyRoutes,
+  addOpenApiRoutes,
   addSignUpRoutes,
   addTokenRoutes,
   addUserRoutes,
   addLogoutRoutes,
+  addFactorRoutes,
 ];
