@@ -44,8 +44,8 @@ export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExte
     transformObject: (document) => {
       if (!('openapiObject' in document)) throw new TypeError('the document is one of OpenAPI 3');
       const { openapiObject } = document;
+      // Parsed boundary: all that the library puts below a path are operations.
       for (const [path, methods] of Object.entries(openapiObject.paths ?? {}))
-        // Parsed boundary: all that the library puts below a path are operations.
         for (const [method, operation] of Object.entries(methods ?? {}))
           describe(operation as OperationObject, operations[`${method.toUpperCase()} ${path}`], path);
       return openapiObject;

@@ -18,7 +18,7 @@ const admin = { caller: 'admin' } as const;
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /health': { summary: 'Name and version of the server' },
   'GET /ready': {
-    summary: 'Whether the server can work: 200, or 503 while the database is away or the server stops',
+    summary: 'Whether the server can work: 200, or 503 while the database is away',
   },
   'GET /settings': { summary: 'What the server lets users do', answer: 'Settings' },
   'GET /openapi.json': { summary: 'This document' },

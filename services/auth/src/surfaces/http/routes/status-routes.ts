@@ -1,10 +1,12 @@
 import packageJson from '../../../../package.json' with { type: 'json' };
 import { providerNames } from '../../../domain/provider-names.ts';
 import type { Settings } from '../../../settings/settings.ts';
+import { createCheckReady } from '../../../use-cases/status/check-ready.ts';
 import type { AddRoutes } from '../api.ts';
 
-/** `/health`: is the process there; `/settings`: what clients may offer their users. */
-export const addStatusRoutes: AddRoutes = (api, { settings }) => {
+/** `/health`: is the process there; `/ready`: can it work; `/settings`: what clients may offer their users. */
+export const addStatusRoutes: AddRoutes = (api, { settings, store }) => {
+  const isReady = createCheckReady({ store });
   const health = {
     version: `v${packageJson.version}`,
     name: 'GoTrue',
@@ -12,6 +14,10 @@ export const addStatusRoutes: AddRoutes = (api, { settings }) => {
   };
   const shown = publicSettings(settings);
   api.get('/health', (_request, reply) => reply.send(health));
+  api.get('/ready', async (_request, reply) => {
+    const ready = await isReady();
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'the database does not answer' });
+  });
   api.get('/settings', (_request, reply) => reply.send(shown));
 };
 
