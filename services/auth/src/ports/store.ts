@@ -1,4 +1,5 @@
 import type { AuditStore } from './audit-store.ts';
+import type { FactorStore } from './factor-store.ts';
 import type { FlowStore } from './flow-store.ts';
 import type { OneTimeTokenStore } from './one-time-token-store.ts';
 import type { QuotaCounter } from './quota-counter.ts';
@@ -12,6 +13,7 @@ import type { UserStore } from './user-store.ts';
 export interface Store {
   readonly users: UserStore;
   readonly sessions: SessionStore;
+  readonly factors: FactorStore;
   readonly audit: AuditStore;
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;

@@ -1,6 +1,10 @@
 import type { Sql } from 'postgres';
 import type { Store } from '../../ports/store.ts';
 import { appendAuditEntry } from './audit/append-audit-entry.ts';
+import { challengeFactor } from './factors/challenge-factor.ts';
+import { changeFactor } from './factors/change-factor.ts';
+import { enrollFactor } from './factors/enroll-factor.ts';
+import { verifyChallenge } from './factors/verify-challenge.ts';
 import { flows } from './flows/flows.ts';
 import { quotaCounter } from './limits/quota-counter.ts';
 import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
@@ -40,6 +44,12 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
       ...refreshSession(sql),
       start: startSession(sql),
       end: endSessions(sql),
+    },
+    factors: {
+      ...enrollFactor(sql),
+      ...challengeFactor(sql),
+      ...changeFactor(sql),
+      verify: verifyChallenge(sql),
     },
     audit: { append: appendAuditEntry(sql) },
     oneTimeTokens: oneTimeTokens(sql),

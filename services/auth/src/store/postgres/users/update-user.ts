@@ -1,6 +1,7 @@
 import type { UserChanges, UserStore, UserUpdate } from '../../../ports/user-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
+import { isUniqueViolation } from '../unique-violation.ts';
 import { userColumns, userOf } from './user-columns.ts';
 
 /** Columns of the changes, and how the parameter `$n` becomes their value. */
@@ -75,12 +76,9 @@ export function updateUser(sql: Queryable): UserStore['update'] {
   };
 }
 
-/** @see https://www.postgresql.org/docs/18/errcodes-appendix.html */
-const uniqueViolation = '23505';
-
 function takenContact(error: unknown): UserUpdate | undefined {
-  // Parsed boundary: errors of the server have these members, others have not.
-  const { code, constraint_name: constraint = '' } = error as { code?: string; constraint_name?: string };
-  if (code !== uniqueViolation) return undefined;
+  if (!isUniqueViolation(error)) return undefined;
+  // Parsed boundary: such errors of the server name what they violate.
+  const { constraint_name: constraint = '' } = error as { constraint_name?: string };
   return { ok: false, reason: constraint.includes('phone') ? 'phone_exists' : 'email_exists' };
 }
