@@ -28,14 +28,18 @@ export const passwordSettings = {
       doc: 'Refuse passwords known from leaks.',
     }),
   ),
-  updatePasswordRequireReauthentication: withoutEffect(
-    bool({
-      ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION'),
-      group,
-      default: false,
-      doc: 'A new password needs a nonce from `/reauthenticate` when the session is older than a day.',
-    }),
-  ),
+  updatePasswordRequireReauthentication: bool({
+    ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION'),
+    group,
+    default: false,
+    doc: 'A new password needs a nonce from `/reauthenticate` when the session is older than a day.',
+  }),
+  updatePasswordRequireCurrentPassword: bool({
+    ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD'),
+    group,
+    default: false,
+    doc: 'A new password needs the old one, unless there is none or the user has come by a recovery mail.',
+  }),
   uniformAnswers: withoutEffect(
     bool({
       ...svc('SECURITY_UNIFORM_ANSWERS'),
