@@ -72,6 +72,8 @@ export interface UserStore {
     changes: UserChanges,
     of: { readonly at: Date; readonly audit: AuditEntry; readonly identities?: readonly NewIdentity[] },
   ): Promise<UserUpdate>;
+  /** Counts one of the two addresses that confirm a change of email; answers how many have by now. */
+  countEmailConfirmation(id: string, at: Date): Promise<number>;
   /** Replaces the password hash if it still is `from`: a stale hash must not undo a change of password. */
   rehashPassword(id: string, change: { readonly from: string; readonly to: string }): Promise<void>;
 }

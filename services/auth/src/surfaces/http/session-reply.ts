@@ -1,9 +1,18 @@
 import type { FastifyReply } from 'fastify';
+import type { JsonObject } from '../../domain/json.ts';
 import { toUserJson } from '../../domain/user-json.ts';
 import type { IssuedSession } from '../../use-cases/sessions/start-session.ts';
 
-/** Answers tokens. They must not be cached. @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
-export function sendSession(reply: FastifyReply, session: IssuedSession): FastifyReply {
+/**
+ * Answers tokens, and what else there is to say. They must not be cached.
+ *
+ * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
+ */
+export function sendSession(
+  reply: FastifyReply,
+  session: IssuedSession,
+  more: JsonObject = {},
+): FastifyReply {
   return reply
     .header('cache-control', 'no-store')
     .header('pragma', 'no-cache')
@@ -17,5 +26,6 @@ export function sendSession(reply: FastifyReply, session: IssuedSession): Fastif
       expires_at: session.expiresAt,
       refresh_token: session.refreshToken,
       user: toUserJson(session.user),
+      ...more,
     });
 }
