@@ -7,4 +7,6 @@ export interface RequestFacts {
   /** Empty for none. */
   readonly userAgent: string;
   readonly requestId: string;
+  /** What the client calls the kind of session that it asks for, if the settings know it. */
+  readonly sessionTag?: string;
 }

@@ -1,3 +1,5 @@
+import type { Factor } from './factor.ts';
+
 /** How much a session has proved: `aal1` one factor, `aal2` two. */
 export type AssuranceLevel = 'aal1' | 'aal2' | 'aal3';
 
@@ -19,6 +21,8 @@ export interface Session {
   readonly notAfter: Date | undefined;
   readonly userAgent: string;
   readonly ip: string;
+  /** What the client called the kind of session: empty for none. */
+  readonly tag: string;
   /** Newest first. */
   readonly methods: readonly AuthenticationMethod[];
 }
@@ -39,6 +43,16 @@ export function sessionEnd(
   if (notAfter !== undefined && notAfter.getTime() <= nowMs) return 'timebox';
   if (isOver(createdAt, limits.sessionTimeboxMs, nowMs)) return 'timebox';
   return isOver(refreshedAt, limits.sessionInactivityTimeoutMs, nowMs) ? 'inactivity' : undefined;
+}
+
+/** Has a session stayed too long below the assurance that its user's factors could give it? 0 for no limit. */
+export function isLowAssurance(
+  session: Pick<Session, 'aal' | 'createdAt'>,
+  user: { readonly factors: readonly Pick<Factor, 'status'>[] },
+  { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
+): boolean {
+  if (session.aal !== 'aal1' || !user.factors.some(({ status }) => status === 'verified')) return false;
+  return isOver(session.createdAt, limitMs, nowMs);
 }
 
 function isOver(since: Date, limitMs: number, nowMs: number): boolean {

@@ -12,6 +12,8 @@ export interface NewSession {
   readonly method: string;
   readonly userAgent: string;
   readonly ip: string;
+  /** Empty for none. */
+  readonly tag: string;
   readonly refreshToken: string;
   readonly at: Date;
 }
@@ -25,6 +27,9 @@ export interface Rotation {
   readonly ip: string;
   readonly at: Date;
 }
+
+/** More are of a program, and of no use to somebody who looks for a strange one. */
+export const maxListedSessions = 100;
 
 /** Which sessions of a user end: all, one, or all but one. */
 export type LogoutScope = 'global' | 'local' | 'others';
@@ -48,6 +53,12 @@ export interface SessionStore {
   touch(sessionId: string, at: Date): Promise<void>;
   /** Revokes all refresh tokens of a session. */
   revokeFamily(sessionId: string, at: Date, audit: AuditEntry): Promise<void>;
+  /** Sessions of a user, newest first; no more than {@link maxListedSessions}. */
+  list(userId: string): Promise<readonly Session[]>;
+  /**
+   * Has the user signed in again since? Only sessions of the same tag count; a session without one of `tags` counts as of the first.
+   */
+  hasNewer(sessionId: string, tags: readonly string[]): Promise<boolean>;
   /** Ends sessions of a user. */
   end(
     scope: LogoutScope,

@@ -49,25 +49,24 @@ export const sessionSettings = {
     default: '0s',
     doc: 'Longest time between two refreshes; 0 for any.',
   }),
-  sessionAllowLowAalMs: withoutEffect(
-    seconds({
-      ...svc('SESSIONS_ALLOW_LOW_AAL'),
-      group,
-      default: '0s',
-      doc: 'How long a user with MFA may stay without it; 0 for ever.',
-    }),
-  ),
-  sessionSinglePerUser: withoutEffect(
-    bool({
-      ...svc('SESSIONS_SINGLE_PER_USER'),
-      group,
-      default: false,
-      doc: 'The newest session only is refreshed.',
-    }),
-  ),
-  sessionTags: withoutEffect(
-    list({ ...svc('SESSIONS_TAGS'), group, default: [], doc: 'One session per user and tag of these.' }),
-  ),
+  sessionAllowLowAalMs: seconds({
+    ...svc('SESSIONS_ALLOW_LOW_AAL'),
+    group,
+    default: '0s',
+    doc: 'How long the session of a user with MFA may be refreshed without it; 0 for ever.',
+  }),
+  sessionSinglePerUser: bool({
+    ...svc('SESSIONS_SINGLE_PER_USER'),
+    group,
+    default: false,
+    doc: 'The newest session of a user only is refreshed.',
+  }),
+  sessionTags: list({
+    ...svc('SESSIONS_TAGS'),
+    group,
+    default: [],
+    doc: 'With SVC_SESSIONS_SINGLE_PER_USER: the newest of each of these, which the header `X-Svc-Session-Tag` of a sign-in names; the first when it does not.',
+  }),
   statefulBearer: bool({
     ...svc('SECURITY_STATEFUL_BEARER'),
     group,

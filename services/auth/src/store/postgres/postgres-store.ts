@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres';
 import type { Store } from '../../ports/store.ts';
 import { appendAuditEntry } from './audit/append-audit-entry.ts';
+import { cleanup } from './cleanup/remove-expired.ts';
 import { challengeFactor } from './factors/challenge-factor.ts';
 import { changeFactor } from './factors/change-factor.ts';
 import { enrollFactor } from './factors/enroll-factor.ts';
@@ -11,8 +12,10 @@ import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
 import type { Queryable } from './query.ts';
 import { endSessions } from './sessions/end-sessions.ts';
 import { findSession } from './sessions/find-session.ts';
+import { listSessions } from './sessions/list-sessions.ts';
 import { refreshSession } from './sessions/refresh-session.ts';
 import { startSession } from './sessions/start-session.ts';
+import { countEmailConfirmation } from './users/count-email-confirmation.ts';
 import { findUser } from './users/find-user.ts';
 import { insertUser } from './users/insert-user.ts';
 import { rehashPassword } from './users/rehash-password.ts';
@@ -37,6 +40,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
       ...findUser(sql),
       insert: insertUser(sql),
       update: updateUser(sql),
+      countEmailConfirmation: countEmailConfirmation(sql),
       rehashPassword: rehashPassword(sql),
     },
     sessions: {
@@ -44,6 +48,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
       ...refreshSession(sql),
       start: startSession(sql),
       end: endSessions(sql),
+      ...listSessions(sql),
     },
     factors: {
       ...enrollFactor(sql),
@@ -55,6 +60,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
     oneTimeTokens: oneTimeTokens(sql),
     flows: flows(sql),
     quotas: quotaCounter(sql),
+    cleanup: cleanup(sql),
   };
 }
 

@@ -13,6 +13,7 @@ const allowedHeaders = [
   'apikey',
   'X-Supabase-Api-Version',
   'X-Svc-Api-Version',
+  'X-Svc-Session-Tag',
 ];
 const exposedHeaders = ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'X-Svc-Api-Version'];
 

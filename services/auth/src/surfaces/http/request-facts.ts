@@ -6,6 +6,9 @@ import type { RouteDeps } from './api.ts';
 /** Headers that may name the client, when the operator says so. */
 const forwardedForHeaders = ['svc-forwarded-for', 'sb-forwarded-for'] as const;
 
+/** Header in which a client that signs in says what kind of session it wants: `mobile`, `web`, … */
+const sessionTagHeader = 'x-svc-session-tag';
+
 /** Longer ones are of nobody; the column is not meant for them. */
 const maxUserAgentChars = 512;
 
@@ -19,6 +22,7 @@ export function requestFacts(
     clientAddress: clientAddress(request, deps.settings.forwardedForEnabled),
     userAgent: (request.headers['user-agent'] ?? '').slice(0, maxUserAgentChars),
     requestId: request.id,
+    ...sessionTag(request.headers[sessionTagHeader], deps.settings.sessionTags),
   };
 }
 
@@ -29,6 +33,10 @@ export function requestedAudience(
 ): string {
   const header = request.headers['x-jwt-aud'];
   return typeof header === 'string' && header !== '' ? header : settings.jwtAud;
+}
+
+function sessionTag(header: string | string[] | undefined, tags: readonly string[]): { sessionTag?: string } {
+  return typeof header === 'string' && tags.includes(header) ? { sessionTag: header } : {};
 }
 
 function clientAddress(request: FastifyRequest, forwardedForEnabled: boolean): string {

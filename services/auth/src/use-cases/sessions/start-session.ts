@@ -51,6 +51,7 @@ export function createStartSession(deps: IssueDeps & DepsWith<'store' | 'random'
         at,
         userAgent: facts.userAgent,
         ip: facts.clientAddress,
+        tag: facts.sessionTag ?? '',
       },
       auditEntry(user, action, { facts, ...(traits && { traits }) }),
     );

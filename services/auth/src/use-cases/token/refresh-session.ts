@@ -1,7 +1,7 @@
 import { auditEntry } from '../../domain/audit-entry.ts';
 import { decideRefresh, isRefreshToken } from '../../domain/refresh-token.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
-import { type Session, sessionEnd } from '../../domain/session.ts';
+import { isLowAssurance, type Session, sessionEnd } from '../../domain/session.ts';
 import { isBanned, type User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { DepsWith } from '../../services.ts';
@@ -18,6 +18,9 @@ export type RefreshDeps = IssueDeps &
     | 'refreshTokenReuseIntervalMs'
     | 'sessionTimeboxMs'
     | 'sessionInactivityTimeoutMs'
+    | 'sessionAllowLowAalMs'
+    | 'sessionSinglePerUser'
+    | 'sessionTags'
   >;
 
 /** Of requests that race for one token all but one look a second time; a third look finds what nobody can cause by asking. */
@@ -42,19 +45,22 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
       await sessions.revokeFamily(session.id, new Date(facts.nowMs), audit);
       throw errors.refresh_token_already_used();
     }
-    checkUsable(user, session, facts.nowMs);
+    await checkUsable(user, session, facts.nowMs);
     const refreshToken = decision.action === 'answer' ? decision.token : await rotate(found, facts);
     if (refreshToken === undefined) return 'again';
     return issueTokens(deps, { user, session, refreshToken, nowMs: facts.nowMs });
   }
 
-  function checkUsable(user: User, session: Session, nowMs: number): void {
+  async function checkUsable(user: User, session: Session, nowMs: number): Promise<void> {
+    const { settings } = deps;
     if (isBanned(user, nowMs))
       throw errors.user_banned({ message: 'Invalid Refresh Token: User Banned', httpStatus: 400 });
-    const end = sessionEnd(session, deps.settings, nowMs);
-    if (end === undefined) return;
-    const message = `Invalid Refresh Token: Session Expired${end === 'inactivity' ? ' (Inactivity)' : ''}`;
-    throw errors.session_expired({ message, httpStatus: 400 });
+    const end = sessionEnd(session, settings, nowMs);
+    if (end !== undefined) throw sessionExpired(end === 'inactivity' ? ' (Inactivity)' : '');
+    if (isLowAssurance(session, user, { limitMs: settings.sessionAllowLowAalMs, nowMs }))
+      throw sessionExpired(' (Low AAL: User Needs MFA Verification)');
+    if (settings.sessionSinglePerUser && (await sessions.hasNewer(session.id, settings.sessionTags)))
+      throw sessionExpired(' (Revoked by Newer Login)');
   }
 
   /** Answers the successor; undefined when somebody else was faster. */
@@ -84,4 +90,8 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
       message: 'Too many concurrent token refresh requests on the same session or refresh token',
     });
   };
+}
+
+function sessionExpired(why: string) {
+  return errors.session_expired({ message: `Invalid Refresh Token: Session Expired${why}`, httpStatus: 400 });
 }

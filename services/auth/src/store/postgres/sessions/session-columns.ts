@@ -5,7 +5,7 @@ import type { Row } from '../query.ts';
 export const sessionColumns = `
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
   s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
-  s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip,
+  s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
     from mfa_amr_claims a where a.session_id = s.id) as session_methods`;
 
@@ -19,6 +19,7 @@ interface SessionRow {
   readonly session_not_after: Date | null;
   readonly session_user_agent: string | null;
   readonly session_ip: string | null;
+  readonly session_tag: string | null;
   readonly session_methods: readonly { readonly method: string; readonly at: string }[] | null;
 }
 
@@ -37,6 +38,7 @@ export function sessionOf(row: Row): Session | undefined {
     notAfter: r.session_not_after ?? undefined,
     userAgent: r.session_user_agent ?? '',
     ip: r.session_ip ?? '',
+    tag: r.session_tag ?? '',
     methods: r.session_methods?.map(({ method, at }) => ({ method, at: new Date(at) })) ?? [],
   };
 }

@@ -4,8 +4,8 @@ import { type Queryable, query } from '../query.ts';
 
 const text = `
   with new_session as (
-    insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at)
-    values ($1, $2, $3::aal_level, $5, nullif($6, '')::inet, $8, $8)
+    insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag)
+    values ($1, $2, $3::aal_level, $5, nullif($6, '')::inet, $8, $8, nullif($9, ''))
   ), new_method as (
     insert into mfa_amr_claims (session_id, authentication_method, created_at, updated_at) values ($1, $4, $8, $8)
   ), new_token as (
@@ -14,7 +14,7 @@ const text = `
   ), signed_in as (
     update users set last_sign_in_at = $8, updated_at = $8 where id = $2
   )
-  ${auditInsert(9)}`;
+  ${auditInsert(10)}`;
 
 /** {@link SessionStore.start} */
 export function startSession(sql: Queryable): SessionStore['start'] {
@@ -28,6 +28,7 @@ export function startSession(sql: Queryable): SessionStore['start'] {
       session.ip,
       session.refreshToken,
       session.at,
+      session.tag,
       ...auditParameters(audit),
     ]);
   };

@@ -3,10 +3,12 @@ import { addFactorRoutes } from './factor-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLogoutRoutes } from './logout-routes.ts';
 import { addOpenApiRoutes } from './open-api-routes.ts';
+import { addSessionRoutes } from './session-routes.ts';
 import { addSignUpRoutes } from './sign-up-routes.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addTokenRoutes } from './token-routes.ts';
 import { addUserRoutes } from './user-routes.ts';
+import { addVerifyRoutes } from './verify-routes.ts';
 
 /** Every area of the API; a new one is a file and a line here. */
 export const allRoutes: readonly AddRoutes[] = [
@@ -15,7 +17,9 @@ export const allRoutes: readonly AddRoutes[] = [
   addOpenApiRoutes,
   addSignUpRoutes,
   addTokenRoutes,
+  addVerifyRoutes,
   addUserRoutes,
+  addSessionRoutes,
   addLogoutRoutes,
   addFactorRoutes,
 ];
