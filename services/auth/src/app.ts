@@ -1,5 +1,6 @@
 import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
 import { systemRandomness } from './random/system-randomness.ts';
 import type { Settings } from './settings/settings.ts';
@@ -11,6 +12,7 @@ import { createApiServer } from './surfaces/http/api-server.ts';
 import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
 import { parseSigningKeys } from './tokens/signing-keys.ts';
+import { createRemoveExpired } from './use-cases/cleanup/remove-expired.ts';
 
 /** What the service takes from the process. */
 export interface AppDeps {
@@ -40,9 +42,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   if (!parsed.ok) throw new TypeError('the signing keys were checked with the settings');
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
+  const store = createPostgresStore(sql);
   const api = createApiServer({
     settings,
-    store: createPostgresStore(sql),
+    store,
     passwords: createPasswordHasher(),
     keys: parsed.keys,
     random: systemRandomness,
@@ -63,6 +66,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     },
   });
   lifecycle.add({ name: 'database connections', stop: () => sql.end() });
+  if (settings.dbCleanupEnabled)
+    lifecycle.add(
+      createCleanupTimer({ removeExpired: createRemoveExpired({ store, settings }), logger, nowMs }),
+    );
   lifecycle.add({
     name: 'HTTP server',
     start: async () => {

@@ -1,4 +1,5 @@
 import type { AuditStore } from './audit-store.ts';
+import type { CleanupStore } from './cleanup-store.ts';
 import type { FactorStore } from './factor-store.ts';
 import type { FlowStore } from './flow-store.ts';
 import type { OneTimeTokenStore } from './one-time-token-store.ts';
@@ -18,6 +19,7 @@ export interface Store {
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;
   readonly quotas: QuotaCounter;
+  readonly cleanup: CleanupStore;
   /** Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it is given. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
   /** Rejects when the database does not answer. */

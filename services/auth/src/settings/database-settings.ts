@@ -1,6 +1,5 @@
 import { bool, int, oneOf, text } from '@tollgate/kit/settings';
 import { bare, svc } from './variable-names.ts';
-import { withoutEffect } from './without-effect.ts';
 
 const group = 'Database';
 
@@ -33,7 +32,10 @@ export const databaseSettings = {
     matches: { pattern: /^[a-z_][a-z0-9_]{0,62}$/, form: 'a schema name: small letters, digits and _' },
     doc: 'Schema that holds all tables.',
   }),
-  dbCleanupEnabled: withoutEffect(
-    bool({ ...svc('DB_CLEANUP_ENABLED'), group, default: true, doc: 'Remove expired rows.' }),
-  ),
+  dbCleanupEnabled: bool({
+    ...svc('DB_CLEANUP_ENABLED'),
+    group,
+    default: true,
+    doc: 'Remove rows that have expired: every 10 minutes, a day after their end.',
+  }),
 };
