@@ -6,7 +6,7 @@ import { secondsUntilNext, spacingMessage } from '../../domain/spacing.ts';
 import { codeText, testCodeOf } from '../../domain/text-message.ts';
 import type { User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
-import type { OneTimeTokenType } from '../../ports/one-time-token-store.ts';
+import type { OneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
 import type { SmsChannel, TextMessage } from '../../ports/sms-gateway.ts';
 import type { DepsWith } from '../../services.ts';
 import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
@@ -91,10 +91,11 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
       throw new RetryLaterError(errors.over_sms_send_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
   }
 
-  async function send(message: TextMessage): Promise<string> {
+  async function deliver(message: TextMessage, token: OneTimeToken): Promise<string> {
     try {
       return (await deps.sms.send(message)).messageId;
     } catch (error) {
+      await store.oneTimeTokens.withdraw([token]);
       if (isAppError(error)) throw error;
       deps.logger.error({ err: error }, 'text message was not accepted');
       throw errors.sms_send_failed({ cause: error });
@@ -103,22 +104,28 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
 
   return async (user, { kind, phone, channel }, facts) => {
     const { type, action, sentAt } = kinds[kind];
+    const spacingMs = settings.smsMaxFrequencyMs;
     // Before the codes that are known: those who use one see what all others see.
-    const seconds = secondsUntilNext(sentAt(user), settings.smsMaxFrequencyMs, facts.nowMs);
-    if (seconds > 0) {
-      const error = errors.over_sms_send_rate_limit({ message: spacingMessage(seconds) });
-      throw new RetryLaterError(error, seconds);
-    }
+    const seconds = secondsUntilNext(sentAt(user), spacingMs, facts.nowMs);
+    if (seconds > 0) throw tooSoon(seconds);
     const known = testCodeOf(phone, settings, facts.nowMs);
+    if (known === undefined) await checkLimits(facts);
+
     const code = known ?? random.otp(otpDigits(settings.smsOtpLength));
-    let messageId = testMessageId;
-    if (known === undefined) {
-      await checkLimits(facts);
-      messageId = await send({ to: phone, text: codeText(settings.smsTemplate, code), code, channel });
-    }
-    const hash = hashOneTimeToken(phone, code);
-    const token = { userId: user.id, type, hash, relatesTo: phone, at: new Date(facts.nowMs) };
-    await store.oneTimeTokens.replace([token], auditEntry(user, action, { facts }));
+    const at = new Date(facts.nowMs);
+    const token = { userId: user.id, type, hash: hashOneTimeToken(phone, code), relatesTo: phone, at };
+    const notSince = new Date(facts.nowMs - spacingMs);
+    // Of requests that come together one gets through.
+    if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { facts }), { notSince })))
+      throw tooSoon(Math.ceil(spacingMs / 1000));
+    if (known !== undefined) return { messageId: testMessageId };
+    const text = codeText(settings.smsTemplate, code);
+    const messageId = await deliver({ to: phone, text, code, channel }, token);
     return messageId === '' ? {} : { messageId };
   };
+}
+
+function tooSoon(seconds: number): RetryLaterError {
+  const error = errors.over_sms_send_rate_limit({ message: spacingMessage(seconds) });
+  return new RetryLaterError(error, seconds);
 }

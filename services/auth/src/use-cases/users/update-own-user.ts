@@ -8,8 +8,10 @@ import type { OneTimeTokenType } from '../../ports/one-time-token-store.ts';
 import type { SmsChannel } from '../../ports/sms-gateway.ts';
 import type { UserChanges } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
+import type { NotificationKind } from '../../settings/mail-text-settings.ts';
 import { readEmail, readPhone } from '../contact/read-contact.ts';
 import { createSendLink, type SendLinkDeps } from '../links/send-link.ts';
+import { createNotify } from '../notifications/notify.ts';
 import { checkPassword } from '../passwords/check-password.ts';
 import {
   type ChoosePasswordDeps,
@@ -52,7 +54,14 @@ export type UpdateOwnUser = (owner: Owner, input: OwnUpdateInput, facts: Request
 export type UpdateOwnUserDeps = SendLinkDeps &
   PhoneCodeDeps &
   ChoosePasswordDeps &
-  DepsWith<never, 'jwtAdminRoles' | 'passwordMinLength' | 'passwordRequiredCharacters' | 'smsProvider'>;
+  DepsWith<
+    never,
+    | 'jwtAdminRoles'
+    | 'passwordMinLength'
+    | 'passwordRequiredCharacters'
+    | 'smsProvider'
+    | `mailNotification:${NotificationKind}`
+  >;
 
 /** The update, read and checked, with the password hashed. */
 interface Plan extends OwnUpdate {
@@ -79,6 +88,7 @@ export function createUpdateOwnUser(deps: UpdateOwnUserDeps): UpdateOwnUser {
   const sendPhoneCode = createSendPhoneCode(deps);
   const startFlow = createStartFlow(deps);
   const changeContact = createChangeContact(deps);
+  const notify = createNotify(deps);
 
   async function planOf(owner: Owner, input: OwnUpdateInput, facts: RequestFacts): Promise<Plan> {
     const { email = '', phone = '', password, nonce = '' } = input;
@@ -177,8 +187,12 @@ export function createUpdateOwnUser(deps: UpdateOwnUserDeps): UpdateOwnUser {
       ...(contacts.phoneLater && { newPhone: plan.phone }),
     };
     let user = await change(owner, { plan, changes, sent }, facts);
+    if (plan.chosen !== undefined) notify(user, 'PASSWORD_CHANGED_NOTIFICATION');
     if (contacts.emailNow) user = await changeContact(user, { kind: 'email', email: plan.email }, facts);
-    if (contacts.phoneNow) user = await changeContact(user, { kind: 'phone', phone: plan.phone }, facts);
+    if (contacts.phoneNow) {
+      user = await changeContact(user, { kind: 'phone', phone: plan.phone }, facts);
+      notify(user, 'PHONE_CHANGED_NOTIFICATION', { Phone: user.phone, OldPhone: owner.user.phone });
+    }
     return user;
   };
 }
