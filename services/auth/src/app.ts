@@ -1,6 +1,8 @@
 import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import { createBackground } from './background/background.ts';
 import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
+import { createMail } from './mail/create-mail.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
 import { systemRandomness } from './random/system-randomness.ts';
 import type { Settings } from './settings/settings.ts';
@@ -43,12 +45,17 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const store = createPostgresStore(sql);
+  const { mailer, mailbox } = createMail(settings, { logger, nowMs });
+  const background = createBackground({ logger });
   const api = createApiServer({
     settings,
     store,
     passwords: createPasswordHasher(),
     keys: parsed.keys,
     random: systemRandomness,
+    mailer,
+    mailbox,
+    background,
     sms: createSmsGateway(settings, { logger }),
     logger,
     nowMs,
@@ -70,6 +77,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     lifecycle.add(
       createCleanupTimer({ removeExpired: createRemoveExpired({ store, settings }), logger, nowMs }),
     );
+  lifecycle.add({ name: 'background work', stop: ({ signal }) => background.close(signal) });
   lifecycle.add({
     name: 'HTTP server',
     start: async () => {

@@ -1,4 +1,7 @@
 import type { Logger } from '@tollgate/kit/logger';
+import type { Background } from './ports/background.ts';
+import type { Mailbox } from './ports/mailbox.ts';
+import type { Mailer } from './ports/mailer.ts';
 import type { PasswordHasher } from './ports/password-hasher.ts';
 import type { Randomness } from './ports/randomness.ts';
 import type { SmsGateway } from './ports/sms-gateway.ts';
@@ -16,6 +19,10 @@ export interface Services {
   readonly passwords: PasswordHasher;
   readonly keys: SigningKeys;
   readonly random: Randomness;
+  readonly mailer: Mailer;
+  readonly background: Background;
+  /** In development mode without SMTP_HOST. */
+  readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;
   readonly logger: Logger;
 }

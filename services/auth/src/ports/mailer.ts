@@ -14,3 +14,20 @@ export interface Mailer {
   /** Resolves when the mail has been handed over. Rejects when that fails or takes too long. */
   send(mail: OutgoingMail): Promise<void>;
 }
+
+/** A mail as it leaves. */
+export interface MailMessage {
+  readonly kind: MailKind;
+  readonly from: { readonly name: string; readonly address: string };
+  readonly to: string;
+  readonly subject: string;
+  readonly html: string;
+  /** Further headers; a name may come several times. */
+  readonly headers: readonly { readonly key: string; readonly value: string }[];
+}
+
+/** Takes mails to where they go. */
+export interface MailTransport {
+  /** Resolves when the mail has been handed over. Rejects when that fails or takes too long. */
+  deliver(message: MailMessage): Promise<void>;
+}

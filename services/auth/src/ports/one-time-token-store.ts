@@ -23,8 +23,17 @@ export interface OneTimeToken {
 
 /** One-time tokens. When one was sent is also noted on the user: `confirmation_sent_at` and so on. */
 export interface OneTimeTokenStore {
-  /** Puts tokens in the place of those that the user had of these types, and notes on the user when they were sent. */
-  replace(tokens: readonly [OneTimeToken, ...OneTimeToken[]], audit: AuditEntry): Promise<void>;
+  /**
+   * Puts tokens in the place of those that the user had of these types, and notes on the user when they were sent. Does nothing and
+   * answers false when the user has been sent one of these types after `notSince`.
+   */
+  replace(
+    tokens: readonly [OneTimeToken, ...OneTimeToken[]],
+    audit: AuditEntry,
+    limit?: { readonly notSince: Date | undefined },
+  ): Promise<boolean>;
+  /** Takes back tokens that could not be sent: the user may ask again at once. */
+  withdraw(tokens: readonly [OneTimeToken, ...OneTimeToken[]]): Promise<void>;
   /** The token with one of these hashes and types, and its user, in one statement. */
   find(
     hashes: readonly string[],

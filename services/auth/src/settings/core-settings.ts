@@ -1,4 +1,5 @@
-import { bool, list, oneOf, text } from '@tollgate/kit/settings';
+import { bool, oneOf, text } from '@tollgate/kit/settings';
+import { globList } from './glob-list.ts';
 import { svc } from './variable-names.ts';
 import { withoutEffect } from './without-effect.ts';
 
@@ -24,14 +25,12 @@ export const coreSettings = {
     required: true,
     doc: 'Base URL of the site. Any URL of the same origin is an allowed `redirect_to`.',
   }),
-  uriAllowList: withoutEffect(
-    list({
-      ...svc('URI_ALLOW_LIST'),
-      group,
-      default: [],
-      doc: 'Further permitted `redirect_to` URLs, with globs: `*`, `**`, `?`, `[a-z]`, `{a,b}`.',
-    }),
-  ),
+  uriAllowList: globList({
+    ...svc('URI_ALLOW_LIST'),
+    group,
+    default: [],
+    doc: 'Further permitted `redirect_to` URLs, with globs: `*`, `**`, `?`, `[a-z]`, `{a,b}`.',
+  }),
   disableSignup: bool({
     ...svc('DISABLE_SIGNUP'),
     group,

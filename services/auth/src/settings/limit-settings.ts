@@ -23,9 +23,12 @@ export const limitSettings = {
     default: '',
     doc: 'Header whose first item takes the place of the client address; behind trusted proxies only.',
   }),
-  rateLimitEmailSent: withoutEffect(
-    quota({ ...svc('RATE_LIMIT_EMAIL_SENT'), group, default: '30', doc: 'Mails of all users together.' }),
-  ),
+  rateLimitEmailSent: quota({
+    ...svc('RATE_LIMIT_EMAIL_SENT'),
+    group,
+    default: '30',
+    doc: 'Mails of all users together.',
+  }),
   rateLimitSmsSent: quota({
     ...svc('RATE_LIMIT_SMS_SENT'),
     group,

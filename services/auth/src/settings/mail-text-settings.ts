@@ -1,6 +1,5 @@
 import { bool, type Setting, text } from '@tollgate/kit/settings';
 import { svc } from './variable-names.ts';
-import { type SettingWithoutEffect, withoutEffect } from './without-effect.ts';
 
 /** Kinds of mail with their default subjects. */
 const subjects = {
@@ -25,16 +24,17 @@ const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as co
 /** A kind of mail, as its settings spell it. */
 export type MailKind = keyof typeof subjects;
 type LinkedKind = (typeof linkedKinds)[number];
-type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
+/** Mails that tell what has changed. */
+export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
 
 const kinds = Object.keys(subjects) as MailKind[]; // of the constant just above
 const notificationKinds = kinds.filter((kind) => kind.endsWith('_NOTIFICATION')) as NotificationKind[]; // as filtered
 
 type MailTextSettings = {
-  readonly [K in MailKind as `mailSubject:${K}`]: SettingWithoutEffect<string>;
-} & { readonly [K in MailKind as `mailTemplate:${K}`]: SettingWithoutEffect<string> } & {
-  readonly [K in LinkedKind as `mailUrlPath:${K}`]: SettingWithoutEffect<string>;
-} & { readonly [K in NotificationKind as `mailNotification:${K}`]: SettingWithoutEffect<boolean> };
+  readonly [K in MailKind as `mailSubject:${K}`]: Setting<string>;
+} & { readonly [K in MailKind as `mailTemplate:${K}`]: Setting<string> } & {
+  readonly [K in LinkedKind as `mailUrlPath:${K}`]: Setting<string>;
+} & { readonly [K in NotificationKind as `mailNotification:${K}`]: Setting<boolean> };
 
 /** Subjects, templates and link paths per kind of mail, and which notifications are sent: `settings['mailSubject:INVITE']`. */
 // Object.fromEntries forgets which key has which value; the keys are made from the kinds as the type says.
@@ -46,46 +46,38 @@ export const mailTextSettings = Object.fromEntries<Setting<string> | Setting<boo
 ]) as MailTextSettings;
 
 function subjectSetting(kind: MailKind) {
-  return withoutEffect(
-    text({
-      ...svc(`MAILER_SUBJECTS_${kind}`),
-      group: 'Subjects of mails',
-      default: subjects[kind],
-      doc: 'A template, as bodies are.',
-    }),
-  );
+  return text({
+    ...svc(`MAILER_SUBJECTS_${kind}`),
+    group: 'Subjects of mails',
+    default: subjects[kind],
+    doc: 'A template, as bodies are.',
+  });
 }
 
 function templateSetting(kind: MailKind) {
-  return withoutEffect(
-    text({
-      ...svc(`MAILER_TEMPLATES_${kind}`),
-      group: 'Templates of mails',
-      default: '',
-      doc: 'URL of an HTML template, or a path below SITE_URL; the built-in one when empty or not to be had.',
-    }),
-  );
+  return text({
+    ...svc(`MAILER_TEMPLATES_${kind}`),
+    group: 'Templates of mails',
+    default: '',
+    doc: 'URL of an HTML template, or a path below SITE_URL; the built-in one when empty or not to be had.',
+  });
 }
 
 function urlPathSetting(kind: LinkedKind) {
-  return withoutEffect(
-    text({
-      ...svc(`MAILER_URLPATHS_${kind}`),
-      group: 'Links in mails',
-      default: '/verify',
-      doc: 'Path of the link, resolved against API_EXTERNAL_URL.',
-    }),
-  );
+  return text({
+    ...svc(`MAILER_URLPATHS_${kind}`),
+    group: 'Links in mails',
+    default: '/verify',
+    doc: 'Path of the link, resolved against API_EXTERNAL_URL.',
+  });
 }
 
 function notificationSetting(kind: NotificationKind) {
   const event = kind.replace('_NOTIFICATION', '');
-  return withoutEffect(
-    bool({
-      ...svc(`MAILER_NOTIFICATIONS_${event}_ENABLED`),
-      group: 'Notifications',
-      default: false,
-      doc: `Send the mail: ${subjects[kind]}.`,
-    }),
-  );
+  return bool({
+    ...svc(`MAILER_NOTIFICATIONS_${event}_ENABLED`),
+    group: 'Notifications',
+    default: false,
+    doc: `Send the mail: ${subjects[kind]}.`,
+  });
 }

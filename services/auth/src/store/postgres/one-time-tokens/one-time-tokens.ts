@@ -7,27 +7,55 @@ import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
 import { userColumns, userOf } from '../users/user-columns.ts';
 
-// The expression after `then` is only reached for its own types; a token without such a column leaves the times alone.
+/** Columns of the user that say when a token of a type was sent; `email_change_token_current` goes along with its sibling. */
+const sentAtColumns = [
+  ['confirmation_token', 'confirmation_sent_at'],
+  ['recovery_token', 'recovery_sent_at'],
+  ['email_change_token_new', 'email_change_sent_at'],
+  ['phone_change_token', 'phone_change_sent_at'],
+  ['reauthentication_token', 'reauthentication_sent_at'],
+] as const;
+
+/** Assigns `value` to the columns of the types that the part `from` of the statement has. */
+function setSentAt(from: string, value: string): string {
+  return sentAtColumns
+    .map(
+      ([type, column]) =>
+        `${column} = case when exists (select 1 from ${from} where type = '${type}') then ${value} else ${column} end`,
+    )
+    .join(', ');
+}
+
+const sentAfter = (moment: string): string =>
+  sentAtColumns
+    .map(
+      ([type, column]) =>
+        `coalesce(${column} > ${moment} and exists (select 1 from tokens where type = '${type}'), false)`,
+    )
+    .join(' or ');
+
+// The row of the user is what requests that come together wait for: the second sees what the first has noted.
 const replace = `
   with tokens as (
     select * from jsonb_to_recordset($2::jsonb) as t(type one_time_token_type, hash text, relates_to text)
+  ), noted as (
+    update users set ${setSentAt('tokens', '$3')}, updated_at = $3
+    where id = $1::uuid and deleted_at is null and ($4::timestamptz is null or not (${sentAfter('$4::timestamptz')}))
+    returning id
   ), replaced as (
     insert into one_time_tokens (id, user_id, token_type, token_hash, relates_to, created_at, updated_at)
-    select gen_random_uuid(), $1::uuid, type, hash, relates_to, $3, $3 from tokens
+    select gen_random_uuid(), noted.id, type, hash, relates_to, $3, $3 from noted, tokens
     on conflict (user_id, token_type) do update
       set token_hash = excluded.token_hash, relates_to = excluded.relates_to,
         created_at = excluded.created_at, updated_at = excluded.updated_at
-  ), noted as (
-    update users set
-      confirmation_sent_at = case when has('confirmation_token') then $3 else confirmation_sent_at end,
-      recovery_sent_at = case when has('recovery_token') then $3 else recovery_sent_at end,
-      email_change_sent_at = case when has('email_change_token_new') then $3 else email_change_sent_at end,
-      phone_change_sent_at = case when has('phone_change_token') then $3 else phone_change_sent_at end,
-      reauthentication_sent_at = case when has('reauthentication_token') then $3 else reauthentication_sent_at end,
-      updated_at = $3
-    where id = $1::uuid
+  ), audit as (${auditInsert(5, 'noted')})
+  select id from noted`;
+
+const withdraw = `
+  with gone as (
+    delete from one_time_tokens where user_id = $1 and token_hash = any($2::text[]) returning token_type as type
   )
-  ${auditInsert(4)}`.replaceAll(/has\('(\w+)'\)/g, "exists (select 1 from tokens where type = '$1')");
+  update users set ${setSentAt('gone', 'null')} where id = $1`;
 
 const find = `select ${userColumns}, t.token_type, t.token_hash, t.relates_to, t.created_at at time zone 'utc' as sent_at
   from one_time_tokens t join users u on u.id = t.user_id
@@ -49,10 +77,14 @@ interface TokenRow {
 /** {@link OneTimeTokenStore} over PostgreSQL. */
 export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
   return {
-    async replace(tokens, audit) {
+    async replace(tokens, audit, { notSince } = { notSince: undefined }) {
       const [{ userId, at }] = tokens;
       const rows = tokens.map(({ type, hash, relatesTo }) => ({ type, hash, relates_to: relatesTo }));
-      await query(sql, replace, [userId, rows, at, ...auditParameters(audit)]);
+      const parameters = [userId, rows, at, notSince ?? null, ...auditParameters(audit)];
+      return (await query(sql, replace, parameters)).length > 0;
+    },
+    async withdraw(tokens) {
+      await query(sql, withdraw, [tokens[0].userId, tokens.map(({ hash }) => hash)]);
     },
     async find(hashes, types) {
       const [row] = await query(sql, find, [hashes, types]);

@@ -2,6 +2,7 @@ import type { AddRoutes } from '../api.ts';
 import { addFactorRoutes } from './factor-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLogoutRoutes } from './logout-routes.ts';
+import { addMailboxRoutes } from './mailbox-routes.ts';
 import { addOpenApiRoutes } from './open-api-routes.ts';
 import { addSessionRoutes } from './session-routes.ts';
 import { addSignUpRoutes } from './sign-up-routes.ts';
@@ -16,6 +17,7 @@ export const allRoutes: readonly AddRoutes[] = [
   addKeyRoutes,
   addOpenApiRoutes,
   addSignUpRoutes,
+  addMailboxRoutes,
   addTokenRoutes,
   addVerifyRoutes,
   addUserRoutes,
