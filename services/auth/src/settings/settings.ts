@@ -74,6 +74,12 @@ const requiredInProduction =
       ? { variable: nameOf(key), expected: `${settingsSpec[key].form}; it must be set` }
       : undefined;
 
+/** It writes codes to the log, where whoever reads that could sign in with them. */
+const noLogGateway: Check = (s, { nameOf }) =>
+  s.mode === 'production' && s.smsProvider === 'log'
+    ? { variable: nameOf('smsProvider'), value: 'log', expected: 'another gateway: log is for development' }
+    : undefined;
+
 /** Reads the settings from the environment; all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   return parseSettings(settingsSpec, env, {
@@ -84,6 +90,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       requiredInProduction('smtpAdminEmail'),
       requiredInProduction('smtpHost'),
       requiredInProduction('smtpPort'),
+      noLogGateway,
     ],
   });
 }
