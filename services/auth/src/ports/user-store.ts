@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../domain/audit-entry.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { User } from '../domain/user.ts';
+import type { Page, PageRequest } from './page.ts';
 
 /** A way in which a user is known: `providerId` is who they are there, for email and phone their own id. */
 export interface NewIdentity {
@@ -56,11 +57,23 @@ export type UserUpdate =
   | { readonly ok: true; readonly user: User }
   | { readonly ok: false; readonly reason: 'not_found' | 'email_exists' | 'phone_exists' };
 
+/** Which users are listed, and in which order of their creation. */
+export interface UserQuery extends PageRequest {
+  readonly aud: string;
+  /** Part of email, phone or `full_name`; empty for all. */
+  readonly filter: string;
+  readonly order: 'asc' | 'desc';
+}
+
 /** Users, each with identities and factors. Deleted ones are found by nobody. */
 export interface UserStore {
   findById(id: string): Promise<User | undefined>;
   findByEmail(email: string, aud: string): Promise<User | undefined>;
   findByPhone(phone: string, aud: string): Promise<User | undefined>;
+  /** A part of the users. */
+  list(query: UserQuery): Promise<Page<User>>;
+  /** What of a user-to-be somebody has already, of whatever audience, if anything. */
+  findTaken(of: Pick<NewUser, 'id' | 'email' | 'phone'>): Promise<'email' | 'phone' | 'id' | undefined>;
   /** Answers false when somebody has that email, phone or identity: also when two ask at the same moment. */
   insert(user: NewUser, audit: AuditEntry): Promise<boolean>;
   /**
@@ -72,6 +85,13 @@ export interface UserStore {
     changes: UserChanges,
     of: { readonly at: Date; readonly audit: AuditEntry; readonly identities?: readonly NewIdentity[] },
   ): Promise<UserUpdate>;
+  /** Deletes a user and whatever is theirs. Answers false when there is none. */
+  delete(id: string, audit: AuditEntry): Promise<boolean>;
+  /**
+   * Leaves of a user only what references need: contacts and identities become hashes, and metadata, sessions, factors and tokens go.
+   * Answers false when there is none.
+   */
+  softDelete(id: string, of: { readonly at: Date; readonly audit: AuditEntry }): Promise<boolean>;
   /** Counts one of the two addresses that confirm a change of email; answers how many have by now. */
   countEmailConfirmation(id: string, at: Date): Promise<number>;
   /** Replaces the password hash if it still is `from`: a stale hash must not undo a change of password. */

@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres';
 import type { Store } from '../../ports/store.ts';
 import { appendAuditEntry } from './audit/append-audit-entry.ts';
+import { listAuditEntries } from './audit/list-audit-entries.ts';
 import { cleanup } from './cleanup/remove-expired.ts';
 import { challengeFactor } from './factors/challenge-factor.ts';
 import { changeFactor } from './factors/change-factor.ts';
@@ -16,8 +17,11 @@ import { listSessions } from './sessions/list-sessions.ts';
 import { refreshSession } from './sessions/refresh-session.ts';
 import { startSession } from './sessions/start-session.ts';
 import { countEmailConfirmation } from './users/count-email-confirmation.ts';
+import { deleteUser } from './users/delete-user.ts';
+import { findTaken } from './users/find-taken.ts';
 import { findUser } from './users/find-user.ts';
 import { insertUser } from './users/insert-user.ts';
+import { listUsers } from './users/list-users.ts';
 import { rehashPassword } from './users/rehash-password.ts';
 import { updateUser } from './users/update-user.ts';
 
@@ -38,9 +42,12 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
   return {
     users: {
       ...findUser(sql),
+      list: listUsers(sql),
+      findTaken: findTaken(sql),
       insert: insertUser(sql),
       update: updateUser(sql),
       countEmailConfirmation: countEmailConfirmation(sql),
+      ...deleteUser(sql),
       rehashPassword: rehashPassword(sql),
     },
     sessions: {
@@ -56,7 +63,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
       ...changeFactor(sql),
       verify: verifyChallenge(sql),
     },
-    audit: { append: appendAuditEntry(sql) },
+    audit: { append: appendAuditEntry(sql), list: listAuditEntries(sql) },
     oneTimeTokens: oneTimeTokens(sql),
     flows: flows(sql),
     quotas: quotaCounter(sql),
