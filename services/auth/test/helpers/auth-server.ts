@@ -12,6 +12,8 @@ export interface AuthServer {
   readonly clock: FakeClock;
   /** What it has logged so far. */
   logs(): string;
+  /** Stops it before the end of the test. */
+  stop(): Promise<unknown>;
   /** Sends a request and reads the answer, which is JSON or nothing. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
 }
@@ -65,6 +67,7 @@ export async function startAuthServer(
     databaseUrl: database.url,
     clock,
     logs: () => lines.join(''),
+    stop: () => app.lifecycle.stop('asked to'),
     call: (method, path, options) => call(method, `${url}${path}`, options),
   };
 }
