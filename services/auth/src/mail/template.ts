@@ -1,5 +1,5 @@
 import type { JsonObject } from '../domain/json.ts';
-import { type Expression, isTrue, parseExpression, evaluate } from './template-expression.ts';
+import { type Expression, evaluate, isTrue, parseExpression } from './template-expression.ts';
 
 /** A text with gaps. */
 export interface Template {
