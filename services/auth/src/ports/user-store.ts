@@ -92,6 +92,8 @@ export interface UserStore {
    * Answers false when there is none.
    */
   softDelete(id: string, of: { readonly at: Date; readonly audit: AuditEntry }): Promise<boolean>;
+  /** Removes a user who could not be told to confirm, unless somebody has been told, or has confirmed, since. */
+  discardUnconfirmed(id: string): Promise<void>;
   /** Counts one of the two addresses that confirm a change of email; answers how many have by now. */
   countEmailConfirmation(id: string, at: Date): Promise<number>;
   /** Replaces the password hash if it still is `from`: a stale hash must not undo a change of password. */

@@ -19,6 +19,7 @@ import { startSession } from './sessions/start-session.ts';
 import { countEmailConfirmation } from './users/count-email-confirmation.ts';
 import { deleteUser } from './users/delete-user.ts';
 import { findTaken } from './users/find-taken.ts';
+import { discardUnconfirmed } from './users/discard-unconfirmed.ts';
 import { findUser } from './users/find-user.ts';
 import { insertUser } from './users/insert-user.ts';
 import { listUsers } from './users/list-users.ts';
@@ -46,6 +47,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
       findTaken: findTaken(sql),
       insert: insertUser(sql),
       update: updateUser(sql),
+      discardUnconfirmed: discardUnconfirmed(sql),
       countEmailConfirmation: countEmailConfirmation(sql),
       ...deleteUser(sql),
       rehashPassword: rehashPassword(sql),

@@ -1,98 +1,111 @@
 import { auditEntry } from '../../domain/audit-entry.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
+import type { NewUser } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
-import { type Contact, readContact } from '../contact/read-contact.ts';
-import { checkPassword } from '../passwords/check-password.ts';
+import { createSendToContact, type SendToContactDeps } from '../sending/send-to-contact.ts';
 import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
-import { actorOf, newContactUser } from '../users/new-user.ts';
-
-/** What somebody signs up with. */
-export interface SignUpInput {
-  readonly email?: string | undefined;
-  readonly phone?: string | undefined;
-  readonly password?: string | undefined;
-  /** What the user says of themselves. */
-  readonly data?: JsonObject | undefined;
-  readonly aud: string;
-}
+import { newContactUser } from '../users/new-user.ts';
+import { answerFor, fakeAnswer } from './answer-for.ts';
+import { createFindOrCreateUser, hasConfirmed } from './find-or-create-user.ts';
+import { type ReadSignUp, readSignUp, type SignUpInput, type SignUpSettingName } from './read-sign-up.ts';
+import { createTakeOver } from './take-over.ts';
 
 /** A session at once, or a user who has to confirm the contact first. */
 export type SignedUp =
   | { readonly kind: 'session'; readonly session: IssuedSession }
   | { readonly kind: 'user'; readonly user: User };
 
-/** Signs somebody up by email or phone, and password. */
+/**
+ * Signs somebody up by email or phone, and password. Where contacts are confirmed, somebody who is known already gets the answer of
+ * somebody who is new.
+ *
+ * @throws AppError as `readSignUp`; `user_already_exists`; what sending a confirmation throws.
+ */
 export type SignUp = (input: SignUpInput, facts: RequestFacts) => Promise<SignedUp>;
 
 /** What a sign-up takes. */
 export type SignUpDeps = IssueDeps &
-  DepsWith<
-    'store' | 'random' | 'passwords',
-    | 'disableSignup'
-    | 'externalEmailEnabled'
-    | 'externalPhoneEnabled'
-    | 'mailerAutoconfirm'
-    | 'smsAutoconfirm'
-    | 'passwordMinLength'
-    | 'passwordRequiredCharacters'
-    | 'jwtDefaultGroupName'
-  >;
+  SendToContactDeps &
+  DepsWith<'store' | 'random' | 'passwords', SignUpSettingName | 'jwtDefaultGroupName' | 'uniformAnswers'>;
 
-/** Creates {@link SignUp}. The order of the checks is that which clients of GoTrue know. */
+/** A sign-up, and who it found or made. */
+interface Attempt extends ReadSignUp {
+  readonly newUser: NewUser;
+  readonly user: User;
+  readonly created: boolean;
+}
+
+/** Creates {@link SignUp}: one hash and the same statements, whoever signs up. */
 export function createSignUp(deps: SignUpDeps): SignUp {
   const { store, passwords, random, settings } = deps;
   const startSession = createStartSession(deps);
+  const findOrCreateUser = createFindOrCreateUser(deps);
+  const sendToContact = createSendToContact(deps);
+  const takeOver = createTakeOver(deps);
 
-  function check(input: SignUpInput): { readonly contact: Contact; readonly password: string } {
-    const { password = '' } = input;
-    if (settings.disableSignup) throw errors.signup_disabled();
-    if ((input.email ?? '') === '' && (input.phone ?? '') === '') throw errors.anonymous_provider_disabled();
-    if (password === '') throw errors.validation_failed({ message: 'Signup requires a valid password' });
-    checkPassword(password, settings);
-    const contact = readContact(input, {
-      both: 'Only an email address or phone number should be provided on signup.',
-      neither: 'Only an email address or phone number should be provided on signup.',
-    });
-    checkEnabled(contact);
-    return { contact, password };
+  function confirmsAtOnce({ contact }: ReadSignUp): boolean {
+    return contact.kind === 'email' ? settings.mailerAutoconfirm : settings.smsAutoconfirm;
   }
 
-  function checkEnabled({ kind }: Contact): void {
-    if (kind === 'email' && !settings.externalEmailEnabled)
-      throw errors.email_provider_disabled({ httpStatus: 400, message: 'Email signups are disabled' });
-    if (kind === 'phone' && !settings.externalPhoneEnabled)
-      throw errors.phone_provider_disabled({ httpStatus: 400, message: 'Phone signups are disabled' });
-    const autoconfirm = kind === 'email' ? settings.mailerAutoconfirm : settings.smsAutoconfirm;
-    if (!autoconfirm)
-      throw errors.validation_failed({
-        message: `Confirmation of a new ${kind} is not served yet: set ${kind === 'email' ? 'SVC_MAILER_AUTOCONFIRM' : 'SVC_SMS_AUTOCONFIRM'}=true`,
-      });
+  async function newUserOf(read: ReadSignUp, facts: RequestFacts): Promise<NewUser> {
+    return newContactUser({
+      id: random.uuid(),
+      aud: read.aud,
+      role: settings.jwtDefaultGroupName,
+      contact: read.contact,
+      passwordHash: await passwords.hash(read.password),
+      confirmed: confirmsAtOnce(read),
+      userMetadata: read.data,
+      at: new Date(facts.nowMs),
+    });
+  }
+
+  /** Somebody who has not confirmed yet and signs up again is somebody who signs up. */
+  async function signIn(attempt: Attempt, facts: RequestFacts): Promise<SignedUp> {
+    const user = attempt.created ? attempt.user : await takeOver(attempt.user, attempt, facts);
+    const traits = { provider: attempt.contact.kind };
+    return { kind: 'session', session: await startSession(user, { method: 'password', traits }, facts) };
+  }
+
+  async function askToConfirm(attempt: Attempt, facts: RequestFacts): Promise<SignedUp> {
+    const { user, created, newUser } = attempt;
+    try {
+      const { sent } = await sendToContact(
+        { ...attempt, purpose: 'confirmation' },
+        { user, kind: 'confirmation' },
+        facts,
+      );
+      // The password of a sign-up is in force once its owner has been told: until then it must not get in the place of theirs.
+      const latest = created || !sent ? user : await takeOver(user, attempt, facts);
+      return { kind: 'user', user: answerFor(latest, { created, newUser, settings, random }, facts) };
+    } catch (error) {
+      if (created) await store.users.discardUnconfirmed(user.id);
+      throw error;
+    }
+  }
+
+  async function pretend(
+    read: ReadSignUp,
+    { newUser, user }: { readonly newUser: NewUser; readonly user: User | undefined },
+    facts: RequestFacts,
+  ): Promise<SignedUp> {
+    const refusal = user && auditEntry(user, 'user_repeated_signup', { facts });
+    await sendToContact({ ...read, purpose: 'confirmation', refusal }, undefined, facts);
+    return { kind: 'user', user: fakeAnswer({ newUser, data: read.data, settings, random }, facts) };
   }
 
   return async (input, facts) => {
-    const { contact, password } = check(input);
-    const user = newContactUser({
-      id: random.uuid(),
-      aud: input.aud,
-      role: settings.jwtDefaultGroupName,
-      contact,
-      passwordHash: await passwords.hash(password),
-      confirmed: true,
-      userMetadata: input.data ?? {},
-      at: new Date(facts.nowMs),
-    });
-    const audit = auditEntry(actorOf(user), 'user_signedup', { facts, traits: { provider: contact.kind } });
-    if (!(await store.users.insert(user, audit))) throw errors.user_already_exists();
-    const inserted = await store.users.findById(user.id);
-    if (inserted === undefined) throw errors.user_not_found();
-    const session = await startSession(
-      inserted,
-      { method: 'password', traits: { provider: contact.kind } },
-      facts,
-    );
-    return { kind: 'session', session };
+    const read = readSignUp(input, settings);
+    const newUser = await newUserOf(read, facts);
+    const action = confirmsAtOnce(read) ? 'user_signedup' : 'user_confirmation_requested';
+    const { user, created } = await findOrCreateUser(newUser, { contact: read.contact, action }, facts);
+    if (user !== undefined && (created || !hasConfirmed(user, read.contact))) {
+      const attempt = { ...read, newUser, user, created };
+      return confirmsAtOnce(read) ? signIn(attempt, facts) : askToConfirm(attempt, facts);
+    }
+    if (confirmsAtOnce(read)) throw errors.user_already_exists();
+    return pretend(read, { newUser, user }, facts);
   };
 }

@@ -4,6 +4,7 @@ import { addKeyRoutes } from './key-routes.ts';
 import { addLogoutRoutes } from './logout-routes.ts';
 import { addMailboxRoutes } from './mailbox-routes.ts';
 import { addOpenApiRoutes } from './open-api-routes.ts';
+import { addOtpRoutes } from './otp-routes.ts';
 import { addSessionRoutes } from './session-routes.ts';
 import { addSignUpRoutes } from './sign-up-routes.ts';
 import { addStatusRoutes } from './status-routes.ts';
@@ -19,6 +20,7 @@ export const allRoutes: readonly AddRoutes[] = [
   addSignUpRoutes,
   addMailboxRoutes,
   addTokenRoutes,
+  addOtpRoutes,
   addVerifyRoutes,
   addUserRoutes,
   addSessionRoutes,
