@@ -7,7 +7,7 @@ import { createPasswordHasher } from './passwords/password-hasher.ts';
 import { systemRandomness } from './random/system-randomness.ts';
 import type { Settings } from './settings/settings.ts';
 import { createSmsGateway } from './sms/sms-gateways.ts';
-import { connect } from './store/postgres/connect.ts';
+import { connect, disconnect } from './store/postgres/connect.ts';
 import { migrate } from './store/postgres/migrate.ts';
 import { createPostgresStore } from './store/postgres/postgres-store.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
@@ -72,7 +72,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       await migrate(settings, { logger });
     },
   });
-  lifecycle.add({ name: 'database connections', stop: () => sql.end() });
+  lifecycle.add({ name: 'database connections', stop: () => disconnect(sql) });
   if (settings.dbCleanupEnabled)
     lifecycle.add(
       createCleanupTimer({ removeExpired: createRemoveExpired({ store, settings }), logger, nowMs }),

@@ -1,6 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { createWorkQueue } from '../passwords/work-queue.ts';
 import type { Background } from '../ports/background.ts';
+import { createWorkQueue } from './work-queue.ts';
 
 /** As many at a time as a mail server takes connections from us. */
 const concurrency = 5;

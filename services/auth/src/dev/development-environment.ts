@@ -21,8 +21,8 @@ export async function withDevelopmentDefaults(env: Environment): Promise<Environ
     databaseUrl: embeddedDatabaseUrl,
     jwtSecret: await keptSecret(folder, 'jwt-secret'),
     externalAnonymousUsersEnabled: 'true',
-    // Mails are not sent yet.
-    mailerAutoconfirm: 'true',
+    // The site under development may serve templates.
+    mailerTemplatePrivateHosts: 'localhost,127.0.0.1',
     smtpAdminEmail: 'auth@localhost',
     smsProvider: 'log',
   } as const;

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import { createWorkQueue } from '../passwords/work-queue.ts';
+import { createWorkQueue } from '../background/work-queue.ts';
 import type { MailTransport } from '../ports/mailer.ts';
 import type { Settings } from '../settings/settings.ts';
 

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../domain/escape-html.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { type Expression, evaluate, isTrue, parseExpression } from './template-expression.ts';
 
@@ -166,18 +167,4 @@ function written(text: string, isUrl: boolean, form: TemplateForm): string {
 /** White space and control characters in a scheme are ignored by those who follow it. */
 function runsCode(url: string): boolean {
   return /^(?:javascript|vbscript|data):/i.test(url.replaceAll(/[\s\p{Cc}]/gu, ''));
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&#34;',
-  "'": '&#39;',
-  '`': '&#96;',
-};
-
-/** Writes text so that it stays text in HTML, in attributes too. */
-export function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"'`]/g, (char) => entities[char] ?? char);
 }

@@ -4,7 +4,7 @@ import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import { verify as bcryptVerify } from '@node-rs/bcrypt';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { PasswordHasher } from '../ports/password-hasher.ts';
-import { createWorkQueue, QueueFull } from './work-queue.ts';
+import { createWorkQueue, QueueFull } from '../background/work-queue.ts';
 
 /**
  * Argon2id with 19 MiB, 2 passes, 1 lane: the least that OWASP recommends, about 20 ms of a core.

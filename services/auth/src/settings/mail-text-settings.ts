@@ -19,7 +19,7 @@ const subjects = {
 } as const;
 
 /** Mails whose link has a path of its own. */
-const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const;
+export const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const;
 
 /** A kind of mail, as its settings spell it. */
 export type MailKind = keyof typeof subjects;
@@ -27,8 +27,9 @@ type LinkedKind = (typeof linkedKinds)[number];
 /** Mails that tell what has changed. */
 export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
 
-const kinds = Object.keys(subjects) as MailKind[]; // of the constant just above
-const notificationKinds = kinds.filter((kind) => kind.endsWith('_NOTIFICATION')) as NotificationKind[]; // as filtered
+/** Every kind of mail. */
+export const mailKinds = Object.keys(subjects) as readonly MailKind[]; // of the constant just above
+const notificationKinds = mailKinds.filter((kind) => kind.endsWith('_NOTIFICATION')) as NotificationKind[]; // as filtered
 
 type MailTextSettings = {
   readonly [K in MailKind as `mailSubject:${K}`]: Setting<string>;
@@ -39,8 +40,8 @@ type MailTextSettings = {
 /** Subjects, templates and link paths per kind of mail, and which notifications are sent: `settings['mailSubject:INVITE']`. */
 // Object.fromEntries forgets which key has which value; the keys are made from the kinds as the type says.
 export const mailTextSettings = Object.fromEntries<Setting<string> | Setting<boolean>>([
-  ...kinds.map((kind) => [`mailSubject:${kind}`, subjectSetting(kind)] as const),
-  ...kinds.map((kind) => [`mailTemplate:${kind}`, templateSetting(kind)] as const),
+  ...mailKinds.map((kind) => [`mailSubject:${kind}`, subjectSetting(kind)] as const),
+  ...mailKinds.map((kind) => [`mailTemplate:${kind}`, templateSetting(kind)] as const),
   ...linkedKinds.map((kind) => [`mailUrlPath:${kind}`, urlPathSetting(kind)] as const),
   ...notificationKinds.map((kind) => [`mailNotification:${kind}`, notificationSetting(kind)] as const),
 ]) as MailTextSettings;

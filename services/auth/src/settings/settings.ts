@@ -12,6 +12,7 @@ import { databaseSettings } from './database-settings.ts';
 import { captchaSettings, hookSettings, linkingSettings } from './hook-settings.ts';
 import { jwtSettings } from './jwt-settings.ts';
 import { limitSettings } from './limit-settings.ts';
+import { type MailCheck, mailChecks } from './mail-checks.ts';
 import { mailSettings } from './mail-settings.ts';
 import { mailTextSettings } from './mail-text-settings.ts';
 import { mfaSettings } from './mfa-settings.ts';
@@ -80,6 +81,16 @@ const noLogGateway: Check = (s, { nameOf }) =>
     ? { variable: nameOf('smsProvider'), value: 'log', expected: 'another gateway: log is for development' }
     : undefined;
 
+/** What can be known of mails before one is sent. */
+const mailCheck =
+  (check: MailCheck): Check =>
+  (s, { nameOf, shownOf }) => {
+    const expected = check.problem(s[check.key]);
+    if (expected === undefined) return undefined;
+    const value = shownOf(check.key);
+    return { variable: nameOf(check.key), ...(value !== undefined && { value }), expected };
+  };
+
 /** Reads the settings from the environment; all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   return parseSettings(settingsSpec, env, {
@@ -90,6 +101,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       requiredInProduction('smtpAdminEmail'),
       requiredInProduction('smtpHost'),
       requiredInProduction('smtpPort'),
+      ...mailChecks.map(mailCheck),
       noLogGateway,
     ],
   });

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../mail/template.ts';
+import { escapeHtml } from '../../domain/escape-html.ts';
 import type { MailboxEntry } from '../../ports/mailbox.ts';
 
 const style = `
