@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import { verify as bcryptVerify } from '@node-rs/bcrypt';
+import { createWorkQueue, QueueFull } from '../background/work-queue.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { PasswordHasher } from '../ports/password-hasher.ts';
-import { createWorkQueue, QueueFull } from '../background/work-queue.ts';
+import { verifyFirebaseHash } from './firebase-scrypt.ts';
+import { isImportableHash } from './importable-hash.ts';
 
 /**
  * Argon2id with 19 MiB, 2 passes, 1 lane: the least that OWASP recommends, about 20 ms of a core.
@@ -26,6 +28,7 @@ const verifiers: readonly {
 }[] = [
   { prefix: /^\$argon2(?:id|i)\$/, verify: (password, hash) => argon2Verify(hash, password) },
   { prefix: /^\$2[aby]\$/, verify: (password, hash) => bcryptVerify(password, hash) },
+  { prefix: /^\$fbscrypt\$/, verify: verifyFirebaseHash },
 ];
 
 /**
@@ -56,6 +59,7 @@ export function createPasswordHasher(cores: number = availableParallelism()): Pa
       await inTurn(() => verifyAny(password, known));
       return false;
     },
+    isImportable: isImportableHash,
     isCurrent: (known) => known.startsWith(currentPrefix),
   };
 }

@@ -6,6 +6,8 @@ export interface PasswordHasher {
   verify(password: string, hash: string): Promise<boolean>;
   /** The same work as `verify`, for a user who does not exist: whoever measures must not learn that. */
   verifyNobody(password: string): Promise<false>;
+  /** Can a hash that comes from another server be verified, at a cost that can be borne? */
+  isImportable(hash: string): boolean;
   /** Was the hash made as `hash` makes them now? If not, it is to be replaced when the password is known. */
   isCurrent(hash: string): boolean;
 }

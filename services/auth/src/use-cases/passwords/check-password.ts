@@ -7,10 +7,7 @@ import { errors, WeakPasswordError } from '../../errors.ts';
  * @throws AppError `validation_failed` when it is too long; `weak_password` with reasons.
  */
 export function checkPassword(password: string, policy: PasswordPolicy): void {
-  if (Buffer.byteLength(password) > maxPasswordBytes)
-    throw errors.validation_failed({
-      message: `Password cannot be longer than ${maxPasswordBytes} characters`,
-    });
+  checkPasswordLength(password);
   const problems = passwordProblems(password, policy);
   if (problems.length > 0) {
     throw new WeakPasswordError(
@@ -18,4 +15,12 @@ export function checkPassword(password: string, policy: PasswordPolicy): void {
       problems.map(({ reason }) => reason),
     );
   }
+}
+
+/** Checks that a password is not too long, whatever else it is. @throws AppError `validation_failed`. */
+export function checkPasswordLength(password: string): void {
+  if (Buffer.byteLength(password) > maxPasswordBytes)
+    throw errors.validation_failed({
+      message: `Password cannot be longer than ${maxPasswordBytes} characters`,
+    });
 }

@@ -1,4 +1,8 @@
 import type { AddRoutes } from '../api.ts';
+import { addAdminAuditRoutes } from './admin-audit-routes.ts';
+import { addAdminFactorRoutes } from './admin-factor-routes.ts';
+import { addAdminLinkRoutes } from './admin-link-routes.ts';
+import { addAdminUserRoutes } from './admin-user-routes.ts';
 import { addFactorRoutes } from './factor-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLogoutRoutes } from './logout-routes.ts';
@@ -26,4 +30,8 @@ export const allRoutes: readonly AddRoutes[] = [
   addSessionRoutes,
   addLogoutRoutes,
   addFactorRoutes,
+  addAdminUserRoutes,
+  addAdminLinkRoutes,
+  addAdminAuditRoutes,
+  addAdminFactorRoutes,
 ];
