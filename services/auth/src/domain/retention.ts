@@ -1,4 +1,5 @@
 import type { Millis } from '@tollgate/kit/duration';
+import { flowLifeMs } from './pkce.ts';
 import type { Quota } from './quota.ts';
 
 /** Kinds of rows that nobody needs any more after a while. */
@@ -51,6 +52,8 @@ function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined
       return policy.sessionInactivityTimeoutMs || undefined;
     case 'one_time_tokens':
       return Math.max(policy.mailerOtpExpMs, policy.smsOtpExpMs);
+    case 'flow_states':
+      return policy.mailerOtpExpMs + flowLifeMs;
     case 'rate_limits':
       return Math.max(periodOf(policy.rateLimitEmailSent), periodOf(policy.rateLimitSmsSent));
     default:
