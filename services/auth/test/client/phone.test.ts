@@ -1,5 +1,6 @@
 // Phones with the client library as it is on npm, over HTTP, against a real PostgreSQL and a gateway on loopback.
 import { AuthClient } from '@supabase/auth-js';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t from 'tap';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
@@ -172,4 +173,14 @@ t.test('codes are kept as hashes, and are not in the log', async (t) => {
   const [row] = await sql`select token_hash, relates_to from one_time_tokens`;
   t.match(row, { token_hash: /^[0-9a-f]{56}$/, relates_to: phone });
   t.notMatch(server.logs(), code);
+});
+
+t.test('where answers are uniform nobody waits for the gateway, nor learns that it refused', async (t) => {
+  const texts = await textMessages(t);
+  const server = await startAuthServer(t, { ...texts.variables, SECURITY_UNIFORM_ANSWERS: 'true' });
+  const client = clientOf(server);
+  await client.signUp(ada);
+  texts.answer({ status: 500, body: {} });
+  t.match((await client.updateUser({ phone })).data.user, { new_phone: phone });
+  await awaitUntil(() => server.logs().includes('Twilio answered 500'), { what: 'the refusal' });
 });

@@ -1,4 +1,4 @@
-import { isAppError } from '@tollgate/kit/errors';
+import { type AppError, isAppError } from '@tollgate/kit/errors';
 import { type AuditAction, auditEntry } from '../../domain/audit-entry.ts';
 import { otpDigits } from '../../domain/otp-digits.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
@@ -26,7 +26,7 @@ export interface PhoneCode {
  * Sends a code to a phone and keeps its hash in the place of the one before. Answers the gateway's id of the message.
  *
  * @throws AppError `over_sms_send_rate_limit` (too soon for the user, or too many of all users), `sms_send_failed`,
- * `unexpected_failure` without a gateway. Nothing has changed then.
+ * `unexpected_failure` without a gateway. Nothing has changed then. With `SVC_SECURITY_UNIFORM_ANSWERS` nobody waits for the gateway.
  */
 export type SendPhoneCode = (
   user: User,
@@ -36,7 +36,7 @@ export type SendPhoneCode = (
 
 /** What that takes. */
 export type PhoneCodeDeps = DepsWith<
-  'store' | 'random' | 'sms' | 'logger',
+  'store' | 'random' | 'sms' | 'background' | 'logger',
   | 'smsMaxFrequencyMs'
   | 'smsAutoconfirm'
   | 'smsOtpLength'
@@ -44,6 +44,7 @@ export type PhoneCodeDeps = DepsWith<
   | 'smsTestOtp'
   | 'smsTestOtpValidUntil'
   | 'rateLimitSmsSent'
+  | 'uniformAnswers'
 >;
 
 interface KindOfCode {
@@ -96,10 +97,15 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
       return (await deps.sms.send(message)).messageId;
     } catch (error) {
       await store.oneTimeTokens.withdraw([token]);
-      if (isAppError(error)) throw error;
-      deps.logger.error({ err: error }, 'text message was not accepted');
-      throw errors.sms_send_failed({ cause: error });
+      throw error;
     }
+  }
+
+  /** What the gateway says is for the operator; the user can only try again. */
+  function refusal(error: unknown): AppError {
+    if (isAppError(error)) return error;
+    deps.logger.error({ err: error }, 'text message was not accepted');
+    return errors.sms_send_failed({ cause: error });
   }
 
   return async (user, { kind, phone, channel }, facts) => {
@@ -120,8 +126,18 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
       throw tooSoon(Math.ceil(spacingMs / 1000));
     if (known !== undefined) return { messageId: testMessageId };
     const text = codeText(settings.smsTemplate, code);
-    const messageId = await deliver({ to: phone, text, code, channel }, token);
-    return messageId === '' ? {} : { messageId };
+    const message = { to: phone, text, code, channel };
+    // How long a gateway takes, and whether it refuses, tells that there is somebody to write to.
+    if (settings.uniformAnswers) {
+      deps.background.run('text message', async () => void (await deliver(message, token)));
+      return {};
+    }
+    try {
+      const messageId = await deliver(message, token);
+      return messageId === '' ? {} : { messageId };
+    } catch (error) {
+      throw refusal(error);
+    }
   };
 }
 
