@@ -5,11 +5,11 @@ import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 
-function adminOf({ url }: AuthServer): AuthAdminApi {
+function adminOf({ url }: AuthServer) {
   return new AuthAdminApi({ url, headers: { Authorization: `Bearer ${adminToken()}` } });
 }
 
-function clientOf({ url }: AuthServer): AuthClient {
+function clientOf({ url }: AuthServer) {
   return new AuthClient({ url, autoRefreshToken: false, persistSession: true, storageKey: url });
 }
 

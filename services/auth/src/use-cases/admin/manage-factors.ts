@@ -7,6 +7,7 @@ import { errors } from '../../errors.ts';
 import type { Services } from '../../services.ts';
 import { nameConflict } from '../factors/enroll-totp.ts';
 import { ownFactor } from '../factors/own-factor.ts';
+import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
 import { readOptionalPhone } from './admin-user-input.ts';
 
 /** Which factor, and whose. */
@@ -35,7 +36,10 @@ export interface ManageFactors {
 }
 
 /** Creates {@link ManageFactors}. */
-export function createManageFactors({ store }: Pick<Services, 'store'>): ManageFactors {
+export function createManageFactors(deps: Pick<Services, 'store'> & NotifyDeps): ManageFactors {
+  const { store } = deps;
+  const notify = createNotify(deps);
+
   async function userOf(id: string): Promise<User> {
     const user = await store.users.findById(id);
     if (user === undefined) throw errors.user_not_found();
@@ -61,13 +65,16 @@ export function createManageFactors({ store }: Pick<Services, 'store'>): ManageF
       return ownFactor(await userOf(userId), factorId);
     },
     async remove({ userId, factorId }, { actor, facts }) {
-      const factor = ownFactor(await userOf(userId), factorId);
+      const user = await userOf(userId);
+      const factor = ownFactor(user, factorId);
       const audit = auditEntry(actor, 'factor_deleted', { facts, traits: traitsOf(userId, factor) });
       const isRemoved = await store.factors.remove(
         { id: factor.id, userId },
         { at: new Date(facts.nowMs), audit },
       );
       if (!isRemoved) throw errors.mfa_factor_not_found();
+      if (factor.status === 'verified')
+        notify(user, 'MFA_FACTOR_UNENROLLED_NOTIFICATION', { FactorType: factor.type });
       return factor;
     },
   };

@@ -5,6 +5,7 @@ import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { NewIdentity, UserChanges } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
+import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
 import { checkPassword } from '../passwords/check-password.ts';
 import {
   type AdminUserInput,
@@ -25,10 +26,8 @@ export type UpdateUser = (
 ) => Promise<User>;
 
 /** What that takes. */
-export type UpdateUserDeps = DepsWith<
-  'store' | 'passwords',
-  'passwordMinLength' | 'passwordRequiredCharacters'
->;
+export type UpdateUserDeps = NotifyDeps &
+  DepsWith<'store' | 'passwords', 'passwordMinLength' | 'passwordRequiredCharacters'>;
 
 /** Contacts as they will be. */
 interface Contacts {
@@ -37,7 +36,21 @@ interface Contacts {
 }
 
 /** Creates {@link UpdateUser}. A new password ends all sessions, and a new contact or password takes back what was sent before. */
-export function createUpdateUser({ store, passwords, settings }: UpdateUserDeps): UpdateUser {
+export function createUpdateUser(deps: UpdateUserDeps): UpdateUser {
+  const { store, passwords, settings } = deps;
+  const notify = createNotify(deps);
+
+  /** Mails of what has changed go where the user has been reached so far. */
+  function notifyOf(before: User, after: User, { passwordHash }: UserChanges): void {
+    if (passwordHash !== undefined) notify(after, 'PASSWORD_CHANGED_NOTIFICATION', {}, before.email);
+    if (after.email !== before.email)
+      notify(after, 'EMAIL_CHANGED_NOTIFICATION', { OldEmail: before.email }, before.email);
+    if (after.phone !== before.phone) {
+      const phones = { Phone: after.phone, OldPhone: before.phone };
+      notify(after, 'PHONE_CHANGED_NOTIFICATION', phones, before.email);
+    }
+  }
+
   return async (id, input, { actor, facts }) => {
     const user = await store.users.findById(id);
     if (user === undefined) throw errors.user_not_found();
@@ -57,7 +70,7 @@ export function createUpdateUser({ store, passwords, settings }: UpdateUserDeps)
       ...metadataChanges(user, { input, contacts }),
     };
     const identities = identitiesOf(user, { input, contacts });
-    return store.transaction(async (transaction) => {
+    const updatedUser = await store.transaction(async (transaction) => {
       const audit = auditEntry(actor, 'user_modified', { facts, traits: subjectOf(user) });
       const updated = await transaction.users.update(id, changes, { at, audit, identities });
       if (!updated.ok) throw errors[updated.reason === 'not_found' ? 'user_not_found' : updated.reason]();
@@ -69,6 +82,8 @@ export function createUpdateUser({ store, passwords, settings }: UpdateUserDeps)
       }
       return updated.user;
     });
+    notifyOf(user, updatedUser, changes);
+    return updatedUser;
   };
 }
 

@@ -5,6 +5,7 @@ import type { Session } from '../../domain/session.ts';
 import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { Services } from '../../services.ts';
+import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
 import { ownFactor } from './own-factor.ts';
 
 /** Removes a factor of the caller, and answers what it was. Sessions that owe it their `aal2` fall back. */
@@ -14,7 +15,9 @@ export type UnenrollFactor = (
 ) => Promise<Factor>;
 
 /** Creates {@link UnenrollFactor}. */
-export function createUnenrollFactor({ store }: Pick<Services, 'store'>): UnenrollFactor {
+export function createUnenrollFactor(deps: Pick<Services, 'store'> & NotifyDeps): UnenrollFactor {
+  const { store } = deps;
+  const notify = createNotify(deps);
   return async ({ user, session, factorId }, facts) => {
     const factor = ownFactor(user, factorId);
     if (factor.status === 'verified' && session.aal === 'aal1')
@@ -28,6 +31,8 @@ export function createUnenrollFactor({ store }: Pick<Services, 'store'>): Unenro
       { at: new Date(facts.nowMs), audit: auditEntry(user, 'factor_unenrolled', { facts, traits }) },
     );
     if (!isRemoved) throw errors.mfa_factor_not_found();
+    if (factor.status === 'verified')
+      notify(user, 'MFA_FACTOR_UNENROLLED_NOTIFICATION', { FactorType: factor.type });
     return factor;
   };
 }

@@ -8,6 +8,7 @@ import { errors, RetryLaterError } from '../../errors.ts';
 import type { Challenge } from '../../ports/factor-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { isTotpCode } from '../../totp/totp.ts';
+import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
 import { type IssueDeps, type IssuedSession, issueTokens } from '../sessions/start-session.ts';
 import { ownFactor } from './own-factor.ts';
 
@@ -21,17 +22,11 @@ export interface FactorVerification {
 }
 
 /** Verifies a code: the session then has proved two factors. */
-export type VerifyFactor = (
-  verification: FactorVerification,
-  facts: RequestFacts,
-) => Promise<{
-  readonly session: IssuedSession;
-  /** The factor, as it was before. */
-  readonly factor: Factor;
-}>;
+export type VerifyFactor = (verification: FactorVerification, facts: RequestFacts) => Promise<IssuedSession>;
 
 /** What that takes. */
 export type VerifyFactorDeps = IssueDeps &
+  NotifyDeps &
   DepsWith<'store' | 'random', 'mfaTotpVerifyEnabled' | 'mfaChallengeExpiryMs' | 'rateLimitFactorVerify'>;
 
 const minuteMs = 60_000;
@@ -39,6 +34,7 @@ const minuteMs = 60_000;
 /** Creates {@link VerifyFactor}. */
 export function createVerifyFactor(deps: VerifyFactorDeps): VerifyFactor {
   const { store, random, settings } = deps;
+  const notify = createNotify(deps);
   const quota = bucketQuota(settings.rateLimitFactorVerify, minuteMs);
 
   /** Per factor, whatever the address: whoever has the password has a million codes to guess, and many addresses perhaps. */
@@ -84,11 +80,9 @@ export function createVerifyFactor(deps: VerifyFactorDeps): VerifyFactor {
     );
     // Somebody else has spent the challenge in the meantime.
     if (!isVerified) throw errors.mfa_ip_address_mismatch();
-    const issued = issueTokens(deps, {
-      ...(await afterwards(verification)),
-      refreshToken,
-      nowMs: facts.nowMs,
-    });
-    return { session: issued, factor };
+    const after = await afterwards(verification);
+    if (factor.status === 'unverified')
+      notify(user, 'MFA_FACTOR_ENROLLED_NOTIFICATION', { FactorType: factor.type });
+    return issueTokens(deps, { ...after, refreshToken, nowMs: facts.nowMs });
   };
 }

@@ -16,12 +16,14 @@ export type Notify = (
   to?: string,
 ) => void;
 
+/** What that takes. */
+export type NotifyDeps = DepsWith<
+  'mailer' | 'background',
+  'siteUrl' | `mailNotification:${NotificationKind}`
+>;
+
 /** Creates {@link Notify}. */
-export function createNotify({
-  mailer,
-  background,
-  settings,
-}: DepsWith<'mailer' | 'background', 'siteUrl' | `mailNotification:${NotificationKind}`>): Notify {
+export function createNotify({ mailer, background, settings }: NotifyDeps): Notify {
   return (user, kind, variables = {}, to = user.email) => {
     if (!settings[`mailNotification:${kind}`] || to === '') return;
     background.run('notification mail', () =>

@@ -58,7 +58,7 @@ export const addFactorRoutes: AddRoutes = (api, deps) => {
         { ...who, factorId, challengeId, code },
         requestFacts(request, deps),
       );
-      return sendSession(reply, verified.session);
+      return sendSession(reply, verified);
     },
   );
 
