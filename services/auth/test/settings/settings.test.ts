@@ -68,3 +68,22 @@ t.test('settings without effect are found by the name they were set with', (t) =
   ]);
   t.end();
 });
+
+t.test('moments are as RFC 3339 writes them', (t) => {
+  const name = 'SVC_SMS_TEST_OTP_VALID_UNTIL';
+  for (const text of ['2026-01-31T12:00:00Z', '2026-01-31T13:00:00+01:00', '2026-01-31 12:00:00.000z']) {
+    const read = readSettings({ ...required, [name]: text });
+    t.same(read.ok && read.settings.smsTestOtpValidUntil, new Date('2026-01-31T12:00:00Z'), text);
+  }
+  for (const text of ['2026-01-31', '2026-13-31T12:00:00Z', '1769860800', 'soon'])
+    t.same(problemsOf({ ...required, [name]: text }), [name], text);
+  const read = readSettings(required);
+  t.equal(read.ok && read.settings.smsTestOtpValidUntil, undefined);
+  t.end();
+});
+
+t.test('text messages are not written to the log of a server in production', (t) => {
+  t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log' }), ['SVC_SMS_PROVIDER']);
+  t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log', SVC_MODE: 'development' }), []);
+  t.end();
+});
