@@ -48,6 +48,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /reauthenticate': { ...user, summary: 'Send a nonce, which a change of password may ask for' },
   'POST /logout': { ...user, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
   'GET /user/sessions': { ...user, summary: 'The sessions of the caller' },
+  'DELETE /user/sessions': { ...user, summary: 'End sessions of the caller: as /logout does' },
   'DELETE /user/sessions/{session_id}': { ...user, summary: 'End a session of the caller' },
 
   'POST /factors': { ...user, summary: 'Enroll a second factor' },
