@@ -8,6 +8,7 @@ import type { Api, RouteDeps } from './api.ts';
 import { addBodyParsers, bodyLimitBytes } from './body-parsers.ts';
 import { addCors } from './cors.ts';
 import { createErrorHandler } from './error-reply.ts';
+import { guardAdminRoutes } from './guard-admin-routes.ts';
 import { createHttpServer, type HttpServer } from './http-server.ts';
 import { addRequestLimits } from './limit-requests.ts';
 import { addRequestMetrics } from './measure-requests.ts';
@@ -66,6 +67,7 @@ function createApi(deps: ApiServerDeps): Api {
   addBodyParsers(api);
   addAccessLog(api, logger);
   addRequestLimits(api, deps);
+  guardAdminRoutes(api, deps);
   api.setErrorHandler(createErrorHandler(logger));
   api.setNotFoundHandler((_request, reply) =>
     reply.code(404).type('text/plain; charset=utf-8').send('404 page not found\n'),

@@ -14,7 +14,8 @@ export interface Caller {
   readonly claims: JwtClaims;
 }
 
-type AuthDeps = Pick<RouteDeps, 'keys' | 'nowMs' | 'store' | 'settings'>;
+/** What that takes. */
+export type AuthDeps = Pick<RouteDeps, 'keys' | 'nowMs' | 'store' | 'settings'>;
 
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -55,8 +56,7 @@ export interface AdminCaller {
  * @throws AppError as `authenticateUser`, and `not_admin`.
  */
 export async function authenticateAdmin(request: FastifyRequest, deps: AuthDeps): Promise<AdminCaller> {
-  const claims = verifyBearer(request, deps);
-  if (!isAdmin(claims, deps.settings.jwtAdminRoles)) throw errors.not_admin();
+  const claims = verifyAdmin(request, deps);
   if (typeof claims.session_id === 'string' && claims.session_id !== '') {
     const { user } = await authenticateUser(request, deps);
     return { claims, actor: user };
@@ -70,6 +70,13 @@ export async function authenticateAdmin(request: FastifyRequest, deps: AuthDeps)
     userMetadata: {},
   };
   return { claims, actor };
+}
+
+/** Verifies the access token of an administrator, but not that its session lasts. @throws AppError `not_admin` and others. */
+export function verifyAdmin(request: FastifyRequest, deps: AuthDeps): JwtClaims {
+  const claims = verifyBearer(request, deps);
+  if (!isAdmin(claims, deps.settings.jwtAdminRoles)) throw errors.not_admin();
+  return claims;
 }
 
 function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {

@@ -11,7 +11,7 @@ export const userColumns = `
   u.email_change_confirm_status, u.phone_change, u.phone_change_sent_at, u.reauthentication_sent_at, u.last_sign_in_at,
   u.raw_app_meta_data, u.raw_user_meta_data, u.is_anonymous, u.is_sso_user, u.banned_until, u.deleted_at, u.created_at,
   u.updated_at,
-  (select json_agg(i order by i.created_at, i.id) from identities i where i.user_id = u.id) as identities,
+  (select json_agg(i order by i.created_at, i.provider, i.id) from identities i where i.user_id = u.id) as identities,
   (select json_agg(f order by f.created_at, f.id) from (
     select id, status, factor_type, friendly_name, phone, last_challenged_at, created_at, updated_at
     from mfa_factors where user_id = u.id) f) as factors`;

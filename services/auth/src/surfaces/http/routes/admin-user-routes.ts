@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { JsonObject } from '../../../domain/json.ts';
 import { toUserJson } from '../../../domain/user-json.ts';
@@ -28,7 +29,7 @@ const userMembers = {
 };
 const changeBody = body(userMembers);
 const createBody = body({ ...userMembers, id: optionalText, aud: optionalText });
-const deleteBody = Type.Optional(body({ should_soft_delete: optionalFlag }));
+const deleteBody = body({ should_soft_delete: optionalFlag });
 const params = Type.Object({ user_id: Type.String() });
 const listQuery = Type.Object({
   ...pageQuery,
@@ -84,14 +85,21 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
     return reply.send(toUserJson(await updateUser(id, inputOf(request.body), { actor, facts })));
   });
 
-  api.delete('/admin/users/:user_id', { schema: { params, body: deleteBody } }, async (request, reply) => {
+  const deletion = { schema: { params, body: deleteBody }, preValidation: mayHaveNoBody };
+  api.delete('/admin/users/:user_id', deletion, async (request, reply) => {
     const { actor } = await authenticateAdmin(request, deps);
     const id = uuidParameter(request.params, 'user_id');
-    const soft = request.body?.should_soft_delete ?? false;
+    const soft = request.body.should_soft_delete ?? false;
     await deleteUser({ id, soft }, actor, requestFacts(request, deps));
     return reply.send({});
   });
 };
+
+/** No body is an empty one. */
+function mayHaveNoBody(request: FastifyRequest, _reply: unknown, done: () => void): void {
+  request.body ??= {};
+  done();
+}
 
 function inputOf(b: Static<typeof changeBody>): AdminUserInput {
   return {
