@@ -8,6 +8,7 @@ Development mode: ${url}, for this machine only. Users and secrets are in ${reso
 
   curl ${url}/settings
   curl ${url}/signup -d '{"email":"ada@example.com","password":"correct horse"}'
+  open ${url}/dev/mail and follow the link in the mail, which is shown there and not sent, then:
   curl '${url}/token?grant_type=password' -d '{"email":"ada@example.com","password":"correct horse"}'
   curl ${url}/user -H "Authorization: Bearer $ACCESS_TOKEN"
 
