@@ -3,7 +3,6 @@ import type { SmsGatewayModule } from './sms-gateway-module.ts';
 
 /** Writes messages to the log, codes and all: for development, where nobody pays for them. */
 export const logGateway: SmsGatewayModule = {
-  channels: ['sms', 'whatsapp'],
   needs: [],
   create: (_settings, { logger }) => ({
     send: ({ to, text, channel }) => {

@@ -7,7 +7,7 @@ import type { SmsGatewayModule } from './sms-gateway-module.ts';
 import { twilioGateway } from './twilio-gateway.ts';
 
 /** Every gateway by its name in the settings; a new one is a file and a line here. */
-export const smsGateways: Readonly<Record<Exclude<Settings['smsProvider'], ''>, SmsGatewayModule>> = {
+const smsGateways: Readonly<Record<Exclude<Settings['smsProvider'], ''>, SmsGatewayModule>> = {
   twilio: twilioGateway,
   log: logGateway,
 };

@@ -8,7 +8,6 @@ const lostStatuses = ['failed', 'undelivered'];
 
 /** Twilio's Programmable Messaging, SMS and WhatsApp. @see https://www.twilio.com/docs/messaging/api/message-resource */
 export const twilioGateway: SmsGatewayModule = {
-  channels: ['sms', 'whatsapp'],
   needs: ['smsTwilioAccountSid', 'smsTwilioAuthToken', 'smsTwilioMessageServiceSid'],
   create(settings) {
     const { smsTwilioAccountSid: account, smsTwilioAuthToken: token, smsTwilioUrl } = settings;
