@@ -18,5 +18,6 @@ export function createMailbox({ nowMs }: { readonly nowMs: () => number }): Mail
       entries = [{ ...message, id: lastId, at: new Date(nowMs()) }, ...entries].slice(0, maxEntries);
       await Promise.resolve();
     },
+    deliverNothing: () => Promise.resolve(),
   };
 }

@@ -46,6 +46,7 @@ export function createTemplateMailer({ settings, templates, transport, logger }:
       const [subject, html] = [subjectOf(mail), await bodyOf(mail)];
       await transport.deliver({ kind, from, to, subject, html, headers: headersOf(headers, kind) });
     },
+    sendNothing: () => transport.deliverNothing(),
   };
 }
 

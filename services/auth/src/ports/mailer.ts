@@ -13,6 +13,11 @@ export interface OutgoingMail {
 export interface Mailer {
   /** Resolves when the mail has been handed over. Rejects when that fails or takes too long. */
   send(mail: OutgoingMail): Promise<void>;
+  /**
+   * Talks to the mail server as `send` does, and sends nothing: for somebody who does not exist. Whoever measures must not learn that,
+   * and so it rejects when sending would.
+   */
+  sendNothing(): Promise<void>;
 }
 
 /** A mail as it leaves. */
@@ -30,4 +35,6 @@ export interface MailMessage {
 export interface MailTransport {
   /** Resolves when the mail has been handed over. Rejects when that fails or takes too long. */
   deliver(message: MailMessage): Promise<void>;
+  /** Begins as `deliver` does, and ends where the mail would come. */
+  deliverNothing(): Promise<void>;
 }

@@ -40,14 +40,12 @@ export const passwordSettings = {
     default: false,
     doc: 'A new password needs the old one, unless there is none or the user has come by a recovery mail.',
   }),
-  uniformAnswers: withoutEffect(
-    bool({
-      ...svc('SECURITY_UNIFORM_ANSWERS'),
-      group,
-      default: false,
-      doc: 'Answers for known and unknown users are equal in every field and limit.',
-    }),
-  ),
+  uniformAnswers: bool({
+    ...svc('SECURITY_UNIFORM_ANSWERS'),
+    group,
+    default: false,
+    doc: 'Answers to sign-up, /otp, /magiclink, /recover and /resend are equal for known and unknown users in every field and limit; mails leave after the answer. Users must have to confirm their contacts.',
+  }),
   dbEncryptionEncrypt: withoutEffect(
     bool({
       ...svc('SECURITY_DB_ENCRYPTION_ENCRYPT'),

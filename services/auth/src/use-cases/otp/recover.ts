@@ -25,7 +25,7 @@ export function createRecover(deps: SendToContactDeps & DepsWith<'store', never>
     const email = readEmail(text);
     const user = await deps.store.users.findByEmail(email, aud);
     await sendToContact(
-      { contact: { kind: 'email', email }, purpose: 'sign_in', challenge, redirectTo },
+      { contact: { kind: 'email', email }, purpose: 'sign_in', instead: 'recovery', challenge, redirectTo },
       user && { user, kind: 'recovery' },
       facts,
     );

@@ -4,12 +4,7 @@ import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { DepsWith } from '../../services.ts';
 import { type Contact, readContact } from '../contact/read-contact.ts';
-import {
-  createSendToContact,
-  type Sending,
-  type SendingKind,
-  type SendToContactDeps,
-} from '../sending/send-to-contact.ts';
+import { createSendToContact, type SendingKind, type SendToContactDeps } from '../sending/send-to-contact.ts';
 import { findByContact } from '../sign-up/find-or-create-user.ts';
 
 /** What is to be sent once more, and to whom: the contact that the user has now. */
@@ -35,7 +30,7 @@ export type ResendDeps = SendToContactDeps &
 /** What a type of resending needs, and what there is to send to a user; undefined for nothing. */
 interface ResendType {
   readonly contact: Contact['kind'];
-  readonly purpose: Sending['purpose'];
+  readonly purpose: 'confirmation' | 'change';
   readonly pending: (user: User) => SendingKind | undefined;
 }
 
@@ -78,7 +73,11 @@ export function createResend(deps: ResendDeps): Resend {
     const user = await findByContact(store, contact, aud);
     const kind = user && resendType.pending(user);
     const { purpose } = resendType;
-    return sendToContact({ contact, purpose, challenge, redirectTo }, kind && { user, kind }, facts);
+    return sendToContact(
+      { contact, purpose, instead: purpose, challenge, redirectTo },
+      kind && { user, kind },
+      facts,
+    );
   };
 }
 

@@ -101,7 +101,11 @@ export function createSendOtp(deps: SendOtpDeps): SendOtp {
       throw read.createUser && settings.disableSignup ? errors.signup_disabled() : errors.otp_disabled();
     const recipient = user && recipientOf(user, read.contact);
     try {
-      const { sent, ...answer } = await sendToContact({ ...read, purpose: 'sign_in' }, recipient, facts);
+      const { sent, ...answer } = await sendToContact(
+        { ...read, purpose: 'sign_in', instead: 'magiclink' },
+        recipient,
+        facts,
+      );
       if (sent && recipient?.kind === 'confirmation' && !created)
         await takeOver(recipient.user, { ...read, newUser: nothingKnown }, facts);
       return answer;

@@ -24,7 +24,9 @@ export interface Sending {
   /** Asks that the link in a mail answers a code. */
   readonly challenge?: CodeChallenge | undefined;
   readonly channel?: SmsChannel | undefined;
-  /** What the audit log is to say when it is for nobody. */
+  /** What would be sent, if it turns out to be for nobody. */
+  readonly instead: SendingKind;
+  /** What the audit log is to say then. */
   readonly refusal?: AuditEntry | undefined;
 }
 
@@ -103,12 +105,13 @@ export function createSendToContact(deps: SendToContactDeps): SendToContact {
     const { contact, purpose, challenge } = sending;
     if (settings.uniformAnswers) await takeTurn(contact, purpose, facts);
     if (challenge !== undefined) {
-      const authenticationMethod = kinds[recipient?.kind ?? 'magiclink'].flow;
+      const authenticationMethod = kinds[recipient?.kind ?? sending.instead].flow;
       await startFlow({ ...challenge, userId: recipient?.user.id, authenticationMethod }, facts);
     }
     const isSilent = settings.uniformAnswers && recipient && isTooSoon(contact, recipient, facts.nowMs);
     if (recipient === undefined || isSilent) {
-      await pretendToSend(contact, { audit: sending.refusal }, facts);
+      const { name } = linkTraits[kinds[recipient?.kind ?? sending.instead].link];
+      await pretendToSend(contact, { audit: sending.refusal, name }, facts);
       return { sent: false };
     }
     const { messageId } = await send(sending, recipient, facts);

@@ -73,7 +73,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     const { user, created, newUser } = attempt;
     try {
       const { sent } = await sendToContact(
-        { ...attempt, purpose: 'confirmation' },
+        { ...attempt, purpose: 'confirmation', instead: 'confirmation' },
         { user, kind: 'confirmation' },
         facts,
       );
@@ -92,7 +92,11 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     facts: RequestFacts,
   ): Promise<SignedUp> {
     const refusal = user && auditEntry(user, 'user_repeated_signup', { facts });
-    await sendToContact({ ...read, purpose: 'confirmation', refusal }, undefined, facts);
+    await sendToContact(
+      { ...read, purpose: 'confirmation', instead: 'confirmation', refusal },
+      undefined,
+      facts,
+    );
     return { kind: 'user', user: fakeAnswer({ newUser, data: read.data, settings, random }, facts) };
   }
 
