@@ -1,8 +1,8 @@
 import type { JsonObject } from './json.ts';
 import type { Session } from './session.ts';
 
-/** A session as its user sees it; `currentId` is the one that asks. Keys whose value is absent are left out. */
-export function toSessionJson(session: Session, currentId: string | undefined): JsonObject {
+/** A session as callers see it; `currentId` is the one that asks. Keys whose value is absent are left out. */
+export function toSessionJson(session: Session, currentId?: string): JsonObject {
   const { refreshedAt, notAfter } = session;
   return {
     id: session.id,

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import t from 'tap';
+import { adminToken } from '../../helpers/admin.ts';
 import {
   type AuthServer,
   type SignedIn,
@@ -163,4 +164,27 @@ t.test('a user with a second factor stays without it for so long only', async (t
   t.equal((await refresh(server, without)).status, 200);
   await sql`update sessions set aal = 'aal2' where user_id = ${withFactor.userId}`;
   t.equal((await refresh(server, next)).status, 200);
+});
+
+t.test('an administrator sees and ends sessions of others; nobody else does', async (t) => {
+  const server = await startAuthServer(t);
+  const first = await signUp(server);
+  server.clock.advance(1);
+  const second = await signIn(server);
+  const of = (userId: string, path = '') => `/admin/users/${userId}/sessions${path}`;
+  const asAdmin = (method: string, path: string) => server.call(method, path, { token: adminToken() });
+
+  t.match(await server.call('GET', of(first.userId), { token: first.accessToken }), { status: 403 });
+  const { body } = await asAdmin('GET', of(first.userId));
+  const [newest] = body.sessions as readonly { readonly id: string }[];
+  t.match(body, { sessions: [{ current: false }, { current: false }] });
+  t.match(await asAdmin('DELETE', of(first.userId, `/${newest?.id}`)), { status: 200, text: '{}' });
+  t.match(await asAdmin('DELETE', of(first.userId, `/${newest?.id}`)), { status: 404 });
+  t.equal((await refresh(server, second)).status, 400);
+  const next = signedIn(await refresh(server, first));
+  t.equal((await asAdmin('DELETE', of(first.userId))).status, 200);
+  t.equal((await refresh(server, next)).status, 400);
+  const nobody = '00000000-0000-4000-8000-000000000000';
+  for (const method of ['GET', 'DELETE'])
+    t.match(await asAdmin(method, of(nobody)), { status: 404, body: { error_code: 'user_not_found' } });
 });

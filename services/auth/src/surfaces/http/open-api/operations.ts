@@ -67,6 +67,9 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /admin/users/{user_id}': { ...admin, summary: 'Create a user with this id', answer: 'User' },
   'PUT /admin/users/{user_id}': { ...admin, summary: 'Change a user; `ban_duration` bans', answer: 'User' },
   'DELETE /admin/users/{user_id}': { ...admin, summary: 'Delete a user' },
+  'GET /admin/users/{user_id}/sessions': { ...admin, summary: 'The sessions of a user' },
+  'DELETE /admin/users/{user_id}/sessions': { ...admin, summary: 'End all sessions of a user' },
+  'DELETE /admin/users/{user_id}/sessions/{session_id}': { ...admin, summary: 'End a session of a user' },
   'GET /admin/users/{user_id}/factors': { ...admin, summary: 'Second factors of a user', answer: ['Factor'] },
   'PUT /admin/users/{user_id}/factors/{factor_id}': {
     ...admin,

@@ -2,6 +2,7 @@ import type { AddRoutes } from '../api.ts';
 import { addAdminAuditRoutes } from './admin-audit-routes.ts';
 import { addAdminFactorRoutes } from './admin-factor-routes.ts';
 import { addAdminLinkRoutes } from './admin-link-routes.ts';
+import { addAdminSessionRoutes } from './admin-session-routes.ts';
 import { addAdminUserRoutes } from './admin-user-routes.ts';
 import { addFactorRoutes } from './factor-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
@@ -34,4 +35,5 @@ export const allRoutes: readonly AddRoutes[] = [
   addAdminLinkRoutes,
   addAdminAuditRoutes,
   addAdminFactorRoutes,
+  addAdminSessionRoutes,
 ];
