@@ -28,12 +28,12 @@ export async function openHttpConnection(port: number): Promise<HttpConnection> 
 
   socket.on('data', (chunk) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
-    const answer = readAnswer(received);
-    if (answer === undefined || waiting === undefined) return;
-    received = received.subarray(answer.length);
+    const read = readAnswer(received);
+    if (read === undefined || waiting === undefined) return;
+    received = received.subarray(read.length);
     const { resolve } = waiting;
     waiting = undefined;
-    resolve(answer);
+    resolve(read.answer);
   });
   const fail = (error?: Error): void =>
     waiting?.reject(error ?? new Error('the server closed the connection'));
@@ -50,7 +50,8 @@ export async function openHttpConnection(port: number): Promise<HttpConnection> 
   };
 }
 
-function readAnswer(bytes: Buffer): (HttpAnswer & { readonly length: number }) | undefined {
+/** The answer that these bytes begin with, once it is whole, and how many of them it takes. */
+function readAnswer(bytes: Buffer): { answer: HttpAnswer; length: number } | undefined {
   const end = bytes.indexOf(headEnd);
   if (end < 0) return undefined;
   const head = bytes.toString('latin1', 0, end);
@@ -59,7 +60,7 @@ function readAnswer(bytes: Buffer): (HttpAnswer & { readonly length: number }) |
   const bodyStart = end + headEnd.length;
   const length = bodyStart + bodyBytes;
   if (bytes.length < length) return undefined;
-  return { status, body: bytes.toString('utf8', bodyStart, length), length };
+  return { answer: { status, body: bytes.toString('utf8', bodyStart, length) }, length };
 }
 
 /** The bytes of a request; a body is JSON. */
