@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditActor } from '../../domain/audit-entry.ts';
 import { type Session, sessionEnd } from '../../domain/session.ts';
 import { isBanned, type User } from '../../domain/user.ts';
+import { isUuid } from '../../domain/uuid.ts';
 import { errors } from '../../errors.ts';
 import { type JwtClaims, verifyJwt } from '../../tokens/jwt.ts';
 import type { RouteDeps } from './api.ts';
@@ -17,8 +18,6 @@ export interface Caller {
 /** What that takes. */
 export type AuthDeps = Pick<RouteDeps, 'keys' | 'nowMs' | 'store' | 'settings'>;
 
-const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /**
  * Verifies the access token and loads its user and session, in one statement.
  *
@@ -29,10 +28,10 @@ export async function authenticateUser(request: FastifyRequest, deps: AuthDeps):
   const { sub, session_id: sessionId } = claims;
   if (typeof sub !== 'string' || sub === '')
     throw errors.bad_jwt({ message: 'invalid claim: missing sub claim' });
-  if (!uuidForm.test(sub))
+  if (!isUuid(sub))
     throw errors.bad_jwt({ message: 'invalid claim: sub claim must be a UUID', httpStatus: 400 });
   const namesSession = typeof sessionId === 'string' && sessionId !== '';
-  if (namesSession && !uuidForm.test(sessionId)) throw errors.session_not_found();
+  if (namesSession && !isUuid(sessionId)) throw errors.session_not_found();
   const found = await deps.store.sessions.findWithUser(sub, namesSession ? sessionId : undefined);
   if (found === undefined)
     throw errors.user_not_found({ message: 'User from sub claim in JWT does not exist', httpStatus: 403 });

@@ -3,6 +3,7 @@ import { contactIdentityData } from '../../domain/identity.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
+import { isUuid } from '../../domain/uuid.ts';
 import { errors } from '../../errors.ts';
 import type { NewIdentity, NewUser } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
@@ -31,7 +32,6 @@ export type CreateUser = (input: NewUserInput, actor: AuditActor, facts: Request
 /** What that takes. */
 export type CreateUserDeps = DepsWith<'store' | 'random' | 'passwords', 'jwtDefaultGroupName'>;
 
-const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /**
@@ -86,8 +86,7 @@ export function createCreateUser(deps: CreateUserDeps): CreateUser {
 
 function readId(id = ''): string | undefined {
   if (id === '') return undefined;
-  if (!uuidForm.test(id))
-    throw errors.validation_failed({ message: 'ID must conform to the uuid v4 format' });
+  if (!isUuid(id)) throw errors.validation_failed({ message: 'ID must conform to the uuid v4 format' });
   if (id === nilUuid) throw errors.validation_failed({ message: 'ID cannot be a nil uuid' });
   return id.toLowerCase();
 }

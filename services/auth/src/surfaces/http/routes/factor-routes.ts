@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Session } from '../../../domain/session.ts';
 import type { User } from '../../../domain/user.ts';
+import { isUuid } from '../../../domain/uuid.ts';
 import { errors } from '../../../errors.ts';
 import { createChallengeFactor } from '../../../use-cases/factors/challenge-factor.ts';
 import { createEnrollTotp, type EnrolledTotp } from '../../../use-cases/factors/enroll-totp.ts';
@@ -12,7 +13,7 @@ import { authenticateUser } from '../authenticate.ts';
 import { requestFacts } from '../request-facts.ts';
 import { body, optionalText } from '../schemas.ts';
 import { sendSession } from '../session-reply.ts';
-import { isUuid, uuidParameter } from '../uuid-parameter.ts';
+import { uuidParameter } from '../uuid-parameter.ts';
 
 const enrollBody = body({ factor_type: optionalText, friendly_name: optionalText, issuer: optionalText });
 const verifyBody = body({ challenge_id: optionalText, code: optionalText });
