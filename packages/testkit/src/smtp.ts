@@ -10,11 +10,12 @@ export type { ReceivedMail } from './received-mail.ts';
 export interface SmtpOptions {
   /** Offer sign-in, and take mail from nobody else. */
   readonly auth?: { readonly user: string; readonly pass: string };
+  /** Address of loopback to listen on; default 127.0.0.1. */
+  readonly host?: string;
 }
 
 /** A running SMTP server that keeps what it is given. */
 export interface Smtp {
-  /** Always the loopback address. */
   readonly host: string;
   readonly port: number;
   /** All mails so far, oldest first. */
@@ -29,7 +30,7 @@ export interface Smtp {
 }
 
 /** Starts an SMTP server on a free port of loopback, in clear text. */
-export async function startSmtp({ auth }: SmtpOptions = {}): Promise<Smtp> {
+export async function startSmtp({ auth, host = '127.0.0.1' }: SmtpOptions = {}): Promise<Smtp> {
   const mails: ReceivedMail[] = [];
   let refusal: string | undefined;
   let held = Promise.withResolvers<void>();
@@ -62,12 +63,12 @@ export async function startSmtp({ auth }: SmtpOptions = {}): Promise<Smtp> {
   });
   // Clients that go away in the middle are part of some tests.
   server.on('error', () => undefined);
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server.server, 'listening');
   const { port } = server.server.address() as AddressInfo; // it listens on TCP
 
   return {
-    host: '127.0.0.1',
+    host,
     port,
     mails: () => [...mails],
     mailTo(address, count = 1) {

@@ -30,7 +30,7 @@ ${code}
 <p>If you have not asked for it, do not pass it on.</p>
 `,
   EMAIL_CHANGE: `<h2>A new address</h2>
-<p>The address of your account at {{ .SiteURL }} is to change from {{ .Email }} to {{ .NewEmail }}.</p>
+<p>The address of your account at {{ .SiteURL }} is to change{{ if .Email }} from {{ .Email }}{{ end }} to {{ .NewEmail }}.</p>
 ${link('Confirm the change')}
 ${code}
 <p>If you do not want that, there is nothing to do.</p>

@@ -4,7 +4,7 @@ import type { MailTransport } from '../ports/mailer.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** Each step of a delivery, and the whole of it, take no longer. */
-const timeoutMs = 10_000;
+const defaultTimeoutMs = 10_000;
 /** Connections at a time; servers take few from one client. */
 const concurrency = 5;
 /** Mails beyond it are refused: what waits longer than its request is for nobody. */
@@ -15,6 +15,7 @@ const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 /** SMTP: TLS from the start on port 465, otherwise by STARTTLS where the server has it. */
 export function createSmtpTransport(
   settings: Pick<Settings, 'smtpHost' | 'smtpPort' | 'smtpUser' | 'smtpPass'>,
+  { timeoutMs = defaultTimeoutMs }: { readonly timeoutMs?: number } = {},
 ): MailTransport {
   const { smtpHost: host, smtpPort: port, smtpUser: user, smtpPass: pass } = settings;
   const queue = createWorkQueue({ concurrency, maxWaiting });
@@ -34,15 +35,15 @@ export function createSmtpTransport(
   return {
     async deliver({ from, to, subject, html, headers }) {
       const message = { from, to: { name: '', address: to }, subject, html, headers: [...headers] };
-      await queue.run(() => withinTime(smtp.sendMail(message)));
+      await queue.run(() => withinTime(smtp.sendMail(message), timeoutMs));
     },
     async deliverNothing() {
-      await queue.run(() => withinTime(smtp.verify()));
+      await queue.run(() => withinTime(smtp.verify(), timeoutMs));
     },
   };
 }
 
-async function withinTime(sent: Promise<unknown>): Promise<void> {
+async function withinTime(sent: Promise<unknown>, timeoutMs: number): Promise<void> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => late.reject(new Error(`the mail server took longer than ${timeoutMs} ms`)),

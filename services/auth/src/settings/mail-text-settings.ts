@@ -1,5 +1,6 @@
 import { bool, type Setting, text } from '@tollgate/kit/settings';
 import { svc } from './variable-names.ts';
+import { withoutEffect } from './without-effect.ts';
 
 /** Kinds of mail with their default subjects. */
 const subjects = {
@@ -40,11 +41,18 @@ type MailTextSettings = {
 /** Subjects, templates and link paths per kind of mail, and which notifications are sent: `settings['mailSubject:INVITE']`. */
 // Object.fromEntries forgets which key has which value; the keys are made from the kinds as the type says.
 export const mailTextSettings = Object.fromEntries<Setting<string> | Setting<boolean>>([
-  ...mailKinds.map((kind) => [`mailSubject:${kind}`, subjectSetting(kind)] as const),
-  ...mailKinds.map((kind) => [`mailTemplate:${kind}`, templateSetting(kind)] as const),
+  ...mailKinds.map((kind) => [`mailSubject:${kind}`, unlessUnsent(kind, subjectSetting(kind))] as const),
+  ...mailKinds.map((kind) => [`mailTemplate:${kind}`, unlessUnsent(kind, templateSetting(kind))] as const),
   ...linkedKinds.map((kind) => [`mailUrlPath:${kind}`, urlPathSetting(kind)] as const),
-  ...notificationKinds.map((kind) => [`mailNotification:${kind}`, notificationSetting(kind)] as const),
+  ...notificationKinds.map(
+    (kind) => [`mailNotification:${kind}`, unlessUnsent(kind, notificationSetting(kind))] as const,
+  ),
 ]) as MailTextSettings;
+
+/** Mails about external providers, which nobody can link yet. */
+function unlessUnsent<T>(kind: MailKind, setting: Setting<T>): Setting<T> {
+  return kind.startsWith('IDENTITY_') ? withoutEffect(setting) : setting;
+}
 
 function subjectSetting(kind: MailKind) {
   return text({

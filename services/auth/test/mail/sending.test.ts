@@ -88,6 +88,18 @@ t.test('signs in to the mail server where that offers it', async (t) => {
   for (const { server } of [right, wrong, open]) t.notMatch(server.logs(), /"?secret"?/);
 });
 
+t.test('nothing of the request decides where a link leads', async (t) => {
+  const { server, smtp } = await startMailingServer(t);
+  const headers = {
+    'x-forwarded-host': 'evil.test',
+    'x-forwarded-proto': 'https',
+    forwarded: 'host=evil.test',
+    'x-original-host': 'evil.test',
+  };
+  await server.call('POST', '/signup', { body: ada, headers });
+  t.equal(linkIn(await smtp.mailTo(ada.email)).origin, 'http://localhost:9999');
+});
+
 t.test('nothing that a user says becomes a header', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     MAILER_SUBJECTS_CONFIRMATION: 'For {{ .Data.name }}',
@@ -142,4 +154,30 @@ t.test('a change of password is told where the settings say so', async (t) => {
       enabled === 'true' ? [[ada.email, 'Your password has been changed']] : [],
     );
   }
+});
+
+t.test('a change of email is told to the old address, a change of phone to the email', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    MAILER_AUTOCONFIRM: 'true',
+    MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true',
+    MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
+  });
+  const { accessToken: token } = signedIn(await signUp(server));
+  const email = 'lovelace@example.com';
+  await server.call('PUT', '/user', { token, body: { email } });
+  const confirmation = await smtp.mailTo(email);
+  const body = { type: 'email_change', email, token: codeIn(confirmation) };
+  t.equal((await server.call('POST', '/verify', { body })).status, 200);
+  await smtp.mailTo(ada.email);
+  await server.call('PUT', '/user', { token, body: { phone: '+15551234' } });
+  await server.stop();
+  t.match(
+    smtp.mails().map(({ to: [to], subject }) => `${to}: ${subject}`),
+    [
+      `${email}: Confirm Email Change`,
+      `${ada.email}: Your email address has been changed`,
+      `${email}: Your phone number has been changed`,
+    ],
+  );
+  t.match(smtp.mails()[1]?.html, /from ada@example\.com to lovelace@example\.com/);
 });
