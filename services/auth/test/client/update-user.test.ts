@@ -57,6 +57,20 @@ t.test('a change of email is confirmed at the old address and at the new', async
   t.equal((await client.signInWithPassword({ ...ada, email: newEmail })).error, null);
 });
 
+t.test('the new address does not confirm a second time in the place of the old', async (t) => {
+  const mailing = await startMailingServer(t);
+  const { server, smtp } = mailing;
+  const client = await signedUp(mailing);
+  await client.updateUser({ email: newEmail });
+  const confirm = (token: string) => client.verifyOtp({ type: 'email_change', email: newEmail, token });
+  t.equal((await confirm(codeIn(await smtp.mailTo(newEmail)))).error, null);
+  server.clock.advance(60_000);
+  t.equal((await client.resend({ type: 'email_change', email: ada.email })).error, null);
+  const again = await confirm(codeIn(await smtp.mailTo(newEmail, 2)));
+  t.match(again, { error: null, data: { session: null } });
+  t.equal((await client.getUser()).data.user?.email, ada.email);
+});
+
 t.test(
   'where that is enough, it is confirmed at the new address alone; the link ends with a code',
   async (t) => {

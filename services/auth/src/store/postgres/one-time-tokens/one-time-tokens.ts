@@ -34,12 +34,17 @@ const sentAfter = (moment: string): string =>
     )
     .join(' or ');
 
+// With new tokens both addresses have to confirm anew: one that gets several must not count as two.
+const restartEmailChange = `email_change_confirm_status = case
+  when exists (select 1 from tokens where type in ('email_change_token_new', 'email_change_token_current'))
+  then 0 else email_change_confirm_status end`;
+
 // The row of the user is what requests that come together wait for: the second sees what the first has noted.
 const replace = `
   with tokens as (
     select * from jsonb_to_recordset($2::jsonb) as t(type one_time_token_type, hash text, relates_to text)
   ), noted as (
-    update users set ${setSentAt('tokens', '$3')}, updated_at = $3
+    update users set ${setSentAt('tokens', '$3')}, ${restartEmailChange}, updated_at = $3
     where id = $1::uuid and deleted_at is null and ($4::timestamptz is null or not (${sentAfter('$4::timestamptz')}))
     returning id
   ), replaced as (
