@@ -18,9 +18,9 @@ export function answerFor(
   facts: RequestFacts,
 ): User {
   const confirmationSentAt = new Date(facts.nowMs);
+  // An id that is the same as last time tells that there was a last time; the database keeps members of objects in its own order.
+  if (options.settings.uniformAnswers) return asNew(options, facts, created ? user : undefined);
   if (created) return { ...user, confirmationSentAt };
-  // An id that is the same as last time tells that there was a last time.
-  if (options.settings.uniformAnswers) return asNew(options, facts);
   // Who invited them may have said things of them that are not for everybody who knows the address.
   if (user.invitedAt !== undefined) return { ...user, confirmationSentAt, userMetadata: {}, identities: [] };
   return { ...user, confirmationSentAt };
@@ -37,12 +37,12 @@ export function fakeAnswer(
   return userAwaitingConfirmation(known, new Date(facts.nowMs));
 }
 
-/** A user as they would be, were they new. */
-function asNew({ newUser, random }: AnswerOptions, { nowMs }: RequestFacts): User {
+/** A user as they would be, were they new; with the ids of the one who is. */
+function asNew({ newUser, random }: AnswerOptions, { nowMs }: RequestFacts, created?: User): User {
   const at = new Date(nowMs);
-  const identities = newUser.identities.map((identity) => ({
+  const identities = newUser.identities.map((identity, index) => ({
     ...identity,
-    id: random.uuid(),
+    id: created?.identities[index]?.id ?? random.uuid(),
     userId: newUser.id,
     email: newUser.email,
     lastSignInAt: at,
