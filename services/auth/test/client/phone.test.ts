@@ -3,7 +3,7 @@ import { AuthClient } from '@supabase/auth-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t from 'tap';
-import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { textMessages } from '../helpers/text-messages.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
@@ -159,6 +159,15 @@ t.test('a nonce goes to the phone of a user without email, and lets them choose 
   const nonce = texts.lastCode();
   t.equal((await client.updateUser({ password: 'better horse', nonce })).error, null);
   t.match((await client.reauthenticate()).error, { code: 'over_sms_send_rate_limit' });
+});
+
+t.test('a code travels by WhatsApp where the user wants that and the gateway can', async (t) => {
+  const texts = await textMessages(t);
+  const server = await startAuthServer(t, texts.variables);
+  const { accessToken: token } = await signUp(server);
+  const asked = await server.call('PUT', '/user', { token, body: { phone, channel: 'whatsapp' } });
+  t.equal(asked.status, 200);
+  t.match(texts.texts[0]?.form, { Channel: 'whatsapp', To: `whatsapp:+${phone}` });
 });
 
 t.test('codes are kept as hashes, and are not in the log', async (t) => {
