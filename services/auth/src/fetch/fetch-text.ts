@@ -13,7 +13,7 @@ export interface FetchTextOptions {
 }
 
 /** Says why a text was not fetched. */
-export class FetchRefused extends Error {
+class FetchRefused extends Error {
   override readonly name = 'FetchRefused';
 }
 
