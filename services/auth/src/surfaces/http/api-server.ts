@@ -14,6 +14,7 @@ import { addRequestLimits } from './limit-requests.ts';
 import { addRequestMetrics } from './measure-requests.ts';
 import { addOpenApi, type OpenApiDocument, openApiDocument } from './open-api/open-api.ts';
 import { watchRoutes } from './refuse-methods.ts';
+import { addNulRefusal } from './refuse-nul.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addTracing } from './trace-requests.ts';
 
@@ -64,6 +65,7 @@ function createApi(deps: ApiServerDeps): Api {
   addRequestMetrics(api, deps.metrics);
   addCors(api, settings);
   addOpenApi(api, settings);
+  addNulRefusal(api);
   addBodyParsers(api);
   addAccessLog(api, logger);
   addRequestLimits(api, deps);
