@@ -29,6 +29,22 @@ export function passwordProblems(password: string, policy: PasswordPolicy): Pass
   return problems;
 }
 
+/** What a password lacks, as callers are told. */
+export interface PasswordWeakness {
+  readonly message: string;
+  readonly reasons: readonly PasswordProblem['reason'][];
+}
+
+/** What a password lacks by the policy of today; undefined for one that is good enough. */
+export function passwordWeakness(password: string, policy: PasswordPolicy): PasswordWeakness | undefined {
+  const problems = passwordProblems(password, policy);
+  if (problems.length === 0) return undefined;
+  return {
+    message: problems.map(({ message }) => message).join(' '),
+    reasons: problems.map(({ reason }) => reason),
+  };
+}
+
 /** Splits at `:`; `\:` is a colon. */
 export function characterSets(text: string): string[] {
   return text

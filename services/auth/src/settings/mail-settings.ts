@@ -61,12 +61,10 @@ export const mailSettings = {
     default: true,
     doc: 'A change of email is confirmed at the old and at the new address.',
   }),
-  mailerAllowUnverifiedEmailSignIns: withoutEffect(
-    bool({
-      ...svc('MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS'),
-      group,
-      default: false,
-      doc: 'Sign-in before the email is confirmed.',
-    }),
-  ),
+  mailerAllowUnverifiedEmailSignIns: bool({
+    ...svc('MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS'),
+    group,
+    default: false,
+    doc: 'Sign-in by password before the email is confirmed.',
+  }),
 };

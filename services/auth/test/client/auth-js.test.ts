@@ -61,3 +61,17 @@ t.test('an access token of a session that has ended is no session', async (t) =>
   const { error } = await first.getUser(data.session?.access_token);
   t.equal(error?.name, 'AuthSessionMissingError');
 });
+
+t.test('a password that is not good enough any more still signs in, and is said to be weak', async (t) => {
+  const before = await startAuthServer(t);
+  await clientOf(before).signUp(ada);
+  const after = await startAuthServer(t, {
+    PASSWORD_REQUIRED_CHARACTERS: '0123',
+    DB_DATABASE_URL: before.databaseUrl,
+  });
+  const { data, error } = await clientOf(after).signInWithPassword(ada);
+  t.equal(error, null);
+  t.match(data.weakPassword, { reasons: ['characters'], message: /at least one character of each: 0123/ });
+  const still = await clientOf(before).signInWithPassword(ada);
+  t.notOk(still.data.weakPassword);
+});

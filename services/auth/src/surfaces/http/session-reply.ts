@@ -26,6 +26,7 @@ export function sendSession(
       expires_at: session.expiresAt,
       refresh_token: session.refreshToken,
       user: toUserJson(session.user),
+      ...(session.weakPassword && { weak_password: session.weakPassword }),
       ...more,
     });
 }

@@ -1,4 +1,4 @@
-import { maxPasswordBytes, type PasswordPolicy, passwordProblems } from '../../domain/password-policy.ts';
+import { maxPasswordBytes, type PasswordPolicy, passwordWeakness } from '../../domain/password-policy.ts';
 import { errors, WeakPasswordError } from '../../errors.ts';
 
 /**
@@ -8,13 +8,8 @@ import { errors, WeakPasswordError } from '../../errors.ts';
  */
 export function checkPassword(password: string, policy: PasswordPolicy): void {
   checkPasswordLength(password);
-  const problems = passwordProblems(password, policy);
-  if (problems.length > 0) {
-    throw new WeakPasswordError(
-      problems.map(({ message }) => message).join(' '),
-      problems.map(({ reason }) => reason),
-    );
-  }
+  const weakness = passwordWeakness(password, policy);
+  if (weakness !== undefined) throw new WeakPasswordError(weakness.message, weakness.reasons);
 }
 
 /** Checks that a password is not too long, whatever else it is. @throws AppError `validation_failed`. */

@@ -1,6 +1,7 @@
 import { accessTokenClaims } from '../../domain/access-token-claims.ts';
 import { type AuditAction, auditEntry } from '../../domain/audit-entry.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import type { PasswordWeakness } from '../../domain/password-policy.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { Session } from '../../domain/session.ts';
 import type { User } from '../../domain/user.ts';
@@ -16,6 +17,8 @@ export interface IssuedSession {
   readonly refreshToken: string;
   readonly sessionId: string;
   readonly user: User;
+  /** For somebody who has signed in with a password that is not good enough any more. */
+  readonly weakPassword?: PasswordWeakness;
 }
 
 /** How the user proved who they are. */

@@ -1,3 +1,4 @@
+import { passwordWeakness } from '../../domain/password-policy.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { isBanned, type User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
@@ -18,14 +19,21 @@ export type SignInWithPassword = (input: PasswordSignIn, facts: RequestFacts) =>
 
 /** What that takes. */
 export type PasswordSignInDeps = IssueDeps &
-  DepsWith<'store' | 'random' | 'passwords', 'externalEmailEnabled' | 'externalPhoneEnabled'>;
+  DepsWith<
+    'store' | 'random' | 'passwords',
+    | 'externalEmailEnabled'
+    | 'externalPhoneEnabled'
+    | 'mailerAllowUnverifiedEmailSignIns'
+    | 'passwordMinLength'
+    | 'passwordRequiredCharacters'
+  >;
 
 /**
  * Creates {@link SignInWithPassword}: one statement to find the user, one hash, one statement to start the session. A user
  * who does not exist costs the same hash.
  */
 export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPassword {
-  const { store, passwords } = deps;
+  const { store, passwords, settings } = deps;
   const startSession = createStartSession(deps);
 
   async function verify(user: User | undefined, password: string): Promise<User> {
@@ -47,15 +55,18 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
       both: 'Only an email address or phone number should be provided on login.',
       neither: 'missing email or phone',
     });
-    checkEnabled(contact, deps.settings);
+    checkEnabled(contact, settings);
     const found =
       contact.kind === 'email'
         ? await store.users.findByEmail(contact.email, aud)
         : await store.users.findByPhone(contact.phone, aud);
     const user = await verify(found, password);
-    checkUsable(user, contact, facts.nowMs);
+    checkUsable(user, { contact, settings, nowMs: facts.nowMs });
     await renewHash(user, password);
-    return startSession(user, { method: 'password', traits: { provider: contact.kind } }, facts);
+    const traits = { provider: contact.kind };
+    const session = await startSession(user, { method: 'password', traits }, facts);
+    const weakPassword = passwordWeakness(password, settings);
+    return weakPassword === undefined ? session : { ...session, weakPassword };
   };
 }
 
@@ -65,8 +76,17 @@ function checkEnabled(contact: Contact, settings: PasswordSignInDeps['settings']
 }
 
 /** After the password: whoever does not know it learns nothing of the user. */
-function checkUsable(user: User, contact: Contact, nowMs: number): void {
+function checkUsable(
+  user: User,
+  of: {
+    readonly contact: Contact;
+    readonly settings: PasswordSignInDeps['settings'];
+    readonly nowMs: number;
+  },
+): void {
+  const { contact, settings, nowMs } = of;
   if (isBanned(user, nowMs)) throw errors.user_banned({ httpStatus: 400 });
-  if (contact.kind === 'email' && user.emailConfirmedAt === undefined) throw errors.email_not_confirmed();
+  const needsEmail = contact.kind === 'email' && !settings.mailerAllowUnverifiedEmailSignIns;
+  if (needsEmail && user.emailConfirmedAt === undefined) throw errors.email_not_confirmed();
   if (contact.kind === 'phone' && user.phoneConfirmedAt === undefined) throw errors.phone_not_confirmed();
 }
