@@ -35,6 +35,7 @@ export function createBackground({ logger }: { readonly logger: Logger }): Closa
     async close(signal) {
       const { promise: aborted, resolve } = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
       await Promise.race([Promise.all(running), aborted]);
     },
   };

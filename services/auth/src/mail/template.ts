@@ -32,7 +32,8 @@ const maxRenderedChars = 2 * 1024 * 1024;
 /** Conditions are not nested deeper. */
 const maxDepth = 16;
 
-const action = /\{\{(- )?\s*((?:[^"}]|"[^"]*"|\}(?!\}))*?)\s*( -)?\}\}/g;
+/** What stands between braces is not longer: looking for its end then takes little, whatever the template. */
+const maxActionChars = 1024;
 /** The text before a value that is the URL of an attribute. */
 const urlAttribute = /(?:href|src|action)\s*=\s*["']?\s*$/i;
 
@@ -63,26 +64,38 @@ export function parseTemplate(source: string, form: TemplateForm): Template {
 /** Text, or what stands between the braces. */
 type Token = { readonly text: string } | { readonly action: string };
 
+/** Goes through the template once: it may come from a host that means no good. */
 function tokensOf(source: string): readonly Token[] {
   const tokens: Token[] = [];
-  let end = 0;
+  let at = 0;
   let trims = false;
-  const add = (text: string): void => void tokens.push({ text: checked(trims ? text.trimStart() : text) });
-  for (const match of source.matchAll(action)) {
-    const [whole, trimsBefore, content = '', trimsAfter] = match;
-    const text = source.slice(end, match.index);
-    add(trimsBefore === undefined ? text : text.trimEnd());
-    tokens.push({ action: content });
-    end = match.index + whole.length;
-    trims = trimsAfter !== undefined;
+  const add = (text: string): void => void tokens.push({ text: trims ? text.trimStart() : text });
+  for (let open = source.indexOf('{{'); open !== -1; open = source.indexOf('{{', at)) {
+    const close = endOfAction(source, open + 2);
+    const content = source.slice(open + 2, close);
+    const text = source.slice(at, open);
+    add(/^-\s/.test(content) ? text.trimEnd() : text);
+    trims = /\s-$/.test(content);
+    tokens.push({
+      action: content
+        .replace(/^-(?=\s)/, '')
+        .replace(/(?<=\s)-$/, '')
+        .trim(),
+    });
+    at = close + 2;
   }
-  add(source.slice(end));
+  add(source.slice(at));
   return tokens;
 }
 
-function checked(text: string): string {
-  if (text.includes('{{')) throw new TemplateError('a {{ has no }}');
-  return text;
+/** Where the braces close; those within quotes do not. */
+function endOfAction(source: string, start: number): number {
+  let isQuoted = false;
+  for (let at = start; at < Math.min(source.length, start + maxActionChars); at++) {
+    if (source.charAt(at) === '"') isQuoted = !isQuoted;
+    else if (!isQuoted && source.startsWith('}}', at)) return at;
+  }
+  throw new TemplateError(`a {{ has no }} within ${maxActionChars} characters`);
 }
 
 function parseNodes(tokens: readonly Token[]): readonly Node[] {

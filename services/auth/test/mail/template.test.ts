@@ -13,6 +13,7 @@ t.test('gaps are filled, and what is not there is empty', (t) => {
   t.equal(html('{{ .Data.name }} {{ .Data.n }} {{ .Data.list }}', variables), 'Ada 1 [1]');
   t.equal(html('[{{ .Data.nothing }}{{ .Data.x.y }}{{ .None }}{{ .Email.length }}]', variables), '[]');
   t.equal(html('[{{ .constructor }}{{ .Data.__proto__ }}{{ .Data.toString }}]', variables), '[]');
+  t.equal(html('{{ if eq .Email "}}" }}x{{ end }}{{ "}}" }}', variables), '}}');
   t.equal(html('a  {{- .Email -}}  b{{/* not shown */}}', variables), 'aa@b.cob');
   t.end();
 });
@@ -56,6 +57,23 @@ t.test('what is no template is told', (t) => {
     '{{ if .A }}'.repeat(100) + '{{ end }}'.repeat(100),
   ])
     t.throws(() => parseTemplate(source, 'html'), TemplateError, source.slice(0, 50));
+  t.end();
+});
+
+t.test('a template that is made to take long takes no time', (t) => {
+  const started = performance.now();
+  for (const source of [
+    '{{'.repeat(500_000),
+    `{{${' '.repeat(1_000_000)}`,
+    '{{ "'.repeat(250_000),
+    '{{ .A }}'.repeat(100_000),
+  ])
+    try {
+      parseTemplate(source, 'html');
+    } catch (error) {
+      t.type(error, TemplateError);
+    }
+  t.ok(performance.now() - started < 3_000);
   t.end();
 });
 
