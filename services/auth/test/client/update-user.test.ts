@@ -87,6 +87,17 @@ t.test(
   },
 );
 
+t.test('email, phone and password are changed in one request', async (t) => {
+  const mailing = await startMailingServer(t, { MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' });
+  const client = await signedUp(mailing);
+  const all = { email: newEmail, phone: '15005550001', password: 'better horse' };
+  t.match((await client.updateUser(all)).data.user, { phone: all.phone, new_email: newEmail });
+  const token = codeIn(await mailing.smtp.mailTo(newEmail));
+  t.equal((await client.verifyOtp({ type: 'email_change', email: newEmail, token })).error, null);
+  const { email, password } = all;
+  t.match((await client.signInWithPassword({ email, password })).data.user, { email, phone: all.phone });
+});
+
 t.test('an anonymous user becomes a user like others when the email is confirmed', async (t) => {
   const { server, smtp } = await startMailingServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const client = clientOf(server);
