@@ -45,7 +45,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const store = createPostgresStore(sql);
-  const { mailer, mailbox } = createMail(settings, { logger, nowMs });
+  const { mailer, mailbox } = createMail(settings, { logger, nowMs, registry: telemetry.registry });
   const background = createBackground({ logger });
   const api = createApiServer({
     settings,

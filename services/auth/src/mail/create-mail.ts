@@ -1,8 +1,10 @@
 import type { Logger } from '@tollgate/kit/logger';
+import type { Registry } from 'prom-client';
 import { fetchText } from '../fetch/fetch-text.ts';
 import type { Mailbox } from '../ports/mailbox.ts';
 import type { Mailer } from '../ports/mailer.ts';
 import type { Settings } from '../settings/settings.ts';
+import { countMails } from './count-mails.ts';
 import { createMailTemplates } from './mail-templates.ts';
 import { createMailbox } from './mailbox.ts';
 import { createSmtpTransport } from './smtp-transport.ts';
@@ -21,8 +23,9 @@ const maxTemplateBytes = 1024 * 1024;
 /** Puts together how mail is sent: by SMTP, or in development mode without SMTP_HOST to the mailbox. */
 export function createMail(
   settings: Settings,
-  { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
+  deps: { readonly logger: Logger; readonly nowMs: () => number; readonly registry: Registry | undefined },
 ): Mail {
+  const { logger, nowMs, registry } = deps;
   const mailbox =
     settings.mode === 'development' && settings.smtpHost === '' ? createMailbox({ nowMs }) : undefined;
   const privateHosts = settings.mailerTemplatePrivateHosts.map((host) => host.toLowerCase());
@@ -34,5 +37,6 @@ export function createMail(
     nowMs,
   });
   const transport = mailbox ?? createSmtpTransport(settings);
-  return { mailer: createTemplateMailer({ settings, templates, transport, logger }), mailbox };
+  const mailer = createTemplateMailer({ settings, templates, transport, logger });
+  return { mailer: registry === undefined ? mailer : countMails(mailer, registry), mailbox };
 }

@@ -36,10 +36,14 @@ function isHeader(entry: readonly [string, unknown]): entry is [string, string[]
   );
 }
 
-/** The headers of a mail, as `magiclink`, `email_change`, … name its kind. */
+/** The kind of a mail as headers and metrics name it: `magiclink`, `email_change`, … */
+export function typeOf(kind: MailKind): string {
+  return kind === 'MAGIC_LINK' ? 'magiclink' : kind.toLowerCase();
+}
+
+/** The headers of a mail. */
 export function headersOf(headers: ExtraHeaders, kind: MailKind): { key: string; value: string }[] {
-  const type = kind === 'MAGIC_LINK' ? 'magiclink' : kind.toLowerCase();
   return Object.entries(headers).flatMap(([key, values]) =>
-    values.map((value) => ({ key, value: value === kindPlaceholder ? type : value })),
+    values.map((value) => ({ key, value: value === kindPlaceholder ? typeOf(kind) : value })),
   );
 }
