@@ -1,7 +1,7 @@
 import type { JsonObject } from './json.ts';
 
 /** What was done, with the kind of thing it was done to. */
-export const auditActions = {
+const auditActions = {
   login: 'account',
   logout: 'account',
   invite_accepted: 'account',

@@ -1,5 +1,2 @@
-/** Groups of endpoints that share a limit of requests per client address; a route names its own in `config.limiter`. */
-export const limiters = ['otp', 'verify', 'token', 'anonymous', 'factor'] as const;
-
-/** One of {@link limiters}. */
-export type Limiter = (typeof limiters)[number];
+/** Things that each client address may do only so often; the settings say how often. */
+export type Limiter = 'otp' | 'verify' | 'token' | 'anonymous' | 'factor';

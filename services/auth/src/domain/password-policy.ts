@@ -16,7 +16,7 @@ const leastLength = 6;
 export const maxPasswordBytes = 72;
 
 /** Problems of a password, none when it is good enough. */
-export function passwordProblems(password: string, policy: PasswordPolicy): PasswordProblem[] {
+function passwordProblems(password: string, policy: PasswordPolicy): PasswordProblem[] {
   const problems: PasswordProblem[] = [];
   const minLength = Math.max(leastLength, policy.passwordMinLength);
   if ([...password].length < minLength)
@@ -46,7 +46,7 @@ export function passwordWeakness(password: string, policy: PasswordPolicy): Pass
 }
 
 /** Splits at `:`; `\:` is a colon. */
-export function characterSets(text: string): string[] {
+function characterSets(text: string): string[] {
   return text
     .replaceAll('\\:', '\0')
     .split(':')

@@ -7,7 +7,7 @@ export function routePattern(request: Pick<FastifyRequest, 'routeOptions'>): str
 }
 
 /** Rewrites `/admin/users/:user_id` as `/admin/users/{user_id}`. */
-export function inBraces(url: string): string {
+function inBraces(url: string): string {
   return url.replaceAll(/:(\w+)/g, '{$1}');
 }
 
