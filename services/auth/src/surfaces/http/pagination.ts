@@ -58,10 +58,3 @@ function pathOf(request: FastifyRequest, page: number): string {
   const others = [...url.searchParams].filter(([name]) => name !== 'page');
   return `${url.pathname}?${new URLSearchParams([['page', String(page)], ...others])}`;
 }
-
-/** Text of a query as it may go to the database. @throws AppError `validation_failed` for NUL, which it cannot hold. */
-export function readQueryText(name: string, text = ''): string {
-  if (text.includes('\0'))
-    throw errors.validation_failed({ message: `${name} must not have a NUL character in it` });
-  return text;
-}

@@ -110,11 +110,11 @@ function metadataOf(
   return {
     identities,
     appMetadata: withoutNulls({ provider: providers[0] ?? '', providers, ...input.appMetadata }),
-    userMetadata: withoutNulls({
+    userMetadata: {
       ...input.userMetadata,
       ...(emailIsVouched && { email_verified: true }),
       ...(phoneIsVouched && { phone_verified: true }),
-    }),
+    },
   };
 }
 
@@ -127,7 +127,7 @@ function identityOf(
   return { provider: 'email' in contact ? 'email' : 'phone', providerId: userId, data };
 }
 
-/** A `null` takes a key away, of what is not there yet as of what is. */
+/** What is said of a user is merged into what the server says, and there a `null` takes a key away. */
 function withoutNulls(metadata: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
 }

@@ -16,8 +16,8 @@ async function list(server: AuthServer, query = ''): Promise<Entry[]> {
   return JSON.parse(text) as Entry[]; // as the route answers it
 }
 
-async function actions(server: AuthServer, query: string): Promise<unknown[]> {
-  return (await list(server, `query=${query}`)).map(({ payload }) => payload.action);
+async function actions(server: AuthServer, query: string): Promise<string[]> {
+  return (await list(server, `query=${query}`)).map(({ payload }) => String(payload.action));
 }
 
 t.test('the audit log is listed newest first, and searched', async (t) => {
@@ -48,9 +48,9 @@ t.test('the audit log is listed newest first, and searched', async (t) => {
   });
 
   t.same(await actions(server, 'author:ROOT'), ['user_modified']);
-  t.same((await actions(server, 'author:lovelace')).sort(), ['login', 'logout', 'user_signedup']);
+  t.same(new Set(await actions(server, 'author:lovelace')), new Set(['login', 'logout', 'user_signedup']));
   t.same(await actions(server, 'action:logout'), ['logout']);
-  t.same((await actions(server, 'type:account')).sort(), ['login', 'logout']);
+  t.same(new Set(await actions(server, 'type:account')), new Set(['login', 'logout']));
   t.same(await actions(server, 'action:%25'), []);
   t.same(await actions(server, 'action:log_ut'), [], 'an underscore is itself');
 });

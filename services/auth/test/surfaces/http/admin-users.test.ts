@@ -93,7 +93,7 @@ t.test(
       app_metadata: { provider: 'email', providers: ['email', 'phone'] },
       identities: [{ provider: 'email' }, { provider: 'phone' }],
     });
-    t.same(body.user_metadata, { b: { c: null }, phone_verified: true });
+    t.same(body.user_metadata, { a: null, b: { c: null }, phone_verified: true });
     t.notOk('email_confirmed_at' in body);
   },
 );

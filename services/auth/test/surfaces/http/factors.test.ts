@@ -17,8 +17,8 @@ async function enroll(server: AuthServer, { accessToken: token }: SignedIn, name
     body: { factor_type: 'totp', friendly_name: name },
   });
   // Parsed boundary: the form of an enrolment, as the tests of the client library prove.
-  const enrolled = answer.body as { id: string; totp: { secret: string; uri: string } };
-  return { answer, id: enrolled.id, secret: enrolled.totp?.secret, uri: enrolled.totp?.uri };
+  const enrolled = answer.body as { id: string; totp?: { secret: string; uri: string } };
+  return { answer, id: enrolled.id, secret: enrolled.totp?.secret ?? '', uri: enrolled.totp?.uri ?? '' };
 }
 
 async function challenge(
