@@ -101,20 +101,30 @@ export function createSendToContact(deps: SendToContactDeps): SendToContact {
     return {};
   }
 
-  return async (sending, recipient, facts) => {
-    const { contact, purpose, challenge } = sending;
+  /** After the link: a request that is refused must not get its challenge in the place of that which the user has a link for. */
+  async function beginFlow(
+    challenge: CodeChallenge | undefined,
+    { userId, kind }: { readonly userId: string | undefined; readonly kind: SendingKind },
+    facts: RequestFacts,
+  ): Promise<void> {
+    if (challenge === undefined) return;
+    await startFlow({ ...challenge, userId, authenticationMethod: kinds[kind].flow }, facts);
+  }
+
+  return async (sending, asked, facts) => {
+    const { contact, purpose, challenge, instead, refusal: audit } = sending;
+    const kind = asked?.kind ?? instead;
     if (settings.uniformAnswers) await takeTurn(contact, purpose, facts);
-    if (challenge !== undefined) {
-      const authenticationMethod = kinds[recipient?.kind ?? sending.instead].flow;
-      await startFlow({ ...challenge, userId: recipient?.user.id, authenticationMethod }, facts);
-    }
-    const isSilent = settings.uniformAnswers && recipient && isTooSoon(contact, recipient, facts.nowMs);
-    if (recipient === undefined || isSilent) {
-      const { name } = linkTraits[kinds[recipient?.kind ?? sending.instead].link];
-      await pretendToSend(contact, { audit: sending.refusal, name }, facts);
+    const isSilent = settings.uniformAnswers && asked && isTooSoon(contact, asked, facts.nowMs);
+    const recipient = isSilent ? undefined : asked;
+    if (recipient === undefined) {
+      const { name } = linkTraits[kinds[kind].link];
+      await pretendToSend(contact, { audit, name }, facts);
+      await beginFlow(challenge, { userId: undefined, kind }, facts);
       return { sent: false };
     }
     const { messageId } = await send(sending, recipient, facts);
+    await beginFlow(challenge, { userId: recipient.user.id, kind }, facts);
     // An id is something that only those get who exist.
     if (messageId === undefined || settings.uniformAnswers) return { sent: true };
     return { sent: true, messageId };

@@ -218,6 +218,19 @@ t.test('a code is exchanged once, in its time', async (t) => {
   });
 });
 
+t.test('a request that is refused does not disturb the flow of the user whom it is for', async (t) => {
+  const { server, smtp } = await startMailingServer(t);
+  const ask = (verifier: string) =>
+    post(server, '/otp', { email, code_challenge: verifier, code_challenge_method: 'plain' });
+  t.equal((await ask('a'.repeat(43))).status, 200);
+  t.equal((await ask('e'.repeat(43))).status, 429);
+  const { pathname, search } = linkIn(await smtp.mailTo(email));
+  const location = (await server.call('GET', pathname + search)).headers.get('location') ?? '';
+  const auth_code = new URL(location).searchParams.get('code');
+  const answer = await post(server, '/token?grant_type=pkce', { auth_code, code_verifier: 'a'.repeat(43) });
+  t.equal(answer.status, 200);
+});
+
 t.test('an OAuth 2.0 client exchanges it as authorization_code', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const verifier = 'v'.repeat(43);
