@@ -1,9 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '@tollgate/testkit/free-port';
 import { withFreePort } from '@tollgate/testkit/with-free-port';
+import { startNodeProcess } from './node-process.ts';
 
 /** How the service under test is started. */
 export interface ServiceOptions {
@@ -29,11 +27,6 @@ export interface Service {
 
 const program = join(import.meta.dirname, '../../services/ratelimit/src/main.ts');
 const loopback = '127.0.0.1';
-const startTimeoutMs = 30_000;
-/** Writing a CPU profile takes a while. */
-const stopTimeoutMs = 20_000;
-/** Enough to see why it did not start. */
-const maxLogChars = 20_000;
 
 /**
  * Starts services/ratelimit on free ports of the loopback address and waits until it is healthy.
@@ -54,11 +47,10 @@ interface Ports {
 }
 
 async function startOn({ grpcPort, httpPort, debugPort }: Ports, options: ServiceOptions): Promise<Service> {
-  const startedAt = performance.now();
-  const child = spawn(process.execPath, [...options.nodeFlags, program], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const { pid, startMs, stop } = await startNodeProcess({
+    program,
+    nodeFlags: options.nodeFlags,
     env: {
-      PATH: process.env.PATH,
       HOST: loopback,
       PORT: String(httpPort),
       GRPC_HOST: loopback,
@@ -71,58 +63,12 @@ async function startOn({ grpcPort, httpPort, debugPort }: Ports, options: Servic
       USE_PUSHSTATS: 'false',
       ...backendSettings(options.redisAddress),
     },
+    readyUrl: `http://${loopback}:${httpPort}/healthcheck`,
   });
-  let log = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      log = (log + text).slice(-maxLogChars);
-    });
-  }
-  const stop = stopper(child);
-  try {
-    await healthy(`http://${loopback}:${httpPort}/healthcheck`, child, startedAt + startTimeoutMs);
-  } catch (error) {
-    await stop();
-    throw new Error(`the service did not start. Its output:\n${log}`, { cause: error });
-  }
-  const startMs = performance.now() - startedAt;
-  return { pid: child.pid ?? 0, host: loopback, grpcPort, httpPort, startMs, stop };
+  return { pid, host: loopback, grpcPort, httpPort, startMs, stop };
 }
 
-function backendSettings(redisAddress: string | undefined): NodeJS.ProcessEnv {
+function backendSettings(redisAddress: string | undefined): Record<string, string> {
   if (redisAddress === undefined) return { BACKEND_TYPE: 'memory' };
   return { BACKEND_TYPE: 'redis', KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_URL: redisAddress };
-}
-
-function stopper(child: ChildProcess): () => Promise<void> {
-  const exited = once(child, 'exit');
-  // A process that cannot even be spawned says 'error' instead.
-  exited.catch(() => {});
-  const killWithParent = (): void => {
-    child.kill('SIGKILL');
-  };
-  process.once('exit', killWithParent);
-  return async () => {
-    process.off('exit', killWithParent);
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGTERM');
-    const kill = setTimeout(killWithParent, stopTimeoutMs);
-    await exited;
-    clearTimeout(kill);
-  };
-}
-
-async function healthy(url: string, child: ChildProcess, deadline: number): Promise<void> {
-  for (;;) {
-    try {
-      const answer = await fetch(url, { signal: AbortSignal.timeout(1000) });
-      await answer.text();
-      if (answer.ok) return;
-    } catch {
-      // Not listening yet.
-    }
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error('it ended');
-    if (performance.now() > deadline) throw new Error('it was not healthy in time');
-    await delay(5);
-  }
 }

@@ -13,6 +13,7 @@ import { currentNamespace, loadKubeConfig } from './kubernetes/kube-config.ts';
 import { createLeaseElector, leaseIdentity } from './kubernetes/lease-elector.ts';
 import { createXdsMetrics, type XdsMetrics } from './metrics/xds-metrics.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
+import type { LimiterReports } from './ports/limiter-reports.ts';
 import type { ResourceSource } from './ports/resource-source.ts';
 import type { StatusWriter } from './ports/status-writer.ts';
 import { createFolderSource } from './resource-sources/folder/folder-source.ts';
@@ -20,6 +21,7 @@ import { createKubernetesSource } from './resource-sources/kubernetes/kubernetes
 import { adsServerOptions, kubeConfigOptions, serverTlsFiles } from './settings/options.ts';
 import { chosenSource, type Settings } from './settings/settings.ts';
 import { createSnapshotStore } from './snapshots/snapshot-store.ts';
+import { createKubernetesLimiterReports } from './status-writers/kubernetes/kubernetes-limiter-reports.ts';
 import { createKubernetesStatusWriter } from './status-writers/kubernetes/kubernetes-status-writer.ts';
 import { createAdminServer } from './surfaces/admin/admin-server.ts';
 import { createAdsServer } from './surfaces/grpc/ads-server.ts';
@@ -45,8 +47,12 @@ interface Feed {
   readonly source: ResourceSource;
   /** Undefined where objects have no status. */
   readonly writer?: StatusWriter;
-  /** What else has to run, in the order of its start. */
+  /** Undefined where replicas tell each other nothing. */
+  readonly reports?: LimiterReports;
+  /** What else has to run before the source does. */
   readonly components: readonly LifecycleComponent[];
+  /** What has to run in order to report, once limiters are served. */
+  readonly reporting: readonly LifecycleComponent[];
 }
 
 /** What a feed is made from. */
@@ -79,7 +85,7 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   snapshots.onChange(() => served.set(true));
   const feed = await feeds[sourceName](settings, { logger, metrics });
   const pipeline = createPipeline(
-    { source: feed.source, store: snapshots, clients, writer: feed.writer, metrics, logger, nowMs },
+    { ...feed, store: snapshots, clients, metrics, logger, nowMs },
     { debounceMs: settings.debounceMs, allowEmpty: settings.allowEmpty },
   );
   const admin = createAdminServer(
@@ -127,6 +133,8 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
       tokens?.close();
     },
   });
+  // Stopped before the server that they report of: limiters that are sent to another replica have not gone.
+  for (const component of feed.reporting) lifecycle.add(component);
   lifecycle.add(createTermination(health, settings.shutdownDelayMs));
   lifecycle.add({
     name: 'announcement',
@@ -136,7 +144,7 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
 }
 
 function createFolderFeed({ folder, namespaces }: Settings, { logger }: FeedDeps): Feed {
-  return { source: createFolderSource({ folder, namespaces }, { logger }), components: [] };
+  return { source: createFolderSource({ folder, namespaces }, { logger }), components: [], reporting: [] };
 }
 
 async function createKubernetesFeed(settings: Settings, { logger, metrics }: FeedDeps): Promise<Feed> {
@@ -147,13 +155,15 @@ async function createKubernetesFeed(settings: Settings, { logger, metrics }: Fee
     { api, logger, metrics },
   );
   const connection: LifecycleComponent = { name: 'API client', stop: () => api.close() };
-  if (!settings.statusEnabled) return { source, components: [connection] };
+  if (!settings.statusEnabled) return { source, components: [connection], reporting: [] };
 
+  const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
+  const identity = leaseIdentity(settings.podName);
   const elector = createLeaseElector(
     {
-      namespace: settings.leaseNamespace || settings.podNamespace || currentNamespace(config),
+      namespace,
       name: settings.leaseName,
-      identity: leaseIdentity(settings.podName),
+      identity,
       leaseDurationMs: settings.leaseDurationMs,
       renewDeadlineMs: settings.leaseRenewDeadlineMs,
       retryPeriodMs: settings.leaseRetryPeriodMs,
@@ -164,11 +174,17 @@ async function createKubernetesFeed(settings: Settings, { logger, metrics }: Fee
     { debounceMs: settings.statusDebounceMs },
     { api, objects: source, leadership: elector, logger, metrics },
   );
+  const reports = createKubernetesLimiterReports(
+    { namespace, name: `${settings.leaseName}-limiters`, identity },
+    { api, leadership: elector, logger },
+  );
   return {
     source,
     writer,
-    components: [
-      connection,
+    reports,
+    components: [connection],
+    reporting: [
+      { name: 'limiter reports', start: reports.start, stop: reports.close },
       { name: 'leader election', start: elector.start, stop: elector.close },
       { name: 'status writer', start: writer.start, stop: writer.close },
     ],

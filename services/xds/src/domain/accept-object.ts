@@ -1,4 +1,5 @@
 import { compileRules } from '@tollgate/rules/compile';
+import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import type { Steps } from '@tollgate/rules/steps';
 import type { CatalogEntry, GoodVersion } from './catalog-entry.ts';
@@ -13,26 +14,34 @@ export function* acceptObject(
   { manifest, ...identity }: ConfigObject,
   last: GoodVersion | undefined,
 ): Steps<CatalogEntry> {
-  const read = readSafely(manifest, identity.label ?? identity.id);
-  if (!read.ok) return { ...identity, good: last, problems: problemText(read.problems) };
-  const { document } = read;
-  const compiled = yield* compileRules([document], { mergeDomains: false });
-  if (!compiled.ok) return { ...identity, good: last, problems: problemText(compiled.problems) };
-  const good: GoodVersion = {
-    generation: identity.generation,
-    document,
-    rules: compiled.rules.ruleCount,
-    warnings: problemText(compiled.warnings),
-  };
-  return { ...identity, good, problems: undefined };
+  const judged = yield* judgeSafely(manifest, identity);
+  return judged.ok
+    ? { ...identity, good: judged.good, problems: undefined }
+    : { ...identity, good: last, problems: problemText(judged.problems) };
 }
 
-/** A manifest that the reader fails on is the problem of its object, never that of all others. */
-function readSafely(manifest: unknown, source: string): ResourceResult {
+type Judged =
+  | { readonly ok: true; readonly good: GoodVersion }
+  | { readonly ok: false; readonly problems: readonly RuleProblem[] };
+
+type Identity = Omit<ConfigObject, 'manifest'>;
+
+/** A manifest that the reader or the loader fails on is the problem of its object, never that of all others. */
+function* judgeSafely(manifest: unknown, identity: Identity): Steps<Judged> {
+  const source = identity.label ?? identity.id;
   try {
-    return readResource(manifest, source);
+    return yield* judgeVersion(readResource(manifest, source), identity.generation);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { ok: false, problems: [{ source, path: '', message: `cannot be read: ${reason}` }] };
   }
+}
+
+function* judgeVersion(read: ResourceResult, generation: number): Steps<Judged> {
+  if (!read.ok) return read;
+  const { document } = read;
+  const compiled = yield* compileRules([document], { mergeDomains: false });
+  if (!compiled.ok) return compiled;
+  const { ruleCount: rules } = compiled.rules;
+  return { ok: true, good: { generation, document, rules, warnings: problemText(compiled.warnings) } };
 }

@@ -30,7 +30,7 @@ export interface CatalogChange {
 export interface Catalog {
   /**
    * Takes events in, in order. Only what they touch is computed anew. In steps: the catalog shows what it showed before
-   * until the last one is done. One run at a time.
+   * until the last one is done. One run at a time. After one that failed, the same events may be taken in once more.
    */
   apply(events: readonly SourceEvent[]): Steps<CatalogChange>;
   /** Of every object, by id. */
@@ -97,18 +97,22 @@ export function createCatalog({ encode, hash }: CatalogDeps): Catalog {
   /** Computes one domain anew and answers what is to be said of its objects. */
   function settle(domain: string): Verdict[] {
     const joined = members.get(domain);
-    rules -= rulesOf.get(domain) ?? 0;
     if (joined === undefined || joined.size === 0) {
       members.delete(domain);
-      rulesOf.delete(domain);
+      countRules(domain, 0);
       builder.remove(domain);
       return [];
     }
     const resolved = resolveDomain(domain, joined.values());
-    rules += resolved.rules;
-    rulesOf.set(domain, resolved.rules);
     builder.put(domain, encode(resolved.document));
+    countRules(domain, resolved.rules);
     return [...resolved.outcomes].map(([entry, outcome]) => judge(entry, outcome, joined.size === 1));
+  }
+
+  function countRules(domain: string, count: number): void {
+    rules += count - (rulesOf.get(domain) ?? 0);
+    if (count === 0) rulesOf.delete(domain);
+    else rulesOf.set(domain, count);
   }
 
   function* judgeDirty(): Steps<Verdict[]> {

@@ -8,6 +8,8 @@ export interface LimiterClient {
   readonly peer: string;
   readonly protocol: 'sotw' | 'delta';
   readonly connectedMs: number;
+  /** Domains that it asks for by name; undefined when it asks for all. It is sent no other. */
+  readonly names: ReadonlySet<string> | undefined;
   /** Versions by domain of what it has accepted, all of it; undefined before its first acknowledgement. */
   readonly accepted: ReadonlyMap<string, string> | undefined;
   /** The snapshot version that it acknowledged last; undefined before. */

@@ -1,11 +1,14 @@
 import type { LimiterClient, Rejection } from './limiter-client.ts';
 
-/** Limiters that have accepted the same and reject the same: there are few such groups, however many limiters. */
+/** Limiters that ask for the same, have accepted the same and reject the same: there are few such groups, however many limiters. */
 export interface LimiterGroup {
   readonly size: number;
   /** What people call one of them. */
   readonly example: string;
-  readonly accepted: ReadonlyMap<string, string> | undefined;
+  /** Domains that they ask for; undefined when they ask for all. */
+  readonly names: ReadonlySet<string> | undefined;
+  /** Versions by domain; undefined when they have accepted nothing. */
+  readonly accepted: Pick<ReadonlyMap<string, string>, 'get'> | undefined;
   readonly rejection: GroupRejection | undefined;
 }
 
@@ -18,31 +21,39 @@ export interface GroupRejection {
 }
 
 /**
- * Groups limiters by the very maps of what they have accepted and refused, which limiters of one snapshot share, and by
- * what they say.
+ * Groups limiters by the very maps of what they have accepted and refused, which limiters of one snapshot share, by what
+ * they ask for, and by what they say.
  */
 export function groupLimiters(clients: Iterable<LimiterClient>): readonly LimiterGroup[] {
   const numbers = new Map<unknown, number>();
-  const numberOf = (map: unknown): number => {
-    const known = numbers.get(map) ?? numbers.size;
-    numbers.set(map, known);
+  const numberOf = (set: unknown): number => {
+    const known = numbers.get(set) ?? numbers.size;
+    numbers.set(set, known);
     return known;
   };
   const groups = new Map<string, LimiterGroup>();
-  for (const { nodeId, peer, accepted, rejection } of clients) {
-    const key = `${numberOf(accepted)} ${numberOf(rejection?.refused)} ${rejection?.message ?? ''}`;
+  for (const { nodeId, peer, names, accepted, rejection } of clients) {
+    const sets = [names, accepted, rejection?.refused].map(numberOf);
+    const key = `${sets.join(' ')} ${rejection?.message ?? ''}`;
     const known = groups.get(key);
     groups.set(
       key,
       known === undefined
-        ? { size: 1, example: nodeId || peer, accepted, rejection: rejection && readRejection(rejection) }
+        ? {
+            size: 1,
+            example: nodeId || peer,
+            names,
+            accepted,
+            rejection: rejection && readRejection(rejection),
+          }
         : { ...known, size: known.size + 1 },
     );
   }
   return [...groups.values()];
 }
 
-function readRejection({ refused, message }: Rejection): GroupRejection {
+/** Finds out which domains a rejection is about: a limiter begins each line with the name of one. */
+export function readRejection({ refused, message }: Pick<Rejection, 'refused' | 'message'>): GroupRejection {
   const blamed = new Map<string, string>();
   for (const line of message.split('\n')) {
     const domain = domainOf(line, refused);

@@ -5,7 +5,7 @@ import {
   replaceSubscription,
   type Selection,
   type Subscription,
-  sameResources,
+  sameSelection,
   select,
 } from './subscription.ts';
 
@@ -90,7 +90,7 @@ export function dueSotw(
 ): Selection | undefined {
   if (subscription === undefined || unanswered || isEmptySubscription(subscription)) return undefined;
   const selection = select(snapshot, subscription);
-  const known = sent !== undefined && sameResources(sent.resources, selection.resources);
+  const known = sent !== undefined && sameSelection(sent, selection);
   return known ? undefined : selection;
 }
 

@@ -59,6 +59,11 @@ export function isEmptySubscription({ wildcard, names }: Subscription): boolean 
   return !wildcard && names.size === 0;
 }
 
+/** The names that a subscription is limited to; undefined when it is of everything. */
+export function namesOnly({ wildcard, names }: Subscription): ReadonlySet<string> | undefined {
+  return wildcard ? undefined : names;
+}
+
 /** The resources that a subscription selects. A name of which there is no resource selects nothing. */
 export function select(snapshot: Snapshot, { wildcard, names }: Subscription): Selection {
   const resources = wildcard ? snapshot.resources : pickNames(snapshot.resources, names);
@@ -78,14 +83,19 @@ export function pickNames<T>(
   return picked;
 }
 
-/** Says whether two sets have the same names in the same versions. */
-export function sameResources(
-  one: ReadonlyMap<string, SnapshotResource>,
-  other: ReadonlyMap<string, SnapshotResource>,
-): boolean {
-  if (one === other) return true;
-  if (one.size !== other.size) return false;
-  return [...one.values()].every(({ name, version }) => other.get(name)?.version === version);
+/** Says whether two selections have the same names in the same versions. */
+export function sameSelection(one: Selection, other: Selection): boolean {
+  // Hundreds of streams ask this of thousands of resources at once; the version of a snapshot says it of all of them.
+  if (isWhole(one) && isWhole(other)) return one.snapshot.version === other.snapshot.version;
+  if (one.resources.size !== other.resources.size) return false;
+  return [...one.resources.values()].every(
+    ({ name, version }) => other.resources.get(name)?.version === version,
+  );
+}
+
+/** Says whether a selection is all that its snapshot has, and shares it with others. */
+export function isWhole({ snapshot, resources }: Selection): boolean {
+  return resources === snapshot.resources;
 }
 
 function withoutEverything(names: readonly string[]): Set<string> {

@@ -49,10 +49,10 @@ export interface ApiClient {
 const defaultTimeoutMs = 30_000;
 
 /**
- * Most bytes of one answer. A page of 500 objects has 1 MB as a rule; etcd takes objects of 1.5 MB at most, and a
- * namespace full of those is not what rate limits look like.
+ * Most bytes of one answer. A page of 500 objects has 1 MB as a rule, one of 500 objects of the largest size that etcd
+ * takes would have 750; whoever lists asks for fewer objects then.
  */
-const maxBodyBytes = 256 * 1024 * 1024;
+const defaultMaxBodyBytes = 64 * 1024 * 1024;
 
 /** Most bytes of one event: an object of etcd's largest size, with what managedFields and JSON add to it. */
 const maxLineBytes = 16 * 1024 * 1024;
@@ -72,7 +72,10 @@ const maxIdleSockets = 8;
  * read and cuts every watch that is quiet for 30 s. Here one agent keeps connections; as their certificates are part of
  * what tells connections apart, one made with an old certificate is not used for a call with a new one.
  */
-export function createApiClient(config: KubeConfig): ApiClient {
+export function createApiClient(
+  config: KubeConfig,
+  { maxBodyBytes = defaultMaxBodyBytes }: { readonly maxBodyBytes?: number } = {},
+): ApiClient {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw new TypeError('a kubeconfig without a current cluster');
   const base = cluster.server.replace(/\/+$/, '');
@@ -123,7 +126,7 @@ export function createApiClient(config: KubeConfig): ApiClient {
     [response] = (await once(request, 'response')) as [IncomingMessage];
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return response;
-    throw apiErrorFrom(status, await readText(response), retryAfterMs(response));
+    throw apiErrorFrom(status, await readText(response, maxBodyBytes), retryAfterMs(response));
   }
 
   return {
@@ -133,7 +136,7 @@ export function createApiClient(config: KubeConfig): ApiClient {
       const late = AbortSignal.timeout(Math.ceil(timeoutMs));
       const signals = [late, closing.signal, ...(signal === undefined ? [] : [signal])];
       try {
-        const text = await readText(await open(call, AbortSignal.any(signals)));
+        const text = await readText(await open(call, AbortSignal.any(signals)), maxBodyBytes);
         return JSON.parse(text);
       } catch (error) {
         if (!late.aborted || signal?.aborted === true || closing.signal.aborted) throw error;
@@ -154,18 +157,23 @@ export function createApiClient(config: KubeConfig): ApiClient {
   };
 }
 
+/** An answer was given up because it did not end within the bound of the client. */
+export class AnswerTooLarge extends Error {
+  override readonly name = 'AnswerTooLarge';
+}
+
 interface Call extends Pick<ApiRequest, 'method' | 'path' | 'query' | 'body' | 'contentType'> {
   readonly idleTimeoutMs?: number;
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
+async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
     // A response without an encoding yields Buffers.
     const bytes = chunk as Buffer;
     size += bytes.length;
-    if (size > maxBodyBytes) throw new Error(`the API server's answer has more than ${maxBodyBytes} bytes`);
+    if (size > maxBytes) throw new AnswerTooLarge(`the API server's answer has more than ${maxBytes} bytes`);
     chunks.push(bytes);
   }
   return Buffer.concat(chunks, size).toString('utf8');

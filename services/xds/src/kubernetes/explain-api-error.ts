@@ -38,5 +38,5 @@ export function explainApiError(error: unknown, attempt: Attempt): string | unde
 
 function fullName({ resource, subresource = '' }: Attempt): string {
   const plural = subresource === '' ? resource.plural : `${resource.plural}/${subresource}`;
-  return `${plural}.${resource.group}`;
+  return resource.group === '' ? plural : `${plural}.${resource.group}`;
 }

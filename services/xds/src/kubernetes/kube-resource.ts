@@ -1,6 +1,6 @@
 /** A kind of objects, as the paths of the API server name it. */
 export interface KubeResource {
-  /** Such as `ratelimit.tollgate.dev`. */
+  /** Such as `ratelimit.tollgate.dev`; empty for the core group. */
   readonly group: string;
   readonly version: string;
   /** As in paths and RBAC rules: `ratelimitconfigs`. */
@@ -24,15 +24,19 @@ export const leases: KubeResource = {
   kind: 'Lease',
 };
 
+/** What replicas tell each other in. */
+export const configMaps: KubeResource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap' };
+
 /** `group/version`, as manifests spell it. */
 export function apiVersionOf({ group, version }: KubeResource): string {
-  return `${group}/${version}`;
+  return group === '' ? version : `${group}/${version}`;
 }
 
 /** Path of all objects of a kind, in one namespace or, when that is empty, in all. */
 export function collectionPath(resource: KubeResource, namespace: string): string {
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  return `/apis/${apiVersionOf(resource)}${scope}/${resource.plural}`;
+  const root = resource.group === '' ? 'api' : 'apis';
+  return `/${root}/${apiVersionOf(resource)}${scope}/${resource.plural}`;
 }
 
 /** Path of one object. */

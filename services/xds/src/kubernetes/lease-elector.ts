@@ -57,6 +57,11 @@ export function leaseIdentity(podName: string): string {
   return `${podName || hostname()}_${randomUUID()}`;
 }
 
+/** The pod, or host, of an identity. */
+export function replicaOf(identity: string): string {
+  return identity.slice(0, identity.lastIndexOf('_')) || identity;
+}
+
 /** Letting go is a courtesy: the service must not wait long for it. */
 const releaseTimeoutMs = 2_000;
 
@@ -82,6 +87,7 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
       await attempt();
+      // No longer than it may lead, so that whoever listens is told in time.
       const pauseMs = Math.min(retryPeriodMs * (1 + random() / 5), leftMs());
       await sleep(Math.max(0, pauseMs), { signal: closing.signal }).catch(() => undefined);
     }
@@ -93,12 +99,14 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
     try {
       const taken = await takeOrRenew({ timeoutMs: leftMs(), signal: closing.signal });
       lastProblem = undefined;
+      // Two calls that were in time one by one may have been late together. Then this is a new term: listeners are told,
+      // for there was none to write what came meanwhile.
+      stepDownIfLate();
       if (taken === undefined) stepDown('another replica holds the Lease');
-      else lead({ lease: taken, renewedMs: startedMs });
+      else if (now() < startedMs + renewDeadlineMs) lead({ lease: taken, renewedMs: startedMs });
     } catch (error) {
       if (closing.signal.aborted) return;
       report(error);
-      stepDownIfLate();
     }
   }
 

@@ -1,4 +1,4 @@
-import type { ApiClient } from './api-client.ts';
+import { AnswerTooLarge, type ApiClient } from './api-client.ts';
 import { type KubeObject, readKubeObject, requireRecord } from './kube-object.ts';
 import { apiVersionOf, collectionPath, type KubeResource } from './kube-resource.ts';
 
@@ -14,6 +14,8 @@ export interface ListOptions {
   readonly resource: KubeResource;
   /** Empty for all. */
   readonly namespace: string;
+  /** Such as `metadata.name=web`; all objects when absent. */
+  readonly fieldSelector?: string | undefined;
   /** Objects in one answer; the whole list has that of the moment of its first page. */
   readonly pageSize: number;
   readonly signal: AbortSignal;
@@ -29,13 +31,31 @@ const pageTimeoutMs = 60_000;
  * @throws ApiError 410 when the list took so long that the API server has forgotten its moment: list anew.
  */
 export async function listObjects(api: ApiClient, options: ListOptions): Promise<ObjectList> {
-  const { resource, namespace, pageSize, signal } = options;
+  const { resource, namespace, fieldSelector, signal } = options;
   const path = collectionPath(resource, namespace);
   const objects = new Map<string, KubeObject>();
+  let limit = options.pageSize;
   let next = '';
+
+  async function nextPage(): Promise<Page> {
+    for (;;) {
+      const query = {
+        limit: String(limit),
+        ...(fieldSelector !== undefined && { fieldSelector }),
+        ...(next !== '' && { continue: next }),
+      };
+      try {
+        return readPage(await api.send({ method: 'GET', path, query, timeoutMs: pageTimeoutMs, signal }));
+      } catch (error) {
+        // A namespace full of the largest objects must not keep the others from being seen.
+        if (!(error instanceof AnswerTooLarge) || limit === 1) throw error;
+        limit = Math.ceil(limit / 10);
+      }
+    }
+  }
+
   for (;;) {
-    const query = { limit: String(pageSize), ...(next !== '' && { continue: next }) };
-    const page = readPage(await api.send({ method: 'GET', path, query, timeoutMs: pageTimeoutMs, signal }));
+    const page = await nextPage();
     for (const item of page.items) {
       const object = readKubeObject(withType(item, resource));
       objects.set(object.id, object);

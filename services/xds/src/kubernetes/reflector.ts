@@ -15,6 +15,8 @@ export interface ReflectorOptions {
   readonly resource: KubeResource;
   /** Empty for all. */
   readonly namespace: string;
+  /** Such as `metadata.name=web`; all objects when absent. */
+  readonly fieldSelector?: string;
   /** All objects are listed anew that often, in case a watch has missed something; 0 for never. */
   readonly resyncMs: number;
   /** Default 500. */
@@ -29,7 +31,8 @@ export interface ReflectorOptions {
 export interface ReflectorDeps {
   readonly api: ApiClient;
   readonly logger: Logger;
-  readonly metrics: Pick<XdsMetrics, 'relists' | 'sourceErrors' | 'lastEventTimestampSeconds'>;
+  /** Those of the source; absent where something else is followed. */
+  readonly metrics?: Pick<XdsMetrics, 'relists' | 'sourceErrors' | 'lastEventTimestampSeconds'>;
   /** Unix time in milliseconds; the system's when absent. */
   readonly now?: () => number;
   readonly random?: () => number;
@@ -70,7 +73,7 @@ const healthyMs = 1_000;
  * Whatever fails is tried again, and what is known stays known meanwhile.
  */
 export function createReflector(options: ReflectorOptions, deps: ReflectorDeps): Reflector {
-  const { resource, namespace, resyncMs, idleTimeoutMs = defaultIdleTimeoutMs } = options;
+  const { resource, namespace, fieldSelector, resyncMs, idleTimeoutMs = defaultIdleTimeoutMs } = options;
   const { api, metrics, now = Date.now, random = Math.random, sleep = sleepFor } = deps;
   const logger = deps.logger.child({ resource: resource.plural, ...(namespace !== '' && { namespace }) });
   const delayAfter = backoffDelays({ random, ...(options.backoff ?? defaultBackoff) });
@@ -103,8 +106,9 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
 
   async function list(): Promise<void> {
     const { pageSize = defaultPageSize } = options;
-    const listed = await listObjects(api, { resource, namespace, pageSize, signal: closing.signal });
-    metrics.relists.inc();
+    const { signal } = closing;
+    const listed = await listObjects(api, { resource, namespace, fieldSelector, pageSize, signal });
+    metrics?.relists.inc();
     heard();
     reconcile(listed);
     cursor = listed.resourceVersion;
@@ -121,6 +125,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
         query: {
           watch: 'true',
           allowWatchBookmarks: 'true',
+          ...(fieldSelector !== undefined && { fieldSelector }),
           resourceVersion: cursor ?? '',
           timeoutSeconds: String(watchTimeoutSeconds()),
         },
@@ -187,7 +192,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
   }
 
   async function recover(error: unknown, operation: 'list' | 'watch'): Promise<void> {
-    metrics.sourceErrors.inc({ operation });
+    metrics?.sourceErrors.inc({ operation });
     if (operation === 'watch' && !canResume(error)) cursor = undefined;
     if (operation === 'watch' && hasStatus(error, 410)) {
       logger.info({ reason: error.message }, 'the watch is too old to go on: listing anew');
@@ -213,7 +218,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
       logger.debug({ reason, operation, failures }, 'still no contact with the API server');
       return;
     }
-    const state = known === undefined ? 'nothing is served before the first list' : 'what is known stays';
+    const state = known === undefined ? 'nothing is known before the first list' : 'what is known stays';
     logger.warn({ reason, operation, state }, 'objects cannot be followed; trying again');
     outage = { reason, sinceMs: outage?.sinceMs ?? now() };
   }
@@ -225,7 +230,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
   }
 
   function heard(): void {
-    metrics.lastEventTimestampSeconds.set(now() / 1_000);
+    metrics?.lastEventTimestampSeconds.set(now() / 1_000);
   }
 
   function watchTimeoutSeconds(): number {

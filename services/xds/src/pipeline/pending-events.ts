@@ -6,6 +6,8 @@ export interface PendingEvents {
   readonly isEmpty: boolean;
   /** Hands all of them over, and is empty again. */
   take(): SourceEvent[];
+  /** Takes events back that were handed over, as older than those that have come since. */
+  putBack(events: readonly SourceEvent[]): void;
 }
 
 /** Makes an empty collection. */
@@ -13,22 +15,32 @@ export function createPendingEvents(): PendingEvents {
   let list: SourceEvent | undefined;
   /** Those after the list, by the id of the object. */
   let single = new Map<string, SourceEvent>();
+
+  function add(event: SourceEvent): void {
+    if (event.type === 'replaced') {
+      list = event;
+      single = new Map();
+    } else if (event.type === 'changed') single.set(event.object.id, event);
+    else single.set(event.id, event);
+  }
+
+  function take(): SourceEvent[] {
+    const events = list === undefined ? [...single.values()] : [list, ...single.values()];
+    list = undefined;
+    single = new Map();
+    return events;
+  }
+
   return {
-    add(event) {
-      if (event.type === 'replaced') {
-        list = event;
-        single = new Map();
-      } else if (event.type === 'changed') single.set(event.object.id, event);
-      else single.set(event.id, event);
-    },
+    add,
     get isEmpty() {
       return list === undefined && single.size === 0;
     },
-    take() {
-      const events = list === undefined ? [...single.values()] : [list, ...single.values()];
-      list = undefined;
-      single = new Map();
-      return events;
+    take,
+    putBack(events) {
+      const newer = take();
+      for (const event of events) add(event);
+      for (const event of newer) add(event);
     },
   };
 }

@@ -1,12 +1,14 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices } from '@tollgate/kit/run-in-slices';
 import type { ClientRegistry } from '../clients/client-registry.ts';
+import { createLimiterFleet } from '../clients/limiter-fleet.ts';
 import { type CatalogChange, createCatalog } from '../domain/catalog.ts';
 import type { SourceEvent, SourceProblem } from '../domain/config-object.ts';
 import type { ObjectStatus } from '../domain/object-status.ts';
 import type { Snapshot } from '../domain/snapshot.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { XdsMetrics } from '../metrics/xds-metrics.ts';
+import type { LimiterReports } from '../ports/limiter-reports.ts';
 import type { ResourceSource } from '../ports/resource-source.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
 import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
@@ -24,6 +26,8 @@ export interface PipelineDeps {
   readonly clients: ClientRegistry;
   /** Undefined where objects have no status. Whoever gives it starts and closes it. */
   readonly writer?: StatusWriter | undefined;
+  /** Undefined where a replica knows of no other. Whoever gives it starts and closes it. */
+  readonly reports?: LimiterReports | undefined;
   readonly metrics: XdsMetrics;
   readonly logger: Logger;
   /** Unix time; the system's when absent. */
@@ -38,6 +42,8 @@ export interface PipelineOptions {
   readonly debounceMs: number;
   /** Whether an empty set is served. With false, limiters keep the last one, and a new process serves nothing. */
   readonly allowEmpty: boolean;
+  /** How long limiters that have gone are expected back before every status tells of it. Default 15000 with a writer, 0 without. */
+  readonly settleMs?: number;
 }
 
 /** From the objects of a source to the rules that are served and the status of the objects. */
@@ -66,24 +72,39 @@ export interface PipelineState {
   readonly verdicts: ReadonlyMap<string, Verdict>;
   /** Of every object, by id; a moment later than the verdicts. */
   readonly statuses: ReadonlyMap<string, ObjectStatus>;
-  /** Limits in force. */
+  /** Limits that are served. */
   readonly rules: number;
+  /** Limiters that are connected to other replicas. */
+  readonly limitersElsewhere: number;
 }
+
+/** What failed once may fail each time: it is neither given up nor tried all the time. */
+const retryMs = 5_000;
 
 /** Others have their turn this often while many objects are taken in: streams, health checks. */
 const sliceMs = 5;
 
+/**
+ * A limiter that has lost its connection calls again after five seconds at most, and once more if that was in vain; its
+ * replica reports it within a second. A change of the number of limiters is a write for every object, and nobody waits for it.
+ */
+const defaultSettleMs = 15_000;
+
 /** Connects a source with the snapshot store and the status of its objects. */
-export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: PipelineOptions): Pipeline {
-  const { source, store, clients, writer, metrics, logger } = deps;
+export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pipeline {
+  const { source, store, clients, writer, reports, metrics, logger } = deps;
+  const { debounceMs, allowEmpty, settleMs = writer === undefined ? 0 : defaultSettleMs } = options;
   const { nowMs = Date.now, schedule = scheduleByTimer } = deps;
   const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
   const pending = createPendingEvents();
   const log = createPipelineLog(logger);
-  const reporter = createStatusReporter({ verdicts: catalog.verdicts, store, clients, writer, schedule });
+  const fleet = createLimiterFleet({ clients, store, reports });
+  const { verdicts } = catalog;
+  const reporter = createStatusReporter({ verdicts, store, fleet, writer, schedule, settleMs, logger });
   let problems: readonly SourceProblem[] = [];
   let synced = false;
   let emptyHeldBack = false;
+  let servedRules = 0;
   let lastEventMs: number | undefined;
   let cancelTurn: (() => void) | undefined;
   let turn: Promise<void> | undefined;
@@ -99,9 +120,9 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
   }
 
   /** The time runs from the first event: one that is followed by many others does not wait longer. */
-  function planTurn(): void {
+  function planTurn(delayMs = debounceMs): void {
     if (closed || turn !== undefined || pending.isEmpty) return;
-    cancelTurn ??= schedule(debounceMs, () => {
+    cancelTurn ??= schedule(delayMs, () => {
       cancelTurn = undefined;
       turn = takeTurn();
     });
@@ -109,15 +130,18 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
 
   async function takeTurn(): Promise<void> {
     const events = pending.take();
+    let nextMs = debounceMs;
     try {
       const change = await runInSlices(catalog.apply(events), { sliceMs });
       if (!closed) publish(events, change);
     } catch (error) {
-      // A bug, or no memory left: what is served stays, and the next event is another attempt.
-      logger.error({ err: error, events: events.length }, 'changes of objects not taken in');
+      // A bug, or no memory left: what is served stays, and nothing that has happened is forgotten.
+      logger.error({ err: error, events: events.length, retryMs }, 'changes of objects not taken in');
+      pending.putBack(events);
+      nextMs = retryMs;
     }
     turn = undefined;
-    planTurn();
+    planTurn(nextMs);
   }
 
   function publish(events: readonly SourceEvent[], { snapshot, verdicts, forgotten }: CatalogChange): void {
@@ -126,7 +150,6 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
     log.forgotten(forgotten);
     if (synced) serve(snapshot);
     countObjects(metrics, catalog.verdicts.values());
-    metrics.rules.set(catalog.rules);
     reporter.changed();
   }
 
@@ -148,9 +171,11 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
     }
     const before = store.current();
     if (before?.version === snapshot.version) return;
+    servedRules = catalog.rules;
+    metrics.rules.set(servedRules);
     store.set(snapshot);
     metrics.domains.set(domains);
-    log.served(snapshot, { rules: catalog.rules, before });
+    log.served(snapshot, { rules: servedRules, before });
   }
 
   return {
@@ -158,7 +183,7 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
     async close() {
       closed = true;
       cancelTurn?.();
-      reporter.close();
+      await reporter.close();
       await source.close();
       await turn;
     },
@@ -175,7 +200,8 @@ export function createPipeline(deps: PipelineDeps, { debounceMs, allowEmpty }: P
       problems,
       verdicts: catalog.verdicts,
       statuses: reporter.statuses,
-      rules: catalog.rules,
+      rules: servedRules,
+      limitersElsewhere: fleet.elsewhere(),
     }),
   };
 }

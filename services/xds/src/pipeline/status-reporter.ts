@@ -1,11 +1,17 @@
-import type { ClientRegistry } from '../clients/client-registry.ts';
-import { groupLimiters } from '../domain/limiter-groups.ts';
+import type { Logger } from '@tollgate/kit/logger';
+import { runInSlices } from '@tollgate/kit/run-in-slices';
+import type { Steps } from '@tollgate/rules/steps';
+import type { LimiterFleet } from '../clients/limiter-fleet.ts';
+import { type Audience, audienceOf } from '../domain/audience.ts';
+import type { LimiterGroup } from '../domain/limiter-groups.ts';
 import type { ObjectStatus } from '../domain/object-status.ts';
 import { type DomainProgress, progressOf } from '../domain/programmed.ts';
+import type { SnapshotResource } from '../domain/snapshot.ts';
 import { sameStatus, statusOf } from '../domain/status-of.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
 import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
+import { createRecentPeak } from './recent-peak.ts';
 import type { Schedule } from './schedule.ts';
 
 /** What the reporter takes. */
@@ -13,10 +19,13 @@ export interface StatusReporterDeps {
   /** What is thought of every object. */
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly store: SnapshotStore;
-  readonly clients: ClientRegistry;
+  readonly fleet: LimiterFleet;
   /** Undefined where objects have no status. */
   readonly writer: StatusWriter | undefined;
   readonly schedule: Schedule;
+  /** How long limiters that have gone are expected back before every object is told of it; 0 tells at once. */
+  readonly settleMs: number;
+  readonly logger: Logger;
 }
 
 /** Keeps the status of every object up to date, and tells the writer of those that have changed. */
@@ -25,42 +34,104 @@ export interface StatusReporter {
   changed(): void;
   /** By id, as told last. */
   readonly statuses: ReadonlyMap<string, ObjectStatus>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Acknowledgements of hundreds of limiters come together; a person does not wait longer for this. */
 const delayMs = 100;
 
-/** Makes a reporter that follows the registry and the store until it is closed. */
+/** Others have their turn this often while many statuses are looked at: streams, health checks. */
+const sliceMs = 5;
+
+/**
+ * Makes a reporter that follows the limiters and the store until it is closed.
+ *
+ * How many limiters there are is in the status of every object. Connections end at a certain age, limiters move from one
+ * replica to the other, and all are away when a process has just started: as long as there were more of them a moment ago,
+ * a domain that every one of them had acknowledged stays so, and a process that has seen none says nothing at all. News of
+ * a version is told at once, and so is a rejection.
+ */
 export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
-  const { verdicts, store, clients, writer, schedule } = deps;
+  const { verdicts, store, fleet, writer, schedule, settleMs, logger } = deps;
+  const limiters = createRecentPeak(settleMs, { schedule, onFall: changed });
   const told = new Map<string, Told>();
   const statuses = new Map<string, ObjectStatus>();
-  let progresses = new Map<string, DomainProgress>();
+  /** Of every domain that is served, as looked at last. */
+  const progresses = new Map<string, DomainProgress>();
+  /** The first number is to be that of all replicas. */
+  let hasTold = false;
   let cancel: (() => void) | undefined;
+  let isReporting = false;
+  let reporting: Promise<void> | undefined;
   let closed = false;
 
   function changed(): void {
-    if (!closed) cancel ??= schedule(delayMs, report);
+    if (!closed) cancel ??= schedule(delayMs, onDue);
   }
 
-  function report(): void {
+  function onDue(): void {
     cancel = undefined;
-    progresses = progressOfAll();
-    const none = progressOf('', '', groupLimiters(clients.all()));
-    for (const verdict of verdicts.values()) {
-      tell(verdict, progresses.get(verdict.domain ?? '') ?? keep(told.get(verdict.id)?.progress, none));
+    if (isReporting) changed();
+    else reporting = report();
+  }
+
+  async function report(): Promise<void> {
+    try {
+      await runInSlices(reportSteps(), { sliceMs });
+    } catch (error) {
+      // A bug, or no memory left: what was told stays, and the next change is another attempt.
+      logger.error({ err: error }, 'status of objects not brought up to date');
+    }
+  }
+
+  /** Of objects, rules and limiters as they are at the first step: what comes in between is for the next report. */
+  function* reportSteps(): Steps<void> {
+    isReporting = true;
+    try {
+      const groups = fleet.update();
+      const isSettled = observe(groups);
+      if (limiters.isStarting()) return;
+      const objects = [...verdicts.values()];
+      const resources = store.current()?.resources ?? new Map<string, SnapshotResource>();
+      const audience = yield* audienceOf(groups);
+      yield* tellAll(objects, { resources, audience, isSettled });
+    } finally {
+      isReporting = false;
+    }
+  }
+
+  /** Whether all limiters of a moment ago are still there. */
+  function observe(groups: readonly LimiterGroup[]): boolean {
+    const connected = groups.reduce((sum, { size }) => sum + size, 0);
+    const isSettled = limiters.observe(fleet.isComplete() || hasTold ? connected : 0);
+    hasTold ||= !limiters.isStarting();
+    return isSettled;
+  }
+
+  function* tellAll(objects: readonly Verdict[], seen: Seen): Steps<void> {
+    yield* followDomains(seen);
+    const none = progressOf({ name: '', version: '' }, seen.audience);
+    for (const verdict of objects) {
+      if (closed) return;
+      const progress =
+        progresses.get(verdict.domain ?? '') ?? next(told.get(verdict.id)?.progress, none, seen.isSettled);
+      tell(verdict, progress);
+      yield;
     }
     for (const id of [...told.keys()]) if (!verdicts.has(id)) forget(id);
   }
 
-  /** Of every domain that is served; the same object as before where nothing has changed. */
-  function progressOfAll(): Map<string, DomainProgress> {
-    const groups = groupLimiters(clients.all());
-    const next = new Map<string, DomainProgress>();
-    for (const { name, version } of store.current()?.resources.values() ?? [])
-      next.set(name, keep(progresses.get(name), progressOf(name, version, groups)));
-    return next;
+  /** Brings `progresses` up to date: of every domain that is served, the same object as before where nothing has changed. */
+  function* followDomains({ resources, audience, isSettled }: Seen): Steps<void> {
+    for (const resource of resources.values()) {
+      const { name } = resource;
+      const before = progresses.get(name);
+      const now = next(before, progressOf(resource, audience, before), isSettled);
+      if (now !== before) progresses.set(name, now);
+      yield;
+    }
+    if (progresses.size === resources.size) return;
+    for (const name of [...progresses.keys()]) if (!resources.has(name)) progresses.delete(name);
   }
 
   function tell(verdict: Verdict, progress: DomainProgress): void {
@@ -80,16 +151,25 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
     writer?.forget(id);
   }
 
-  const stops = [store.onChange(changed), clients.onChange(changed)];
+  const stops = [store.onChange(changed), fleet.onChange(changed), limiters.close];
   return {
     changed,
     statuses,
-    close() {
+    async close() {
       closed = true;
       cancel?.();
       for (const stop of stops) stop();
+      await reporting;
     },
   };
+}
+
+/** What a report goes by. */
+interface Seen {
+  readonly resources: ReadonlyMap<string, SnapshotResource>;
+  readonly audience: Audience;
+  /** Whether the number of limiters is the one to go by. */
+  readonly isSettled: boolean;
 }
 
 /** From what the status of an object was made. */
@@ -98,12 +178,24 @@ interface Told {
   readonly progress: DomainProgress;
 }
 
-function keep(before: DomainProgress | undefined, now: DomainProgress): DomainProgress {
-  const isSame =
-    before !== undefined &&
-    before.version === now.version &&
-    before.connected === now.connected &&
-    before.acknowledged === now.acknowledged &&
-    before.programmed.message === now.programmed.message;
-  return isSame ? before : now;
+/** What is to be told: the same object as before where nothing has changed, or nothing that lasts. */
+function next(before: DomainProgress | undefined, now: DomainProgress, isSettled: boolean): DomainProgress {
+  if (before === undefined || before === now) return now;
+  const stays = isSameProgress(before, now) || (!isSettled && isCounting(before, now));
+  return stays ? before : now;
+}
+
+function isSameProgress(a: DomainProgress, b: DomainProgress): boolean {
+  return (
+    a.version === b.version &&
+    a.connected === b.connected &&
+    a.acknowledged === b.acknowledged &&
+    a.programmed.message === b.programmed.message
+  );
+}
+
+/** Whether the news are of how many limiters there are, and of nothing else that anybody waits for. */
+function isCounting(before: DomainProgress, now: DomainProgress): boolean {
+  const nobodyWaits = before.programmed.reason === 'Acknowledged' || before.version === '';
+  return before.version === now.version && nobodyWaits && now.programmed.reason !== 'Nacked';
 }

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kubernetes/api-client.ts';
 import { createLeaseElector } from '../../src/kubernetes/lease-elector.ts';
 import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
+import { createKubernetesLimiterReports } from '../../src/status-writers/kubernetes/kubernetes-limiter-reports.ts';
 import { createKubernetesStatusWriter } from '../../src/status-writers/kubernetes/kubernetes-status-writer.ts';
 import { clientOf, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
 import { recordingLogger } from '../support/reflector-under-test.ts';
@@ -26,6 +27,7 @@ interface Right {
 }
 
 const lease = { group: 'coordination.k8s.io', resource: 'leases' };
+const configMap = { resource: 'configmaps' };
 const rules = { group, resource: 'ratelimitconfigs' };
 const status = { ...rules, subresource: 'status' };
 
@@ -64,6 +66,18 @@ const never: readonly Right[] = [
   ...['get', 'update'].map((verb) => ({ verb, ...lease, namespace: 'tollgate', name: 'other' })),
   ...['list', 'watch', 'patch', 'delete'].map((verb) => ({ verb, ...lease, namespace: 'tollgate' })),
   ...['create', 'get', 'update'].map((verb) => ({ verb, ...lease, namespace: 'shop', name: 'tollgate-xds' })),
+  ...['get', 'list', 'watch', 'patch', 'update', 'delete'].flatMap((verb) => [
+    { verb, ...configMap, namespace: 'tollgate' },
+    { verb, ...configMap, namespace: 'tollgate', name: 'other' },
+    { verb, ...configMap, namespace: 'shop', name: 'tollgate-xds-limiters' },
+  ]),
+  ...['update', 'delete'].map((verb) => ({
+    verb,
+    ...configMap,
+    namespace: 'tollgate',
+    name: 'tollgate-xds-limiters',
+  })),
+  { verb: 'create', ...configMap, namespace: 'shop' },
   ...['secrets', 'configmaps', 'pods', 'serviceaccounts'].flatMap((resource) =>
     ['tollgate', 'shop', 'kube-system'].map((namespace) => ({ verb: 'get', resource, namespace })),
   ),
@@ -72,7 +86,7 @@ const never: readonly Right[] = [
   { verb: 'impersonate', resource: 'users' },
 ];
 
-/** Runs source, election and status writer with the rights of the service, until a status has been written. */
+/** Runs source, election, reports and status writer with the rights of the service, until a status has been written. */
 async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]): Promise<void> {
   const api = await clientOf(kube, server);
   const following = await startSource(api, { namespaces });
@@ -86,14 +100,21 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
     { debounceMs: 5 },
     { api, objects: following.source, leadership, logger, metrics },
   );
+  const reports = createKubernetesLimiterReports(
+    { namespace: 'tollgate', name: 'tollgate-xds-limiters', identity: 'test', debounceMs: 5 },
+    { api, leadership, logger },
+  );
   t.teardown(async () => {
     await writer.close();
     await leadership.close();
+    await reports.close();
     await following.source.close();
     api.close();
   });
   leadership.start();
   await writer.start();
+  reports.publish({ groups: [{ count: namespaces.length + 1 }] });
+  reports.start();
   await awaitUntil(() => following.source.get('shop/web'), { what: 'the object' });
   const { uid = '' } = following.source.get('shop/web') ?? {};
   const condition = { status: 'True', reason: 'Accepted', message: '' } as const;
@@ -108,8 +129,18 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
     programmed: condition,
   });
   const back = () =>
-    JSON.stringify(following.object('shop/web')?.manifest).includes(`"version":"${namespaces.join()}"`);
+    JSON.stringify(following.source.get('shop/web')?.manifest).includes(`"version":"${namespaces.join()}"`);
   await awaitUntil(back, { what: 'the status' });
+  await awaitUntil(() => reports.others(), { what: 'the reports of others' });
+  const path = '/api/v1/namespaces/tollgate/configmaps/tollgate-xds-limiters';
+  await awaitUntil(
+    async () =>
+      JSON.stringify(await api.send({ method: 'GET', path })).includes(
+        `\\"count\\":${namespaces.length + 1}`,
+      ),
+    { what: 'the report' },
+  );
+  await reports.close();
   await writer.close();
   await leadership.close();
   t.strictSame(

@@ -39,6 +39,28 @@ t.test('a bad object is left out, told why with the path, and blocks no other', 
   );
 });
 
+t.test('an object that the reader fails on is the only one that has a problem', async (t) => {
+  const catalog = makeCatalog();
+  const spec = Object.defineProperty({ descriptors: [] }, 'domain', {
+    enumerable: true,
+    get() {
+      throw new RangeError('too deep');
+    },
+  });
+  const { snapshot } = catalog.apply(
+    replaced(
+      objectOf('ns/a', { domain: 'a' }),
+      objectOf('ns/b', { spec }),
+      objectOf('ns/c', { domain: 'c' }),
+    ),
+  );
+  t.strictSame([...snapshot.resources.keys()], ['a', 'c']);
+  t.match(catalog.verdicts.get('ns/b')?.accepted, {
+    reason: 'Invalid',
+    message: /\ncannot be read: too deep$/,
+  });
+});
+
 t.test('what only the loader of limiters finds is told with its path too', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a', { rules: [{ key: 'k' }, { key: 'k' }] })));

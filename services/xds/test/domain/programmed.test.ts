@@ -1,11 +1,13 @@
+import { runSteps } from '@tollgate/rules/steps';
 import t from 'tap';
+import { audienceOf } from '../../src/domain/audience.ts';
 import type { LimiterClient } from '../../src/domain/limiter-client.ts';
 import { groupLimiters } from '../../src/domain/limiter-groups.ts';
 import { progressOf } from '../../src/domain/programmed.ts';
 import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
 
 const progress = (clients: readonly LimiterClient[], domain = 'shop', version = '2') =>
-  progressOf(domain, version, groupLimiters(clients));
+  progressOf({ name: domain, version }, runSteps(audienceOf(groupLimiters(clients))));
 
 const current = versions({ shop: '2', web: '1' });
 const old = versions({ shop: '1', web: '1' });
@@ -24,6 +26,21 @@ t.test('it is true when every limiter has accepted the version', async (t) => {
       programmed: { status: 'True', reason: 'Acknowledged', message: 'acknowledged by 2 of 2 limiters' },
     },
   );
+});
+
+t.test('what was said last is answered as it is as long as all have acknowledged', async (t) => {
+  const accepted = versions({ shop: '2', web: '1', other: '1' });
+  const audience = (...clients: readonly LimiterClient[]) => runSteps(audienceOf(groupLimiters(clients)));
+  const shop = { name: 'shop', version: '2' };
+  const before = progressOf(shop, audience(limiterOf('a', { accepted: current })));
+  t.equal(progressOf(shop, audience(limiterOf('a', { accepted })), before), before);
+  t.match(progressOf({ ...shop, version: '3' }, audience(limiterOf('a', { accepted })), before), {
+    version: '3',
+    acknowledged: 0,
+  });
+  const two = [limiterOf('a', { accepted }), limiterOf('b', { accepted })];
+  t.match(progressOf(shop, audience(...two), before), { connected: 2, acknowledged: 2 });
+  t.match(progressOf(shop, audience(), before), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
 t.test('one that has not answered, or has another version, is waited for', async (t) => {
@@ -82,6 +99,24 @@ t.test('a rejection that names a domain is that of this domain; others wait and 
 t.test('a rejection of an earlier version says nothing of this one', async (t) => {
   const rejection = rejectionOf(old, 'no');
   t.equal(progress([limiterOf('a', { rejection })]).programmed.reason, 'Pending');
+});
+
+t.test('nobody waits for a limiter that asks for other domains', async (t) => {
+  const elsewhere = limiterOf('b', { names: new Set(['web']), accepted: versions({ web: '1' }) });
+  const clients = [limiterOf('a', { accepted: current }), elsewhere];
+  t.match(progress(clients), { connected: 1, acknowledged: 1, programmed: { reason: 'Acknowledged' } });
+  t.match(progress(clients, 'web', '1'), { connected: 2, acknowledged: 2 });
+  t.match(progress([elsewhere]), {
+    connected: 0,
+    programmed: { reason: 'NoClients', message: 'no limiter that asks for this domain is connected' },
+  });
+});
+
+t.test('one that asks for the domain by name is waited for', async (t) => {
+  t.match(progress([limiterOf('a', { names: new Set(['shop']) })]), {
+    connected: 1,
+    programmed: { reason: 'Pending' },
+  });
 });
 
 t.test('a domain that is not served is acknowledged by nobody', async (t) => {

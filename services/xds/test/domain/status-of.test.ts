@@ -1,4 +1,6 @@
+import { runSteps } from '@tollgate/rules/steps';
 import t from 'tap';
+import { audienceOf } from '../../src/domain/audience.ts';
 import { groupLimiters } from '../../src/domain/limiter-groups.ts';
 import { progressOf } from '../../src/domain/programmed.ts';
 import { sameStatus, statusOf } from '../../src/domain/status-of.ts';
@@ -17,9 +19,8 @@ const verdict: Verdict = {
 };
 const invalid: Verdict = { ...verdict, accepted: { status: 'False', reason: 'Invalid', message: 'bad' } };
 const progress = progressOf(
-  'shop',
-  'v',
-  groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]),
+  { name: 'shop', version: 'v' },
+  runSteps(audienceOf(groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]))),
 );
 
 t.test('an accepted object is as far as its domain', async (t) => {

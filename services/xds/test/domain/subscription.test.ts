@@ -6,7 +6,7 @@ import {
   noSubscription,
   replaceSubscription,
   type Subscription,
-  sameResources,
+  sameSelection,
   select,
 } from '../../src/domain/subscription.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
@@ -100,10 +100,22 @@ t.test('a wildcard selects the map of the snapshot itself, names what there is o
   t.same([...select(snapshot, beginSubscription(['b', 'c'], [])).resources.keys()], ['b']);
 });
 
-t.test('sets are the same when names and versions are', async (t) => {
-  const { resources } = testSnapshot({ a: 1, b: 2 });
-  t.ok(sameResources(resources, testSnapshot({ b: 2, a: 1 }).resources));
-  t.notOk(sameResources(resources, testSnapshot({ a: 1, b: 3 }).resources));
-  t.notOk(sameResources(resources, testSnapshot({ a: 1, c: 2 }).resources));
-  t.notOk(sameResources(resources, testSnapshot({ a: 1 }).resources));
+for (const names of [[], ['a', 'b', 'c']]) {
+  t.test(`selections of ${names.join(', ') || 'all'} are the same when names and versions are`, async (t) => {
+    const of = (limits: Readonly<Record<string, number>>) =>
+      select(testSnapshot(limits), replaceSubscription(noSubscription, names));
+    const one = of({ a: 1, b: 2 });
+    t.ok(sameSelection(one, of({ b: 2, a: 1 })));
+    t.notOk(sameSelection(one, of({ a: 1, b: 3 })));
+    t.notOk(sameSelection(one, of({ a: 1, c: 2 })));
+    t.notOk(sameSelection(one, of({ a: 1 })));
+  });
+}
+
+t.test('all resources of a snapshot are the same as their names', async (t) => {
+  const snapshot = testSnapshot({ a: 1, b: 2 });
+  const all = select(snapshot, replaceSubscription(noSubscription, []));
+  const named = (...names: readonly string[]) => select(snapshot, replaceSubscription(noSubscription, names));
+  t.ok(sameSelection(all, named('a', 'b')));
+  t.notOk(sameSelection(all, named('a')));
 });

@@ -110,6 +110,34 @@ t.test('the first candidate makes the Lease and renews it', async (t) => {
   t.not(spec().renewTime, spec().acquireTime);
 });
 
+for (const callMs of [4_500, 9_000]) {
+  t.test(
+    `a renewal of two calls of ${callMs} ms is too late: a new term, of which listeners hear`,
+    async (t) => {
+      const clock = fakeClock();
+      const server = { callMs: 0 };
+      const { api, requests } = await leaseServer(t, () => {
+        if (server.callMs > 0) clock.advance(server.callMs);
+        return undefined;
+      });
+      const one = stand(t, api, 'one', timed(clock));
+      await leads(one);
+      await awaitUntil(() => clock.sleepers() === 1, { what: 'the candidate to sleep' });
+      server.callMs = callMs;
+      const before = requests.length;
+      clock.advance(times.retryPeriodMs);
+      await awaitUntil(() => requests.length === before + 2, { what: 'the renewal' });
+      server.callMs = 0;
+      await awaitUntil(() => clock.sleepers() === 1, { what: 'the candidate to sleep again' });
+      t.equal(one.told.at(-1), one.elector.isLeader(), 'nobody is told of a term that is over');
+      if (!one.elector.isLeader()) clock.advance(times.retryPeriodMs);
+      await leads(one);
+      // What was put while nobody led is written only when listeners are told that there is a leader.
+      t.strictSame(one.told, [true, false, true]);
+    },
+  );
+}
+
 t.test('another candidate takes over when the holder was silent for the duration', async (t) => {
   const clock = fakeClock();
   const state: { silent: boolean } = { silent: false };

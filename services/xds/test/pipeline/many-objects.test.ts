@@ -1,5 +1,7 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { changed, replaced } from '../support/catalogs.ts';
+import { limiterOf } from '../support/limiters.ts';
 import { objectOf } from '../support/manifests.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
@@ -20,6 +22,40 @@ t.test('the event loop goes on turning while 10,000 objects are taken in', async
   t.equal(store.current()?.resources.size, 10_000);
   // Some 400 ms of work in slices of 5 ms.
   t.ok(turns >= 20, `${turns} turns`);
+});
+
+t.test('the event loop goes on turning while the status of 10,000 objects is told', async (t) => {
+  const { tell, settle, written, pipeline } = await startPipeline(t);
+  tell(replaced(...many(10_000)));
+  await settle();
+  t.ok(written.length < 10_000, `${written.length} at once`);
+  await awaitUntil(() => written.length === 10_000, { what: 'the status of all objects', everyMs: 1 });
+  t.equal(pipeline.state().statuses.size, 10_000);
+});
+
+t.test('what happens while the status of many objects is told is told right after it', async (t) => {
+  const { tell, settle, written, clients, time, pipeline } = await startPipeline(t);
+  tell(replaced(...many(10_000)));
+  await settle();
+  clients.put(limiterOf('1', { accepted: new Map() }));
+  time.advance(100);
+  await awaitUntil(() => written.length === 10_000, { what: 'the status of all objects', everyMs: 1 });
+  t.ok(
+    written.every(({ limiters }) => limiters.connected === 0),
+    'one report says one thing',
+  );
+  time.advance(100);
+  await awaitUntil(() => written.length === 20_000, { what: 'the limiter to be told of', everyMs: 1 });
+  t.equal(pipeline.state().statuses.get('ns/o9999')?.limiters.connected, 1);
+});
+
+t.test('a pipeline that is closed stops telling', async (t) => {
+  const { tell, settle, written, pipeline } = await startPipeline(t);
+  tell(replaced(...many(10_000)));
+  await settle();
+  await pipeline.close();
+  const count = written.length;
+  t.ok(count < 10_000, `${count} statuses`);
 });
 
 t.test('an edit among many computes one domain: the others are the very same resources', async (t) => {

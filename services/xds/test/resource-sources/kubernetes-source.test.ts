@@ -4,7 +4,7 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kubernetes/api-client.ts';
 import { clientOf, createEditor, prepareCluster } from '../support/cluster.ts';
-import { type SourceUnderTest, startSource } from '../support/source-under-test.ts';
+import { type SourceUnderTest, settles, startSource } from '../support/source-under-test.ts';
 
 const stranger = 'system:serviceaccount:shop:stranger';
 
@@ -12,31 +12,6 @@ async function start(t: Test, ...args: Parameters<typeof startSource>): Promise<
   const following = await startSource(...args);
   t.teardown(() => following.source.close());
   return following;
-}
-
-/** Waits until the source knows exactly these. */
-async function settles(source: SourceUnderTest, limits: Record<string, number>): Promise<void> {
-  await awaitUntil(() => source.types.length > 0 && isDeepStrictEqual(source.limits(), limits), {
-    what: `${JSON.stringify(limits)}, not ${JSON.stringify(source.limits())}`,
-    timeoutMs: 20_000,
-  });
-}
-
-/** A sleep that lasts until it is let go: the source does not come back before. */
-function gate() {
-  const sleepers = new Set<() => void>();
-  return {
-    sleep: (_ms: number, { signal }: { readonly signal: AbortSignal }): Promise<void> =>
-      new Promise((resolve) => {
-        sleepers.add(resolve);
-        signal.addEventListener('abort', () => resolve());
-      }),
-    isClosed: () => sleepers.size > 0,
-    let() {
-      for (const wake of sleepers) wake();
-      sleepers.clear();
-    },
-  };
 }
 
 kubeSuite(
@@ -81,6 +56,21 @@ kubeSuite(
       await settles(following, {});
       t.strictSame(following.types, ['replaced', 'changed', 'changed', 'deleted']);
       t.equal(following.source.get('shop/web'), undefined);
+    });
+
+    await t.test('are not told of again when only their metadata or status has changed', async (t) => {
+      const following = await start(t, api);
+      await editor.create('shop', 'labelled');
+      await settles(following, { 'shop/labelled': 1 });
+      const { code } = await kube.kubectl(['label', 'rlc', 'labelled', '-n', 'shop', 'team=web']);
+      t.equal(code, 0);
+      await awaitUntil(
+        () => JSON.stringify(following.source.get('shop/labelled')?.manifest).includes('"team":"web"'),
+        { what: 'the label' },
+      );
+      await editor.delete('shop', 'labelled');
+      await settles(following, {});
+      t.strictSame(following.types, ['replaced', 'changed', 'deleted']);
     });
 
     await t.test('come in pages and are told as one set', async (t) => {
@@ -149,6 +139,17 @@ kubeSuite(
       t.equal(Object.keys(one.limits()).length, 17);
     });
 
+    await t.test('are gone with their CRD, and followed again when it is back', async (t) => {
+      const following = await start(t, api);
+      await awaitUntil(() => following.source.get('bank/x') !== undefined, { what: 'the objects' });
+      await kube.kubectl(['delete', 'crd', 'ratelimitconfigs.ratelimit.tollgate.dev']);
+      await settles(following, {});
+      await prepareCluster(kube, ['bank']);
+      await editor.create('bank', 'x', 3);
+      await settles(following, { 'bank/x': 3 });
+      t.equal(following.types.filter((type) => type === 'replaced').length, 1);
+    });
+
     await t.test('are followed through a crash of the API server', async (t) => {
       const following = await start(t, api, { namespaces: ['bank'] });
       await settles(following, { 'bank/x': 3 });
@@ -168,47 +169,4 @@ kubeSuite(
     });
   },
   { users: [{ name: stranger, groups: ['system:serviceaccounts'] }] },
-);
-
-kubeSuite(
-  t,
-  'the objects of a cluster whose history is compacted',
-  async (t, kube) => {
-    await prepareCluster(kube, ['shop']);
-    const api = await clientOf(kube);
-    t.teardown(() => api.close());
-    const editor = createEditor(kube, api);
-    const { sleep, isClosed, let: letGo } = gate();
-    await editor.create('shop', 'stays');
-    await editor.create('shop', 'goes');
-    const following = await start(t, api, {}, { sleep });
-    await settles(following, { 'shop/goes': 1, 'shop/stays': 1 });
-
-    const whileAway = async (change: () => Promise<unknown>): Promise<void> => {
-      await kube.killApiserver();
-      await awaitUntil(isClosed, { what: 'the source to wait' });
-      await kube.startApiserver();
-      await change();
-      letGo();
-    };
-
-    await t.test('are followed without a list where the history is still there', async (t) => {
-      await whileAway(() => editor.edit('shop', 'stays', 2));
-      await settles(following, { 'shop/goes': 1, 'shop/stays': 2 });
-      t.equal(await following.metric('tollgate_xds_source_relists_total'), 1);
-    });
-
-    await t.test('are listed anew where it is gone, and only differences are told', async (t) => {
-      const toldBefore = following.types.length;
-      await whileAway(async () => {
-        await editor.delete('shop', 'goes');
-        await editor.create('shop', 'comes');
-        await kube.compact();
-      });
-      await settles(following, { 'shop/comes': 1, 'shop/stays': 2 });
-      t.equal(await following.metric('tollgate_xds_source_relists_total'), 2);
-      t.strictSame(following.types.slice(toldBefore), ['deleted', 'changed']);
-    });
-  },
-  { args: ['--watch-cache=false'] },
 );

@@ -1,5 +1,6 @@
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import t from 'tap';
+import { adsServerOptions } from '../../src/settings/options.ts';
 import { chosenSource, readSettings, type Settings } from '../../src/settings/settings.ts';
 
 function settingsOf(env: Record<string, string>): Settings {
@@ -57,5 +58,24 @@ t.test('without a word, it serves on the ports that limiters and probes expect',
     debounceMs: 5,
     allowEmpty: true,
     namespaces: [],
+  });
+});
+
+t.test('connections of the ADS server are as the settings say', async (t) => {
+  const settings = settingsOf({
+    XDS_FOLDER: '/m',
+    XDS_GRPC_HOST: '::',
+    XDS_GRPC_PORT: '19000',
+    XDS_GRPC_KEEPALIVE_TIME: '11s',
+    XDS_GRPC_KEEPALIVE_TIMEOUT: '2s',
+    XDS_GRPC_MAX_CONNECTION_AGE: '5m',
+    XDS_GRPC_MAX_CONNECTION_AGE_GRACE: '3s',
+  });
+  t.strictSame(adsServerOptions(settings), {
+    address: '[::]:19000',
+    keepaliveTimeMs: 11_000,
+    keepaliveTimeoutMs: 2_000,
+    maxConnectionAgeMs: 300_000,
+    maxConnectionAgeGraceMs: 3_000,
   });
 });

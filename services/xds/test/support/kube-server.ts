@@ -24,8 +24,11 @@ export interface ScriptedServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server that asks `answer` for each request. */
-export async function startScriptedServer(answer: Answer): Promise<ScriptedServer> {
+/** Starts a server that asks `answer` for each request; its client has the options. */
+export async function startScriptedServer(
+  answer: Answer,
+  options: Parameters<typeof createApiClient>[1] = {},
+): Promise<ScriptedServer> {
   const requests: SeenRequest[] = [];
   const server = createServer((incoming, response) => {
     let body = '';
@@ -45,7 +48,7 @@ export async function startScriptedServer(answer: Answer): Promise<ScriptedServe
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
   const url = `http://127.0.0.1:${address.port}`;
-  const api = createApiClient(configFor(url));
+  const api = createApiClient(configFor(url), options);
   return {
     url,
     requests,

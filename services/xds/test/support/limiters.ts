@@ -1,4 +1,5 @@
 import type { LimiterClient } from '../../src/domain/limiter-client.ts';
+import type { Snapshot, SnapshotResource } from '../../src/domain/snapshot.ts';
 
 /** A limiter that has acknowledged nothing, but for what is told. */
 export function limiterOf(id: string, given: Partial<LimiterClient> = {}): LimiterClient {
@@ -8,6 +9,7 @@ export function limiterOf(id: string, given: Partial<LimiterClient> = {}): Limit
     peer: '127.0.0.1:1',
     protocol: 'sotw',
     connectedMs: 0,
+    names: undefined,
     accepted: undefined,
     acceptedVersion: undefined,
     rejection: undefined,
@@ -25,4 +27,13 @@ export function rejectionOf(
   message: string,
 ): LimiterClient['rejection'] {
   return { refused, snapshotVersion: 's', message, atMs: 0 };
+}
+
+/** A snapshot of that version, in which every domain has this version. */
+export function snapshotOf(version: string, set: Readonly<Record<string, string>>): Snapshot {
+  const resources = Object.entries(set).map(([name, of]): [string, SnapshotResource] => [
+    name,
+    { name, version: of, any: new Uint8Array() },
+  ]);
+  return { version, resources: new Map(resources) };
 }

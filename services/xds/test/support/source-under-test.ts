@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Registry } from 'prom-client';
 import type { ConfigObject } from '../../src/domain/config-object.ts';
 import type { ApiClient } from '../../src/kubernetes/api-client.ts';
@@ -61,6 +63,14 @@ export async function startSource(
       return values.reduce((sum, { value }) => sum + value, 0);
     },
   };
+}
+
+/** Waits until the source knows exactly these. */
+export async function settles(source: SourceUnderTest, limits: Record<string, number>): Promise<void> {
+  await awaitUntil(() => source.types.length > 0 && isDeepStrictEqual(source.limits(), limits), {
+    what: `${JSON.stringify(limits)}, not ${JSON.stringify(source.limits())}`,
+    timeoutMs: 20_000,
+  });
 }
 
 function limitOf({ manifest }: ConfigObject): unknown {

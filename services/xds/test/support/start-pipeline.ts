@@ -3,9 +3,12 @@ import { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { type ClientRegistry, createClientRegistry } from '../../src/clients/client-registry.ts';
 import type { SourceEvent } from '../../src/domain/config-object.ts';
+import type { LimiterReport } from '../../src/domain/limiter-report.ts';
 import type { ObjectStatus } from '../../src/domain/object-status.ts';
+import type { ReplicaReport } from '../../src/domain/reported-limiters.ts';
 import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
 import { createPipeline, type Pipeline, type PipelineOptions } from '../../src/pipeline/pipeline.ts';
+import type { LimiterReports } from '../../src/ports/limiter-reports.ts';
 import { createSnapshotStore, type SnapshotStore } from '../../src/snapshots/snapshot-store.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
 import { recordingLogger } from './recording-logger.ts';
@@ -24,21 +27,29 @@ export interface TestPipeline {
   /** Lines of the log. */
   readonly lines: readonly Record<string, unknown>[];
   readonly registry: Registry;
+  /** What the other replicas were told last. */
+  published(): LimiterReport | undefined;
+  /** Other replicas tell of their limiters. */
+  hear(others: readonly ReplicaReport[]): void;
   tell(...events: readonly SourceEvent[]): void;
   /** Lets so much time pass that all that was told is taken in, and the status of objects is told. */
   settle(): Promise<void>;
 }
 
 /** Starts one; it is closed when the test ends. */
-export async function startPipeline(t: Test, options: Partial<PipelineOptions> = {}): Promise<TestPipeline> {
+export async function startPipeline(
+  t: Test,
+  { hasReplicas = false, ...options }: Partial<PipelineOptions> & { readonly hasReplicas?: boolean } = {},
+): Promise<TestPipeline> {
   const time = manualSchedule();
   const store = createSnapshotStore();
-  const clients = createClientRegistry();
+  const clients = createClientRegistry({ schedule: time.schedule });
   const registry = new Registry();
   const served: string[] = [];
   const written: ObjectStatus[] = [];
   const forgotten: string[] = [];
   const { logger, lines } = recordingLogger();
+  const replicas = otherReplicas();
   let tell: (event: SourceEvent) => void = () => undefined;
   store.onChange(({ version }) => served.push(version));
   const pipeline = createPipeline(
@@ -57,12 +68,13 @@ export async function startPipeline(t: Test, options: Partial<PipelineOptions> =
         start: async () => undefined,
         close: async () => undefined,
       },
+      ...(hasReplicas && { reports: replicas.reports }),
       metrics: createXdsMetrics(registry),
       logger,
       nowMs: () => 5_000,
       schedule: time.schedule,
     },
-    { debounceMs: 5, allowEmpty: true, ...options },
+    { debounceMs: 5, allowEmpty: true, settleMs: 0, ...options },
   );
   t.teardown(pipeline.close);
   await pipeline.start();
@@ -76,6 +88,8 @@ export async function startPipeline(t: Test, options: Partial<PipelineOptions> =
     forgotten,
     lines,
     registry,
+    published: replicas.published,
+    hear: replicas.hear,
     tell(...events) {
       for (const event of events) tell(event);
     },
@@ -84,6 +98,33 @@ export async function startPipeline(t: Test, options: Partial<PipelineOptions> =
       // The status of objects is planned when the changes have been taken in.
       await awaitUntil(() => time.waiting > 0, { what: 'the changes to be taken in', everyMs: 1 });
       time.advance(100);
+    },
+  };
+}
+
+/** Replicas whose reports the test makes up. */
+function otherReplicas() {
+  let published: LimiterReport | undefined;
+  let others: readonly ReplicaReport[] | undefined;
+  const listeners = new Set<() => void>();
+  const reports: LimiterReports = {
+    publish(report) {
+      published = report;
+    },
+    others: () => others,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    start: () => undefined,
+    close: async () => undefined,
+  };
+  return {
+    reports,
+    published: () => published,
+    hear(told: readonly ReplicaReport[]) {
+      others = told;
+      for (const listener of listeners) listener();
     },
   };
 }

@@ -26,6 +26,9 @@ const schema = CORE_SCHEMA.withTags(mergeTag);
  */
 const maxValues = 500_000;
 
+/** Deepest nesting: the parser's own bound for what is written out, which aliases get around. */
+const maxDepth = 100;
+
 /** Parses a file of YAML or JSON with any number of documents; lists of manifests (`kind: List`) are taken apart. */
 export function* parseManifests({ source, text }: TextFile): Sliceable<ParsedFile> {
   const manifests: Manifest[] = [];
@@ -97,19 +100,27 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 /** Why a document cannot be taken at all; undefined when it can. */
 function objectionTo(content: unknown): string | undefined {
   let left = maxValues;
-  let isText = true;
-  const visit = (value: unknown): void => {
+  let objection: string | undefined;
+  const checkText = (text: string): void => {
+    if (!text.isWellFormed()) objection ??= notUnicode;
+  };
+  const visit = (value: unknown, depth: number): void => {
     left -= 1;
-    if (typeof value === 'string') isText &&= value.isWellFormed();
-    if (left <= 0 || typeof value !== 'object' || value === null) return;
+    if (left <= 0) objection ??= `has more than ${maxValues} values; split it`;
+    if (depth > maxDepth)
+      objection ??= `nests deeper than ${maxDepth} levels, or an alias in it leads to itself`;
+    if (objection !== undefined) return;
+    if (typeof value === 'string') checkText(value);
+    if (typeof value !== 'object' || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
-      if (left <= 0) return;
-      isText &&= key.isWellFormed();
-      visit(inner);
+      checkText(key);
+      visit(inner, depth + 1);
+      if (objection !== undefined) return;
     }
   };
-  visit(content);
-  if (left <= 0) return `has more than ${maxValues} values; split it`;
-  // On the wire such characters become one and the same, and so would different names.
-  return isText ? undefined : 'has half a surrogate pair, which is no character: correct the \\u escape';
+  visit(content, 0);
+  return objection;
 }
+
+/** On the wire such characters become one and the same, and so would different names. */
+const notUnicode = 'has half a surrogate pair, which is no character: correct the \\u escape';

@@ -72,13 +72,19 @@ function noteEvent(objects: Map<string, ConfigObject>, event: ReflectorEvent): r
     }
     case 'changed': {
       const object = toConfigObject(event.object);
+      const known = objects.get(object.id);
       objects.set(object.id, object);
-      return [{ type: 'changed', object }];
+      return isSameSpec(known, object) ? [] : [{ type: 'changed', object }];
     }
     case 'deleted':
       objects.delete(event.object.id);
       return [{ type: 'deleted', id: event.object.id }];
   }
+}
+
+/** A status that was written, ours above all, or a label: the rules are what they were, and nobody is to look at them. */
+function isSameSpec(known: ConfigObject | undefined, object: ConfigObject): boolean {
+  return known?.uid === object.uid && known.generation === object.generation;
 }
 
 function toConfigObject({

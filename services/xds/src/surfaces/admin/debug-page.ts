@@ -47,12 +47,12 @@ function summary(
   state: PipelineState,
   snapshot: Snapshot | undefined,
 ): Html {
-  const { lastEventMs, verdicts, rules } = state;
+  const { lastEventMs, verdicts, rules, limitersElsewhere } = state;
   const age = lastEventMs === undefined ? 'nothing heard yet' : `last change ${ago(nowMs() - lastEventMs)}`;
   return html`<dl>
 <dt>Serving</dt><dd>${snapshot === undefined ? 'nothing yet' : html`${counted(rules, 'limit')} in ${counted(snapshot.resources.size, 'domain')}, version <code>${snapshot.version}</code>`}</dd>
 <dt>Source</dt><dd>${sourceName}, ${counted(verdicts.size, 'object')}, ${age}</dd>
-<dt>Limiters</dt><dd>${clients.size} connected</dd>
+<dt>Limiters</dt><dd>${clients.size} connected${limitersElsewhere > 0 ? ` and ${limitersElsewhere} at other replicas` : ''}</dd>
 <dt>More</dt><dd><a href="/snapshot">/snapshot</a> <a href="/objects">/objects</a> <a href="/metrics">/metrics</a> <a href="/readyz">/readyz</a></dd>
 </dl>`;
 }

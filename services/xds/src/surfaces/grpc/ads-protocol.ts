@@ -21,6 +21,8 @@ export interface AdsProtocol<Exchange, Request extends AdsRequest, Reply> {
   /** Names that the request has: for the bounds on them. */
   namesOf(request: Request): readonly string[];
   receive(exchange: Exchange, request: Request): { readonly exchange: Exchange; readonly verdict: Verdict };
+  /** Names that the client asks for; undefined when it asks for all. */
+  wantedNames(exchange: Exchange): ReadonlySet<string> | undefined;
   /** Names that the exchange has to remember. */
   countNames(exchange: Exchange): number;
   due(exchange: Exchange, snapshot: Snapshot): Reply | undefined;

@@ -112,18 +112,22 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   }
 
   function answer(request: Request): StreamEnd | undefined {
-    if (record === undefined) subscribed();
     const received = protocol.receive(exchange, request);
     exchange = received.exchange;
     if (protocol.countNames(exchange) > maxNames) return streamEnds.tooManyNames;
+    subscribed(protocol.wantedNames(exchange));
     note(received.verdict, request.rejection ?? '');
     push();
     return undefined;
   }
 
-  function subscribed(): void {
+  function subscribed(names: ReadonlySet<string> | undefined): void {
+    if (record !== undefined) {
+      record.asksFor(names);
+      return;
+    }
     subscribedMs = nowMs();
-    record = createLimiterRecord(deps, { id, nodeId, peer, protocol: label, connectedMs: openedMs });
+    record = createLimiterRecord(deps, { id, nodeId, peer, protocol: label, connectedMs: openedMs, names });
     logger.info('limiter connected');
   }
 

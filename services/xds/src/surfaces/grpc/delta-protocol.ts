@@ -9,6 +9,7 @@ import {
   receiveDelta,
   sentDelta,
 } from '../../domain/delta-exchange.ts';
+import { namesOnly } from '../../domain/subscription.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import type { ResponseCache } from './response-cache.ts';
 
@@ -38,6 +39,7 @@ export function createDeltaProtocol(
     },
     namesOf: ({ subscribe, unsubscribe }) => [...subscribe, ...unsubscribe],
     receive: receiveDelta,
+    wantedNames: ({ subscription }) => subscription && namesOnly(subscription),
     countNames: ({ subscription, owed }) => (subscription?.names.size ?? 0) + owed.size,
     due: (exchange, snapshot) => dueDelta(exchange, snapshot, cache.diff),
     sent: sentDelta,

@@ -6,6 +6,8 @@ import type { ResponseCache } from './response-cache.ts';
 
 /** Keeps what the registry knows of one stream up to date. */
 export interface LimiterRecord {
+  /** It asks for these names from now on; undefined for all. */
+  asksFor(names: ReadonlySet<string> | undefined): void;
   accepted(selection: Selection): void;
   rejected(selection: Selection, message: string): void;
   /** Something was sent: what was rejected before has got its replacement. */
@@ -23,7 +25,7 @@ export interface LimiterRecordDeps {
 /** Puts a client in the registry that has not acknowledged anything yet. */
 export function createLimiterRecord(
   { clients, cache, nowMs }: LimiterRecordDeps,
-  identity: Pick<LimiterClient, 'id' | 'nodeId' | 'peer' | 'protocol' | 'connectedMs'>,
+  identity: Pick<LimiterClient, 'id' | 'nodeId' | 'peer' | 'protocol' | 'connectedMs' | 'names'>,
 ): LimiterRecord {
   let client: LimiterClient = {
     ...identity,
@@ -37,6 +39,9 @@ export function createLimiterRecord(
   };
   change({});
   return {
+    asksFor(names) {
+      if (names !== client.names) change({ names });
+    },
     accepted({ snapshot, resources }) {
       change({
         accepted: cache.versions(resources),

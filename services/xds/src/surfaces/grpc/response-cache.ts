@@ -1,7 +1,7 @@
 import { type DeltaDiff, diffResources, type KnownResources } from '../../domain/delta-diff.ts';
 import type { DeltaReply } from '../../domain/delta-exchange.ts';
 import type { SnapshotResource } from '../../domain/snapshot.ts';
-import type { Selection } from '../../domain/subscription.ts';
+import { isWhole, type Selection } from '../../domain/subscription.ts';
 import { rateLimitConfigType as typeUrl } from '../../pipeline/encode-rules.ts';
 import { deltaDiscoveryResponseBody, discoveryResponseBody } from './discovery-response-bytes.ts';
 
@@ -14,7 +14,10 @@ type Resources = ReadonlyMap<string, SnapshotResource>;
 export interface ResponseCache {
   /** Versions by name. */
   versions(resources: Resources): ReadonlyMap<string, string>;
-  /** The state-of-the-world response, without a nonce. */
+  /**
+   * The state-of-the-world response, without a nonce. Only that of the latest whole snapshot is remembered: nobody is sent
+   * an older one any more, and who names what it wants has a response of its own.
+   */
   sotwBody(selection: Selection): Uint8Array;
   diff(known: KnownResources, next: Resources): DeltaDiff;
   /** The incremental response, without a nonce. */
@@ -23,11 +26,14 @@ export interface ResponseCache {
 
 /** Makes an empty cache. */
 export function createResponseCache(): ResponseCache {
-  const sotwBody = onceFor(
-    ({ resources }: Selection) => resources,
-    ({ snapshot, resources }: Selection) =>
-      discoveryResponseBody({ versionInfo: snapshot.version, typeUrl, resources: resources.values() }),
-  );
+  let latest: { readonly resources: Resources; readonly body: Uint8Array } | undefined;
+
+  function wholeBody(selection: Selection): Uint8Array {
+    const { resources } = selection;
+    if (latest?.resources !== resources) latest = { resources, body: encodeSotw(selection) };
+    return latest.body;
+  }
+
   const deltaBody = onceFor(
     ({ diff }: DeltaReply) => diff,
     ({ selection, diff }: DeltaReply) =>
@@ -45,7 +51,16 @@ export function createResponseCache(): ResponseCache {
         (next) => diffResources(known, next),
       ),
   );
-  return { versions, sotwBody, deltaBody, diff: (known, next) => diffsFrom(known)(next) };
+  return {
+    versions,
+    sotwBody: (selection) => (isWhole(selection) ? wholeBody(selection) : encodeSotw(selection)),
+    deltaBody,
+    diff: (known, next) => diffsFrom(known)(next),
+  };
+}
+
+function encodeSotw({ snapshot, resources }: Selection): Uint8Array {
+  return discoveryResponseBody({ versionInfo: snapshot.version, typeUrl, resources: resources.values() });
 }
 
 /** Remembers what `make` answers for as long as the object that `keyOf` gives is in use. */

@@ -14,19 +14,25 @@ export function createSendGate(maxBytes: number): SendGate {
   /** Bytes wanted, in the order in which they were. */
   const waiting = new Map<() => void, number>();
   let inFlight = 0;
+  /** Whether one who has waited is being called. */
+  let isTurnOfWaiting = false;
   const hasRoom = (bytes: number): boolean => inFlight === 0 || inFlight + bytes <= maxBytes;
 
   function wakeWaiting(): void {
     for (const [retry, bytes] of [...waiting]) {
-      // Nobody is let past the first: a large response would wait for ever.
       if (!hasRoom(bytes)) return;
-      if (waiting.delete(retry)) retry();
+      if (!waiting.delete(retry)) continue;
+      isTurnOfWaiting = true;
+      retry();
+      isTurnOfWaiting = false;
     }
   }
 
   return {
     enter(bytes, retry) {
-      if (!hasRoom(bytes)) {
+      // Nobody is let past one who waits: a large response would wait for ever.
+      const isPast = waiting.size > 0 && !isTurnOfWaiting;
+      if (isPast || !hasRoom(bytes)) {
         waiting.set(retry, bytes);
         return undefined;
       }

@@ -8,7 +8,7 @@ import {
   type SotwRequest,
   sentSotw,
 } from '../../domain/sotw-exchange.ts';
-import type { Selection } from '../../domain/subscription.ts';
+import { namesOnly, type Selection } from '../../domain/subscription.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import type { ResponseCache } from './response-cache.ts';
 
@@ -39,6 +39,7 @@ export function createSotwProtocol(
     },
     namesOf: ({ names }) => names,
     receive: receiveSotw,
+    wantedNames: ({ subscription }) => subscription && namesOnly(subscription),
     countNames: ({ subscription }) => subscription?.names.size ?? 0,
     due: dueSotw,
     sent: sentSotw,

@@ -58,6 +58,16 @@ t.test('a few lines of aliases that stand for millions of values are refused', a
   t.match(await parse(lines.join('\n')), { ok: false, problem: { source: 'a.yaml#1', message: /split it/ } });
 });
 
+t.test('aliases that nest without end, or deeper than can be followed, are refused', async (t) => {
+  const lines = ['a0: &a0 [x]'];
+  for (let i = 1; i < 200; i += 1) lines.push(`a${i}: &a${i} [${'['.repeat(90)}*a${i - 1}${']'.repeat(90)}]`);
+  for (const text of ['metadata: &m { name: x, self: *m }\n', lines.slice(0, 9).join('\n'), lines.join('\n')])
+    t.match(await parse(text), {
+      ok: false,
+      problem: { source: 'a.yaml#1', message: /^nests deeper than 100 levels/ },
+    });
+});
+
 t.test('text that is no Unicode is refused: on the wire different names would become one', async (t) => {
   for (const text of ['a: "x\\ud800"\n', '"\\udfff": 1\n'])
     t.match(await parse(text), { ok: false, problem: { source: 'a.yaml#1', message: /surrogate/ } });

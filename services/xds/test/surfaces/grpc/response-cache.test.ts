@@ -1,4 +1,5 @@
 import t from 'tap';
+import { noSubscription, replaceSubscription, select } from '../../../src/domain/subscription.ts';
 import { createResponseCache } from '../../../src/surfaces/grpc/response-cache.ts';
 import { testSnapshot } from '../../support/test-snapshot.ts';
 
@@ -13,7 +14,9 @@ t.test('what a snapshot encodes to is made once, for whoever wants all of it', a
   t.equal(cache.sotwBody(everythingOf(snapshot)), cache.sotwBody(everythingOf(snapshot)));
   t.equal(cache.versions(snapshot.resources), cache.versions(snapshot.resources));
   const other = testSnapshot({ a: 2 });
-  t.not(cache.sotwBody(everythingOf(other)), cache.sotwBody(everythingOf(snapshot)));
+  const body = cache.sotwBody(everythingOf(snapshot));
+  t.not(cache.sotwBody(everythingOf(other)), body);
+  t.not(cache.sotwBody(everythingOf(snapshot)), body, 'that of an older snapshot is kept no more');
 });
 
 t.test('so is the difference of two snapshots, and what it encodes to', async (t) => {
@@ -26,4 +29,13 @@ t.test('so is the difference of two snapshots, and what it encodes to', async (t
     cache.deltaBody({ selection: everythingOf(after), diff }),
   );
   t.not(cache.diff(before.resources, later.resources), diff);
+});
+
+t.test('what one client asks for by name is not kept', async (t) => {
+  const cache = createResponseCache();
+  const snapshot = testSnapshot({ a: 1, b: 1 });
+  const selection = select(snapshot, replaceSubscription(noSubscription, ['a']));
+  const body = cache.sotwBody(selection);
+  t.not(cache.sotwBody(selection), body);
+  t.strictSame(cache.sotwBody(selection), body);
 });

@@ -21,6 +21,25 @@ t.test('who finds no room is called when there is some, in the order in which th
   t.same(called, ['first', 'second']);
 });
 
+t.test('nobody is let past one who waits, or a large response would wait for ever', async (t) => {
+  const gate = createSendGate(100);
+  const called: string[] = [];
+  const leave = gate.enter(60, () => undefined);
+  const large = (): void => {
+    called.push('large');
+    t.ok(gate.enter(80, large));
+  };
+  const small = (): void => {
+    called.push('small');
+    t.ok(gate.enter(20, small));
+  };
+  t.equal(gate.enter(80, large), undefined);
+  t.equal(gate.enter(20, small), undefined, 'although there would be room');
+  t.equal(gate.enter(80, large), undefined, 'who asks again keeps its place');
+  leave?.();
+  t.same(called, ['large', 'small']);
+});
+
 t.test('a response larger than all the room is let through when it is alone', async (t) => {
   const gate = createSendGate(100);
   let called = 0;

@@ -171,6 +171,21 @@ t.test('rule 7: names, "*" and nothing', async (t) => {
   t.same(namesIn(await stream.next()), ['b'], 'and nothing for who wanted nothing');
 });
 
+t.test('rule 7: what a limiter asks for is known, as it changes', async (t) => {
+  const { connect, onlyClient, clients } = await startAdsServer(t, {
+    snapshot: testSnapshot({ a: 1, b: 1 }),
+  });
+  const stream = connect().sotw();
+  stream.send({ resourceNames: ['a'] });
+  stream.ack(await stream.next(), { resourceNames: ['b'] });
+  await stream.next();
+  await awaitUntil(() => clients.size === 1, { what: 'the limiter' });
+  t.strictSame(onlyClient().names, new Set(['b']));
+  stream.send({ responseNonce: '2', resourceNames: ['*'] });
+  await stream.next();
+  t.equal(onlyClient().names, undefined);
+});
+
 t.test(
   'rule 9: nothing is said before the source has synced; that there is nothing is said then',
   async (t) => {
