@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { monotonicNow, sleepFor } from './time.ts';
 
 /** How waiting times grow. */
 export type BackoffOptions = {
@@ -76,17 +76,5 @@ export async function retry<T>(fn: (attempt: number) => Promise<T> | T, options:
       onRetry?.({ error, attempt, delayMs });
       await sleep(delayMs, { ...(signal && { signal }) });
     }
-  }
-}
-
-const monotonicNow = (): number => performance.now();
-
-async function sleepFor(ms: number, { signal }: { readonly signal?: AbortSignal }): Promise<void> {
-  try {
-    await delay(ms, undefined, { ...(signal && { signal }) });
-  } catch (error) {
-    // Node wraps the reason in an AbortError of its own.
-    signal?.throwIfAborted();
-    throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { monotonicNow } from './time.ts';
 
 /** Work that can be interrupted wherever it yields, and ends with its result. */
 export type Sliceable<T> = Generator<void, T, void>;
@@ -16,7 +17,7 @@ export interface SliceOptions {
  * done at once.
  */
 export async function runInSlices<T>(work: Sliceable<T>, options: SliceOptions): Promise<T> {
-  const { sliceMs, nowMs = () => performance.now() } = options;
+  const { sliceMs, nowMs = monotonicNow } = options;
   let endMs = nowMs() + sliceMs;
   for (;;) {
     const step = work.next();

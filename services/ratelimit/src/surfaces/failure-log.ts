@@ -1,5 +1,6 @@
 import { isAppError, toPublicError } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow } from '@tollgate/kit/time';
 
 /** Logs a failed call, with what is known of it. */
 export type LogFailure = (error: unknown, fields?: Readonly<Record<string, unknown>>) => void;
@@ -24,11 +25,7 @@ const maxKindLength = 200;
  * Makes a log of failed calls that tells of equal failures once a second, and of how many it withheld since its last
  * line: while the counter backend is away every call fails, and for as long as that takes.
  */
-export function createFailureLog({
-  logger,
-  message,
-  nowMs = () => performance.now(),
-}: FailureLogDeps): LogFailure {
+export function createFailureLog({ logger, message, nowMs = monotonicNow }: FailureLogDeps): LogFailure {
   const told = new Set<string>();
   let untilMs = Number.NEGATIVE_INFINITY;
   let withheld = 0;

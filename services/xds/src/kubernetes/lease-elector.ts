@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics/xds-metrics.ts';
 import type { ApiClient } from './api-client.ts';
 import { hasStatus } from './api-error.ts';
@@ -204,10 +204,4 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
       await release();
     },
   };
-}
-
-const monotonicNow = (): number => performance.now();
-
-async function sleepFor(ms: number, options: { readonly signal: AbortSignal }): Promise<void> {
-  await delay(ms, undefined, options);
 }

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import { sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics/xds-metrics.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiError, hasStatus } from './api-error.ts';
@@ -268,8 +268,4 @@ function canResume(error: unknown): boolean {
   if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
   // What Node reports of connections has a code; what our readers report has none.
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
-}
-
-async function sleepFor(ms: number, options: { readonly signal: AbortSignal }): Promise<void> {
-  await delay(ms, undefined, options);
 }

@@ -126,6 +126,20 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     t.strictSame([leader, follower].flatMap(problems), []);
   });
 
+  await t.test('a replica that was killed and starts anew takes the place of what it has left', async (t) => {
+    const name = 'restarted';
+    const witness = startReplica(t, api, { identity: 'b_1', name });
+    witness.reports.publish({ groups: [{ count: 1 }] });
+    await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
+    await patch(api, name, { a_1: formatLimiterReport({ groups: [{ count: 5 }] }, 1) });
+    await hears(witness, 'a 5');
+    const restarted = startReplica(t, api, { identity: 'a_2', name });
+    restarted.reports.publish({ groups: [{ count: 4 }] });
+    await hears(witness, 'a 4');
+    await hears(restarted, 'b 1');
+    t.strictSame(Object.keys(await dataOf(api, name)), ['a_2', 'b_1']);
+  });
+
   await t.test('what somebody deletes or spoils is there again with the next sign of life', async (t) => {
     const name = 'spoiled';
     const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));

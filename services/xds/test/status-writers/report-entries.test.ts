@@ -64,6 +64,17 @@ t.test('one whose entry has not changed for the expiry is gone, until it speaks 
   t.strictSame(counting(), ['alive', 'dead']);
 });
 
+t.test('what a former life of this replica has left does not count, unless it speaks up', async (t) => {
+  const { entries, read, counting } = start();
+  read({ me_0: report(9), other_1: report(1) });
+  t.strictSame(counting(), ['other']);
+  t.strictSame(entries.expired(), ['me_0']);
+  read({ me_0: report(10), me_1: report(1), other_1: report(1) });
+  t.strictSame(counting(), ['me', 'other'], 'two processes of one host');
+  read({ me_0: report(10), me_1: report(1), me_2: report(1), other_1: report(1) });
+  t.strictSame(counting(), ['me', 'me', 'other'], 'one that came later is no former life');
+});
+
 t.test('while nothing is heard at all nobody is taken for gone', async (t) => {
   const { clock, entries, read, counting } = start();
   read({ me_1: report(1), other_1: report(1) });

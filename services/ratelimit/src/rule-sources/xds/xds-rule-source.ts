@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@tollgate/kit/logger';
+import { sleepFor } from '@tollgate/kit/time';
 import type { RuleLoad, RuleSource } from '../../ports/rule-source.ts';
 import { statsNames } from '../../stats/stats-names.ts';
 import type { StatsRegistry } from '../../stats/stats-registry.ts';
@@ -125,8 +125,4 @@ const tooLarge = /larger than/i;
 function reasonOf(error: unknown): string {
   if (error === undefined) return 'ended by the server';
   return error instanceof Error ? error.message : String(error);
-}
-
-async function sleepFor(ms: number, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-  await delay(ms, undefined, { signal });
 }

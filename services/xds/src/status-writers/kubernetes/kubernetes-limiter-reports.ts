@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { LimiterReport } from '../../domain/limiter-report.ts';
 import { formatLimiterReport } from '../../domain/read-limiter-report.ts';
 import type { ReplicaReport } from '../../domain/reported-limiters.ts';
@@ -16,6 +16,7 @@ import {
   objectPath,
 } from '../../kubernetes/kube-resource.ts';
 import type { Leadership } from '../../kubernetes/leadership.ts';
+import { replicaOf } from '../../kubernetes/lease-elector.ts';
 import { createReflector } from '../../kubernetes/reflector.ts';
 import type { LimiterReports } from '../../ports/limiter-reports.ts';
 import { createReportEntries } from './report-entries.ts';
@@ -37,7 +38,7 @@ export interface KubernetesLimiterReportsOptions extends ObjectName {
 /** What is needed for it. */
 export interface KubernetesLimiterReportsDeps {
   readonly api: ApiClient;
-  /** The leader clears away what replicas have left that are gone. */
+  /** The leader clears away what replicas that are gone have left. */
   readonly leadership: Leadership;
   readonly logger: Logger;
   /** A clock in milliseconds that does not go back; `performance.now` when absent. */
@@ -102,9 +103,8 @@ export function createKubernetesLimiterReports(
 
   async function tell(current: LimiterReport): Promise<void> {
     beat += 1;
-    const gone = leadership.isLeader() ? entries.expired() : [];
     const data = {
-      ...Object.fromEntries(gone.map((other) => [other, null])),
+      ...Object.fromEntries(leftovers().map((other) => [other, null])),
       [key]: formatLimiterReport(current, beat),
     };
     try {
@@ -118,6 +118,13 @@ export function createKubernetesLimiterReports(
       reportProblem(error);
     }
   }
+
+  /** Keys to clear away: each replica those of its former lives, the leader all. */
+  function leftovers(): readonly string[] {
+    return entries.expired().filter((other) => leadership.isLeader() || isFormerLife(other));
+  }
+
+  const isFormerLife = (other: string): boolean => replicaOf(other) === replicaOf(key);
 
   async function write(data: Readonly<Record<string, string | null>>): Promise<void> {
     const limits = { timeoutMs: writeTimeoutMs, signal: closing.signal };
@@ -186,6 +193,8 @@ export function createKubernetesLimiterReports(
       reflector.start((event) => {
         entries.read(event);
         look();
+        // A process that has crashed has left limiters behind that are connected to this one by now.
+        if (entries.expired().some(isFormerLife)) news.abort();
       });
       // Of a replica that is gone nothing is heard, so somebody has to look.
       looking = setInterval(look, expiryMs / 10).unref();
@@ -215,10 +224,4 @@ interface CallLimits {
 /** Keys of a ConfigMap have these characters, and 253 of them at most; what tells identities apart is at their end. */
 function keyOf(identity: string): string {
   return identity.replace(/[^-._a-zA-Z0-9]/g, '-').slice(-253);
-}
-
-const monotonicNow = (): number => performance.now();
-
-async function sleepFor(ms: number, options: { readonly signal: AbortSignal }): Promise<void> {
-  await delay(ms, undefined, options);
 }

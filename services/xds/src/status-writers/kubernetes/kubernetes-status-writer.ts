@@ -1,6 +1,7 @@
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { ConfigObject } from '../../domain/config-object.ts';
 import type { ObjectStatus } from '../../domain/object-status.ts';
 import type { ApiClient } from '../../kubernetes/api-client.ts';
@@ -266,10 +267,4 @@ function liveStatus(value: unknown): LiveStatus {
   const manifest = requireRecord(value, 'an object');
   const { resourceVersion } = requireRecord(manifest.metadata, 'metadata');
   return { status: manifest.status, resourceVersion: String(resourceVersion) };
-}
-
-const monotonicNow = (): number => performance.now();
-
-async function sleepFor(ms: number, options: { readonly signal: AbortSignal }): Promise<void> {
-  await delay(ms, undefined, options);
 }

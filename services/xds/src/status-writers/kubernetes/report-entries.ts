@@ -28,7 +28,7 @@ interface Entry {
   readonly text: string;
   /** Undefined where it is none. */
   readonly report: LimiterReport | undefined;
-  /** When the text was another one last. */
+  /** When the text was another one last; long ago for a former life of this replica. */
   readonly changedMs: number;
 }
 
@@ -45,6 +45,12 @@ export function createReportEntries(
   let heardMs = now();
   let unreadable = new Set<string>();
 
+  /** What was there first under the name of this replica is of a life that has ended, unless it speaks up. */
+  function firstSeenMs(key: string, nowMs: number): number {
+    const isFormer = entries === undefined && replicaOf(key) === replicaOf(own);
+    return isFormer ? Number.NEGATIVE_INFINITY : nowMs;
+  }
+
   function note(texts: ReadonlyMap<string, string>): void {
     const before = entries ?? new Map<string, Entry>();
     const nowMs = now();
@@ -54,7 +60,8 @@ export function createReportEntries(
       [...texts].map(([key, text]): [string, Entry] => {
         const known = before.get(key);
         if (known?.text === text) return [key, wasDeaf ? { ...known, changedMs: nowMs } : known];
-        return [key, { text, report: readLimiterReport(text), changedMs: nowMs }];
+        const changedMs = known === undefined ? firstSeenMs(key, nowMs) : nowMs;
+        return [key, { text, report: readLimiterReport(text), changedMs }];
       }),
     );
     reportUnreadable(entries);

@@ -1,6 +1,5 @@
 import { createHealth } from '@tollgate/kit/health';
 import t, { type Test } from 'tap';
-import type { PipelineOptions } from '../../../src/pipeline/pipeline.ts';
 import { createAdminServer } from '../../../src/surfaces/admin/admin-server.ts';
 import { changed, deleted, replaced } from '../../support/catalogs.ts';
 import { limiterOf, rejectionOf } from '../../support/limiters.ts';
@@ -9,7 +8,7 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 import { startPipeline } from '../../support/start-pipeline.ts';
 
 /** An admin server before a pipeline that is the test's. */
-async function startAdmin(t: Test, options: Partial<PipelineOptions> = {}) {
+async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] = {}) {
   const started = await startPipeline(t, options);
   const { pipeline, store: snapshots, clients, registry } = started;
   const health = createHealth();
@@ -151,6 +150,14 @@ t.test('the page shows domains, objects, limiters and what is wrong', async (t) 
     '<a href="/snapshot?domain=a">a</a>',
   ])
     t.ok(text.includes(expected), expected);
+});
+
+t.test('the page says how many limiters are at other replicas', async (t) => {
+  const { ask, clients, hear } = await startAdmin(t, { hasReplicas: true });
+  clients.put(limiterOf('1'));
+  t.match((await ask('/')).text, '<dd>1 connected</dd>');
+  hear([{ identity: 'b_1', replica: 'b', report: { groups: [{ count: 2 }, { count: 3 }] } }]);
+  t.match((await ask('/')).text, '<dd>1 connected and 5 at other replicas</dd>');
 });
 
 t.test('nothing that comes from objects or limiters is markup', async (t) => {
