@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 TAP_RESULTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: demo test bench bench-client bench-xds check generate format clean help
+.PHONY: demo test bench bench-client bench-xds bench-auth check generate format clean help
 
 demo: ## the limiter behind a real Envoy on this machine (ARGS=--once: exit after the table)
 	@sh hack/setup.sh demo
@@ -20,11 +20,12 @@ test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
 	$(if $(ARGS),,@npm run --silent check)
 	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap >/dev/null) $(ARGS)
 
-bench: ## what a decision, the OAuth client and an edit of rules cost (ARGS=…: decisions only; --help lists them)
+bench: ## what everything costs: decisions, the OAuth client, edits of rules, the auth server (ARGS=…: decisions only; --help lists them)
 	@sh hack/setup.sh test
 	@node hack/bench/main.ts $(ARGS)
 	$(if $(ARGS),,@node hack/bench/client-sdk/main.ts)
 	$(if $(ARGS),,@node hack/bench/xds/main.ts)
+	$(if $(ARGS),,@node hack/bench/auth/main.ts)
 
 bench-client: ## the OAuth client beside bare fetch and its peers (ARGS=--quick, --write)
 	@sh hack/setup.sh
@@ -33,6 +34,10 @@ bench-client: ## the OAuth client beside bare fetch and its peers (ARGS=--quick,
 bench-xds: ## how fast edits reach limiters, and what many objects and limiters cost (ARGS=--quick, --write)
 	@sh hack/setup.sh test
 	@exec node hack/bench/xds/main.ts $(ARGS)
+
+bench-auth: ## the user authentication server: requests/s, latency, CPU (ARGS=--quick, --write)
+	@sh hack/setup.sh
+	@exec node hack/bench/auth/main.ts $(ARGS)
 
 check: ## format, lint, types, dead code, import rule, generated files
 	@sh hack/setup.sh

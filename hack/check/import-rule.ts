@@ -15,6 +15,10 @@ const adapterFolders = new Set([
   'rule-sources',
   'sinks',
   'store',
+  'mail',
+  'sms',
+  'passwords',
+  'dev',
   'providers',
   'resource-sources',
   'status-writers',
@@ -176,7 +180,7 @@ function targetRoom(path: string, specifier: string): Room | undefined {
   if (specifier.startsWith('.')) return roomOf(posix.join(posix.dirname(path), specifier));
   const name = /^@tollgate\/([^/]+)/.exec(specifier)?.[1];
   if (name === undefined) return undefined;
-  if (['kit', 'rules', 'testkit'].includes(name)) return `packages/${name}`;
+  if (['embedded-postgres', 'kit', 'rules', 'testkit'].includes(name)) return `packages/${name}`;
   if (name === 'oauth2-client') return 'client-sdk';
   return name === 'proto' ? name : `services/${name}`;
 }

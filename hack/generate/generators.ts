@@ -1,10 +1,13 @@
+import { errors as authErrors } from '../../services/auth/src/errors.ts';
+import { settingsSpec as authSettings } from '../../services/auth/src/settings/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/settings/settings.ts';
+import { formatWithBiome } from './format-with-biome.ts';
 import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
 import { renderCrd } from './render-crd.ts';
 import { renderErrorsPage } from './render-errors-page.ts';
-import { renderMarkdown } from './render-markdown.ts';
+import { renderOpenApi } from './render-open-api.ts';
 import { renderProtoCode } from './render-proto-code.ts';
 import { renderSettingsPage } from './render-settings-page.ts';
 
@@ -25,11 +28,27 @@ export const generators: readonly Generator[] = [
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),
   markdownPage('docs/settings-xds.md', () => renderSettingsPage('the management server', xdsSettings)),
-  markdownPage('docs/errors.md', () => renderErrorsPage({ 'the rate limit service': ratelimitErrors })),
+  markdownPage('docs/settings-auth.md', () =>
+    renderSettingsPage('the user authentication server', authSettings),
+  ),
+  openApi('docs/openapi-auth.json'),
+  markdownPage('docs/errors.md', () =>
+    renderErrorsPage({
+      'the rate limit service': ratelimitErrors,
+      'the user authentication server': authErrors,
+    }),
+  ),
 ];
 
 function markdownPage(output: string, text: () => string): Generator {
-  return { output, render: async () => new Map([[output, await renderMarkdown(output, text())]]) };
+  return { output, render: async () => new Map([[output, await formatWithBiome(output, text())]]) };
+}
+
+function openApi(output: string): Generator {
+  return {
+    output,
+    render: async () => new Map([[output, await formatWithBiome(output, await renderOpenApi())]]),
+  };
 }
 
 function crd(output: string): Generator {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { renderApiDocs } from '../../client-sdk/scripts/render-api-docs.ts';
 import { filesBelow } from './files-below.ts';
-import { renderMarkdown } from './render-markdown.ts';
+import { formatWithBiome } from './format-with-biome.ts';
 
 /** The API pages of the client SDK, made from its docstrings, text by path below `output`. */
 export async function renderClientSdkDocs(output: string): Promise<ReadonlyMap<string, string>> {
@@ -13,7 +13,7 @@ export async function renderClientSdkDocs(output: string): Promise<ReadonlyMap<s
     const pages = await Promise.all(
       (await filesBelow(folder)).map(async (path): Promise<[string, string]> => {
         const page = output + path;
-        return [page, await renderMarkdown(page, await readFile(join(folder, path), 'utf8'))];
+        return [page, await formatWithBiome(page, await readFile(join(folder, path), 'utf8'))];
       }),
     );
     return new Map(pages);

@@ -1,7 +1,7 @@
 import { defineSettings, port, text } from '@tollgate/kit/settings';
 import t from 'tap';
+import { formatWithBiome } from '../format-with-biome.ts';
 import { renderErrorsPage } from '../render-errors-page.ts';
-import { renderMarkdown } from '../render-markdown.ts';
 import { renderSettingsPage } from '../render-settings-page.ts';
 
 t.test('the settings page names every variable with its meaning', async (t) => {
@@ -32,7 +32,7 @@ t.test('the errors page has a section for each service and a row for each code',
 });
 
 t.test('generated Markdown is formatted as the check wants it', async (t) => {
-  const once = await renderMarkdown('docs/a.md', '# A\n|a|b|\n|---|---|\n|1|2|\n');
+  const once = await formatWithBiome('docs/a.md', '# A\n|a|b|\n|---|---|\n|1|2|\n');
   t.match(once, /\n\n\| a/);
-  t.equal(await renderMarkdown('docs/a.md', once), once);
+  t.equal(await formatWithBiome('docs/a.md', once), once);
 });

@@ -36,6 +36,8 @@ export type ErrorDefinition = {
 /** What one occurrence adds to its definition. `detail` and `cause` go to the log only. */
 export type ErrorOccurrence = {
   readonly message?: string;
+  /** In the place of the definition's, where one code has more than one status. */
+  readonly httpStatus?: number;
   readonly detail?: string;
   readonly cause?: unknown;
 };
@@ -52,7 +54,7 @@ export class AppError extends Error {
   constructor(code: string, definition: ErrorDefinition, occurrence: ErrorOccurrence = {}) {
     super(occurrence.message ?? definition.message, 'cause' in occurrence ? { cause: occurrence.cause } : {});
     this.code = code;
-    this.httpStatus = definition.httpStatus;
+    this.httpStatus = occurrence.httpStatus ?? definition.httpStatus;
     this.grpcStatus = definition.grpcStatus;
     if (occurrence.detail !== undefined) this.detail = occurrence.detail;
   }

@@ -29,6 +29,11 @@ export type LoggerOptions = {
   readonly now?: () => number;
 };
 
+/** A file that lines are appended to, made when it is not there. @throws Error when it cannot be opened. */
+export function logFile(path: string): DestinationStream {
+  return pino.destination({ dest: path, append: true, sync: true, mode: 0o640 });
+}
+
 const messageKey = '@message';
 const timestampKey = '@timestamp';
 const reserved = [messageKey, timestampKey, 'level'];

@@ -1,18 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import type { Attributes, Context, Span, SpanKind, TextMapPropagator, Tracer } from '@opentelemetry/api';
 import type { SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from './logger.ts';
+import { makeResource, type ResourceOptions } from './telemetry-resource.ts';
+
+/** OTLP over HTTP (`http` is JSON) or gRPC. */
+export type OtlpProtocol = 'http' | 'http/protobuf' | 'grpc';
 
 /** What traces are called, how many are kept and how they leave. */
-export type TracingOptions = {
+export type TracingOptions = ResourceOptions & {
   readonly enabled: boolean;
-  /** OTLP over HTTP (JSON) or gRPC; where to is said by the standard `OTEL_EXPORTER_OTLP_*` variables, which the exporter reads. */
-  readonly protocol: 'http' | 'grpc';
-  readonly serviceName: string;
-  /** Left out when empty. */
-  readonly serviceNamespace?: string;
-  /** A random UUID when empty. */
-  readonly serviceInstanceId?: string;
+  /** Where to is said by the standard `OTEL_EXPORTER_OTLP_*` variables, which the exporter reads. */
+  readonly protocol: OtlpProtocol;
   /** The part of traces kept where the caller has not decided, 0 to 1. */
   readonly samplingRate: number;
   readonly logger?: Logger;
@@ -104,27 +102,21 @@ function tracingOver(
 
 async function makeProvider(options: TracingOptions): Promise<TracerProvider> {
   const sdk = await import('@opentelemetry/sdk-trace');
-  const { defaultResource, resourceFromAttributes } = await import('@opentelemetry/resources');
   const exporter = reportOutages(await makeExporter(options.protocol), options.logger);
   return new sdk.TracerProvider({
-    resource: defaultResource().merge(resourceFromAttributes(resourceOf(options))),
+    resource: await makeResource(options),
     sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(options.samplingRate) }),
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter })],
   });
 }
 
-/** @see https://opentelemetry.io/docs/specs/semconv/resource/#service */
-function resourceOf({ serviceName, serviceNamespace, serviceInstanceId }: TracingOptions): Attributes {
-  return {
-    'service.name': serviceName,
-    ...(serviceNamespace && { 'service.namespace': serviceNamespace }),
-    'service.instance.id': serviceInstanceId || randomUUID(),
-  };
-}
-
 async function makeExporter(protocol: TracingOptions['protocol']): Promise<SpanExporter> {
   if (protocol === 'grpc') {
     const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-grpc');
+    return new OTLPTraceExporter();
+  }
+  if (protocol === 'http/protobuf') {
+    const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto');
     return new OTLPTraceExporter();
   }
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');

@@ -1,11 +1,11 @@
 import { runTool } from '../check/run-tool.ts';
 
 /**
- * Markdown as biome formats it, so that a generated page passes the same check as one written by hand.
+ * Text as biome formats a file of that name, so that a generated one passes the same check as one written by hand.
  *
  * @throws Error with biome's output when it cannot.
  */
-export async function renderMarkdown(path: string, text: string): Promise<string> {
+export async function formatWithBiome(path: string, text: string): Promise<string> {
   const { ok, output } = await runTool(
     'biome',
     ['format', `--stdin-file-path=${path}`, '--colors=off'],

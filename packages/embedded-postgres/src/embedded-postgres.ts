@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { findBinaries } from './binaries.ts';
+import { initializeCluster } from './initialize-cluster.ts';
+import { clearLeftOverServer } from './left-over-server.ts';
+import { type ServerAccount, serverAccount } from './server-account.ts';
+
+/** How a PostgreSQL of one's own is run. */
+export type EmbeddedPostgresOptions = {
+  /** Holds the cluster (in `data`); made when absent. */
+  readonly folder: string;
+  /** Password of the superuser; without one everybody on this machine may connect. It holds from the first start on. */
+  readonly password?: string;
+  /** False gives up surviving a crash for speed, as tests want it. Default true. */
+  readonly durable?: boolean;
+  /** Default 100. */
+  readonly maxConnections?: number;
+};
+
+/** A running PostgreSQL on the loopback address. */
+export type EmbeddedPostgres = {
+  readonly host: string;
+  readonly port: number;
+  /** Connection string of a database, with user and password. */
+  url(database: string): string;
+  /** Resolves when the server has ended, whoever ended it. */
+  readonly ended: Promise<void>;
+  /** Shuts down fast: clients are cut off, everything committed is on disk. Idempotent. */
+  stop(): Promise<void>;
+};
+
+const host = '127.0.0.1';
+const user = 'postgres';
+/** After a crash it replays its log before it answers. */
+const startTimeoutMs = 60_000;
+/** Enough to see why it did not start. */
+const maxOutputChars = 20_000;
+
+/**
+ * Runs the server and shuts it down (fast) when standard input closes: `stop()` closes that pipe, and so does the kernel when
+ * this process dies, however it dies.
+ */
+const watchdogScript = `
+exec 3<&0 </dev/null
+"$@" 3<&- &
+server=$!
+{ read -r _ <&3; kill -INT $server; } >/dev/null 2>&1 &
+watchdog=$!
+exec 3<&-
+wait $server
+status=$?
+kill $watchdog 2>/dev/null
+exit $status
+`;
+
+/**
+ * Starts a real PostgreSQL from npm on a free loopback port and waits until it answers. The cluster is made at the first
+ * start; a server that a killed process left behind is ended first.
+ *
+ * @throws Error with the output of PostgreSQL when it does not start.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const { folder, password } = options;
+  const account = serverAccount();
+  const { initdb, postgres } = await findBinaries();
+  const cluster = await initializeCluster({ folder, initdb, user, password, account });
+  await clearLeftOverServer(cluster);
+  const port = await freePort();
+  const server = spawnServer([postgres, ...serverArguments(cluster, port, options)], account, folder);
+  await waitUntilReady(server);
+  const ended = once(server, 'close').then(() => undefined);
+  return {
+    host,
+    port,
+    url: (database) =>
+      `postgres://${user}${password === undefined ? '' : `:${encodeURIComponent(password)}`}@${host}:${port}/${database}`,
+    ended,
+    stop() {
+      server.stdin?.destroy();
+      return ended;
+    },
+  };
+}
+
+function serverArguments(
+  cluster: string,
+  port: number,
+  { durable = true, maxConnections = 100 }: EmbeddedPostgresOptions,
+): string[] {
+  const settings = {
+    listen_addresses: host,
+    unix_socket_directories: '',
+    max_connections: maxConnections,
+    lc_messages: 'C',
+    ...(durable
+      ? {}
+      : {
+          fsync: 'off',
+          synchronous_commit: 'off',
+          full_page_writes: 'off',
+          autovacuum: 'off',
+          wal_level: 'minimal',
+          max_wal_senders: 0,
+        }),
+  };
+  return [
+    ...['-D', cluster, '-p', String(port)],
+    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ];
+}
+
+function spawnServer(command: readonly string[], account: ServerAccount, cwd: string): ChildProcess {
+  // A process group of its own: a Ctrl-C in the terminal reaches the parent first, which then shuts down in order.
+  return spawn('/bin/sh', ['-c', watchdogScript, 'sh', ...command], {
+    ...account,
+    cwd,
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
+}
+
+async function waitUntilReady(server: ChildProcess): Promise<void> {
+  let output = '';
+  const ready = Promise.withResolvers<void>();
+  const fail = (why: string): void => ready.reject(new Error(`PostgreSQL ${why}. Its output:\n${output}`));
+  server.stdin?.on('error', () => undefined);
+  server.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    output = (output + chunk).slice(-maxOutputChars);
+    if (output.includes('ready to accept connections')) ready.resolve();
+  });
+  server.once('error', ready.reject);
+  server.once('close', (code) => fail(`ended with code ${code}`));
+  const timer = setTimeout(() => fail(`did not start within ${startTimeoutMs} ms`), startTimeoutMs);
+  try {
+    await ready.promise;
+  } catch (error) {
+    server.stdin?.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, host);
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new TypeError('a TCP server has an address');
+  return address.port;
+}

@@ -1,0 +1,73 @@
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
+import postgres, { type Sql } from 'postgres';
+import { temporaryFolder } from './temporary-folder.ts';
+
+/** A database of its own for one test. */
+export interface TestDatabase {
+  /** Connection string of a superuser. */
+  readonly url: string;
+  /** Cuts off whoever is connected, and drops it. Idempotent. */
+  drop(): Promise<void>;
+}
+
+/** A running PostgreSQL that keeps nothing. */
+export interface TestPostgres {
+  readonly host: string;
+  readonly port: number;
+  /** Creates an empty database. */
+  createDatabase(): Promise<TestDatabase>;
+  /**
+   * Creates a database like one that `prepare` has filled. `prepare` runs once per server and `name`; the copies are quick.
+   */
+  createDatabaseFrom(name: string, prepare: (url: string) => Promise<void>): Promise<TestDatabase>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a PostgreSQL without durability. It takes about half a second: start one for a file of tests and give each test a
+ * database of its own.
+ */
+export async function startPostgres(options: { maxConnections?: number } = {}): Promise<TestPostgres> {
+  const folder = temporaryFolder();
+  const server = await startEmbeddedPostgres({ folder: folder.path, durable: false, ...options });
+  const admin = postgres(server.url('postgres'), { max: 1, onnotice: () => undefined });
+  const templates = new Map<string, Promise<void>>();
+  let databases = 0;
+
+  async function create(template?: string): Promise<TestDatabase> {
+    const name = `test_${++databases}`;
+    await admin`create database ${admin(name)} ${template === undefined ? admin`` : admin`template ${admin(template)} strategy file_copy`}`;
+    return { url: server.url(name), drop: () => drop(admin, name) };
+  }
+
+  return {
+    host: server.host,
+    port: server.port,
+    createDatabase: () => create(),
+    async createDatabaseFrom(name, prepare) {
+      const template = `template_${name}`;
+      const ready = templates.get(name) ?? makeTemplate(admin, server, { template, prepare });
+      templates.set(name, ready);
+      await ready;
+      return create(template);
+    },
+    async stop() {
+      await admin.end({ timeout: 0 });
+      await server.stop();
+      folder.remove();
+    },
+  };
+}
+
+async function makeTemplate(
+  admin: Sql,
+  server: EmbeddedPostgres,
+  { template, prepare }: { template: string; prepare: (url: string) => Promise<void> },
+): Promise<void> {
+  await admin`create database ${admin(template)}`;
+  await prepare(server.url(template));
+}
+
+async function drop(admin: Sql, name: string): Promise<void> {
+  await admin`drop database if exists ${admin(name)} with (force)`;
+}

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+import { awaitUntil } from './await-until.ts';
+import { parseMail, type ReceivedMail } from './received-mail.ts';
+
+export type { ReceivedMail } from './received-mail.ts';
+
+/** What a test may ask of its mail server. */
+export interface SmtpOptions {
+  /** Offer sign-in, and take mail from nobody else. */
+  readonly auth?: { readonly user: string; readonly pass: string };
+  /** Address of loopback to listen on; default 127.0.0.1. */
+  readonly host?: string;
+}
+
+/** A running SMTP server that keeps what it is given. */
+export interface Smtp {
+  readonly host: string;
+  readonly port: number;
+  /** All mails so far, oldest first. */
+  mails(): readonly ReceivedMail[];
+  /** The newest mail to an address, once there are `count` of them (default 1). */
+  mailTo(address: string, count?: number): Promise<ReceivedMail>;
+  /** From now on mails are refused with this message; undefined takes them again. */
+  refuse(message: string | undefined): void;
+  /** From now on mails are taken in and not answered; false answers those that wait, too. */
+  hold(holds: boolean): void;
+  stop(): Promise<void>;
+}
+
+/** Starts an SMTP server on a free port of loopback, in clear text. */
+export async function startSmtp({ auth, host = '127.0.0.1' }: SmtpOptions = {}): Promise<Smtp> {
+  const mails: ReceivedMail[] = [];
+  let refusal: string | undefined;
+  let held = Promise.withResolvers<void>();
+  held.resolve();
+
+  const server = new SMTPServer({
+    disabledCommands: auth === undefined ? ['STARTTLS', 'AUTH'] : ['STARTTLS'],
+    authOptional: auth === undefined,
+    allowInsecureAuth: true,
+    disableReverseLookup: true,
+    logger: false,
+    onAuth(given, _session, callback) {
+      const isRight = given.username === auth?.user && given.password === auth?.pass;
+      callback(isRight ? null : new Error('wrong user or password'), isRight ? { user: given.username } : {});
+    },
+    onData(stream, session, callback) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        void (async () => {
+          await held.promise;
+          if (refusal !== undefined) return callback(new Error(refusal));
+          const from = session.envelope.mailFrom === false ? '' : session.envelope.mailFrom.address;
+          const to = session.envelope.rcptTo.map(({ address }) => address);
+          mails.push(parseMail(Buffer.concat(chunks).toString('latin1'), { from, to }));
+          return callback();
+        })();
+      });
+    },
+  });
+  // Clients that go away in the middle are part of some tests.
+  server.on('error', () => undefined);
+  server.listen(0, host);
+  await once(server.server, 'listening');
+  const { port } = server.server.address() as AddressInfo; // it listens on TCP
+
+  return {
+    host,
+    port,
+    mails: () => [...mails],
+    mailTo(address, count = 1) {
+      return awaitUntil(
+        () => {
+          const found = mails.filter(({ to }) => to.includes(address));
+          return found.length >= count ? found.at(-1) : undefined;
+        },
+        { what: `mail ${count} to ${address}` },
+      ).then((mail) => mail ?? Promise.reject(new Error(`no mail to ${address}`)));
+    },
+    refuse(message) {
+      refusal = message;
+    },
+    hold(holds) {
+      held.resolve();
+      if (holds) held = Promise.withResolvers<void>();
+    },
+    async stop() {
+      held.resolve();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}

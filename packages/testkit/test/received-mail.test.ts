@@ -1,0 +1,33 @@
+import t from 'tap';
+import { parseMail } from '../src/received-mail.ts';
+
+const envelope = { from: 'a@example.com', to: ['b@example.com'] };
+
+t.test('headers are unfolded and decoded, and may come several times', (t) => {
+  const mail = parseMail(
+    [
+      'Subject: =?UTF-8?Q?=C3=84rger_mit?=',
+      ' =?UTF-8?B?IMOEdGhlcg==?=',
+      'X-One: 1',
+      'x-one: 2',
+      'Content-Transfer-Encoding: quoted-printable',
+      '',
+      '<p>=C3=A4 soft=',
+      ' line</p>',
+    ].join('\r\n'),
+    envelope,
+  );
+  t.equal(mail.subject, 'Ärger mit Äther');
+  t.same(mail.headers.get('x-one'), ['1', '2']);
+  t.equal(mail.html, '<p>ä soft line</p>');
+  t.match(mail, envelope);
+  t.end();
+});
+
+t.test('bodies come in base64 or as they are', (t) => {
+  const base64 = Buffer.from('<p>ä</p>').toString('base64');
+  t.equal(parseMail(`Content-Transfer-Encoding: base64\r\n\r\n${base64}`, envelope).html, '<p>ä</p>');
+  const plain = Buffer.from('X: y\r\n\r\n<p>ä</p>').toString('latin1');
+  t.equal(parseMail(plain, envelope).html, '<p>ä</p>');
+  t.end();
+});

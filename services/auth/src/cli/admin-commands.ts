@@ -1,0 +1,85 @@
+import { text } from 'node:stream/consumers';
+import { isAppError } from '@tollgate/kit/errors';
+import { normalizeEmail } from '../domain/contact.ts';
+import type { RequestFacts } from '../domain/request-facts.ts';
+import { isUuid } from '../domain/uuid.ts';
+import { createPasswordHasher } from '../passwords/password-hasher.ts';
+import type { Store } from '../ports/store.ts';
+import { systemRandomness } from '../random/system-randomness.ts';
+import type { Settings } from '../settings/settings.ts';
+import { connect, disconnect } from '../store/postgres/connect.ts';
+import { migrate } from '../store/postgres/migrate.ts';
+import { createPostgresStore } from '../store/postgres/postgres-store.ts';
+import { createCreateUser } from '../use-cases/admin/create-user.ts';
+import { createDeleteUser } from '../use-cases/admin/delete-user.ts';
+import { createCommandLogger } from './command-logger.ts';
+import { loadSettings } from './load-settings.ts';
+import type { Command } from './run-command.ts';
+
+/** Who the audit log names. */
+const operator = { id: '', email: 'command line', phone: '', isSsoUser: false, userMetadata: {} };
+
+/** `admin createuser`: prints the id of the new user. */
+export const createUserCommand: Command = async ({ environmentFile, args, flags }) => {
+  const [email = '', given] = args;
+  // What stands on a command line, everybody on the machine can see.
+  const password = given ?? (await readPassword());
+  await withStore(environmentFile, async ({ store, settings }) => {
+    const createUser = createCreateUser({
+      store,
+      settings,
+      random: systemRandomness,
+      passwords: createPasswordHasher(),
+    });
+    const aud = flags.aud ?? settings.jwtAud;
+    const input = { email, password, aud, role: flags.role, emailConfirm: flags.confirm };
+    return (await createUser(input, operator, factsNow())).id;
+  });
+};
+
+/** `admin deleteuser`: prints the id of the user who was deleted. */
+export const deleteUserCommand: Command = async ({ environmentFile, args: [who = ''], flags }) => {
+  await withStore(environmentFile, async ({ store, settings }) => {
+    const id = await findId(store, who, flags.aud ?? settings.jwtAud);
+    await createDeleteUser({ store })({ id, soft: false }, operator, factsNow());
+    return id;
+  });
+};
+
+/** The id itself, or that of the user with this email. */
+async function findId(store: Store, who: string, aud: string): Promise<string> {
+  if (isUuid(who)) return who.toLowerCase();
+  const user = await store.users.findByEmail(normalizeEmail(who) ?? who, aud);
+  if (user === undefined) throw new TypeError(`there is no user ${who}`);
+  return user.id;
+}
+
+/** Runs `work` with the database, and prints what it answers; says why not, and sets the exit code 1, when it fails. */
+async function withStore(
+  environmentFile: string | undefined,
+  work: (services: { readonly store: Store; readonly settings: Settings }) => Promise<string>,
+): Promise<void> {
+  const { settings } = await loadSettings(environmentFile);
+  const logger = createCommandLogger(settings);
+  const sql = connect(settings);
+  try {
+    await migrate(settings, { logger });
+    process.stdout.write(`${await work({ store: createPostgresStore(sql), settings })}\n`);
+  } catch (error) {
+    const isRefusal = isAppError(error) || error instanceof TypeError;
+    if (isRefusal) process.stderr.write(`${error.message}\n`);
+    else logger.fatal({ err: error }, 'command failed');
+    process.exitCode = 1;
+  } finally {
+    await disconnect(sql);
+  }
+}
+
+async function readPassword(): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write('Password (will be shown; end with Ctrl-D): ');
+  return (await text(process.stdin)).replace(/\r?\n$/, '');
+}
+
+function factsNow(): RequestFacts {
+  return { nowMs: Date.now(), clientAddress: '', userAgent: '', requestId: '' };
+}

@@ -1,0 +1,124 @@
+import { parseArgs } from 'node:util';
+import packageJson from '../../package.json' with { type: 'json' };
+import { createUserCommand, deleteUserCommand } from './admin-commands.ts';
+import { migrateCommand } from './migrate-command.ts';
+import { serveCommand } from './serve-command.ts';
+
+/** What a command is given. */
+export interface CommandOptions {
+  /** Variables besides those of the environment; a missing file is an error when it was named. */
+  readonly environmentFile: string | undefined;
+  /** What stands after the name of the command. */
+  readonly args: readonly string[];
+  readonly flags: UserFlags;
+}
+
+/** What is said of a user on the command line. */
+export interface UserFlags {
+  readonly aud?: string | undefined;
+  readonly role?: string | undefined;
+  readonly confirm?: boolean | undefined;
+}
+
+/** Runs a command. */
+export type Command = (options: CommandOptions) => Promise<void>;
+
+interface CommandEntry {
+  readonly doc: string;
+  readonly run: Command;
+  /** What it takes after its name; those in brackets may be left out. */
+  readonly args?: readonly string[];
+}
+
+const commands: Readonly<Record<string, CommandEntry>> = {
+  serve: { doc: 'Bring the schema up to date and serve; also without a command.', run: serveCommand },
+  migrate: { doc: 'Bring the schema of the database up to date.', run: migrateCommand },
+  'admin createuser': {
+    doc: 'Create a user, and print the id; the password comes from standard input when it is left out.',
+    run: createUserCommand,
+    args: ['<email>', '[password]'],
+  },
+  'admin deleteuser': {
+    doc: 'Delete a user.',
+    run: deleteUserCommand,
+    args: ['<email or id>'],
+  },
+  version: { doc: 'Print the version.', run: printVersion },
+};
+
+const help = `tollgate-auth [command] [-c file]
+
+The user authentication server. It is configured by environment variables (docs/settings-auth.md has the table), which take
+precedence over a file .env. To try it here: npm start -w services/auth
+
+${Object.entries(commands)
+  .map(([name, { doc, args = [] }]) => `  ${[name, ...args].join(' ').padEnd(37)} ${doc}`)
+  .join('\n')}
+
+  -c, --config <file>   Read variables from this file instead of .env.
+      --aud <audience>  Audience of the user; that of the settings when left out.
+      --role <role>     Role of the user who is created; that of the settings when left out.
+      --confirm         The email of the user who is created needs no confirmation.
+  -h, --help            Print this.
+`;
+
+/** What the arguments ask for. */
+export type Asked =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'nonsense'; readonly problem: string }
+  | { readonly kind: 'run'; readonly run: Command; readonly options: CommandOptions };
+
+/** Runs what the arguments ask for; sets the exit code 2 when they ask for nothing that there is. */
+export async function runCommand(args: readonly string[]): Promise<void> {
+  const asked = readArguments(args);
+  if (asked.kind === 'run') return asked.run(asked.options);
+  if (asked.kind === 'help') process.stdout.write(help);
+  else {
+    process.stderr.write(`${asked.problem}\n\n${help}`);
+    process.exitCode = 2;
+  }
+}
+
+/** Reads the arguments of the program. */
+export function readArguments(given: readonly string[]): Asked {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...given],
+      options: {
+        config: { type: 'string', short: 'c' },
+        help: { type: 'boolean', short: 'h' },
+        aud: { type: 'string' },
+        role: { type: 'string' },
+        confirm: { type: 'boolean' },
+      },
+      allowPositionals: true,
+    });
+    const { config: environmentFile, help: wantsHelp = false, ...flags } = values;
+    if (wantsHelp) return { kind: 'help' };
+    const words = positionals[0] === 'admin' ? 2 : 1;
+    const name = positionals.slice(0, words).join(' ') || 'serve';
+    const args = positionals.slice(words);
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (command === undefined) return { kind: 'nonsense', problem: `unknown command: ${name}` };
+    const problem = argumentProblem(command, args) ?? flagProblem(command, flags);
+    if (problem !== undefined) return { kind: 'nonsense', problem: `${name} ${problem}` };
+    return { kind: 'run', run: command.run, options: { environmentFile, args, flags } };
+  } catch (error) {
+    return { kind: 'nonsense', problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function argumentProblem({ args: wanted = [] }: CommandEntry, args: readonly string[]): string | undefined {
+  const needed = wanted.filter((arg) => arg.startsWith('<'));
+  if (args.length < needed.length) return `needs ${needed.slice(args.length).join(' ')}`;
+  return args.length > wanted.length ? `does not take ${args.slice(wanted.length).join(' ')}` : undefined;
+}
+
+function flagProblem({ args = [] }: CommandEntry, flags: UserFlags): string | undefined {
+  const [flag] = Object.keys(flags);
+  return args.length === 0 && flag !== undefined ? `does not take --${flag}` : undefined;
+}
+
+async function printVersion(): Promise<void> {
+  await new Promise((resolve) => process.stdout.write(`tollgate-auth ${packageJson.version}\n`, resolve));
+}

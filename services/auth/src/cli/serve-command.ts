@@ -1,0 +1,56 @@
+import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
+import type { Logger } from '@tollgate/kit/logger';
+import { runUntilSignal } from '@tollgate/kit/run-until-signal';
+import { type Environment, findMisspelled } from '@tollgate/kit/settings';
+import { buildApp } from '../app.ts';
+import { startDevelopmentDatabase } from '../dev/development-database.ts';
+import { isDevelopment, withDevelopmentDefaults } from '../dev/development-environment.ts';
+import { developmentHints } from '../dev/development-hints.ts';
+import { type Settings, settingsSpec } from '../settings/settings.ts';
+import { findWithoutEffect } from '../settings/without-effect.ts';
+import { createCommandLogger } from './command-logger.ts';
+import { loadSettings } from './load-settings.ts';
+import type { Command } from './run-command.ts';
+
+/** `serve` */
+export const serveCommand: Command = async ({ environmentFile }) => {
+  const loaded = await loadSettings(environmentFile, async (env) =>
+    isDevelopment(env) ? withDevelopmentDefaults(env) : env,
+  );
+  const development = loaded.settings.mode === 'development';
+  const logger = createCommandLogger(loaded.settings);
+  warnOfSettings(loaded.env, logger);
+  try {
+    const { settings, foundation } = await startFoundation(loaded.settings);
+    const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
+    if (development) {
+      const print = (): void => void process.stdout.write(developmentHints(app.ports.http, settings));
+      app.lifecycle.add({ name: 'hints', start: print });
+    }
+    await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+  } catch (error) {
+    logger.fatal({ err: error }, 'not started');
+    process.exit(1);
+  }
+};
+
+/** In development mode without a database of one's own: starts one, and says where it is. */
+async function startFoundation(
+  settings: Settings,
+): Promise<{ settings: Settings; foundation?: LifecycleComponent }> {
+  if (settings.mode !== 'development') return { settings };
+  const loopback: Settings = { ...settings, apiHost: '127.0.0.1' };
+  const database = await startDevelopmentDatabase(loopback);
+  if (database === undefined) return { settings: loopback };
+  return {
+    settings: { ...loopback, databaseUrl: database.url },
+    foundation: { name: 'development database', stop: database.stop },
+  };
+}
+
+function warnOfSettings(env: Environment, logger: Logger): void {
+  for (const { variable, meant } of findMisspelled(settingsSpec, env, ['SVC_', 'GOTRUE_']))
+    logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
+  for (const variable of findWithoutEffect(settingsSpec, env))
+    logger.warn({ variable }, 'setting is accepted and has no effect');
+}

@@ -1,0 +1,12 @@
+/** What every use case knows of the request it serves. */
+export interface RequestFacts {
+  /** When it came, Unix time in milliseconds: one moment for all that it causes. */
+  readonly nowMs: number;
+  /** IP address of the client, trusted proxies looked through. */
+  readonly clientAddress: string;
+  /** Empty for none. */
+  readonly userAgent: string;
+  readonly requestId: string;
+  /** What the client calls the kind of session that it asks for, if the settings know it. */
+  readonly sessionTag?: string;
+}

@@ -1,0 +1,169 @@
+import { AppError, defineErrors, type ErrorDefinition, grpcStatus } from '@tollgate/kit/errors';
+
+const g = grpcStatus;
+
+/** A definition in one line: the catalogue is a table. */
+function define(httpStatus: number, status: ErrorDefinition['grpcStatus'], message: string): ErrorDefinition {
+  return { httpStatus, grpcStatus: status, message };
+}
+
+/** Everything a caller can be told, by its stable code. Codes and messages are those that clients of GoTrue know. */
+export const errors = defineErrors({
+  // The request itself.
+  unexpected_failure: define(
+    500,
+    g.internal,
+    'Unexpected failure, please check server logs for more information',
+  ),
+  bad_json: define(400, g.invalidArgument, 'Could not parse request body as JSON'),
+  validation_failed: define(400, g.invalidArgument, 'The request is not valid'),
+  request_entity_too_large: define(413, g.invalidArgument, 'Request body is too large'),
+  request_timeout: define(
+    504,
+    g.deadlineExceeded,
+    'Processing this request timed out, please retry after a moment.',
+  ),
+  conflict: define(409, g.aborted, 'Conflict with another request, please retry'),
+  over_request_rate_limit: define(429, g.resourceExhausted, 'Request rate limit reached'),
+  hash_queue_full: define(
+    429,
+    g.resourceExhausted,
+    'Too many passwords are being checked, please retry after a moment',
+  ),
+
+  // Who is asking.
+  no_authorization: define(401, g.unauthenticated, 'This endpoint requires a valid Bearer token'),
+  bad_jwt: define(403, g.unauthenticated, 'invalid JWT: unable to parse or verify signature'),
+  not_admin: define(403, g.permissionDenied, 'User not allowed'),
+  user_banned: define(403, g.permissionDenied, 'User is banned'),
+  insufficient_aal: define(
+    401,
+    g.permissionDenied,
+    'AAL2 session is required to update email, phone or password when MFA is enabled.',
+  ),
+
+  // Users.
+  user_not_found: define(404, g.notFound, 'User not found'),
+  user_already_exists: define(422, g.alreadyExists, 'User already registered'),
+  email_exists: define(422, g.alreadyExists, 'A user with this email address has already been registered'),
+  phone_exists: define(422, g.alreadyExists, 'A user with this phone number has already been registered'),
+  user_sso_managed: define(
+    422,
+    g.failedPrecondition,
+    'Updating email, phone, password of a SSO account only possible via SSO',
+  ),
+  identity_already_exists: define(422, g.alreadyExists, 'Identity is already linked to another user'),
+  identity_not_found: define(422, g.notFound, "Identity doesn't exist"),
+
+  // Sign-up and sign-in.
+  signup_disabled: define(422, g.failedPrecondition, 'Signups not allowed for this instance'),
+  otp_disabled: define(422, g.failedPrecondition, 'Signups not allowed for otp'),
+  email_provider_disabled: define(422, g.failedPrecondition, 'Email logins are disabled'),
+  phone_provider_disabled: define(422, g.failedPrecondition, 'Phone logins are disabled'),
+  anonymous_provider_disabled: define(422, g.failedPrecondition, 'Anonymous sign-ins are disabled'),
+  provider_disabled: define(400, g.failedPrecondition, 'Provider is not enabled'),
+  invalid_credentials: define(400, g.unauthenticated, 'Invalid login credentials'),
+  email_not_confirmed: define(400, g.failedPrecondition, 'Email not confirmed'),
+  phone_not_confirmed: define(400, g.failedPrecondition, 'Phone not confirmed'),
+  email_address_invalid: define(400, g.invalidArgument, 'Email address is invalid'),
+  email_address_not_authorized: define(
+    400,
+    g.permissionDenied,
+    'Email address cannot be used as it is not authorized',
+  ),
+
+  // Passwords.
+  weak_password: define(422, g.invalidArgument, 'Password is too weak'),
+  same_password: define(422, g.invalidArgument, 'New password should be different from the old password.'),
+  current_password_required: define(
+    400,
+    g.invalidArgument,
+    'Current password required when setting new password',
+  ),
+  current_password_invalid: define(400, g.invalidArgument, 'Current password is not valid'),
+  reauthentication_needed: define(400, g.failedPrecondition, 'Password update requires reauthentication'),
+  reauthentication_not_valid: define(422, g.invalidArgument, 'Nonce has expired or is invalid'),
+
+  // Sessions.
+  session_not_found: define(403, g.notFound, 'Session from session_id claim in JWT does not exist'),
+  session_expired: define(403, g.unauthenticated, 'Session is no longer valid'),
+  refresh_token_not_found: define(400, g.notFound, 'Invalid Refresh Token: Refresh Token Not Found'),
+  refresh_token_already_used: define(400, g.unauthenticated, 'Invalid Refresh Token: Already Used'),
+
+  // Links, codes and PKCE.
+  otp_expired: define(403, g.unauthenticated, 'Token has expired or is invalid'),
+  over_email_send_rate_limit: define(429, g.resourceExhausted, 'email rate limit exceeded'),
+  over_sms_send_rate_limit: define(429, g.resourceExhausted, 'sms rate limit exceeded'),
+  sms_send_failed: define(422, g.unavailable, 'Error sending sms'),
+  flow_state_not_found: define(404, g.notFound, 'invalid flow state, no valid flow state found'),
+  flow_state_expired: define(422, g.deadlineExceeded, 'invalid flow state, flow state has expired'),
+  bad_code_verifier: define(
+    400,
+    g.invalidArgument,
+    'code challenge does not match previously saved code verifier',
+  ),
+
+  // Second factors.
+  mfa_factor_not_found: define(404, g.notFound, 'Factor not found'),
+  mfa_factor_name_conflict: define(
+    422,
+    g.alreadyExists,
+    'A factor with this friendly name exists already for this user',
+  ),
+  mfa_verified_factor_exists: define(422, g.alreadyExists, 'A verified factor exists already'),
+  too_many_enrolled_mfa_factors: define(
+    422,
+    g.resourceExhausted,
+    'Maximum number of enrolled factors reached, unenroll to continue',
+  ),
+  mfa_totp_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for TOTP'),
+  mfa_totp_verify_not_enabled: define(422, g.failedPrecondition, 'MFA verification is disabled for TOTP'),
+  mfa_phone_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for phones'),
+  mfa_webauthn_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for WebAuthn'),
+  mfa_verification_failed: define(422, g.unauthenticated, 'Invalid TOTP code entered'),
+  mfa_challenge_expired: define(
+    422,
+    g.deadlineExceeded,
+    'MFA challenge has expired, verify against another challenge or create a new one.',
+  ),
+  mfa_ip_address_mismatch: define(422, g.failedPrecondition, 'Challenge and verify IP addresses mismatch.'),
+});
+
+/** What a password lacks. */
+export type WeakPasswordReason = 'length' | 'characters' | 'pwned';
+
+/** `weak_password` with its reasons, which replies carry beside the message. */
+export class WeakPasswordError extends AppError {
+  override readonly name = 'WeakPasswordError';
+  readonly reasons: readonly WeakPasswordReason[];
+
+  constructor(message: string, reasons: readonly WeakPasswordReason[]) {
+    super('weak_password', errors.weak_password.definition, { message });
+    this.reasons = reasons;
+  }
+}
+
+/**
+ * An error in the form of OAuth 2.0, whatever the API version: `{ error, error_description }`.
+ *
+ * @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+ */
+export class OAuthError extends AppError {
+  override readonly name = 'OAuthError';
+
+  /** `code` is the value of `error`, the message that of `error_description`. */
+  constructor(code: string, message: string, httpStatus = 400) {
+    super(code, { httpStatus, grpcStatus: g.invalidArgument, message });
+  }
+}
+
+/** A 429 or 503 that says when to try again. */
+export class RetryLaterError extends AppError {
+  override readonly name = 'RetryLaterError';
+  readonly retryAfterSeconds: number;
+
+  constructor(error: AppError, retryAfterSeconds: number) {
+    super(error.code, { httpStatus: error.httpStatus, grpcStatus: error.grpcStatus, message: error.message });
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}

@@ -1,0 +1,105 @@
+import { lookup as lookUpName } from 'node:dns';
+import { type ClientRequest, get as httpGet, type IncomingMessage } from 'node:http';
+import { get as httpsGet } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { networkOf } from './address-guard.ts';
+
+/** What may be fetched, and how much of it. */
+export interface FetchTextOptions {
+  /** Hosts that may be at an address that is not of the Internet; in lower case. */
+  readonly privateHosts: readonly string[];
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** Says why a text was not fetched. */
+class FetchRefused extends Error {
+  override readonly name = 'FetchRefused';
+}
+
+/** A redirect may lead to another one, and so on. */
+const maxRedirects = 3;
+
+/**
+ * Fetches a text by HTTP from somewhere that may be hostile. Each host, also of redirects, must be at a public address, or be one of
+ * `privateHosts`; the address that was looked at is the one that is connected to. Time and size have a bound over all.
+ *
+ * @throws FetchRefused, or what the network threw.
+ */
+export async function fetchText(url: URL, options: FetchTextOptions): Promise<string> {
+  const signal = AbortSignal.timeout(options.timeoutMs);
+  let at = url;
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const response = await get(at, options, signal);
+    const location = redirectOf(response);
+    if (location === undefined) return readText(response, options.maxBytes);
+    response.destroy();
+    at = new URL(location, at);
+  }
+  throw new FetchRefused(`more than ${maxRedirects} redirects`);
+}
+
+function get(url: URL, { privateHosts }: FetchTextOptions, signal: AbortSignal): Promise<IncomingMessage> {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const check = (address: string): Error | undefined => problemOf(host, address, privateHosts);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new FetchRefused(`${url.protocol} is neither http nor https`);
+  if (url.username !== '' || url.password !== '') throw new FetchRefused('the URL has a user or password');
+  // Addresses are not looked up: nobody else would look at them.
+  const problem = isIP(host) === 0 ? undefined : check(host);
+  if (problem) throw problem;
+  const options = {
+    signal,
+    lookup: guardedLookup(check),
+    agent: false,
+    headers: { accept: 'text/html, */*' },
+  };
+  return new Promise((resolve, reject) => {
+    const request: ClientRequest =
+      url.protocol === 'https:' ? httpsGet(url, options, resolve) : httpGet(url, options, resolve);
+    request.once('error', reject);
+  });
+}
+
+function problemOf(host: string, address: string, privateHosts: readonly string[]): Error | undefined {
+  const network = networkOf(address);
+  if (network === 'public') return undefined;
+  if (network === 'private' && privateHosts.includes(host.toLowerCase())) return undefined;
+  return new FetchRefused(`${host} is at ${address}, which is not a public address`);
+}
+
+/** Refuses a name when any of its addresses is refused: which of them is connected to is not ours to choose. */
+function guardedLookup(check: (address: string) => Error | undefined): LookupFunction {
+  return (hostname, options, callback) => {
+    lookUpName(hostname, { ...options, all: true }, (error, addresses) => {
+      const problem = error ?? addresses.map(({ address }) => check(address)).find(Boolean);
+      const [first] = addresses ?? [];
+      if (problem || first === undefined) callback(problem ?? new FetchRefused('no address'), '', 0);
+      else if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | undefined {
+  return [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined;
+}
+
+async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new FetchRefused(`the answer has status ${response.statusCode}`);
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    const buffer = Buffer.from(chunk);
+    bytes += buffer.length;
+    if (bytes > maxBytes) {
+      response.destroy();
+      throw new FetchRefused(`the answer has more than ${maxBytes} bytes`);
+    }
+    chunks.push(buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

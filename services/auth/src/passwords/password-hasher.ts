@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
+import { verify as bcryptVerify } from '@node-rs/bcrypt';
+import { createWorkQueue, QueueFull } from '../background/work-queue.ts';
+import { errors, RetryLaterError } from '../errors.ts';
+import type { PasswordHasher } from '../ports/password-hasher.ts';
+import { verifyFirebaseHash } from './firebase-scrypt.ts';
+import { isImportableHash } from './importable-hash.ts';
+
+/**
+ * Argon2id with 19 MiB, 2 passes, 1 lane: the least that OWASP recommends, about 20 ms of a core.
+ * The library's enum is ambient, which type stripping cannot read; 2 is its Argon2id.
+ *
+ * @see https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html
+ */
+const argon2Options = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+const currentPrefix = '$argon2id$v=19$m=19456,t=2,p=1$';
+
+/** At 20 ms each the last of them waits for a second; whoever comes later is better told to try again. */
+const maxWaitingPerCore = 50;
+const retryAfterSeconds = 2;
+
+/** Hash forms that are verified, by how they begin. */
+const verifiers: readonly {
+  readonly prefix: RegExp;
+  verify(password: string, hash: string): Promise<boolean>;
+}[] = [
+  { prefix: /^\$argon2(?:id|i)\$/, verify: (password, hash) => argon2Verify(hash, password) },
+  { prefix: /^\$2[aby]\$/, verify: (password, hash) => bcryptVerify(password, hash) },
+  { prefix: /^\$fbscrypt\$/, verify: verifyFirebaseHash },
+];
+
+/**
+ * Creates the hasher. Hashes run on the threads of libuv, at most one per core at a time: more would not be faster, and everything
+ * else that needs those threads would wait behind them.
+ */
+export function createPasswordHasher(cores: number = availableParallelism()): PasswordHasher {
+  const queue = createWorkQueue({ concurrency: cores, maxWaiting: cores * maxWaitingPerCore });
+  let nobody: Promise<string> | undefined;
+
+  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await queue.run(work);
+    } catch (error) {
+      if (error instanceof QueueFull) throw new RetryLaterError(errors.hash_queue_full(), retryAfterSeconds);
+      throw error;
+    }
+  }
+
+  const hash = (password: string): Promise<string> => inTurn(() => argon2Hash(password, argon2Options));
+
+  return {
+    hash,
+    verify: (password, known) => inTurn(() => verifyAny(password, known)),
+    async verifyNobody(password) {
+      nobody ??= hash(randomBytes(16).toString('base64'));
+      const known = await nobody;
+      await inTurn(() => verifyAny(password, known));
+      return false;
+    },
+    isImportable: isImportableHash,
+    isCurrent: (known) => known.startsWith(currentPrefix),
+  };
+}
+
+async function verifyAny(password: string, hash: string): Promise<boolean> {
+  const verifier = verifiers.find(({ prefix }) => prefix.test(hash));
+  // What looks like a hash and is none, a cut one for example, belongs to no password.
+  return (await verifier?.verify(password, hash).catch(() => false)) ?? false;
+}

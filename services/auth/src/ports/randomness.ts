@@ -1,0 +1,10 @@
+/** Random values, all from a cryptographic source. */
+export interface Randomness {
+  uuid(): string;
+  /** 26 letters and digits: 128 bits. */
+  refreshToken(): string;
+  /** 32 letters and digits of base32: 160 bits. */
+  totpSecret(): string;
+  /** A code of so many decimal digits. */
+  otp(digits: number): string;
+}

@@ -1,0 +1,20 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import type { Randomness } from '../ports/randomness.ts';
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+/** 26 letters of 5 bits each hold 128 bits. */
+const refreshTokenChars = 26;
+/** 160 bits, as long as the hash: what RFC 4226 §4 recommends. */
+const totpSecretChars = 32;
+
+/** Randomness of the operating system. */
+export const systemRandomness: Randomness = {
+  uuid: () => randomUUID(),
+  refreshToken: () => letters(refreshTokenChars),
+  totpSecret: () => letters(totpSecretChars).toUpperCase(),
+  otp: (digits) => Array.from({ length: digits }, () => randomInt(10)).join(''),
+};
+
+function letters(count: number): string {
+  return Array.from(randomBytes(count), (byte) => alphabet.charAt(byte % alphabet.length)).join('');
+}

@@ -1,0 +1,41 @@
+import { bool, int, oneOf, text } from '@tollgate/kit/settings';
+import { bare, svc } from './variable-names.ts';
+
+const group = 'Database';
+
+/** PostgreSQL. */
+export const databaseSettings = {
+  dbDriver: oneOf(['postgres'], { ...svc('DB_DRIVER'), group, required: true, doc: 'Kind of database.' }),
+  databaseUrl: text({
+    ...bare('DATABASE_URL', 'DB_DATABASE_URL'),
+    group,
+    required: true,
+    secret: true,
+    matches: {
+      pattern: /^postgres(ql)?:\/\//,
+      form: 'a connection string, postgres://user:password@host:port/database',
+    },
+    doc: 'Connection string.',
+  }),
+  dbMaxPoolSize: int({
+    ...svc('DB_MAX_POOL_SIZE'),
+    group,
+    default: 0,
+    min: 0,
+    max: 10_000,
+    doc: 'Most connections to hold; 0 leaves it to the server, which then holds 10.',
+  }),
+  dbNamespace: text({
+    ...svc('DB_NAMESPACE'),
+    group,
+    default: 'auth',
+    matches: { pattern: /^[a-z_][a-z0-9_]{0,62}$/, form: 'a schema name: small letters, digits and _' },
+    doc: 'Schema that holds all tables.',
+  }),
+  dbCleanupEnabled: bool({
+    ...svc('DB_CLEANUP_ENABLED'),
+    group,
+    default: true,
+    doc: 'Remove rows that have expired: every 10 minutes, a day after their end.',
+  }),
+};

@@ -1,0 +1,49 @@
+import { list, text } from '@tollgate/kit/settings';
+import { seconds } from './builders.ts';
+import { svc } from './variable-names.ts';
+import { withoutEffect } from './without-effect.ts';
+
+const group = 'Access tokens';
+
+/** JWTs: what they say and what signs them. */
+export const jwtSettings = {
+  jwtSecret: text({
+    ...svc('JWT_SECRET'),
+    group,
+    required: true,
+    secret: true,
+    doc: 'Key of HS256; signs when JWT_KEYS is empty, and verifies tokens without a known `kid`.',
+  }),
+  jwtKeys: text({
+    ...svc('JWT_KEYS'),
+    group,
+    default: '',
+    secret: true,
+    doc: 'JSON array of private JWKs; the one whose `key_ops` has `sign` signs, all verify.',
+  }),
+  jwtKeyId: text({ ...svc('JWT_KEY_ID'), group, default: '', doc: '`kid` of the key JWT_SECRET.' }),
+  jwtExpMs: seconds({
+    ...svc('JWT_EXP'),
+    group,
+    default: '1h',
+    min: '1s',
+    doc: 'Lifetime of an access token.',
+  }),
+  jwtAud: text({ ...svc('JWT_AUD'), group, default: '', doc: 'Default audience.' }),
+  jwtIssuer: text({ ...svc('JWT_ISSUER'), group, default: '', doc: 'Claim `iss`; left out when empty.' }),
+  jwtAdminRoles: list({
+    ...svc('JWT_ADMIN_ROLES'),
+    group,
+    default: ['service_role', 'svc_admin', 'supabase_admin'],
+    doc: 'Values of the claim `role` that may call `/admin`.',
+  }),
+  jwtDefaultGroupName: text({
+    ...svc('JWT_DEFAULT_GROUP_NAME'),
+    group,
+    default: 'authenticated',
+    doc: 'Role of new users.',
+  }),
+  jwtAdminGroupName: withoutEffect(
+    text({ ...svc('JWT_ADMIN_GROUP_NAME'), group, default: 'admin', doc: 'Group of administrators.' }),
+  ),
+};

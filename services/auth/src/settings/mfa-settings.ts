@@ -1,0 +1,50 @@
+import { bool, int } from '@tollgate/kit/settings';
+import { seconds } from './builders.ts';
+import { svc } from './variable-names.ts';
+import { withoutEffect } from './without-effect.ts';
+
+const group = 'Multi-factor authentication';
+
+function switchOf(name: string, fallback: boolean, doc: string) {
+  return bool({ ...svc(name), group, default: fallback, doc });
+}
+
+/** Second factors. */
+export const mfaSettings = {
+  mfaTotpEnrollEnabled: switchOf('MFA_TOTP_ENROLL_ENABLED', true, 'Enrolling of TOTP.'),
+  mfaTotpVerifyEnabled: switchOf('MFA_TOTP_VERIFY_ENABLED', true, 'Verifying with TOTP.'),
+  mfaPhoneEnrollEnabled: withoutEffect(switchOf('MFA_PHONE_ENROLL_ENABLED', false, 'Enrolling of phones.')),
+  mfaPhoneVerifyEnabled: withoutEffect(switchOf('MFA_PHONE_VERIFY_ENABLED', false, 'Verifying with phones.')),
+  mfaWebAuthnEnrollEnabled: withoutEffect(
+    switchOf('MFA_WEB_AUTHN_ENROLL_ENABLED', false, 'Enrolling of WebAuthn.'),
+  ),
+  mfaWebAuthnVerifyEnabled: withoutEffect(
+    switchOf('MFA_WEB_AUTHN_VERIFY_ENABLED', false, 'Verifying with WebAuthn.'),
+  ),
+  mfaChallengeExpiryMs: seconds({
+    ...svc('MFA_CHALLENGE_EXPIRY_DURATION'),
+    group,
+    default: '5m',
+    doc: 'Life of a challenge; less than 5 minutes counts as 5 minutes.',
+  }),
+  mfaFactorExpiryMs: seconds({
+    ...svc('MFA_FACTOR_EXPIRY_DURATION'),
+    group,
+    default: '5m',
+    doc: 'Age at which an unverified factor goes when the user enrols another one; less than 5 minutes counts as 5 minutes.',
+  }),
+  mfaMaxEnrolledFactors: int({
+    ...svc('MFA_MAX_ENROLLED_FACTORS'),
+    group,
+    default: 10,
+    min: 0,
+    doc: 'Most factors of a user.',
+  }),
+  mfaMaxVerifiedFactors: int({
+    ...svc('MFA_MAX_VERIFIED_FACTORS'),
+    group,
+    default: 10,
+    min: 0,
+    doc: 'Most verified factors of a user.',
+  }),
+};

@@ -1,0 +1,44 @@
+import { bool, oneOf, port, text } from '@tollgate/kit/settings';
+import { svc } from './variable-names.ts';
+
+const group = 'Telemetry';
+
+/** Traces and metrics. Where traces go is said by the standard variables OTEL_EXPORTER_OTLP_*. */
+export const telemetrySettings = {
+  tracingEnabled: bool({ ...svc('TRACING_ENABLED'), group, default: false, doc: 'Export spans in OTLP.' }),
+  tracingExporter: oneOf(['opentelemetry'], {
+    ...svc('TRACING_EXPORTER'),
+    group,
+    default: 'opentelemetry',
+    doc: 'How.',
+  }),
+  otlpProtocol: oneOf(['http/protobuf', 'http/json', 'grpc'], {
+    env: 'OTEL_EXPORTER_OTLP_PROTOCOL',
+    group,
+    default: 'http/protobuf',
+    doc: 'Protocol of OTLP; the other OTEL_EXPORTER_OTLP_* variables are read by the exporter itself.',
+  }),
+  otelServiceName: text({ env: 'OTEL_SERVICE_NAME', group, default: 'auth', doc: '`service.name`.' }),
+  metricsEnabled: bool({ ...svc('METRICS_ENABLED'), group, default: false, doc: 'Export metrics.' }),
+  metricsExporter: oneOf(['opentelemetry', 'pull', 'prometheus'], {
+    ...svc('METRICS_EXPORTER'),
+    group,
+    default: 'opentelemetry',
+    doc: '`opentelemetry` sends OTLP; `pull` (or `prometheus`) waits for scrapes.',
+  }),
+  otelExporterPullHost: text({
+    env: 'OTEL_EXPORTER_PULL_HOST',
+    aliases: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
+    group,
+    default: '0.0.0.0',
+    doc: 'Address that scrapers ask.',
+  }),
+  otelExporterPullPort: port({
+    env: 'OTEL_EXPORTER_PULL_PORT',
+    aliases: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
+    group,
+    default: 9100,
+    doc: 'TCP port that scrapers ask, at `/`.',
+  }),
+  debug: bool({ env: 'DEBUG', group, default: false, doc: 'More insight from the telemetry SDK.' }),
+};

@@ -1,0 +1,46 @@
+import postgres, { type Sql } from 'postgres';
+
+/** How the database is reached. */
+export interface DatabaseOptions {
+  readonly databaseUrl: string;
+  /** Schema of all tables. */
+  readonly dbNamespace: string;
+  /** Most connections; 0 for {@link defaultPoolSize}. */
+  readonly dbMaxPoolSize: number;
+}
+
+/** One core of PostgreSQL keeps up with a few connections; the default of a server is 100, for all who use it. */
+const defaultPoolSize = 10;
+const connectTimeoutSeconds = 10;
+/** The library's own pauses grow to 20 s; a database that is back should be used at once. */
+const longestPauseSeconds = 1;
+/** Nobody waits for an answer any more when a pool is closed. */
+const longestEndSeconds = 1;
+/** A statement that takes longer is stuck; its client has gone away. */
+const statementTimeoutMs = 15_000;
+
+/** Opens a pool; connections are made when they are needed. Close it with {@link disconnect}. */
+export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOptions): Sql {
+  return postgres(databaseUrl, {
+    max: dbMaxPoolSize === 0 ? defaultPoolSize : dbMaxPoolSize,
+    connect_timeout: connectTimeoutSeconds,
+    backoff: pauseSeconds,
+    onnotice: () => undefined,
+    connection: {
+      application_name: 'tollgate-auth',
+      search_path: dbNamespace,
+      // Two columns have no time zone.
+      TimeZone: 'UTC',
+      statement_timeout: statementTimeoutMs,
+    },
+  });
+}
+
+/** Closes a pool once its statements have ended. Connections that were refused are sometimes never reported closed: they are given up. */
+export async function disconnect(sql: Sql): Promise<void> {
+  await sql.end({ timeout: longestEndSeconds });
+}
+
+function pauseSeconds(retries: number): number {
+  return Math.min(2 ** retries / 100, longestPauseSeconds);
+}

@@ -1,0 +1,115 @@
+import type {
+  OneTimeToken,
+  OneTimeTokenStore,
+  OneTimeTokenType,
+} from '../../../ports/one-time-token-store.ts';
+import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { type Queryable, query } from '../query.ts';
+import { userColumns, userOf } from '../users/user-columns.ts';
+
+/** Columns of the user that say when a token of a type was sent; `email_change_token_current` goes along with its sibling. */
+const sentAtColumns = [
+  ['confirmation_token', 'confirmation_sent_at'],
+  ['recovery_token', 'recovery_sent_at'],
+  ['email_change_token_new', 'email_change_sent_at'],
+  ['phone_change_token', 'phone_change_sent_at'],
+  ['reauthentication_token', 'reauthentication_sent_at'],
+] as const;
+
+/** Assigns `value` to the columns of the types that the part `from` of the statement has. */
+function setSentAt(from: string, value: string): string {
+  return sentAtColumns
+    .map(
+      ([type, column]) =>
+        `${column} = case when exists (select 1 from ${from} where type = '${type}') then ${value} else ${column} end`,
+    )
+    .join(', ');
+}
+
+const sentAfter = (moment: string): string =>
+  sentAtColumns
+    .map(
+      ([type, column]) =>
+        `coalesce(${column} > ${moment} and exists (select 1 from tokens where type = '${type}'), false)`,
+    )
+    .join(' or ');
+
+// With new tokens both addresses have to confirm anew: one that gets several must not count as two.
+const restartEmailChange = `email_change_confirm_status = case
+  when exists (select 1 from tokens where type in ('email_change_token_new', 'email_change_token_current'))
+  then 0 else email_change_confirm_status end`;
+
+// The row of the user is what requests that come together wait for: the second sees what the first has noted.
+const replace = `
+  with tokens as (
+    select * from jsonb_to_recordset($2::jsonb) as t(type one_time_token_type, hash text, relates_to text)
+  ), noted as (
+    update users set ${setSentAt('tokens', '$3')}, ${restartEmailChange}, updated_at = $3
+    where id = $1::uuid and deleted_at is null and ($4::timestamptz is null or not (${sentAfter('$4::timestamptz')}))
+    returning id
+  ), replaced as (
+    insert into one_time_tokens (id, user_id, token_type, token_hash, relates_to, created_at, updated_at)
+    select gen_random_uuid(), noted.id, type, hash, relates_to, $3, $3 from noted, tokens
+    on conflict (user_id, token_type) do update
+      set token_hash = excluded.token_hash, relates_to = excluded.relates_to,
+        created_at = excluded.created_at, updated_at = excluded.updated_at
+  ), audit as (${auditInsert(5, 'noted')})
+  select id from noted`;
+
+const withdraw = `
+  with gone as (
+    delete from one_time_tokens where user_id = $1 and token_hash = any($2::text[]) returning token_type as type
+  )
+  update users set ${setSentAt('gone', 'null')} where id = $1`;
+
+const find = `select ${userColumns}, t.token_type, t.token_hash, t.relates_to, t.created_at at time zone 'utc' as sent_at
+  from one_time_tokens t join users u on u.id = t.user_id
+  where t.token_hash = any($1::text[]) and t.token_type = any($2::text[]::one_time_token_type[]) and u.deleted_at is null
+  limit 1`;
+
+const spend = `delete from one_time_tokens
+  where user_id = $1 and token_type = $2::one_time_token_type and token_hash = $3 returning 1`;
+
+const clear = `delete from one_time_tokens where user_id = $1 and token_type <> all($2::text[]::one_time_token_type[])`;
+
+interface TokenRow {
+  readonly token_type: OneTimeTokenType;
+  readonly token_hash: string;
+  readonly relates_to: string;
+  readonly sent_at: Date;
+}
+
+/** {@link OneTimeTokenStore} over PostgreSQL. */
+export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
+  return {
+    async replace(tokens, audit, { notSince } = { notSince: undefined }) {
+      const [{ userId, at }] = tokens;
+      const rows = tokens.map(({ type, hash, relatesTo }) => ({ type, hash, relates_to: relatesTo }));
+      const parameters = [userId, rows, at, notSince ?? null, ...auditParameters(audit)];
+      return (await query(sql, replace, parameters)).length > 0;
+    },
+    async withdraw(tokens) {
+      await query(sql, withdraw, [tokens[0].userId, tokens.map(({ hash }) => hash)]);
+    },
+    async find(hashes, types) {
+      const [row] = await query(sql, find, [hashes, types]);
+      if (row === undefined) return undefined;
+      const user = userOf(row);
+      // Parsed boundary: these are the columns selected above, with the types of the schema.
+      const {
+        token_type: type,
+        token_hash: hash,
+        relates_to: relatesTo,
+        sent_at: at,
+      } = row as unknown as TokenRow;
+      const token: OneTimeToken = { userId: user.id, type, hash, relatesTo, at };
+      return { token, user };
+    },
+    async spend({ userId, type, hash }) {
+      return (await query(sql, spend, [userId, type, hash])).length > 0;
+    },
+    async clear(userId, { except = [] } = {}) {
+      await query(sql, clear, [userId, except]);
+    },
+  };
+}

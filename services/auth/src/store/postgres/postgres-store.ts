@@ -1,0 +1,86 @@
+import type { Sql } from 'postgres';
+import type { Store } from '../../ports/store.ts';
+import { appendAuditEntry } from './audit/append-audit-entry.ts';
+import { listAuditEntries } from './audit/list-audit-entries.ts';
+import { cleanup } from './cleanup/remove-expired.ts';
+import { challengeFactor } from './factors/challenge-factor.ts';
+import { changeFactor } from './factors/change-factor.ts';
+import { enrollFactor } from './factors/enroll-factor.ts';
+import { verifyChallenge } from './factors/verify-challenge.ts';
+import { flows } from './flows/flows.ts';
+import { quotaCounter } from './limits/quota-counter.ts';
+import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
+import type { Queryable } from './query.ts';
+import { endSessions } from './sessions/end-sessions.ts';
+import { findSession } from './sessions/find-session.ts';
+import { listSessions } from './sessions/list-sessions.ts';
+import { refreshSession } from './sessions/refresh-session.ts';
+import { startSession } from './sessions/start-session.ts';
+import { countEmailConfirmation } from './users/count-email-confirmation.ts';
+import { deleteUser } from './users/delete-user.ts';
+import { discardUnconfirmed } from './users/discard-unconfirmed.ts';
+import { findTaken } from './users/find-taken.ts';
+import { findUser } from './users/find-user.ts';
+import { insertUser } from './users/insert-user.ts';
+import { listUsers } from './users/list-users.ts';
+import { rehashPassword } from './users/rehash-password.ts';
+import { updateUser } from './users/update-user.ts';
+
+/** The store over a pool of connections; a new function is a file and a line here. */
+export function createPostgresStore(sql: Sql): Store {
+  return {
+    ...tablesOver(sql),
+    // The library's type unwraps arrays of queries, which a store never answers.
+    transaction: <T>(work: (store: Store) => Promise<T>) =>
+      sql.begin((connection) => work(storeWithin(connection))) as Promise<T>,
+    async ping() {
+      await sql`select 1`;
+    },
+  };
+}
+
+function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
+  return {
+    users: {
+      ...findUser(sql),
+      list: listUsers(sql),
+      findTaken: findTaken(sql),
+      insert: insertUser(sql),
+      update: updateUser(sql),
+      discardUnconfirmed: discardUnconfirmed(sql),
+      countEmailConfirmation: countEmailConfirmation(sql),
+      ...deleteUser(sql),
+      rehashPassword: rehashPassword(sql),
+    },
+    sessions: {
+      ...findSession(sql),
+      ...refreshSession(sql),
+      start: startSession(sql),
+      end: endSessions(sql),
+      ...listSessions(sql),
+    },
+    factors: {
+      ...enrollFactor(sql),
+      ...challengeFactor(sql),
+      ...changeFactor(sql),
+      verify: verifyChallenge(sql),
+    },
+    audit: { append: appendAuditEntry(sql), list: listAuditEntries(sql) },
+    oneTimeTokens: oneTimeTokens(sql),
+    flows: flows(sql),
+    quotas: quotaCounter(sql),
+    cleanup: cleanup(sql),
+  };
+}
+
+/** Within a transaction a further one is part of it. */
+function storeWithin(connection: Queryable): Store {
+  const store: Store = {
+    ...tablesOver(connection),
+    transaction: (work) => work(store),
+    async ping() {
+      await connection`select 1`;
+    },
+  };
+  return store;
+}

@@ -1,0 +1,50 @@
+import type { SessionStore } from '../../../ports/session-store.ts';
+import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { type Queryable, query } from '../query.ts';
+
+// Of statements that arrive together one finds the token unrevoked; the others wait for its row and then do not.
+const rotation = `
+  with revoked as (
+    update refresh_tokens set revoked = true, updated_at = $6
+    where token = $1 and session_id = $3 and revoked is not true
+    returning user_id, session_id
+  ), successor as (
+    insert into refresh_tokens (token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
+    select $2, $1, user_id, session_id, false, $6, $6, '00000000-0000-0000-0000-000000000000' from revoked
+  ), refreshed as (
+    update sessions set refreshed_at = $6, updated_at = $6, user_agent = $4, ip = nullif($5, '')::inet
+    where id = $3 and exists (select 1 from revoked)
+  ), audit as (${auditInsert(7, 'revoked')})
+  select 1 from revoked`;
+
+const touch = 'update sessions set refreshed_at = $2, updated_at = $2 where id = $1';
+
+const family = `
+  with revoked as (
+    update refresh_tokens set revoked = true, updated_at = $2 where session_id = $1 and revoked is not true
+  )
+  ${auditInsert(3)}`;
+
+/** The functions of {@link SessionStore} that a refresh calls. */
+export function refreshSession(sql: Queryable): Pick<SessionStore, 'rotate' | 'touch' | 'revokeFamily'> {
+  return {
+    async rotate({ token, successor, sessionId, userAgent, ip, at }, audit) {
+      const rows = await query(sql, rotation, [
+        token,
+        successor,
+        sessionId,
+        userAgent,
+        ip,
+        at,
+        ...auditParameters(audit),
+      ]);
+      return rows.length > 0;
+    },
+    async touch(sessionId, at) {
+      await query(sql, touch, [sessionId, at]);
+    },
+    async revokeFamily(sessionId, at, audit) {
+      await query(sql, family, [sessionId, at, ...auditParameters(audit)]);
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type { SessionStore } from '../../../ports/session-store.ts';
+import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { type Queryable, query } from '../query.ts';
+
+const text = `
+  with new_session as (
+    insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag)
+    values ($1, $2, $3::aal_level, $5, nullif($6, '')::inet, $8, $8, nullif($9, ''))
+  ), new_method as (
+    insert into mfa_amr_claims (session_id, authentication_method, created_at, updated_at) values ($1, $4, $8, $8)
+  ), new_token as (
+    insert into refresh_tokens (token, user_id, session_id, revoked, parent, created_at, updated_at, instance_id)
+    values ($7, $2::uuid::text, $1, false, '', $8, $8, '00000000-0000-0000-0000-000000000000')
+  ), signed_in as (
+    update users set last_sign_in_at = $8, updated_at = $8 where id = $2
+  )
+  ${auditInsert(10)}`;
+
+/** {@link SessionStore.start} */
+export function startSession(sql: Queryable): SessionStore['start'] {
+  return async (session, audit) => {
+    await query(sql, text, [
+      session.id,
+      session.userId,
+      session.aal,
+      session.method,
+      session.userAgent,
+      session.ip,
+      session.refreshToken,
+      session.at,
+      session.tag,
+      ...auditParameters(audit),
+    ]);
+  };
+}

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { Tracing } from '@tollgate/kit/telemetry';
+import { fastify } from 'fastify';
+import type { Registry } from 'prom-client';
+import { addAccessLog } from './access-log.ts';
+import type { Api, RouteDeps } from './api.ts';
+import { addBodyParsers, bodyLimitBytes } from './body-parsers.ts';
+import { addCors } from './cors.ts';
+import { createErrorHandler } from './error-reply.ts';
+import { guardAdminRoutes } from './guard-admin-routes.ts';
+import { createHttpServer, type HttpServer } from './http-server.ts';
+import { addRequestLimits } from './limit-requests.ts';
+import { addRequestMetrics } from './measure-requests.ts';
+import { addOpenApi, type OpenApiDocument, openApiDocument } from './open-api/open-api.ts';
+import { watchRoutes } from './refuse-methods.ts';
+import { addNulRefusal } from './refuse-nul.ts';
+import { allRoutes } from './routes/all-routes.ts';
+import { addTracing } from './trace-requests.ts';
+
+/** Ids of callers are taken over when they look like ids: they go to the log. */
+const requestIdForm = /^[\w.:-]{1,128}$/;
+
+/** What the API takes besides what its routes take. */
+export interface ApiServerDeps extends RouteDeps {
+  readonly tracing: Tracing;
+  /** Absent for no metrics. */
+  readonly metrics: Registry | undefined;
+}
+
+/** The REST API. */
+export interface ApiServer extends HttpServer {
+  /** Describes all routes. */
+  openApi(): Promise<OpenApiDocument>;
+}
+
+/** Creates the REST API. */
+export function createApiServer(deps: ApiServerDeps): ApiServer {
+  const { settings } = deps;
+  const api = createApi(deps);
+  return {
+    ...createHttpServer(api, { host: settings.apiHost, port: settings.port }),
+    async openApi() {
+      await api.ready();
+      return openApiDocument(api);
+    },
+  };
+}
+
+function createApi(deps: ApiServerDeps): Api {
+  const { settings, logger } = deps;
+  const api: Api = fastify({
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: settings.maxRequestDurationMs,
+    handlerTimeout: settings.maxRequestDurationMs,
+    forceCloseConnections: 'idle',
+    trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
+    genReqId: ({ headers }) => inheritedId(headers[settings.requestIdHeader.toLowerCase()]) ?? randomUUID(),
+    routerOptions: { ignoreTrailingSlash: true },
+    // The client says what it means: a number is no text, and what a schema does not know is ignored.
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  // First, so that what the others refuse is seen as well.
+  addTracing(api, deps.tracing);
+  addRequestMetrics(api, deps.metrics);
+  addCors(api, settings);
+  addOpenApi(api, settings);
+  addNulRefusal(api);
+  addBodyParsers(api);
+  addAccessLog(api, logger);
+  addRequestLimits(api, deps);
+  guardAdminRoutes(api, deps);
+  api.setErrorHandler(createErrorHandler(logger));
+  api.setNotFoundHandler((_request, reply) =>
+    reply.code(404).type('text/plain; charset=utf-8').send('404 page not found\n'),
+  );
+  // In a scope of its own, which starts once the plugins above are there.
+  void api.register((scope, _options, done) => {
+    const typed = scope.withTypeProvider<TypeBoxTypeProvider>();
+    const refuseOtherMethods = watchRoutes(typed);
+    for (const addRoutes of allRoutes) addRoutes(typed, deps);
+    refuseOtherMethods();
+    done();
+  });
+  return api;
+}
+
+function inheritedId(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && requestIdForm.test(header) ? header : undefined;
+}

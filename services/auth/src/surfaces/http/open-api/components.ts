@@ -1,0 +1,129 @@
+import { type TSchema, Type } from 'typebox';
+
+const text = Type.String();
+const flag = Type.Boolean();
+const uuid = Type.String({ format: 'uuid' });
+const time = Type.String({ format: 'date-time' });
+const object = Type.Record(Type.String(), Type.Unknown());
+const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
+
+const identity = Type.Object({
+  identity_id: uuid,
+  id: Type.String({ description: 'The user at the provider.' }),
+  user_id: uuid,
+  identity_data: object,
+  provider: text,
+  email: maybe(text),
+  last_sign_in_at: maybe(time),
+  created_at: time,
+  updated_at: time,
+});
+
+const factor = Type.Object({
+  id: uuid,
+  status: Type.Enum(['unverified', 'verified']),
+  factor_type: Type.Enum(['totp', 'phone', 'webauthn']),
+  friendly_name: maybe(text),
+  phone: maybe(text),
+  last_challenged_at: maybe(time),
+  created_at: time,
+  updated_at: time,
+});
+
+const user = Type.Object({
+  id: uuid,
+  aud: text,
+  role: text,
+  email: text,
+  email_confirmed_at: maybe(time),
+  invited_at: maybe(time),
+  phone: Type.String({ description: 'Digits of E.164, without +.' }),
+  phone_confirmed_at: maybe(time),
+  confirmation_sent_at: maybe(time),
+  confirmed_at: maybe(time),
+  recovery_sent_at: maybe(time),
+  new_email: maybe(text),
+  email_change_sent_at: maybe(time),
+  new_phone: maybe(text),
+  phone_change_sent_at: maybe(time),
+  reauthentication_sent_at: maybe(time),
+  last_sign_in_at: maybe(time),
+  app_metadata: object,
+  user_metadata: object,
+  factors: maybe(Type.Array(factor)),
+  identities: Type.Array(identity),
+  created_at: time,
+  updated_at: time,
+  banned_until: maybe(time),
+  deleted_at: maybe(time),
+  is_anonymous: flag,
+});
+
+const session = Type.Object({
+  access_token: Type.String({ description: 'A JWT.' }),
+  token_type: Type.Literal('bearer'),
+  expires_in: Type.Integer({ description: 'Seconds.' }),
+  expires_at: Type.Integer({ description: 'Seconds since 1970.' }),
+  refresh_token: text,
+  type: maybe(Type.String({ description: 'After the verification of an email: what was verified.' })),
+  user,
+});
+
+const settings = Type.Object({
+  external: Type.Record(Type.String(), flag),
+  disable_signup: flag,
+  autoconfirm: flag,
+  mailer_autoconfirm: flag,
+  phone_autoconfirm: flag,
+  sms_provider: text,
+});
+
+const actionLink = Type.Intersect([
+  user,
+  Type.Object({
+    action_link: Type.String({ format: 'uri' }),
+    email_otp: text,
+    hashed_token: text,
+    verification_type: text,
+    redirect_to: text,
+  }),
+]);
+
+const reasons = maybe(Type.Object({ reasons: Type.Array(Type.Enum(['length', 'characters', 'pwned'])) }));
+
+const error = Type.Object(
+  {
+    code: Type.Integer({ description: 'The HTTP status.' }),
+    error_code: Type.String({ description: 'Stable; docs/errors.md lists them.' }),
+    msg: text,
+    error_id: maybe(Type.String({ description: 'The request in the log of the server.' })),
+    weak_password: reasons,
+  },
+  { description: 'Without a version of the API.' },
+);
+
+const versionedError = Type.Object(
+  {
+    code: Type.String({ description: 'Stable; docs/errors.md lists them.' }),
+    message: text,
+    weak_password: reasons,
+  },
+  { description: 'From `X-Svc-Api-Version: 2024-01-01` on.' },
+);
+
+const oauthError = Type.Object({ error: text, error_description: text }, { description: 'RFC 6749 §5.2.' });
+
+/** What answers are made of, by the name it has in the document. */
+export const components = {
+  User: user,
+  Session: session,
+  Factor: factor,
+  Settings: settings,
+  ActionLink: actionLink,
+  Error: error,
+  VersionedError: versionedError,
+  OAuthError: oauthError,
+} as const satisfies Record<string, TSchema>;
+
+/** A name in {@link components}. */
+export type ComponentName = keyof typeof components;

@@ -1,0 +1,56 @@
+import type { FastifyRequest } from 'fastify';
+import type { Type } from 'typebox';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { Limiter } from '../../../domain/limiters.ts';
+import { toUserJson } from '../../../domain/user-json.ts';
+import { readCodeChallenge } from '../../../use-cases/pkce/read-code-challenge.ts';
+import { createSignUp } from '../../../use-cases/sign-up/sign-up.ts';
+import { createSignUpAnonymously } from '../../../use-cases/sign-up/sign-up-anonymously.ts';
+import type { AddRoutes } from '../api.ts';
+import { redirectTarget } from '../redirect-target.ts';
+import { requestedAudience, requestFacts } from '../request-facts.ts';
+import { body, optionalObject, optionalText } from '../schemas.ts';
+import { sendSession } from '../session-reply.ts';
+
+const signUpBody = body({
+  email: optionalText,
+  phone: optionalText,
+  password: optionalText,
+  data: optionalObject,
+  channel: optionalText,
+  code_challenge: optionalText,
+  code_challenge_method: optionalText,
+});
+
+/** `/signup` */
+export const addSignUpRoutes: AddRoutes = (api, deps) => {
+  const signUp = createSignUp(deps);
+  const signUpAnonymously = createSignUpAnonymously(deps);
+  api.post(
+    '/signup',
+    { schema: { body: signUpBody }, config: { limiter: limiterOf } },
+    async (request, reply) => {
+      const { email, phone, password, channel } = request.body;
+      const data = request.body.data as JsonObject | undefined; // it came as JSON
+      const aud = requestedAudience(request, deps);
+      const facts = requestFacts(request, deps);
+      if (isAnonymous(request.body)) return sendSession(reply, await signUpAnonymously({ data, aud }, facts));
+      const challenge = readCodeChallenge(request.body);
+      const redirectTo = redirectTarget(request, undefined, deps);
+      const input = { email, phone, password, data, channel, challenge, redirectTo, aud };
+      const result = await signUp(input, facts);
+      return result.kind === 'session'
+        ? sendSession(reply, result.session)
+        : reply.send(toUserJson(result.user));
+    },
+  );
+};
+
+function isAnonymous({ email = '', phone = '' }: { email?: string; phone?: string }): boolean {
+  return email === '' && phone === '';
+}
+
+/** The schema has been checked before limits are asked. */
+function limiterOf({ body }: FastifyRequest): Limiter {
+  return isAnonymous(body as Type.Static<typeof signUpBody>) ? 'anonymous' : 'otp';
+}

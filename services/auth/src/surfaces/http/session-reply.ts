@@ -1,0 +1,32 @@
+import type { FastifyReply } from 'fastify';
+import type { JsonObject } from '../../domain/json.ts';
+import { toUserJson } from '../../domain/user-json.ts';
+import type { IssuedSession } from '../../use-cases/sessions/start-session.ts';
+
+/**
+ * Answers tokens, and what else there is to say. They must not be cached.
+ *
+ * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
+ */
+export function sendSession(
+  reply: FastifyReply,
+  session: IssuedSession,
+  more: JsonObject = {},
+): FastifyReply {
+  return reply
+    .header('cache-control', 'no-store')
+    .header('pragma', 'no-cache')
+    .header('sb-auth-user-id', session.user.id)
+    .header('sb-auth-session-id', session.sessionId)
+    .header('sb-auth-refresh-token-prefix', session.refreshToken.slice(0, 5))
+    .send({
+      access_token: session.accessToken,
+      token_type: 'bearer',
+      expires_in: session.expiresInSeconds,
+      expires_at: session.expiresAt,
+      refresh_token: session.refreshToken,
+      user: toUserJson(session.user),
+      ...(session.weakPassword && { weak_password: session.weakPassword }),
+      ...more,
+    });
+}

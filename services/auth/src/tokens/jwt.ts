@@ -1,0 +1,79 @@
+import { type JwsAlgorithm, jwsAlgorithms } from './jws-algorithms.ts';
+import type { SigningKeys, TokenKey } from './signing-keys.ts';
+
+/** Claims of a JWT, not looked at yet. */
+export type JwtClaims = Readonly<Record<string, unknown>>;
+
+/** Claims, or why the token is not to be believed. */
+export type VerifiedJwt =
+  | { readonly ok: true; readonly claims: JwtClaims }
+  | { readonly ok: false; readonly reason: string };
+
+/** Longer tokens are refused before anything is decoded; a header line is bounded as well. */
+const maxTokenChars = 16_384;
+
+/** Signs claims with the current key. @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1 */
+export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
+  const header = { alg: current.alg, ...(current.kid !== '' && { kid: current.kid }), typ: 'JWT' };
+  const input = `${encode(header)}.${encode(claims)}`;
+  return `${input}.${jwsAlgorithms[current.alg].sign(input, current.signingKey).toString('base64url')}`;
+}
+
+/**
+ * Verifies signature, `exp` and `nbf`. The algorithm is that of the key, never that of the token: a token that says another one
+ * is refused, and so is one with `crit`. Who may leave out `exp` is for the caller to say.
+ *
+ * @see RFC 7519 §7.2 https://www.rfc-editor.org/rfc/rfc7519#section-7.2
+ */
+export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+  if (token.length > maxTokenChars) return refuse('token is too long');
+  const parts = token.split('.');
+  const [header64 = '', claims64 = '', signature64 = ''] = parts;
+  if (parts.length !== 3) return refuse('token contains an invalid number of segments');
+  const header = decode(header64);
+  const claims = decode(claims64);
+  if (header === undefined || claims === undefined) return refuse('token is malformed');
+  if (header.crit !== undefined) return refuse('critical header parameters are not supported');
+  const key = chooseKey(header.kid, keys);
+  if (header.alg !== key.alg || !keys.algorithms.has(key.alg)) return refuse('signing method is invalid');
+  const signature = Buffer.from(signature64, 'base64url');
+  if (!isValidSignature(key.alg, `${header64}.${claims64}`, key, signature))
+    return refuse('signature is invalid');
+  return checkTimes(claims, nowMs / 1000) ?? { ok: true, claims };
+}
+
+function chooseKey(kid: unknown, { byKid, fallback }: SigningKeys): TokenKey {
+  return (typeof kid === 'string' ? byKid.get(kid) : undefined) ?? fallback;
+}
+
+function isValidSignature(alg: JwsAlgorithm, input: string, key: TokenKey, signature: Buffer): boolean {
+  return jwsAlgorithms[alg].verify(input, key.verifyingKey, signature);
+}
+
+function checkTimes({ exp, nbf }: JwtClaims, nowSeconds: number): VerifiedJwt | undefined {
+  if (exp !== undefined && (typeof exp !== 'number' || exp <= nowSeconds)) return refuse('token is expired');
+  if (nbf !== undefined && (typeof nbf !== 'number' || nbf > nowSeconds))
+    return refuse('token is not valid yet');
+  return undefined;
+}
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function decode(text: string): JwtClaims | undefined {
+  // Buffer.from skips what is no base64url; a token with such characters is not one.
+  if (!/^[\w-]+$/.test(text)) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as JwtClaims) // an object, whose members are unknown
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(reason: string): VerifiedJwt {
+  return { ok: false, reason };
+}

@@ -1,0 +1,141 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  type JsonWebKey,
+  type KeyObject,
+} from 'node:crypto';
+import { type JwsAlgorithm, jwsAlgorithms } from './jws-algorithms.ts';
+
+/** A key that signs or verifies access tokens. */
+export interface TokenKey {
+  /** Empty for a key without name. */
+  readonly kid: string;
+  readonly alg: JwsAlgorithm;
+  /** Secret for HS256, private otherwise. */
+  readonly signingKey: KeyObject;
+  /** Secret for HS256, public otherwise. */
+  readonly verifyingKey: KeyObject;
+  /** What JWKS shows of it; undefined for a secret. */
+  readonly publicJwk: PublicJwk | undefined;
+}
+
+/** A public key as JWKS shows it (RFC 7517). */
+export interface PublicJwk extends JsonWebKey {
+  readonly kid: string;
+  readonly alg: JwsAlgorithm;
+  readonly use: 'sig';
+  readonly key_ops: readonly ['verify'];
+}
+
+/** All keys of access tokens. */
+export interface SigningKeys {
+  /** Signs new tokens. */
+  readonly current: TokenKey;
+  /** Verify tokens that name them. */
+  readonly byKid: ReadonlyMap<string, TokenKey>;
+  /** Verifies tokens that name no known key. */
+  readonly fallback: TokenKey;
+  /** Algorithms that a token may be signed with: those of the keys. */
+  readonly algorithms: ReadonlySet<string>;
+}
+
+/** The settings that keys come from. */
+export interface KeySettings {
+  readonly jwtSecret: string;
+  readonly jwtKeys: string;
+  readonly jwtKeyId: string;
+}
+
+type ParsedKeys =
+  | { readonly ok: true; readonly keys: SigningKeys }
+  | { readonly ok: false; readonly expected: string };
+
+/** A bad key, as a phrase for the operator that shows nothing of it. */
+class BadKey extends Error {}
+
+/** Reads `JWT_KEYS`, or makes one HS256 key of `JWT_SECRET` when it is empty. */
+export function parseSigningKeys(settings: KeySettings): ParsedKeys {
+  try {
+    const fallback = secretKey(settings.jwtSecret, settings.jwtKeyId);
+    if (settings.jwtKeys.trim() === '') return { ok: true, keys: collect(fallback, [fallback], fallback) };
+    const entries = parseJwks(settings.jwtKeys).map((jwk, index) => ({ jwk, key: parseJwk(jwk, index) }));
+    const signing = entries.filter(({ jwk }) => isStringList(jwk.key_ops) && jwk.key_ops.includes('sign'));
+    const [current] = signing;
+    if (signing.length !== 1 || current === undefined)
+      throw new BadKey(`exactly one key whose key_ops has "sign", there are ${signing.length}`);
+    const keys = entries.map(({ key }) => key);
+    if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new BadKey('keys with different kids');
+    return { ok: true, keys: collect(current.key, keys, fallback) };
+  } catch (error) {
+    if (error instanceof BadKey) return { ok: false, expected: error.message };
+    throw error;
+  }
+}
+
+function collect(current: TokenKey, keys: readonly TokenKey[], fallback: TokenKey): SigningKeys {
+  return {
+    current,
+    byKid: new Map(keys.filter(({ kid }) => kid !== '').map((key) => [key.kid, key])),
+    fallback,
+    algorithms: new Set(keys.map(({ alg }) => alg)),
+  };
+}
+
+function secretKey(secret: string, kid: string): TokenKey {
+  const key = createSecretKey(Buffer.from(secret, 'utf8'));
+  return { kid, alg: 'HS256', signingKey: key, verifyingKey: key, publicJwk: undefined };
+}
+
+function parseJwks(text: string): Readonly<Record<string, unknown>>[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw new BadKey('a JSON array of JWKs');
+  }
+  if (!Array.isArray(parsed) || parsed.length === 0 || !parsed.every(isObject))
+    throw new BadKey('a JSON array of JWKs');
+  return parsed;
+}
+
+function parseJwk(jwk: Readonly<Record<string, unknown>>, index: number): TokenKey {
+  const { kid, alg, kty } = jwk;
+  if (typeof kid !== 'string' || kid === '') throw new BadKey(`a kid in key ${index}`);
+  if (typeof alg !== 'string' || !Object.hasOwn(jwsAlgorithms, alg))
+    throw new BadKey(`an alg of ${Object.keys(jwsAlgorithms).join(', ')} in key ${kid}`);
+  const known = alg as JwsAlgorithm; // it is one of the keys just asked for
+  if (kty !== jwsAlgorithms[known].kty)
+    throw new BadKey(`kty ${jwsAlgorithms[known].kty} in key ${kid}, as ${alg} wants it`);
+  return kty === 'oct' ? octetKey(jwk, kid) : asymmetricKey(jwk, kid, known);
+}
+
+function octetKey({ k }: Readonly<Record<string, unknown>>, kid: string): TokenKey {
+  if (typeof k !== 'string' || k === '') throw new BadKey(`a k in key ${kid}`);
+  const key = createSecretKey(Buffer.from(k, 'base64url'));
+  return { kid, alg: 'HS256', signingKey: key, verifyingKey: key, publicJwk: undefined };
+}
+
+function asymmetricKey(jwk: Readonly<Record<string, unknown>>, kid: string, alg: JwsAlgorithm): TokenKey {
+  try {
+    const signingKey = createPrivateKey({ key: jwk, format: 'jwk' });
+    const verifyingKey = createPublicKey(signingKey);
+    const shown = verifyingKey.export({ format: 'jwk' });
+    const { crv } = jwsAlgorithms[alg];
+    if (crv !== undefined && shown.crv !== crv)
+      throw new BadKey(`crv ${crv} in key ${kid}, as ${alg} wants it`);
+    const publicJwk: PublicJwk = { ...shown, kid, alg, use: 'sig', key_ops: ['verify'] };
+    return { kid, alg, signingKey, verifyingKey, publicJwk };
+  } catch (error) {
+    if (error instanceof BadKey) throw error;
+    throw new BadKey(`a whole private key in key ${kid}`);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isStringList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}

@@ -1,0 +1,133 @@
+import { type AuditActor, auditEntry } from '../../domain/audit-entry.ts';
+import { contactIdentityData } from '../../domain/identity.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import type { User } from '../../domain/user.ts';
+import { isUuid } from '../../domain/uuid.ts';
+import { errors } from '../../errors.ts';
+import type { NewIdentity, NewUser } from '../../ports/user-store.ts';
+import type { DepsWith } from '../../services.ts';
+import { checkPasswordLength } from '../passwords/check-password.ts';
+import {
+  type AdminUserInput,
+  checkOneSecret,
+  hashOf,
+  readBan,
+  readName,
+  readOptionalEmail,
+  readOptionalPhone,
+  subjectOf,
+} from './admin-user-input.ts';
+
+/** A user as an administrator wants it. */
+export interface NewUserInput extends AdminUserInput {
+  /** Made up when absent. */
+  readonly id?: string | undefined;
+  readonly aud: string;
+}
+
+/** Creates a user, who need not confirm anything that the administrator vouches for. Nothing is sent. */
+export type CreateUser = (input: NewUserInput, actor: AuditActor, facts: RequestFacts) => Promise<User>;
+
+/** What that takes. */
+export type CreateUserDeps = DepsWith<'store' | 'random' | 'passwords', 'jwtDefaultGroupName'>;
+
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Creates {@link CreateUser}. The order of the checks is that which clients of GoTrue know. The policy for passwords does not bind
+ * administrators; who gets no password has none, and signs in otherwise.
+ */
+export function createCreateUser(deps: CreateUserDeps): CreateUser {
+  const { store, random, passwords, settings } = deps;
+
+  async function checkFree(user: Pick<NewUser, 'id' | 'email' | 'phone'>): Promise<void> {
+    const taken = await store.users.findTaken(user);
+    if (taken === 'email') throw errors.email_exists();
+    if (taken === 'phone') throw errors.phone_exists();
+    if (taken === 'id') throw errors.user_already_exists({ message: 'A user with this id already exists' });
+  }
+
+  return async (input, actor, facts) => {
+    const { email: givenEmail = '', phone: givenPhone = '', password = '' } = input;
+    if (givenEmail === '' && givenPhone === '')
+      throw errors.validation_failed({ message: 'Cannot create a user without either an email or phone' });
+    const email = readOptionalEmail(givenEmail);
+    const phone = readOptionalPhone(givenPhone);
+    const id = readId(input.id) ?? random.uuid();
+    await checkFree({ id, email, phone });
+    checkOneSecret(input, passwords);
+    checkPasswordLength(password);
+    const bannedUntil = readBan(input.banDuration, facts) ?? undefined;
+    const user: NewUser = {
+      ...metadataOf(input, { id, email, phone }),
+      id,
+      aud: readName('aud', input.aud),
+      role: readName('role', input.role) || settings.jwtDefaultGroupName,
+      email,
+      phone,
+      passwordHash: await hashOf(input, passwords),
+      emailConfirmedAt: isVouched(email, input.emailConfirm) ? new Date(facts.nowMs) : undefined,
+      phoneConfirmedAt: isVouched(phone, input.phoneConfirm) ? new Date(facts.nowMs) : undefined,
+      isAnonymous: false,
+      createdAt: new Date(facts.nowMs),
+      bannedUntil,
+    };
+    const audit = auditEntry(actor, 'user_signedup', { facts, traits: subjectOf(user) });
+    if (!(await store.users.insert(user, audit))) {
+      await checkFree(user); // somebody else was faster
+      throw errors.conflict();
+    }
+    const created = await store.users.findById(id);
+    if (created === undefined) throw errors.user_not_found();
+    return created;
+  };
+}
+
+function readId(id = ''): string | undefined {
+  if (id === '') return undefined;
+  if (!isUuid(id)) throw errors.validation_failed({ message: 'ID must conform to the uuid v4 format' });
+  if (id === nilUuid) throw errors.validation_failed({ message: 'ID cannot be a nil uuid' });
+  return id.toLowerCase();
+}
+
+function isVouched(contact: string, confirm: boolean | undefined): boolean {
+  return contact !== '' && confirm === true;
+}
+
+/** Metadata stays as it was sent, but says what the administrator vouches for. */
+function metadataOf(
+  input: NewUserInput,
+  { id, email, phone }: { readonly id: string; readonly email: string; readonly phone: string },
+): Pick<NewUser, 'identities' | 'appMetadata' | 'userMetadata'> {
+  const emailIsVouched = isVouched(email, input.emailConfirm);
+  const phoneIsVouched = isVouched(phone, input.phoneConfirm);
+  const identities = [
+    ...(email === '' ? [] : [identityOf(id, { email }, emailIsVouched)]),
+    ...(phone === '' ? [] : [identityOf(id, { phone }, phoneIsVouched)]),
+  ];
+  const providers = identities.map(({ provider }) => provider);
+  return {
+    identities,
+    appMetadata: withoutNulls({ provider: providers[0] ?? '', providers, ...input.appMetadata }),
+    userMetadata: {
+      ...input.userMetadata,
+      ...(emailIsVouched && { email_verified: true }),
+      ...(phoneIsVouched && { phone_verified: true }),
+    },
+  };
+}
+
+function identityOf(
+  userId: string,
+  contact: { readonly email: string } | { readonly phone: string },
+  verified: boolean,
+): NewIdentity {
+  const data = contactIdentityData({ userId, contact, verified, data: {} });
+  return { provider: 'email' in contact ? 'email' : 'phone', providerId: userId, data };
+}
+
+/** What is said of a user is merged into what the server says, and there a `null` takes a key away. */
+function withoutNulls(metadata: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,78 @@
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import type { Session } from '../../domain/session.ts';
+import type { User } from '../../domain/user.ts';
+import { errors } from '../../errors.ts';
+import type { OneTimeToken } from '../../ports/one-time-token-store.ts';
+import type { DepsWith } from '../../services.ts';
+import { createCheckNonce } from '../reauthentication/check-nonce.ts';
+
+/** A new password, and what proves that its owner asks for it. */
+export interface NewPassword {
+  /** Has been checked against the policy. */
+  readonly password: string;
+  readonly currentPassword: string | undefined;
+  /** Empty for none. */
+  readonly nonce: string;
+}
+
+/** A password that may take the place of the old one. */
+export interface ChosenPassword {
+  readonly hash: string;
+  /** The token of the nonce, to be spent with the change; absent when none was asked for. */
+  readonly nonceToken: OneTimeToken | undefined;
+}
+
+/**
+ * Makes sure that a user may choose a new password, and hashes it.
+ *
+ * @throws AppError `reauthentication_needed`, `reauthentication_not_valid`, `current_password_required`, `current_password_invalid`,
+ * `same_password`.
+ */
+export type ChoosePassword = (
+  owner: { readonly user: User; readonly session: Session | undefined },
+  wanted: NewPassword,
+  facts: RequestFacts,
+) => Promise<ChosenPassword>;
+
+/** What that takes. */
+export type ChoosePasswordDeps = DepsWith<
+  'store' | 'passwords',
+  | 'mailerOtpExpMs'
+  | 'smsOtpExpMs'
+  | 'updatePasswordRequireReauthentication'
+  | 'updatePasswordRequireCurrentPassword'
+>;
+
+/** A session that is younger says by itself that its user has just been there. */
+const recentMs = 24 * 3_600_000;
+
+/** Creates {@link ChoosePassword}. */
+export function createChoosePassword(deps: ChoosePasswordDeps): ChoosePassword {
+  const { passwords, settings } = deps;
+  const checkNonce = createCheckNonce(deps);
+
+  function needsNonce(session: Session | undefined, nowMs: number): boolean {
+    if (!settings.updatePasswordRequireReauthentication) return false;
+    return session === undefined || session.createdAt.getTime() + recentMs < nowMs;
+  }
+
+  async function checkCurrent(hash: string, current: string | undefined): Promise<void> {
+    if (current === undefined || current === '') throw errors.current_password_required();
+    if (!(await passwords.verify(current, hash))) throw errors.current_password_invalid();
+  }
+
+  return async ({ user, session }, { password, currentPassword, nonce }, facts) => {
+    const asksNonce = needsNonce(session, facts.nowMs);
+    if (asksNonce && nonce === '') throw errors.reauthentication_needed();
+    const nonceToken = asksNonce ? await checkNonce(user, nonce, facts) : undefined;
+    const { passwordHash: old } = user;
+    if (old !== undefined) {
+      // Whoever has come by a recovery mail does not know it.
+      const recovers = session?.methods.some(({ method }) => method === 'recovery') ?? false;
+      if (settings.updatePasswordRequireCurrentPassword && !recovers)
+        await checkCurrent(old, currentPassword);
+      if (await passwords.verify(password, old)) throw errors.same_password();
+    }
+    return { hash: await passwords.hash(password), nonceToken };
+  };
+}

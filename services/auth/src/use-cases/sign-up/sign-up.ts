@@ -1,0 +1,115 @@
+import { auditEntry } from '../../domain/audit-entry.ts';
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import type { User } from '../../domain/user.ts';
+import { errors } from '../../errors.ts';
+import type { NewUser } from '../../ports/user-store.ts';
+import type { DepsWith } from '../../services.ts';
+import { createSendToContact, type SendToContactDeps } from '../sending/send-to-contact.ts';
+import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { newContactUser } from '../users/new-user.ts';
+import { answerFor, fakeAnswer } from './answer-for.ts';
+import { createFindOrCreateUser, hasConfirmed } from './find-or-create-user.ts';
+import { type ReadSignUp, readSignUp, type SignUpInput, type SignUpSettingName } from './read-sign-up.ts';
+import { createTakeOver } from './take-over.ts';
+
+/** A session at once, or a user who has to confirm the contact first. */
+export type SignedUp =
+  | { readonly kind: 'session'; readonly session: IssuedSession }
+  | { readonly kind: 'user'; readonly user: User };
+
+/**
+ * Signs somebody up by email or phone, and password. Where contacts are confirmed, somebody who is known already gets the answer of
+ * somebody who is new.
+ *
+ * @throws AppError as `readSignUp`; `user_already_exists`; what sending a confirmation throws.
+ */
+export type SignUp = (input: SignUpInput, facts: RequestFacts) => Promise<SignedUp>;
+
+/** What a sign-up takes. */
+export type SignUpDeps = IssueDeps &
+  SendToContactDeps &
+  DepsWith<'store' | 'random' | 'passwords', SignUpSettingName | 'jwtDefaultGroupName' | 'uniformAnswers'>;
+
+/** A sign-up, and who it found or made. */
+interface Attempt extends ReadSignUp {
+  readonly newUser: NewUser;
+  readonly user: User;
+  readonly created: boolean;
+}
+
+/** Creates {@link SignUp}: one hash and the same statements, whoever signs up. */
+export function createSignUp(deps: SignUpDeps): SignUp {
+  const { store, passwords, random, settings } = deps;
+  const startSession = createStartSession(deps);
+  const findOrCreateUser = createFindOrCreateUser(deps);
+  const sendToContact = createSendToContact(deps);
+  const takeOver = createTakeOver(deps);
+
+  function confirmsAtOnce({ contact }: ReadSignUp): boolean {
+    return contact.kind === 'email' ? settings.mailerAutoconfirm : settings.smsAutoconfirm;
+  }
+
+  async function newUserOf(read: ReadSignUp, facts: RequestFacts): Promise<NewUser> {
+    return newContactUser({
+      id: random.uuid(),
+      aud: read.aud,
+      role: settings.jwtDefaultGroupName,
+      contact: read.contact,
+      passwordHash: await passwords.hash(read.password),
+      confirmed: confirmsAtOnce(read),
+      userMetadata: read.data,
+      at: new Date(facts.nowMs),
+    });
+  }
+
+  /** Somebody who has not confirmed yet and signs up again is somebody who signs up. */
+  async function signIn(attempt: Attempt, facts: RequestFacts): Promise<SignedUp> {
+    const user = attempt.created ? attempt.user : await takeOver(attempt.user, attempt, facts);
+    const traits = { provider: attempt.contact.kind };
+    return { kind: 'session', session: await startSession(user, { method: 'password', traits }, facts) };
+  }
+
+  async function askToConfirm(attempt: Attempt, facts: RequestFacts): Promise<SignedUp> {
+    const { user, created, newUser } = attempt;
+    try {
+      const { sent } = await sendToContact(
+        { ...attempt, purpose: 'confirmation', instead: 'confirmation' },
+        { user, kind: 'confirmation' },
+        facts,
+      );
+      // The password of a sign-up is in force once its owner has been told: until then it must not get in the place of theirs.
+      const latest = created || !sent ? user : await takeOver(user, attempt, facts);
+      return { kind: 'user', user: answerFor(latest, { created, newUser, settings, random }, facts) };
+    } catch (error) {
+      if (created) await store.users.discardUnconfirmed(user.id);
+      throw error;
+    }
+  }
+
+  async function pretend(
+    read: ReadSignUp,
+    { newUser, user }: { readonly newUser: NewUser; readonly user: User | undefined },
+    facts: RequestFacts,
+  ): Promise<SignedUp> {
+    const refusal = user && auditEntry(user, 'user_repeated_signup', { facts });
+    await sendToContact(
+      { ...read, purpose: 'confirmation', instead: 'confirmation', refusal },
+      undefined,
+      facts,
+    );
+    return { kind: 'user', user: fakeAnswer({ newUser, data: read.data, settings, random }, facts) };
+  }
+
+  return async (input, facts) => {
+    const read = readSignUp(input, settings);
+    const newUser = await newUserOf(read, facts);
+    const action = confirmsAtOnce(read) ? 'user_signedup' : 'user_confirmation_requested';
+    const { user, created } = await findOrCreateUser(newUser, { contact: read.contact, action }, facts);
+    if (user !== undefined && (created || !hasConfirmed(user, read.contact))) {
+      const attempt = { ...read, newUser, user, created };
+      return confirmsAtOnce(read) ? signIn(attempt, facts) : askToConfirm(attempt, facts);
+    }
+    if (confirmsAtOnce(read)) throw errors.user_already_exists();
+    return pretend(read, { newUser, user }, facts);
+  };
+}

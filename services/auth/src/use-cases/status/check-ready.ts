@@ -1,0 +1,34 @@
+import type { Services } from '../../services.ts';
+
+/** Can requests be served? */
+export type CheckReady = () => Promise<boolean>;
+
+/** Whoever asks gives up soon: Kubernetes after a second unless told otherwise. */
+const timeoutMs = 900;
+
+/** Creates {@link CheckReady}: asks the database. Those who ask at the same time share one question, however long it takes. */
+export function createCheckReady({ store }: Pick<Services, 'store'>): CheckReady {
+  let asked: Promise<boolean> | undefined;
+
+  async function ask(): Promise<boolean> {
+    try {
+      await store.ping();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      asked = undefined;
+    }
+  }
+
+  return async () => {
+    asked ??= ask();
+    const late = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => late.resolve(false), timeoutMs);
+    try {
+      return await Promise.race([asked, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}

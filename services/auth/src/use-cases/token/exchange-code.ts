@@ -1,0 +1,43 @@
+import { isFlowOver } from '../../domain/pkce.ts';
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import { isBanned } from '../../domain/user.ts';
+import { errors } from '../../errors.ts';
+import type { DepsWith } from '../../services.ts';
+import { matchesChallenge } from '../../tokens/matches-challenge.ts';
+import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+
+/** A code from a redirect, and the verifier that only the client that began can know. */
+export interface CodeExchange {
+  readonly authCode?: string | undefined;
+  readonly codeVerifier?: string | undefined;
+}
+
+/** Exchanges the code of a PKCE flow for a session. */
+export type ExchangeCode = (exchange: CodeExchange, facts: RequestFacts) => Promise<IssuedSession>;
+
+/**
+ * Creates {@link ExchangeCode}: a code is good for one session, however many ask at once. A wrong verifier spends nothing: who has
+ * found a code in a log must not take it from the client.
+ */
+export function createExchangeCode(deps: IssueDeps & DepsWith<'store' | 'random', never>): ExchangeCode {
+  const { flows } = deps.store;
+  const startSession = createStartSession(deps);
+  return async ({ authCode = '', codeVerifier = '' }, facts) => {
+    if (authCode === '' || codeVerifier === '')
+      throw errors.validation_failed({
+        message: 'invalid request: both auth code and code verifier should be non-empty',
+      });
+    const found = await flows.findByCode(authCode);
+    if (found === undefined) throw errors.flow_state_not_found();
+    const { flow, user } = found;
+    if (isFlowOver(flow, facts.nowMs)) throw errors.flow_state_expired();
+    if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
+    if (isBanned(user, facts.nowMs)) throw errors.user_banned();
+    if (!(await flows.spend(flow.id))) throw errors.flow_state_not_found();
+    return startSession(
+      user,
+      { method: flow.authenticationMethod, traits: { provider_type: 'email' } },
+      facts,
+    );
+  };
+}

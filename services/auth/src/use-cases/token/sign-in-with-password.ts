@@ -1,0 +1,92 @@
+import { passwordWeakness } from '../../domain/password-policy.ts';
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import { isBanned, type User } from '../../domain/user.ts';
+import { errors } from '../../errors.ts';
+import type { DepsWith } from '../../services.ts';
+import { type Contact, readContact } from '../contact/read-contact.ts';
+import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+
+/** Email or phone, and the password. */
+export interface PasswordSignIn {
+  readonly email?: string | undefined;
+  readonly phone?: string | undefined;
+  readonly password?: string | undefined;
+  readonly aud: string;
+}
+
+/** Signs in a user by password. */
+export type SignInWithPassword = (input: PasswordSignIn, facts: RequestFacts) => Promise<IssuedSession>;
+
+/** What that takes. */
+export type PasswordSignInDeps = IssueDeps &
+  DepsWith<
+    'store' | 'random' | 'passwords',
+    | 'externalEmailEnabled'
+    | 'externalPhoneEnabled'
+    | 'mailerAllowUnverifiedEmailSignIns'
+    | 'passwordMinLength'
+    | 'passwordRequiredCharacters'
+  >;
+
+/**
+ * Creates {@link SignInWithPassword}: one statement to find the user, one hash, one statement to start the session. A user
+ * who does not exist costs the same hash.
+ */
+export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPassword {
+  const { store, passwords, settings } = deps;
+  const startSession = createStartSession(deps);
+
+  async function verify(user: User | undefined, password: string): Promise<User> {
+    const matches =
+      user?.passwordHash === undefined
+        ? await passwords.verifyNobody(password)
+        : await passwords.verify(password, user.passwordHash);
+    if (user === undefined || !matches) throw errors.invalid_credentials();
+    return user;
+  }
+
+  async function renewHash({ id, passwordHash: from }: User, password: string): Promise<void> {
+    if (from === undefined || passwords.isCurrent(from)) return;
+    await store.users.rehashPassword(id, { from, to: await passwords.hash(password) });
+  }
+
+  return async ({ password = '', aud, ...contacts }, facts) => {
+    const contact = readContact(contacts, {
+      both: 'Only an email address or phone number should be provided on login.',
+      neither: 'missing email or phone',
+    });
+    checkEnabled(contact, settings);
+    const found =
+      contact.kind === 'email'
+        ? await store.users.findByEmail(contact.email, aud)
+        : await store.users.findByPhone(contact.phone, aud);
+    const user = await verify(found, password);
+    checkUsable(user, { contact, settings, nowMs: facts.nowMs });
+    await renewHash(user, password);
+    const traits = { provider: contact.kind };
+    const session = await startSession(user, { method: 'password', traits }, facts);
+    const weakPassword = passwordWeakness(password, settings);
+    return weakPassword === undefined ? session : { ...session, weakPassword };
+  };
+}
+
+function checkEnabled(contact: Contact, settings: PasswordSignInDeps['settings']): void {
+  if (contact.kind === 'email' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
+  if (contact.kind === 'phone' && !settings.externalPhoneEnabled) throw errors.phone_provider_disabled();
+}
+
+/** After the password: whoever does not know it learns nothing of the user. */
+function checkUsable(
+  user: User,
+  of: {
+    readonly contact: Contact;
+    readonly settings: PasswordSignInDeps['settings'];
+    readonly nowMs: number;
+  },
+): void {
+  const { contact, settings, nowMs } = of;
+  if (isBanned(user, nowMs)) throw errors.user_banned({ httpStatus: 400 });
+  const needsEmail = contact.kind === 'email' && !settings.mailerAllowUnverifiedEmailSignIns;
+  if (needsEmail && user.emailConfirmedAt === undefined) throw errors.email_not_confirmed();
+  if (contact.kind === 'phone' && user.phoneConfirmedAt === undefined) throw errors.phone_not_confirmed();
+}

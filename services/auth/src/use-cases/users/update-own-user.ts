@@ -1,0 +1,143 @@
+import { auditEntry } from '../../domain/audit-entry.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { type CodeChallenge, flowOf } from '../../domain/pkce.ts';
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import type { User } from '../../domain/user.ts';
+import { errors } from '../../errors.ts';
+import type { OneTimeTokenType } from '../../ports/one-time-token-store.ts';
+import type { Store } from '../../ports/store.ts';
+import type { UserChanges } from '../../ports/user-store.ts';
+import { createSendLink, type SendLinkDeps } from '../links/send-link.ts';
+import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
+import type { ChosenPassword } from '../passwords/choose-password.ts';
+import { createSendPhoneCode, type PhoneCodeDeps } from '../phone/send-phone-code.ts';
+import { createStartFlow } from '../pkce/start-flow.ts';
+import { createChangeContact } from './change-contact.ts';
+import type { Owner } from './check-own-update.ts';
+import {
+  createPlanOwnUpdate,
+  type OwnUpdatePlan,
+  type OwnUpdateRequest,
+  type PlanOwnUpdateDeps,
+} from './plan-own-update.ts';
+
+/** What a user asks to be changed; whatever is absent, or for contacts and the nonce empty, stays. */
+export interface OwnUpdateInput extends OwnUpdateRequest {
+  /** Merged into what the user says of themselves. */
+  readonly data?: JsonObject | undefined;
+  /** Merged into what the operator says of them; for administrators. */
+  readonly appMetadata?: JsonObject | undefined;
+  /** Asks that the link in the mail answers a code. */
+  readonly challenge: CodeChallenge | undefined;
+  readonly redirectTo: string;
+}
+
+/** Changes the user who asks. A new email or phone has to be confirmed first, unless nobody has to confirm any. */
+export type UpdateOwnUser = (owner: Owner, input: OwnUpdateInput, facts: RequestFacts) => Promise<User>;
+
+/** What that takes. */
+export type UpdateOwnUserDeps = PlanOwnUpdateDeps & SendLinkDeps & PhoneCodeDeps & NotifyDeps;
+
+/** Creates {@link UpdateOwnUser}. Codes leave before anything is changed: where one cannot be sent, nothing is. */
+export function createUpdateOwnUser(deps: UpdateOwnUserDeps): UpdateOwnUser {
+  const { store } = deps;
+  const planUpdate = createPlanOwnUpdate(deps);
+  const sendLink = createSendLink(deps);
+  const sendPhoneCode = createSendPhoneCode(deps);
+  const startFlow = createStartFlow(deps);
+  const changeContact = createChangeContact(deps);
+  const notify = createNotify(deps);
+
+  /** Answers the types of the tokens that have left. */
+  async function sendCodes(
+    user: User,
+    { plan, input }: { readonly plan: OwnUpdatePlan; readonly input: OwnUpdateInput },
+    facts: RequestFacts,
+  ): Promise<OneTimeTokenType[]> {
+    const sent: OneTimeTokenType[] = [];
+    if (plan.emailChange === 'confirmed') {
+      const { challenge, redirectTo } = input;
+      if (challenge !== undefined)
+        await startFlow({ ...challenge, userId: user.id, authenticationMethod: 'email_change' }, facts);
+      const link = { redirectTo, flow: flowOf(challenge), newEmail: plan.email } as const;
+      await sendLink(user, { kind: 'email_change', ...link }, facts);
+      sent.push('email_change_token_new', 'email_change_token_current');
+    }
+    if (plan.phoneChange === 'confirmed') {
+      const { phone, channel } = plan;
+      await sendPhoneCode(user, { kind: 'phone_change', phone, channel }, facts);
+      sent.push('phone_change_token');
+    }
+    return sent;
+  }
+
+  /** One statement, unless a new password takes more with it. */
+  function write(
+    owner: Owner,
+    { changes, chosen, keep }: { changes: UserChanges; chosen: OwnUpdatePlan['chosen']; keep: Keep },
+    facts: RequestFacts,
+  ): Promise<User> {
+    if (chosen === undefined) return writeChanges(store, owner.user, { changes, facts });
+    return store.transaction(async (within) => {
+      await endOtherAccess(within, owner, { chosen, keep, facts });
+      return writeChanges(within, owner.user, { changes, facts });
+    });
+  }
+
+  return async (owner, input, facts) => {
+    const plan = await planUpdate(owner, input, facts);
+    const keep = await sendCodes(owner.user, { plan, input }, facts);
+    const changes = changesOf(plan, input);
+    let user = await write(owner, { changes, chosen: plan.chosen, keep }, facts);
+    if (plan.chosen !== undefined) notify(user, 'PASSWORD_CHANGED_NOTIFICATION');
+    if (plan.emailChange === 'now')
+      user = await changeContact(user, { kind: 'email', email: plan.email }, facts, { keep });
+    if (plan.phoneChange === 'now') {
+      user = await changeContact(user, { kind: 'phone', phone: plan.phone }, facts, { keep });
+      notify(user, 'PHONE_CHANGED_NOTIFICATION', { Phone: user.phone, OldPhone: owner.user.phone });
+    }
+    return user;
+  };
+}
+
+/** Types of tokens that this update has sent. */
+type Keep = readonly OneTimeTokenType[];
+
+function changesOf(plan: OwnUpdatePlan, { data, appMetadata }: OwnUpdateInput): UserChanges {
+  return {
+    ...(plan.chosen && { passwordHash: plan.chosen.hash }),
+    ...(data && { userMetadata: data }),
+    ...(appMetadata && { appMetadata }),
+    ...(plan.emailChange === 'confirmed' && { newEmail: plan.email, emailChangeConfirmStatus: 0 }),
+    ...(plan.phoneChange === 'confirmed' && { newPhone: plan.phone }),
+  };
+}
+
+async function writeChanges(
+  store: Store,
+  user: User,
+  { changes, facts }: { readonly changes: UserChanges; readonly facts: RequestFacts },
+): Promise<User> {
+  const of = { at: new Date(facts.nowMs), audit: auditEntry(user, 'user_modified', { facts }) };
+  const updated = await store.users.update(user.id, changes, of);
+  if (!updated.ok) throw errors[updated.reason === 'not_found' ? 'user_not_found' : updated.reason]();
+  return updated.user;
+}
+
+/** Whoever else knew the old password is out: all other sessions end, and tokens that were sent before are good for nothing. */
+async function endOtherAccess(
+  store: Store,
+  { user, session }: Owner,
+  {
+    chosen,
+    keep,
+    facts,
+  }: { readonly chosen: ChosenPassword; readonly keep: Keep; readonly facts: RequestFacts },
+): Promise<void> {
+  const { nonceToken } = chosen;
+  if (nonceToken !== undefined && !(await store.oneTimeTokens.spend(nonceToken)))
+    throw errors.reauthentication_not_valid();
+  await store.oneTimeTokens.clear(user.id, { except: keep });
+  const audit = auditEntry(user, 'user_updated_password', { facts });
+  await store.sessions.end('others', { userId: user.id, sessionId: session?.id }, audit);
+}

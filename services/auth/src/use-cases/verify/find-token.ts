@@ -1,0 +1,118 @@
+import type { Millis } from '@tollgate/kit/duration';
+import { pkcePrefix } from '../../domain/pkce.ts';
+import { bucketQuota } from '../../domain/quota.ts';
+import type { RequestFacts } from '../../domain/request-facts.ts';
+import { isBanned, type User } from '../../domain/user.ts';
+import { errors, RetryLaterError } from '../../errors.ts';
+import type { OneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
+import type { DepsWith } from '../../services.ts';
+import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
+import { type Contact, readEmail, readPhone } from '../contact/read-contact.ts';
+import { isVerificationType, type VerificationType, verifications } from './verification.ts';
+
+/** What somebody shows to be who they say they are: a code with the contact it went to, or the hash of a link. */
+export interface Presented {
+  readonly type?: string | undefined;
+  readonly token?: string | undefined;
+  readonly tokenHash?: string | undefined;
+  readonly email?: string | undefined;
+  readonly phone?: string | undefined;
+  /** Nobody may send one along with a hash, which has all that there is to say. */
+  readonly redirectTo?: string | undefined;
+}
+
+/** A token that is good, and not spent yet. */
+export interface FoundToken {
+  readonly type: VerificationType;
+  readonly token: OneTimeToken;
+  readonly user: User;
+}
+
+/** Finds the token that is presented. Every reason why there is none reads the same: who guesses learns nothing. */
+export type FindToken = (presented: Presented, facts: RequestFacts) => Promise<FoundToken>;
+
+/** What that takes. */
+export type FindTokenDeps = DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>;
+
+/** A code has six digits and lives for up to a day: with 30 tries an hour one in 1,400 is guessed in that time. */
+const guesses = { limiter: 'code', quota: bucketQuota(30, 3_600_000) } as const;
+
+/** Creates {@link FindToken}: one statement for a link, two for a code. */
+export function createFindToken({ store, settings }: FindTokenDeps): FindToken {
+  /** Counted before the code is looked at, for known contacts and others: neither luck nor many requests at once get around it. */
+  async function countGuess(contact: string, nowMs: number): Promise<void> {
+    const answer = await store.quotas.take({ ...guesses, key: contact }, nowMs);
+    if (!answer.allowed)
+      throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
+  }
+
+  function lifeMs(type: VerificationType): Millis {
+    return verifications[type].contact === 'phone' ? settings.smsOtpExpMs : settings.mailerOtpExpMs;
+  }
+
+  return async (presented, facts) => {
+    const { type, hashes, contact } = readPresented(presented);
+    if (contact !== undefined) await countGuess(contact, facts.nowMs);
+    const refusal = errors.otp_expired(
+      contact === undefined ? { message: 'Email link is invalid or has expired' } : {},
+    );
+    const found = await store.oneTimeTokens.find(hashes, verifications[type].tokens);
+    if (found === undefined) throw refusal;
+    const { token, user } = found;
+    if (token.at.getTime() + lifeMs(type) <= facts.nowMs) throw refusal;
+    if (!isCurrentContact(user, token)) throw refusal;
+    if (isBanned(user, facts.nowMs)) throw errors.user_banned();
+    return { type, token, user };
+  };
+}
+
+interface ReadPresented {
+  readonly type: VerificationType;
+  readonly hashes: readonly string[];
+  /** Where the code went; absent for a link. */
+  readonly contact: string | undefined;
+}
+
+function readPresented({ type = '', token = '', tokenHash = '', ...rest }: Presented): ReadPresented {
+  if (type === '') throw invalid('Verify requires a verification type');
+  if ((token === '') === (tokenHash === '')) throw invalid('Verify requires either a token or a token hash');
+  const { email = '', phone = '', redirectTo = '' } = rest;
+  if (tokenHash !== '') {
+    if (email !== '' || phone !== '' || redirectTo !== '')
+      throw invalid('Only the token_hash and type should be provided');
+    if (!isVerificationType(type) || verifications[type].contact === 'phone')
+      throw invalid('Invalid email verification type');
+    return { type, hashes: [tokenHash], contact: undefined };
+  }
+  if ((email === '') === (phone === ''))
+    throw invalid('Only an email address or phone number should be provided on verify');
+  const contact: Contact =
+    email === '' ? { kind: 'phone', phone: readPhone(phone) } : { kind: 'email', email: readEmail(email) };
+  if (!isVerificationType(type)) throw invalid('Unsupported verification type');
+  // A code that went to a phone says nothing of an email.
+  if (verifications[type].contact !== contact.kind) throw errors.otp_expired();
+  const value = contact.kind === 'email' ? contact.email : contact.phone;
+  const hash = hashOneTimeToken(value, token);
+  return { type, hashes: [hash, `${pkcePrefix}${hash}`], contact: value };
+}
+
+function invalid(message: string) {
+  return errors.validation_failed({ message });
+}
+
+/** A token is good for the contact that it was sent to, for as long as that is the user's. */
+function isCurrentContact(user: User, { type, relatesTo }: OneTimeToken): boolean {
+  return contactsOf[type](user).includes(relatesTo);
+}
+
+const own = ({ email, phone }: User): readonly string[] => [email, phone];
+
+const contactsOf: Readonly<Record<OneTimeTokenType, (user: User) => readonly string[]>> = {
+  confirmation_token: own,
+  recovery_token: own,
+  reauthentication_token: own,
+  // Nothing is left to confirm when the change has been made or given up.
+  email_change_token_current: ({ email, newEmail }) => (newEmail === '' ? [] : [email]),
+  email_change_token_new: ({ newEmail }) => [newEmail],
+  phone_change_token: ({ newPhone }) => [newPhone],
+};

@@ -1,0 +1,51 @@
+import { createLogger } from '@tollgate/kit/logger';
+import t from 'tap';
+import { createBackground } from '../../src/background/background.ts';
+
+/** Work that ends when the test says so. */
+function startBackground() {
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'info',
+    format: 'json',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  return { background: createBackground({ logger }), logs: () => lines.join('') };
+}
+
+t.test('the end waits for all work, and a failure is in the log', async (t) => {
+  const { background, logs } = startBackground();
+  const gate = Promise.withResolvers<void>();
+  const done: number[] = [];
+  for (let number = 0; number < 20; number++)
+    background.run('counting', async () => {
+      await gate.promise;
+      done.push(number);
+    });
+  background.run('failing', () => Promise.reject(new Error('no way')));
+  const closed = background.close(new AbortController().signal);
+  gate.resolve();
+  await closed;
+  t.equal(done.length, 20);
+  t.match(logs(), /"work":"failing"/);
+  t.match(logs(), /no way/);
+});
+
+t.test('the end does not wait longer than it may', async (t) => {
+  const { background } = startBackground();
+  const gate = Promise.withResolvers<void>();
+  background.run('waiting', () => gate.promise);
+  await background.close(AbortSignal.abort());
+  t.pass('it gave up');
+  gate.resolve();
+});
+
+t.test('work beyond what may wait is dropped, and the log says so', async (t) => {
+  const { background, logs } = startBackground();
+  const gate = Promise.withResolvers<void>();
+  for (let number = 0; number < 1_006; number++) background.run('waiting', () => gate.promise);
+  gate.resolve();
+  await background.close(new AbortController().signal);
+  t.match(logs(), /QueueFull/);
+  t.equal(logs().trim().split('\n').length, 1);
+});

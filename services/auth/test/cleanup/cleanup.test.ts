@@ -1,0 +1,172 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres, { type Sql } from 'postgres';
+import t, { type Test } from 'tap';
+import { createCleanupTimer } from '../../src/cleanup/cleanup-timer.ts';
+import { expiringKinds, removeBefore } from '../../src/domain/retention.ts';
+import { cleanup } from '../../src/store/postgres/cleanup/remove-expired.ts';
+import { connect } from '../../src/store/postgres/connect.ts';
+import { startAuthServer } from '../helpers/auth-server.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+
+const dayMs = 86_400_000;
+const now = Date.parse('2026-03-04T05:06:07.089Z');
+const at = (ageDays: number) => new Date(now - ageDays * dayMs);
+const user = '11111111-1111-1111-1111-111111111111';
+const policy = {
+  sessionTimeboxMs: 10 * dayMs,
+  sessionInactivityTimeoutMs: 5 * dayMs,
+  mailerOtpExpMs: dayMs,
+  smsOtpExpMs: 60_000,
+  rateLimitEmailSent: { kind: 'window', events: 1, periodMs: 7 * dayMs },
+  rateLimitSmsSent: { kind: 'window', events: 1, periodMs: 1000 },
+} as const;
+
+async function openDatabase(t: Test): Promise<Sql> {
+  const { url } = await testDatabase(t);
+  const sql = connect({ databaseUrl: url, dbNamespace: 'auth', dbMaxPoolSize: 5 });
+  t.teardown(() => sql.end());
+  await sql`insert into users (id, created_at) values (${user}, ${at(100)})`;
+  return sql;
+}
+
+const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+t.test('of every kind the old rows go and the new ones stay', async (t) => {
+  const sql = await openDatabase(t);
+  const session = async (n: number, row: Record<string, unknown> = {}) =>
+    void (await sql`insert into sessions ${sql({ id: uuid(n), user_id: user, created_at: at(1), ...row })}`);
+  await session(1, { not_after: at(2) });
+  await session(2, { not_after: at(0.5) });
+  await session(3, { created_at: at(12), refreshed_at: at(1) });
+  await session(4, { created_at: at(9), refreshed_at: at(7) });
+  await session(5, { created_at: at(9), refreshed_at: at(5) });
+  await session(6);
+  for (const [token, days, id] of [
+    ['revoked-long-ago', 32, 5],
+    ['revoked-lately', 30, 5],
+  ] as const)
+    await sql`insert into refresh_tokens (token, revoked, updated_at, session_id, user_id)
+      values (${token}, true, ${at(days)}, ${uuid(id)}, ${user})`;
+  for (const [n, days] of [
+    [1, 3],
+    [2, 1.5],
+  ] as const) {
+    const type = n === 1 ? 'recovery_token' : 'confirmation_token';
+    await sql`insert into one_time_tokens (id, user_id, token_type, token_hash, relates_to, created_at)
+      values (${uuid(n)}, ${user}, ${type}, 'x', 'x', ${at(days).toISOString()}::timestamptz at time zone 'utc')`;
+    const age = at(n === 1 ? 1.1 : 0.9);
+    await sql`insert into flow_state (id, provider_type, authentication_method, created_at)
+      values (${uuid(n)}, 'email', 'otp', ${age})`;
+    await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, friendly_name)
+      values (${uuid(n)}, ${user}, 'totp', 'unverified', ${age}, ${age}, ${String(n)})`;
+    await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, friendly_name)
+      values (${uuid(n + 2)}, ${user}, 'totp', 'verified', ${at(50)}, ${at(50)}, ${String(n + 2)})`;
+    await sql`insert into mfa_challenges (id, factor_id, created_at, ip_address)
+      values (${uuid(n)}, ${uuid(3)}, ${age}, '192.0.2.1')`;
+    await sql`insert into rate_limits (limiter, key, used, since) values ('x', ${n}, 1, ${at(n === 1 ? 8.1 : 7.9)})`;
+  }
+
+  const { removeExpired } = cleanup(sql);
+  const removed = new Map<string, number>();
+  for (const kind of expiringKinds) {
+    const before = removeBefore(kind, policy, now);
+    removed.set(kind, before === undefined ? 0 : await removeExpired(kind, before, 100));
+  }
+  t.same(Object.fromEntries(removed), Object.fromEntries(expiringKinds.map((kind) => [kind, 1])));
+  const left = await sql`select id from sessions order by id`;
+  t.same(
+    left.map(({ id }) => id),
+    [uuid(2), uuid(5), uuid(6)],
+  );
+  t.match(await sql`select token from refresh_tokens`, [{ token: 'revoked-lately' }]);
+  t.match(await sql`select count(*)::int as n from mfa_factors`, [{ n: 3 }]);
+});
+
+t.test('sessions without an end are kept for ever', (t) => {
+  const endless = { ...policy, sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };
+  t.equal(removeBefore('old_sessions', endless, now), undefined);
+  t.equal(removeBefore('idle_sessions', endless, now), undefined);
+  t.end();
+});
+
+t.test('a session goes with the last token of its revoked family', async (t) => {
+  const sql = await openDatabase(t);
+  await sql`insert into sessions (id, user_id, created_at) values (${uuid(1)}, ${user}, ${at(99)})`;
+  for (const n of [1, 2, 3])
+    await sql`insert into refresh_tokens (token, revoked, updated_at, session_id, user_id)
+      values (${`t${n}`}, true, ${at(50)}, ${uuid(1)}, ${user})`;
+  const { removeExpired } = cleanup(sql);
+  t.equal(await removeExpired('revoked_refresh_tokens', at(31), 2), 2);
+  t.match(await sql`select count(*)::int as n from sessions`, [{ n: 1 }]);
+  t.equal(await removeExpired('revoked_refresh_tokens', at(31), 2), 1);
+  t.match(await sql`select count(*)::int as n from sessions`, [{ n: 0 }]);
+});
+
+t.test('rows that somebody works on are left, and nobody waits', async (t) => {
+  const sql = await openDatabase(t);
+  for (const n of [1, 2])
+    await sql`insert into flow_state (id, provider_type, authentication_method, created_at)
+      values (${uuid(n)}, 'email', 'otp', ${at(9)})`;
+  await sql.begin(async (busy) => {
+    await busy`select 1 from flow_state where id = ${uuid(1)} for update`;
+    t.equal(await cleanup(sql).removeExpired('flow_states', at(1), 100), 1);
+  });
+  t.equal(await cleanup(sql).removeExpired('flow_states', at(1), 100), 1);
+});
+
+t.test('a server removes while it runs, unless SVC_DB_CLEANUP_ENABLED says no', async (t) => {
+  const { databaseUrl } = await startAuthServer(t);
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  const rows = async () => (await sql`select 1 from flow_state`).length;
+  await sql`insert into flow_state (id, provider_type, authentication_method, created_at)
+    values (${uuid(1)}, 'email', 'otp', ${at(9)})`;
+
+  const idle = await startAuthServer(t, { DB_DATABASE_URL: databaseUrl, DB_CLEANUP_ENABLED: 'false' });
+  t.notMatch(idle.logs(), /"component":"cleanup"/);
+  t.equal(await rows(), 1);
+  const busy = await startAuthServer(t, { DB_DATABASE_URL: databaseUrl });
+  await awaitUntil(async () => (await rows()) === 0, { what: 'the row to go' });
+  await awaitUntil(() => /"removed":\{"flow_states":1\}/.test(busy.logs()), { what: 'a line in the log' });
+});
+
+t.test('the timer runs again and again, also after a failure', async (t) => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  let runs = 0;
+  const timer = createCleanupTimer({
+    removeExpired: () => {
+      runs++;
+      return runs === 1 ? Promise.reject(new Error('away')) : Promise.resolve({ flow_states: runs });
+    },
+    logger: createLogger({ level: 'info', format: 'json', destination }),
+    nowMs: () => now,
+    everyMs: 1,
+  });
+  await timer.start?.({ signal: new AbortController().signal });
+  await awaitUntil(() => runs > 2, { what: 'a third run' });
+  await timer.stop?.({ signal: new AbortController().signal });
+  t.match(lines[0], /away.*not removed/s);
+  t.match(lines[1], /"removed":\{"flow_states":2\}/);
+});
+
+t.test('policies of row level security know the caller', async (t) => {
+  const { url } = await testDatabase(t);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  t.match(
+    await sql`select auth.uid() as uid, auth.role() as role, auth.email() as email, auth.jwt() as jwt`,
+    [{ uid: null, role: null, email: null, jwt: null }],
+  );
+  await sql.begin(async (tx) => {
+    const claims = JSON.stringify({ sub: user, role: 'authenticated', email: 'ada@example.com' });
+    await tx`select set_config('request.jwt.claims', ${claims}, true)`;
+    t.match(
+      await tx`select auth.uid() as uid, auth.role() as role, auth.email() as email, auth.jwt() as jwt`,
+      [{ uid: user, role: 'authenticated', email: 'ada@example.com', jwt: JSON.parse(claims) as object }],
+    );
+    await tx`select set_config('request.jwt.claim.role', 'admin', true)`;
+    t.match(await tx`select auth.role() as role`, [{ role: 'admin' }]);
+  });
+});

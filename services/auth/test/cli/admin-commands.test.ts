@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { readArguments } from '../../src/cli/run-command.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { jwtSecret, signedIn, startAuthServer } from '../helpers/auth-server.ts';
+
+const program = join(import.meta.dirname, '../../src/main.ts');
+
+interface Outcome {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the program in a process of its own, as operators do. */
+async function run(databaseUrl: string, args: readonly string[], input = ''): Promise<Outcome> {
+  const child = spawn(process.execPath, [program, ...args], {
+    env: {
+      PATH: process.env.PATH,
+      LOG_LEVEL: 'warn',
+      SVC_SITE_URL: 'https://example.com',
+      SVC_API_EXTERNAL_URL: 'http://localhost:9999',
+      SVC_DB_DRIVER: 'postgres',
+      SVC_DB_DATABASE_URL: databaseUrl,
+      SVC_JWT_SECRET: jwtSecret,
+      SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+      SVC_SMTP_HOST: '127.0.0.1',
+      SVC_SMTP_PORT: '2525',
+    },
+  });
+  child.stdin.end(input);
+  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const [code, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
+  return { code, out, err };
+}
+
+t.test('an operator creates and deletes users on the command line', async (t) => {
+  const { call, databaseUrl } = await startAuthServer(t);
+  const signIn = (password: string) =>
+    call('POST', '/token?grant_type=password', { body: { email: 'ada@example.com', password } });
+
+  const created = await run(
+    databaseUrl,
+    ['admin', 'createuser', 'Ada@example.com', '--confirm', '--role', 'editor'],
+    'correct horse\n',
+  );
+  t.match(created, { code: 0, err: '', out: /^[0-9a-f-]{36}\n$/ });
+  const session = await signIn('correct horse');
+  t.equal(`${signedIn(session).userId}\n`, created.out);
+  t.match(session.body.user, { role: 'editor' });
+
+  const again = await run(databaseUrl, ['admin', 'createuser', 'ada@example.com', 'correct horse']);
+  t.match(again, { code: 1, out: '', err: /already been registered/ });
+
+  const deleted = await run(databaseUrl, ['admin', 'deleteuser', 'ada@example.com']);
+  t.match(deleted, { code: 0, out: created.out });
+  t.equal((await signIn('correct horse')).status, 400);
+
+  const { text: log } = await call('GET', '/admin/audit?query=author:command%20line', {
+    token: adminToken(),
+  });
+  t.match(log, /user_deleted[\s\S]*user_signedup/);
+});
+
+t.test('a user who is not there, and a database that is not, are said', async (t) => {
+  const { databaseUrl } = await startAuthServer(t);
+  const [unknown, nowhere] = await Promise.all([
+    run(databaseUrl, ['admin', 'deleteuser', 'eve@example.com']),
+    run('postgres://127.0.0.1:1/nowhere', ['admin', 'deleteuser', 'eve@example.com']),
+  ]);
+  t.match(unknown, { code: 1, out: '', err: 'there is no user eve@example.com\n' });
+  t.match(nowhere, { code: 1, out: '', err: /ECONNREFUSED/ });
+});
+
+t.test('what the command line lacks or has too much of is said', async (t) => {
+  const problem = (...args: string[]) => {
+    const asked = readArguments(args);
+    return asked.kind === 'nonsense' ? asked.problem : asked.kind;
+  };
+  t.equal(problem('admin', 'createuser'), 'admin createuser needs <email>');
+  t.equal(problem('admin', 'createuser', 'a', 'b', 'c'), 'admin createuser does not take c');
+  t.equal(problem('admin', 'fire'), 'unknown command: admin fire');
+  t.equal(problem('version', '--aud', 'x'), 'version does not take --aud');
+  t.match(problem('--admin'), /--admin/);
+  t.equal(problem('admin', '--help'), 'help');
+  t.equal(problem('-c', 'file'), 'run', 'without a command it serves');
+});

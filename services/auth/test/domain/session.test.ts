@@ -1,0 +1,35 @@
+import t from 'tap';
+import { isLowAssurance, sessionEnd } from '../../src/domain/session.ts';
+
+const began = new Date(1_000);
+const forEver = { sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };
+
+t.test('a session lasts until its limits, or its own end', (t) => {
+  const session = { createdAt: began, refreshedAt: undefined, notAfter: undefined };
+  t.equal(sessionEnd(session, forEver, Number.MAX_SAFE_INTEGER), undefined);
+  const timebox = { ...forEver, sessionTimeboxMs: 500 };
+  t.equal(sessionEnd(session, timebox, 1_499), undefined);
+  t.equal(sessionEnd(session, timebox, 1_500), 'timebox');
+  const inactivity = { ...forEver, sessionInactivityTimeoutMs: 500 };
+  t.equal(sessionEnd(session, inactivity, 1_500), 'inactivity');
+  const refreshed = { ...session, refreshedAt: new Date(1_400) };
+  t.equal(sessionEnd(refreshed, inactivity, 1_500), undefined);
+  t.equal(sessionEnd(refreshed, timebox, 1_500), 'timebox', 'which a refresh does not move');
+  const ending = { ...session, notAfter: new Date(1_200) };
+  t.equal(sessionEnd(ending, forEver, 1_199), undefined);
+  t.equal(sessionEnd(ending, forEver, 1_200), 'timebox');
+  t.end();
+});
+
+t.test('assurance is low for so long only where a verified factor could give more', (t) => {
+  const low = { aal: 'aal1', createdAt: began } as const;
+  const withFactor = { factors: [{ status: 'verified' }] } as const;
+  const at = (nowMs: number, limitMs = 500) => ({ nowMs, limitMs });
+  t.equal(isLowAssurance(low, withFactor, at(1_499)), false);
+  t.equal(isLowAssurance(low, withFactor, at(1_500)), true);
+  t.equal(isLowAssurance(low, withFactor, at(1_500, 0)), false);
+  t.equal(isLowAssurance({ ...low, aal: 'aal2' }, withFactor, at(1_500)), false);
+  t.equal(isLowAssurance(low, { factors: [{ status: 'unverified' }] }, at(1_500)), false);
+  t.equal(isLowAssurance(low, { factors: [] }, at(1_500)), false);
+  t.end();
+});

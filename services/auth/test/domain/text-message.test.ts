@@ -1,0 +1,35 @@
+import t from 'tap';
+import { otpDigits } from '../../src/domain/otp-digits.ts';
+import { secondsUntilNext, spacingMessage } from '../../src/domain/spacing.ts';
+import { codeText, testCodeOf } from '../../src/domain/text-message.ts';
+
+t.test('the code takes its place in the text, as often as it is there', (t) => {
+  t.equal(codeText('Your code is {{ .Code }}', '123456'), 'Your code is 123456');
+  t.equal(codeText('{{.Code}} {{- .Code -}} {{ .Other }}', '$&'), '$& $& {{ .Other }}');
+  t.end();
+});
+
+t.test('a code is known beforehand for its phone, with or without plus, until its time', (t) => {
+  const codes = { smsTestOtp: { '1555': '111111', '+1666': '222222' }, smsTestOtpValidUntil: new Date(10) };
+  t.equal(testCodeOf('1555', codes, 9), '111111');
+  t.equal(testCodeOf('1666', codes, 9), '222222');
+  t.equal(testCodeOf('1777', codes, 9), undefined);
+  t.equal(testCodeOf('1555', codes, 10), undefined);
+  t.equal(testCodeOf('1555', { ...codes, smsTestOtpValidUntil: undefined }, 10), '111111');
+  t.end();
+});
+
+t.test('a code has six to ten digits; whoever wants others gets six', (t) => {
+  t.same([5, 6, 10, 11, 0, -1].map(otpDigits), [6, 6, 10, 6, 6, 6]);
+  t.end();
+});
+
+t.test('what has been sent may be sent again after the spacing, in whole seconds', (t) => {
+  t.equal(secondsUntilNext(undefined, 60_000, 0), 0);
+  t.equal(secondsUntilNext(new Date(1_000), 60_000, 1_001), 60);
+  t.equal(secondsUntilNext(new Date(1_000), 60_000, 60_999), 1);
+  t.equal(secondsUntilNext(new Date(1_000), 60_000, 61_000), 0);
+  t.equal(secondsUntilNext(new Date(1_000), 0, 1_000), 0);
+  t.equal(spacingMessage(5), 'For security purposes, you can only request this after 5 seconds.');
+  t.end();
+});

@@ -1,0 +1,81 @@
+import t from 'tap';
+import { networkOf } from '../../src/fetch/address-guard.ts';
+import { fetchText } from '../../src/fetch/fetch-text.ts';
+import { startWebServer } from '../helpers/web-server.ts';
+
+const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 5_000, maxBytes: 1000 };
+
+t.test('fetches a text, also by way of a redirect', async (t) => {
+  const { port } = await startWebServer(t, ({ url }, response) => {
+    if (url === '/moved') response.writeHead(302, { location: '/text' }).end();
+    else response.end('ä text');
+  });
+  for (const url of [`http://127.0.0.1:${port}/text`, `http://localhost:${port}/moved`])
+    t.equal(await fetchText(new URL(url), options), 'ä text');
+});
+
+t.test('asks nobody who is not on the Internet, unless the operator has named the host', async (t) => {
+  const { port, requests } = await startWebServer(t, (_request, response) => response.end('internal'));
+  for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0'])
+    await t.rejects(
+      fetchText(new URL(`http://${host}:${port}/`), { ...options, privateHosts: [] }),
+      { name: 'FetchRefused', message: /not a public address/ },
+      host,
+    );
+  // Also when it is named: that is where clouds keep credentials.
+  await t.rejects(
+    fetchText(new URL('http://169.254.169.254/latest/'), { ...options, privateHosts: ['169.254.169.254'] }),
+    { name: 'FetchRefused' },
+  );
+  t.same(requests, []);
+});
+
+t.test('a redirect to where it may not ask is not followed', async (t) => {
+  const inside = await startWebServer(t, (_request, response) => response.end('internal'));
+  for (const location of [
+    `http://[::1]:${inside.port}/`,
+    `http://localhost:${inside.port}/`,
+    'http://169.254.169.254/',
+    'file:///etc/passwd',
+    'ftp://127.0.0.1/',
+    'http://user:pass@127.0.0.1/',
+  ]) {
+    const { port } = await startWebServer(t, (_request, response) =>
+      response.writeHead(302, { location }).end(),
+    );
+    const url = new URL(`http://127.0.0.1:${port}/`);
+    await t.rejects(
+      fetchText(url, { ...options, privateHosts: ['127.0.0.1'] }),
+      { name: 'FetchRefused' },
+      location,
+    );
+  }
+  t.same(inside.requests, []);
+});
+
+t.test('redirects, sizes and times have an end', async (t) => {
+  const { port, requests } = await startWebServer(t, ({ url }, response) => {
+    if (url === '/round') response.writeHead(302, { location: '/round' }).end();
+    else if (url === '/large') response.end('x'.repeat(2000));
+    else if (url === '/missing') response.writeHead(404).end('x');
+    else response.write('x'); // and never ends
+  });
+  const at = (path: string) => new URL(`http://127.0.0.1:${port}${path}`);
+  await t.rejects(fetchText(at('/round'), options), { message: /redirects/ });
+  t.equal(requests.length, 4);
+  await t.rejects(fetchText(at('/large'), options), { message: /more than 1000 bytes/ });
+  await t.rejects(fetchText(at('/missing'), options), { message: /status 404/ });
+  await t.rejects(fetchText(at('/slow'), { ...options, timeoutMs: 50 }));
+});
+
+t.test('networks', (t) => {
+  for (const address of ['8.8.8.8', '2606:4700::1111', '::ffff:8.8.8.8'])
+    t.equal(networkOf(address), 'public', address);
+  for (const address of ['10.1.2.3', '172.31.0.1', '192.168.0.1', '100.64.0.1', 'fd12::1', '::ffff:10.0.0.1'])
+    t.equal(networkOf(address), 'private', address);
+  for (const address of ['169.254.169.254', '0.0.0.0', '::', 'fe80::1', '224.0.0.1', '255.255.255.255'])
+    t.equal(networkOf(address), 'never', address);
+  for (const address of ['::ffff:169.254.169.254', '64:ff9b::a00:1', '2002:a00:1::', 'fd00:ec2::254'])
+    t.equal(networkOf(address), 'never', address);
+  t.end();
+});

@@ -1,0 +1,10 @@
+import { signJwt } from '../../src/tokens/jwt.ts';
+import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
+import { jwtSecret } from './auth-server.ts';
+
+/** A token of an administrator, as operators make them: it names no session, and does not expire. */
+export function adminToken(claims: Readonly<Record<string, unknown>> = {}): string {
+  const parsed = parseSigningKeys({ jwtSecret, jwtKeys: '', jwtKeyId: '' });
+  if (!parsed.ok) throw new Error(parsed.expected);
+  return signJwt({ sub: '1234567890', role: 'supabase_admin', ...claims }, parsed.keys);
+}

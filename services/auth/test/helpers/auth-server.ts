@@ -1,0 +1,135 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
+import type t from 'tap';
+import { buildApp } from '../../src/app.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { testDatabase } from './test-database.ts';
+
+/** A running server with a database of its own. */
+export interface AuthServer {
+  readonly url: string;
+  readonly databaseUrl: string;
+  readonly clock: FakeClock;
+  /** What it has logged so far. */
+  logs(): string;
+  /** Stops it before the end of the test. */
+  stop(): Promise<unknown>;
+  /** Sends a request and reads the answer, which is JSON or nothing. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+}
+
+/** What a request carries. */
+export interface CallOptions {
+  readonly body?: unknown;
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What came back. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Empty when the answer was no object of JSON. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+/** Somebody who has signed in. */
+export interface SignedIn {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly userId: string;
+}
+
+/** The secret that servers of tests sign with. */
+export const jwtSecret = 'a secret for tests, long enough for HS256';
+
+/** Starts a server on a free port, with users confirmed at once, unless the variables (without `SVC_`) say otherwise. */
+export async function startAuthServer(
+  test: Pick<typeof t, 'teardown'>,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<AuthServer> {
+  const database = await testDatabase(test);
+  const clock = fakeClock(Date.now());
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'debug',
+    format: 'json',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const app = await buildApp(settingsFor(database.url, variables), { logger, nowMs: clock.nowMs });
+  await app.lifecycle.start();
+  // Before the database is dropped: teardowns run last in, first out.
+  test.teardown(() => app.lifecycle.stop('test is over'));
+  const url = `http://127.0.0.1:${app.ports.http}`;
+  return {
+    url,
+    databaseUrl: database.url,
+    clock,
+    logs: () => lines.join(''),
+    stop: () => app.lifecycle.stop('asked to'),
+    call: (method, path, options) => call(method, `${url}${path}`, options),
+  };
+}
+
+function settingsFor(databaseUrl: string, variables: Readonly<Record<string, string>>) {
+  const own = {
+    SITE_URL: 'https://example.com',
+    API_EXTERNAL_URL: 'http://localhost:9999',
+    API_HOST: '127.0.0.1',
+    DB_DRIVER: 'postgres',
+    DB_DATABASE_URL: databaseUrl,
+    JWT_SECRET: jwtSecret,
+    SMTP_ADMIN_EMAIL: 'auth@example.com',
+    SMTP_HOST: '127.0.0.1',
+    SMTP_PORT: '2525',
+    MAILER_AUTOCONFIRM: 'true',
+    SMS_AUTOCONFIRM: 'true',
+    ...variables,
+  };
+  const variableOf = (name: string): string => (/^(?:OTEL_|LOG_|DEBUG$)/.test(name) ? name : `SVC_${name}`);
+  const env = Object.fromEntries(Object.entries(own).map(([name, value]) => [variableOf(name), value]));
+  const read = readSettings({ ...env, PORT: '0' });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return read.settings;
+}
+
+async function call(
+  method: string,
+  url: string,
+  { body, token, headers }: CallOptions = {},
+): Promise<Answer> {
+  const response = await fetch(url, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : {}, text };
+}
+
+/** Signs somebody up; throws when the server does not sign them in at once. */
+export async function signUp(
+  server: AuthServer,
+  user: Readonly<Record<string, unknown>> = {},
+): Promise<SignedIn> {
+  const answer = await server.call('POST', '/signup', {
+    body: { email: 'ada@example.com', password: 'correct horse', ...user },
+  });
+  return signedIn(answer);
+}
+
+/** Reads a session; throws when the answer is none. */
+export function signedIn({ status, text, body }: Answer): SignedIn {
+  if (status !== 200 || typeof body.access_token !== 'string')
+    throw new Error(`no session: ${status} ${text}`);
+  // Parsed boundary: the form of a session, as the tests of the client library prove.
+  const session = body as { access_token: string; refresh_token: string; user: { id: string } };
+  return { accessToken: session.access_token, refreshToken: session.refresh_token, userId: session.user.id };
+}

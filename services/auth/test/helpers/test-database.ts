@@ -1,0 +1,23 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { startPostgres, type TestDatabase, type TestPostgres } from '@tollgate/testkit/postgres';
+import t from 'tap';
+import { migrate } from '../../src/store/postgres/migrate.ts';
+
+const silent = createLogger({ level: 'fatal', format: 'json' });
+let server: Promise<TestPostgres> | undefined;
+
+/** A database with the whole schema, of its own for one test and gone with it; the server behind it is started once per file. */
+export async function testDatabase(test: Pick<typeof t, 'teardown'>): Promise<TestDatabase> {
+  server ??= startServer();
+  const database = await (await server).createDatabaseFrom('auth', async (databaseUrl) => {
+    await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
+  });
+  test.teardown(() => database.drop());
+  return database;
+}
+
+async function startServer(): Promise<TestPostgres> {
+  const started = await startPostgres();
+  t.teardown(() => started.stop());
+  return started;
+}

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import type t from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import type { RequestFacts } from '../../src/domain/request-facts.ts';
+import type { User } from '../../src/domain/user.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { connect } from '../../src/store/postgres/connect.ts';
+import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { actorOf, newContactUser } from '../../src/use-cases/users/new-user.ts';
+import { testDatabase } from './test-database.ts';
+
+/** A request of a test. */
+export const facts: RequestFacts = {
+  nowMs: Date.parse('2026-03-04T05:06:07.089Z'),
+  clientAddress: '192.0.2.1',
+  userAgent: 'test',
+  requestId: 'test',
+};
+
+/** The store over a database of its own. */
+export async function testStore(test: Pick<typeof t, 'teardown'>): Promise<Store> {
+  const { url: databaseUrl } = await testDatabase(test);
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 5 });
+  test.teardown(() => sql.end());
+  return createPostgresStore(sql);
+}
+
+/** A confirmed user who has signed up by email. */
+export async function insertUser(store: Store, { email }: { readonly email: string }): Promise<User> {
+  const user = newContactUser({
+    id: randomUUID(),
+    aud: '',
+    role: 'authenticated',
+    contact: { kind: 'email', email },
+    passwordHash: undefined,
+    confirmed: true,
+    userMetadata: {},
+    at: new Date(facts.nowMs),
+  });
+  await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { facts }));
+  const inserted = await store.users.findById(user.id);
+  if (inserted === undefined) throw new Error(`no user ${email}`);
+  return inserted;
+}

@@ -1,0 +1,183 @@
+// Mails as a mail server gets them, over HTTP and SMTP.
+import t from 'tap';
+import type { AuthServer } from '../helpers/auth-server.ts';
+import { signedIn } from '../helpers/auth-server.ts';
+import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
+import { startWebServer } from '../helpers/web-server.ts';
+
+const ada = { email: 'ada@example.com', password: 'correct horse' };
+
+function signUp(server: AuthServer, more: Readonly<Record<string, unknown>> = {}, query = '') {
+  return server.call('POST', `/signup${query}`, { body: { ...ada, ...more } });
+}
+
+t.test('a mail says who it is from and for, and holds a link and a code', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    SMTP_SENDER_NAME: 'Äuth, "Inc"',
+    SMTP_HEADERS: '{"X-Type":["$messageType"],"X-Two":["a","b"]}',
+  });
+  const { status, body } = await signUp(server, {}, '?redirect_to=https://example.com/welcome');
+  t.equal(status, 200);
+  t.match(body, { email: ada.email, confirmation_sent_at: String });
+
+  const mail = await smtp.mailTo(ada.email);
+  t.match(mail, { from: 'auth@example.com', to: [ada.email], subject: 'Confirm Your Signup' });
+  t.match(mail.headers.get('from'), ['Äuth, "Inc" <auth@example.com>']);
+  t.same([mail.headers.get('x-type'), mail.headers.get('x-two')], [['confirmation'], ['a', 'b']]);
+  t.match(mail.headers.get('content-type'), [/^text\/html/]);
+  t.match(codeIn(mail), /^\d{6}$/);
+  const link = linkIn(mail);
+  t.equal(link.origin + link.pathname, 'http://localhost:9999/verify');
+  t.match(link.search, /^\?token=[0-9a-f]{56}&type=signup&redirect_to=https:\/\/example\.com\/welcome$/);
+});
+
+t.test('links lead where the settings say, also behind a prefix', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    API_EXTERNAL_URL: 'https://api.example.com/auth/v1',
+    MAILER_URLPATHS_CONFIRMATION: '/auth/v1/verify',
+    MAILER_URLPATHS_RECOVERY: '/reset',
+    MAILER_OTP_LENGTH: '8',
+    MAILER_SUBJECTS_CONFIRMATION: '{{ .Token }} for {{ .Data.name }} at {{ .SiteURL }}',
+  });
+  await signUp(server, { data: { name: 'Ada & <b>' } }, '?redirect_to=https://example.com/x%3Fa=b%26c=d');
+  const confirmation = await smtp.mailTo(ada.email);
+  const link = linkIn(confirmation);
+  t.equal(link.origin + link.pathname, 'https://api.example.com/auth/v1/verify');
+  t.equal(link.searchParams.get('redirect_to'), 'https://example.com/x?a=b&c=d');
+  const code = codeIn(confirmation);
+  t.match(code, /^\d{8}$/);
+  t.equal(confirmation.subject, `${code} for Ada & <b> at https://example.com`);
+
+  await server.call('POST', '/verify', { body: { type: 'signup', email: ada.email, token: code } });
+  await server.call('POST', '/recover', { body: { email: ada.email } });
+  t.equal(linkIn(await smtp.mailTo(ada.email, 2)).pathname, '/reset');
+});
+
+t.test('where a link may not lead it leads to the site, and the log says why', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    URI_ALLOW_LIST: 'https://{app,admin}.example.org/**,my-app://login',
+  });
+  const targetOf = async (query: string, headers: Record<string, string>, count: number) => {
+    server.clock.advance(60_000);
+    await server.call('POST', `/otp${query}`, { body: { email: ada.email }, headers });
+    return linkIn(await smtp.mailTo(ada.email, count)).searchParams.get('redirect_to');
+  };
+  await signUp(server);
+  const { html } = await smtp.mailTo(ada.email);
+  await server.call('POST', '/verify', {
+    body: { type: 'signup', email: ada.email, token: codeIn({ html }) },
+  });
+
+  t.equal(await targetOf('?redirect_to=https://admin.example.org/x', {}, 2), 'https://admin.example.org/x');
+  t.equal(await targetOf('', { redirect_to: 'my-app://login' }, 3), 'my-app://login');
+  t.equal(await targetOf('', { referer: 'https://app.example.org/page' }, 4), 'https://app.example.org/page');
+  t.equal(await targetOf('?redirect_to=https://evil.test/', {}, 5), 'https://example.com');
+  t.equal(await targetOf('', { referer: 'https://evil.test/' }, 6), 'https://example.com');
+  t.match(server.logs(), /"reason":"it is neither of the site nor matched by SVC_URI_ALLOW_LIST"/);
+  t.notMatch(server.logs(), /evil\.test/);
+});
+
+t.test('signs in to the mail server where that offers it', async (t) => {
+  const auth = { user: 'us', pass: 'secret' };
+  const right = await startMailingServer(t, { SMTP_USER: 'us', SMTP_PASS: 'secret' }, { auth });
+  t.equal((await signUp(right.server)).status, 200);
+  const wrong = await startMailingServer(t, { SMTP_USER: 'us', SMTP_PASS: 'wrong' }, { auth });
+  t.equal((await signUp(wrong.server)).status, 500);
+  const open = await startMailingServer(t, { SMTP_USER: 'us', SMTP_PASS: 'secret' });
+  t.equal((await signUp(open.server)).status, 200);
+  for (const { server } of [right, wrong, open]) t.notMatch(server.logs(), /"?secret"?/);
+});
+
+t.test('nothing of the request decides where a link leads', async (t) => {
+  const { server, smtp } = await startMailingServer(t);
+  const headers = {
+    'x-forwarded-host': 'evil.test',
+    'x-forwarded-proto': 'https',
+    forwarded: 'host=evil.test',
+    'x-original-host': 'evil.test',
+  };
+  await server.call('POST', '/signup', { body: ada, headers });
+  t.equal(linkIn(await smtp.mailTo(ada.email)).origin, 'http://localhost:9999');
+});
+
+t.test('nothing that a user says becomes a header', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    MAILER_SUBJECTS_CONFIRMATION: 'For {{ .Data.name }}',
+  });
+  const injected = 'Ada\r\nBcc: eve@evil.test\r\n\r\n<b>\u2028x';
+  for (const email of ['ada@example.com\r\nBcc: eve@evil.test', 'ada@example.com,eve@evil.test', '<a@b.co>'])
+    t.match(await signUp(server, { email }), { status: 400 }, JSON.stringify(email));
+  await signUp(server, { data: { name: injected } });
+  const mail = await smtp.mailTo(ada.email);
+  t.equal(mail.subject, 'For Ada Bcc: eve@evil.test <b> x');
+  t.equal(mail.headers.has('bcc'), false);
+  t.same(mail.to, [ada.email]);
+
+  await signUp(server, { email: 'b@example.com', data: { name: 'x'.repeat(5000) } });
+  t.equal((await smtp.mailTo('b@example.com')).subject.length, 250);
+});
+
+t.test('templates are fetched from the site', async (t) => {
+  const { port } = await startWebServer(t, ({ url }, response) =>
+    response.end(`${url}: <a href="{{ .ConfirmationURL }}">{{ .Data.name }}</a> {{ .SendingTo }}`),
+  );
+  const site = { SITE_URL: `http://127.0.0.1:${port}`, MAILER_TEMPLATES_CONFIRMATION: '/confirm.html' };
+  const refused = await startMailingServer(t, site);
+  await signUp(refused.server);
+  t.match(codeIn(await refused.smtp.mailTo(ada.email)), /\d{6}/, 'the built-in one: the address is private');
+  t.match(refused.server.logs(), /mail template not to be had/);
+
+  const { server, smtp } = await startMailingServer(t, {
+    ...site,
+    MAILER_TEMPLATE_PRIVATE_HOSTS: '127.0.0.1',
+  });
+  await signUp(server, { data: { name: '<Ada>' } });
+  const { html } = await smtp.mailTo(ada.email);
+  t.match(
+    html,
+    /^\/confirm\.html: <a href="http:\/\/localhost:9999\/verify\?token=.*">&lt;Ada&gt;<\/a> ada@example\.com\s*$/,
+  );
+});
+
+t.test('a change of password is told where the settings say so', async (t) => {
+  for (const enabled of ['true', 'false']) {
+    const { server, smtp } = await startMailingServer(t, {
+      MAILER_AUTOCONFIRM: 'true',
+      MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: enabled,
+    });
+    const { accessToken: token } = signedIn(await signUp(server));
+    const changed = await server.call('PUT', '/user', { token, body: { password: 'another horse' } });
+    t.equal(changed.status, 200);
+    await server.stop();
+    t.same(
+      smtp.mails().map(({ to, subject }) => [...to, subject]),
+      enabled === 'true' ? [[ada.email, 'Your password has been changed']] : [],
+    );
+  }
+});
+
+t.test('a change of email is told to the old address, a change of phone to the email', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    MAILER_AUTOCONFIRM: 'true',
+    MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true',
+    MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
+  });
+  const { accessToken: token } = signedIn(await signUp(server));
+  const email = 'lovelace@example.com';
+  await server.call('PUT', '/user', { token, body: { email } });
+  const confirmation = await smtp.mailTo(email);
+  const body = { type: 'email_change', email, token: codeIn(confirmation) };
+  t.equal((await server.call('POST', '/verify', { body })).status, 200);
+  await smtp.mailTo(ada.email);
+  await server.call('PUT', '/user', { token, body: { phone: '+15551234' } });
+  await server.stop();
+  t.match(
+    smtp.mails().map(({ to: [to], subject }) => `${to}: ${subject}`),
+    [
+      `${email}: Confirm Email Change`,
+      `${ada.email}: Your email address has been changed`,
+      `${email}: Your phone number has been changed`,
+    ],
+  );
+  t.match(smtp.mails()[1]?.html, /from ada@example\.com to lovelace@example\.com/);
+});

@@ -1,0 +1,65 @@
+import { startSmtp } from '@tollgate/testkit/smtp';
+import t from 'tap';
+import { createSmtpTransport } from '../../src/mail/smtp-transport.ts';
+import type { MailMessage } from '../../src/ports/mailer.ts';
+
+const message: MailMessage = {
+  kind: 'INVITE',
+  from: { name: '', address: 'auth@example.com' },
+  to: 'ada@example.com',
+  subject: 'Come',
+  html: '<p>ä</p>',
+  headers: [],
+};
+const nobody = { smtpUser: '', smtpPass: '' };
+
+t.test('a mail arrives as it was written', async (t) => {
+  const smtp = await startSmtp();
+  t.teardown(() => smtp.stop());
+  await createSmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody }).deliver(message);
+  t.match(smtp.mails(), [{ from: 'auth@example.com', to: ['ada@example.com'], subject: 'Come', html: /ä/ }]);
+});
+
+t.test('a mail server that takes too long is given up', async (t) => {
+  const smtp = await startSmtp();
+  t.teardown(() => smtp.stop());
+  smtp.hold(true);
+  const transport = createSmtpTransport(
+    { smtpHost: smtp.host, smtpPort: smtp.port, ...nobody },
+    { timeoutMs: 300 },
+  );
+  await t.rejects(transport.deliver(message));
+});
+
+t.test('a mail server that is not there is an error', async (t) => {
+  const smtp = await startSmtp();
+  await smtp.stop();
+  const transport = createSmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
+  await t.rejects(transport.deliver(message), { code: 'ESOCKET' });
+});
+
+t.test('a password leaves the machine by TLS only', async (t) => {
+  // An address of this machine that does not look like one.
+  const smtp = await startSmtp({ host: '127.0.0.2', auth: { user: 'us', pass: 'secret' } });
+  t.teardown(() => smtp.stop());
+  const transport = createSmtpTransport({
+    smtpHost: smtp.host,
+    smtpPort: smtp.port,
+    smtpUser: 'us',
+    smtpPass: 'secret',
+  });
+  await t.rejects(transport.deliver(message), { code: 'ETLS' });
+  t.same(smtp.mails(), []);
+});
+
+t.test('so many mails wait, and no more', async (t) => {
+  const smtp = await startSmtp();
+  t.teardown(() => smtp.stop());
+  smtp.hold(true);
+  const transport = createSmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
+  const sending = Array.from({ length: 205 }, () => transport.deliver(message));
+  await t.rejects(transport.deliver(message), { name: 'QueueFull' });
+  smtp.hold(false);
+  await Promise.all(sending);
+  t.equal(smtp.mails().length, 205);
+});

@@ -1,0 +1,89 @@
+import t from 'tap';
+import { readSettings, settingsSpec } from '../../src/settings/settings.ts';
+import { findWithoutEffect } from '../../src/settings/without-effect.ts';
+
+const required = {
+  SVC_SITE_URL: 'https://example.com',
+  SVC_API_EXTERNAL_URL: 'https://auth.example.com',
+  SVC_DB_DRIVER: 'postgres',
+  DATABASE_URL: 'postgres://u:p@db/auth',
+  SVC_JWT_SECRET: 'secret',
+  SVC_SMTP_ADMIN_EMAIL: 'a@example.com',
+  SVC_SMTP_HOST: 'smtp',
+  SVC_SMTP_PORT: '25',
+};
+
+function problemsOf(env: Record<string, string>): string[] {
+  const read = readSettings(env);
+  return read.ok ? [] : read.problems.map(({ variable }) => variable);
+}
+
+t.test('all that is missing in production is told at once', (t) => {
+  t.same(new Set(problemsOf({})), new Set(Object.keys(required)));
+  t.end();
+});
+
+t.test('development mode needs no mail server', (t) => {
+  const { SVC_SMTP_HOST: _host, SVC_SMTP_PORT: _port, SVC_SMTP_ADMIN_EMAIL: _mail, ...rest } = required;
+  t.same(problemsOf({ ...rest, SVC_MODE: 'development' }), []);
+  t.end();
+});
+
+t.test('the names of GoTrue are read, too', (t) => {
+  const env = Object.fromEntries(
+    Object.entries(required).map(([name, value]) => [
+      name === 'DATABASE_URL' ? 'GOTRUE_DB_DATABASE_URL' : name.replace('SVC_', 'GOTRUE_'),
+      value,
+    ]),
+  );
+  t.same(problemsOf({ ...env, GOTRUE_API_PORT: '1234' }), []);
+  t.end();
+});
+
+t.test('durations are seconds or in the syntax of Go', (t) => {
+  for (const [text, ms] of [
+    ['5', 5000],
+    ['5s', 5000],
+    ['1m30s', 90_000],
+    ['0', 0],
+  ] as const) {
+    const read = readSettings({ ...required, SVC_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: text });
+    t.equal(read.ok && read.settings.refreshTokenReuseIntervalMs, ms, text);
+  }
+  t.same(problemsOf({ ...required, SVC_JWT_EXP: 'soon' }), ['SVC_JWT_EXP']);
+  t.end();
+});
+
+t.test('URLs must be absolute, keys must be usable', (t) => {
+  t.same(problemsOf({ ...required, SVC_SITE_URL: 'example.com', SVC_JWT_KEYS: '[]' }), [
+    'SVC_SITE_URL',
+    'SVC_JWT_KEYS',
+  ]);
+  t.end();
+});
+
+t.test('settings without effect are found by the name they were set with', (t) => {
+  t.same(findWithoutEffect(settingsSpec, { GOTRUE_OPERATOR_TOKEN: 'x', SVC_JWT_EXP: '1' }), [
+    'GOTRUE_OPERATOR_TOKEN',
+  ]);
+  t.end();
+});
+
+t.test('moments are as RFC 3339 writes them', (t) => {
+  const name = 'SVC_SMS_TEST_OTP_VALID_UNTIL';
+  for (const text of ['2026-01-31T12:00:00Z', '2026-01-31T13:00:00+01:00', '2026-01-31 12:00:00.000z']) {
+    const read = readSettings({ ...required, [name]: text });
+    t.same(read.ok && read.settings.smsTestOtpValidUntil, new Date('2026-01-31T12:00:00Z'), text);
+  }
+  for (const text of ['2026-01-31', '2026-13-31T12:00:00Z', '1769860800', 'soon'])
+    t.same(problemsOf({ ...required, [name]: text }), [name], text);
+  const read = readSettings(required);
+  t.equal(read.ok && read.settings.smsTestOtpValidUntil, undefined);
+  t.end();
+});
+
+t.test('text messages are not written to the log of a server in production', (t) => {
+  t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log' }), ['SVC_SMS_PROVIDER']);
+  t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log', SVC_MODE: 'development' }), []);
+  t.end();
+});

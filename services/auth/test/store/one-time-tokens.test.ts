@@ -1,0 +1,67 @@
+import t from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import type { OneTimeToken } from '../../src/ports/one-time-token-store.ts';
+import { facts, insertUser, testStore } from '../helpers/test-store.ts';
+
+t.test('a token replaces its predecessor, is found by its hash, and spent once', async (t) => {
+  const store = await testStore(t);
+  const user = await insertUser(store, { email: 'ada@example.com' });
+  const at = new Date(facts.nowMs);
+  const token = (hash: string): OneTimeToken => {
+    return { userId: user.id, type: 'recovery_token', hash, relatesTo: user.email, at };
+  };
+  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+
+  await store.oneTimeTokens.replace([token('first')], audit);
+  await store.oneTimeTokens.replace([token('second')], audit);
+
+  t.equal(await store.oneTimeTokens.find(['first'], ['recovery_token']), undefined);
+  t.equal(await store.oneTimeTokens.find(['second'], ['confirmation_token']), undefined);
+  const found = await store.oneTimeTokens.find(['second'], ['confirmation_token', 'recovery_token']);
+  t.same(found?.token, token('second'));
+  t.same(found?.user.recoverySentAt, at);
+  t.equal(found?.user.confirmationSentAt, undefined);
+
+  const spent = await Promise.all([1, 2, 3].map(() => store.oneTimeTokens.spend(token('second'))));
+  t.same(spent.filter(Boolean), [true], 'one of three that come together');
+});
+
+t.test('of tokens that are sent too soon after one another only the first is kept', async (t) => {
+  const store = await testStore(t);
+  const user = await insertUser(store, { email: 'ada@example.com' });
+  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+  const send = (hash: string, type: OneTimeToken['type'], nowMs: number) =>
+    store.oneTimeTokens.replace(
+      [{ userId: user.id, type, hash, relatesTo: user.email, at: new Date(nowMs) }],
+      audit,
+      { notSince: new Date(nowMs - 60_000) },
+    );
+  const { nowMs } = facts;
+  const together = await Promise.all(['a', 'b', 'c'].map((hash) => send(hash, 'recovery_token', nowMs)));
+  t.same(together.filter(Boolean), [true]);
+  t.equal(await send('d', 'confirmation_token', nowMs), true, 'of another kind');
+  t.equal(await send('e', 'recovery_token', nowMs + 59_999), false);
+  t.equal(await store.oneTimeTokens.find(['e'], ['recovery_token']), undefined);
+  t.equal(await send('f', 'recovery_token', nowMs + 60_000), true);
+});
+
+t.test('a token that could not be sent leaves no trace', async (t) => {
+  const store = await testStore(t);
+  const user = await insertUser(store, { email: 'ada@example.com' });
+  const at = new Date(facts.nowMs);
+  const token: OneTimeToken = {
+    userId: user.id,
+    type: 'recovery_token',
+    hash: 'first',
+    relatesTo: user.email,
+    at,
+  };
+  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+  await store.oneTimeTokens.replace([token], audit);
+  await store.oneTimeTokens.replace([{ ...token, type: 'confirmation_token', hash: 'other' }], audit);
+  await store.oneTimeTokens.withdraw([token]);
+  t.equal(await store.oneTimeTokens.find(['first'], ['recovery_token']), undefined);
+  const after = await store.users.findById(user.id);
+  t.equal(after?.recoverySentAt, undefined);
+  t.same(after?.confirmationSentAt, at);
+});

@@ -1,0 +1,40 @@
+import t from 'tap';
+import { bucketQuota, parseQuota, type Quota } from '../../src/domain/quota.ts';
+import { testStore } from '../helpers/test-store.ts';
+
+const hourMs = 3_600_000;
+const start = 1_000 * hourMs;
+
+t.test('a window lets so many pass in each hour, however many come at once', async (t) => {
+  const { quotas } = await testStore(t);
+  const quota = parseQuota('3') as Quota; // it is one
+  const take = (nowMs: number) => quotas.take({ limiter: 'mail', key: '', quota }, nowMs);
+
+  const together = await Promise.all(Array.from({ length: 5 }, () => take(start + 1000)));
+  t.equal(together.filter(({ allowed }) => allowed).length, 3);
+  t.same(await take(start + 2000), { allowed: false, retryAfterMs: hourMs - 2000 });
+  t.same(await take(start + hourMs), { allowed: true });
+});
+
+t.test('a bucket refills one by one', async (t) => {
+  const { quotas } = await testStore(t);
+  const quota = bucketQuota(2, 10_000);
+  const take = (nowMs: number) => quotas.take({ limiter: 'otp', key: '192.0.2.1', quota }, nowMs);
+
+  t.same([await take(start), await take(start)], [{ allowed: true }, { allowed: true }]);
+  t.same(await take(start + 4_000), { allowed: false, retryAfterMs: 5_000 });
+  t.same(await take(start + 5_000), { allowed: true });
+  t.same(await take(start + 5_000), { allowed: false, retryAfterMs: 5_000 });
+});
+
+t.test('a quota of 0 lets none pass, and keys do not know of each other', async (t) => {
+  const { quotas } = await testStore(t);
+  const nowMs = start + 1;
+  t.match(await quotas.take({ limiter: 'a', key: '', quota: bucketQuota(0, 1000) }, nowMs), {
+    allowed: false,
+  });
+  const one = bucketQuota(1, 1000);
+  t.same(await quotas.take({ limiter: 'a', key: 'x', quota: one }, nowMs), { allowed: true });
+  t.same(await quotas.take({ limiter: 'a', key: 'y', quota: one }, nowMs), { allowed: true });
+  t.same(await quotas.take({ limiter: 'b', key: 'x', quota: one }, nowMs), { allowed: true });
+});

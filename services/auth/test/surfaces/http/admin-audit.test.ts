@@ -1,0 +1,79 @@
+import t from 'tap';
+import { adminToken } from '../../helpers/admin.ts';
+import { type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
+
+const token = adminToken({ email: 'root@example.com' });
+
+interface Entry {
+  readonly id: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly created_at: string;
+  readonly ip_address: string;
+}
+
+async function list(server: AuthServer, query = ''): Promise<Entry[]> {
+  const { text } = await server.call('GET', `/admin/audit?${query}`, { token });
+  return JSON.parse(text) as Entry[]; // as the route answers it
+}
+
+async function actions(server: AuthServer, query: string): Promise<string[]> {
+  return (await list(server, `query=${query}`)).map(({ payload }) => String(payload.action));
+}
+
+t.test('the audit log is listed newest first, and searched', async (t) => {
+  const server = await startAuthServer(t);
+  const { accessToken, userId } = await signUp(server, { data: { full_name: 'Ada Lovelace' } });
+  server.clock.advance(1000);
+  await server.call('POST', '/logout', { token: accessToken });
+  server.clock.advance(1000);
+  await server.call('PUT', `/admin/users/${userId}`, { token, body: { ban_duration: '1h' } });
+
+  const [newest, second] = await list(server);
+  t.match(newest, {
+    id: /^[0-9a-f-]{36}$/,
+    payload: {
+      actor_username: 'root@example.com',
+      action: 'user_modified',
+      log_type: 'user',
+      traits: { user_id: userId, user_email: 'ada@example.com' },
+    },
+    created_at: new Date(server.clock.nowMs()).toISOString(),
+    ip_address: '127.0.0.1',
+  });
+  t.match(second?.payload, {
+    action: 'logout',
+    actor_id: userId,
+    actor_name: 'Ada Lovelace',
+    log_type: 'account',
+  });
+
+  t.same(await actions(server, 'author:ROOT'), ['user_modified']);
+  t.same(new Set(await actions(server, 'author:lovelace')), new Set(['login', 'logout', 'user_signedup']));
+  t.same(await actions(server, 'action:logout'), ['logout']);
+  t.same(new Set(await actions(server, 'type:account')), new Set(['login', 'logout']));
+  t.same(await actions(server, 'action:%25'), []);
+  t.same(await actions(server, 'action:log_ut'), [], 'an underscore is itself');
+});
+
+t.test('it comes in pages', async (t) => {
+  const server = await startAuthServer(t);
+  await signUp(server);
+  server.clock.advance(1000);
+  await server.call('PUT', `/admin/users/11111111-2222-4333-8444-555555555555`, { token, body: {} });
+  const { headers, text } = await server.call('GET', '/admin/audit?page=1&per_page=1', { token });
+  t.equal(JSON.parse(text).length, 1);
+  t.equal(headers.get('x-total-count'), '2');
+  t.equal(
+    headers.get('link'),
+    '</admin/audit?page=2&per_page=1>; rel="next", </admin/audit?page=2&per_page=1>; rel="last"',
+  );
+});
+
+t.test('a search that nobody knows is refused', async (t) => {
+  const server = await startAuthServer(t);
+  for (const query of ['ip:127', 'logout', 'author:%00'])
+    t.match(await server.call('GET', `/admin/audit?query=${query}`, { token }), {
+      status: 400,
+      body: { error_code: 'validation_failed' },
+    });
+});

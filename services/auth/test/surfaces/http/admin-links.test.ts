@@ -1,0 +1,112 @@
+import t from 'tap';
+import { Value } from 'typebox/value';
+import { components } from '../../../src/surfaces/http/open-api/components.ts';
+import { adminToken } from '../../helpers/admin.ts';
+import { type Answer, type AuthServer, startAuthServer } from '../../helpers/auth-server.ts';
+
+const token = adminToken();
+const email = 'ada@example.com';
+
+function generate(server: AuthServer, body: unknown, headers = {}) {
+  return server.call('POST', '/admin/generate_link', { token, body, headers });
+}
+
+t.test('what a link lacks is said', async (t) => {
+  const server = await startAuthServer(t, { MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' });
+  await server.call('POST', '/admin/users', {
+    token,
+    body: { email: 'bob@example.com', email_confirm: true },
+  });
+  const refused = async (body: unknown, message: string) =>
+    t.match(await generate(server, body), {
+      status: 400,
+      body: { error_code: 'validation_failed', msg: message },
+    });
+  await refused({ type: 'signup', email: 'ada' }, 'Unable to validate email address: invalid format');
+  await refused({ type: 'phone', email }, 'Invalid email action link type requested: phone');
+  await refused({ email }, 'Invalid email action link type requested: ');
+  await refused({ type: 'signup', email }, 'Signup requires a valid password');
+  await refused(
+    { type: 'email_change_current', email: 'bob@example.com', new_email: 'x@example.com' },
+    'Enable secure email change to generate link for current email',
+  );
+  t.match(await generate(server, { type: 'signup', email, password: 'short' }), {
+    status: 422,
+    body: { error_code: 'weak_password', weak_password: { reasons: ['length'] } },
+  });
+  t.match(await generate(server, { type: 'recovery', email }), {
+    status: 404,
+    body: { error_code: 'user_not_found', msg: 'User with this email not found' },
+  });
+  t.match(
+    await generate(server, {
+      type: 'email_change_new',
+      email: 'bob@example.com',
+      new_email: 'bob@example.com',
+    }),
+    { status: 422, body: { error_code: 'email_exists' } },
+  );
+});
+
+t.test('a link leads to where it may only', async (t) => {
+  const server = await startAuthServer(t, { URI_ALLOW_LIST: 'https://app.example.net/**' });
+  const wanted = { type: 'magiclink', email };
+  const allowed = 'https://app.example.net/x';
+  t.match(await generate(server, { ...wanted, redirect_to: allowed }), { body: { redirect_to: allowed } });
+  t.match(await generate(server, wanted, { redirect_to: allowed }), { body: { redirect_to: allowed } });
+  t.match(await generate(server, { ...wanted, redirect_to: 'https://evil.example.org' }), {
+    body: { redirect_to: 'https://example.com' },
+  });
+});
+
+t.test('links ask no limit, and the last one counts', async (t) => {
+  const server = await startAuthServer(t, { RATE_LIMIT_EMAIL_SENT: '0' });
+  await server.call('POST', '/admin/users', { token, body: { email, email_confirm: true } });
+  const made: Answer[] = [];
+  for (let i = 0; i < 3; i++) made.push(await generate(server, { type: 'recovery', email }));
+  t.same(
+    made.map(({ status }) => status),
+    [200, 200, 200],
+  );
+  t.same([...Value.Errors(components.ActionLink, made[2]?.body)], []);
+  t.match(made[2]?.body, { email, recovery_sent_at: /Z$/, verification_type: 'recovery' }, 'with the user');
+  const verify = (index: number) =>
+    server.call('POST', '/verify', {
+      body: { type: 'recovery', token_hash: made[index]?.body.hashed_token },
+    });
+  t.match(await verify(0), { status: 403, body: { error_code: 'otp_expired' } });
+  t.equal((await verify(2)).status, 200);
+});
+
+t.test('the link for a sign-up takes the place of a password that somebody else chose', async (t) => {
+  const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false' });
+  await server.call('POST', '/admin/users', { token, body: { email, password: 'of a stranger' } });
+  const link = await generate(server, { type: 'signup', email, password: 'correct horse' });
+  await server.call('POST', '/verify', { body: { type: 'signup', token_hash: link.body.hashed_token } });
+  const signIn = (password: string) =>
+    server.call('POST', '/token?grant_type=password', { body: { email, password } });
+  t.equal((await signIn('of a stranger')).status, 400);
+  t.equal((await signIn('correct horse')).status, 200);
+});
+
+t.test('an administrator renames a factor', async (t) => {
+  const server = await startAuthServer(t);
+  const signedUp = await server.call('POST', '/signup', { body: { email, password: 'correct horse' } });
+  const own = String(signedUp.body.access_token);
+  const userId = (await server.call('GET', '/user', { token: own })).body.id;
+  const enroll = async (name: string) => {
+    const body = { factor_type: 'totp', friendly_name: name };
+    return (await server.call('POST', '/factors', { token: own, body })).body.id;
+  };
+  const [id] = [await enroll('a'), await enroll('b')];
+  const path = `/admin/users/${userId}/factors`;
+  const rename = (name: string) =>
+    server.call('PUT', `${path}/${id}`, { token, body: { friendly_name: name } });
+  t.match(await rename('c'), { status: 200, body: { id, friendly_name: 'c', factor_type: 'totp' } });
+  t.match(await rename('b'), { status: 422, body: { error_code: 'mfa_factor_name_conflict' } });
+  t.match(await server.call('DELETE', `${path}/${userId}`, { token }), {
+    status: 404,
+    body: { error_code: 'mfa_factor_not_found' },
+  });
+  t.match(await server.call('GET', `/admin/users/${id}/factors`, { token }), { status: 404 });
+});

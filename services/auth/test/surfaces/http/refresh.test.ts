@@ -1,0 +1,101 @@
+import t from 'tap';
+import { signedIn, signUp, startAuthServer } from '../../helpers/auth-server.ts';
+
+t.test('fifty parallel refreshes of one token get the same successor', async (t) => {
+  const server = await startAuthServer(t);
+  const { refreshToken } = await signUp(server);
+  const refresh = () =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: refreshToken } });
+
+  const answers = await Promise.all(Array.from({ length: 50 }, refresh));
+  t.same(new Set(answers.map(({ status }) => status)), new Set([200]));
+  const successors = new Set(answers.map((answer) => signedIn(answer).refreshToken));
+  t.equal(successors.size, 1);
+  t.notOk(successors.has(refreshToken));
+});
+
+t.test('a token used again after the reuse interval ends its family, for good', async (t) => {
+  const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10' });
+  const { refreshToken } = await signUp(server);
+  const refresh = (token: string) =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  const next = signedIn(await refresh(refreshToken));
+
+  server.clock.advance(9_999);
+  t.equal(signedIn(await refresh(refreshToken)).refreshToken, next.refreshToken, 'inside the interval');
+  server.clock.advance(1);
+  t.match(await refresh(refreshToken), {
+    status: 400,
+    body: { error_code: 'refresh_token_already_used', msg: 'Invalid Refresh Token: Already Used' },
+  });
+  t.match(await refresh(next.refreshToken), {
+    status: 400,
+    body: { error_code: 'refresh_token_already_used' },
+  });
+});
+
+t.test('with an interval of 0 any second use ends the family', async (t) => {
+  const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' });
+  const { refreshToken } = await signUp(server);
+  const refresh = (token: string) =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  const next = signedIn(await refresh(refreshToken));
+  t.equal((await refresh(refreshToken)).status, 400);
+  t.equal((await refresh(next.refreshToken)).status, 400);
+});
+
+t.test('only the immediately previous token may come again', async (t) => {
+  const server = await startAuthServer(t);
+  const { refreshToken } = await signUp(server);
+  const refresh = (token: string) =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  const second = signedIn(await refresh(refreshToken));
+  await refresh(second.refreshToken);
+  t.match(await refresh(refreshToken), { status: 400, body: { error_code: 'refresh_token_already_used' } });
+});
+
+t.test('without rotation the same token is good again and again', async (t) => {
+  const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' });
+  const { refreshToken } = await signUp(server);
+  const refresh = () =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: refreshToken } });
+  t.equal(signedIn(await refresh()).refreshToken, refreshToken);
+  t.equal(signedIn(await refresh()).refreshToken, refreshToken);
+});
+
+t.test('what is no refresh token is not found', async (t) => {
+  const server = await startAuthServer(t);
+  for (const token of ['x', 'abcdefghijklmnopqrstu', 'a'.repeat(1000), "' or 1=1"]) {
+    t.match(
+      await server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } }),
+      {
+        status: 400,
+        body: {
+          error_code: 'refresh_token_not_found',
+          msg: 'Invalid Refresh Token: Refresh Token Not Found',
+        },
+      },
+    );
+  }
+});
+
+t.test('a session ends by time and by inactivity', async (t) => {
+  const server = await startAuthServer(t, { SESSIONS_TIMEBOX: '2h', SESSIONS_INACTIVITY_TIMEOUT: '1h' });
+  const refresh = (token: string) =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  const idle = await signUp(server, { email: 'idle@example.com' });
+  const busy = await signUp(server, { email: 'busy@example.com' });
+  server.clock.advance(59 * 60_000);
+  const next = signedIn(await refresh(busy.refreshToken));
+  server.clock.advance(60_000);
+  t.match(await refresh(idle.refreshToken), {
+    status: 400,
+    body: { msg: 'Invalid Refresh Token: Session Expired (Inactivity)' },
+  });
+  const last = signedIn(await refresh(next.refreshToken));
+  server.clock.advance(3_600_000);
+  t.match(await refresh(last.refreshToken), {
+    status: 400,
+    body: { msg: 'Invalid Refresh Token: Session Expired' },
+  });
+});

@@ -1,0 +1,164 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { fastify } from 'fastify';
+import t from 'tap';
+import { addRequestMetrics } from '../../src/surfaces/http/measure-requests.ts';
+import { addTracing } from '../../src/surfaces/http/trace-requests.ts';
+import { startTelemetry } from '../../src/telemetry/start-telemetry.ts';
+import { startAuthServer } from '../helpers/auth-server.ts';
+import { attributesOf, startCollector } from '../helpers/collector.ts';
+
+const off = {
+  tracingEnabled: false,
+  otlpProtocol: 'http/json',
+  otelServiceName: 'auth',
+  metricsEnabled: false,
+  metricsExporter: 'opentelemetry',
+  otelExporterPullHost: '127.0.0.1',
+  otelExporterPullPort: 0,
+  debug: false,
+} as const;
+
+const logger = createLogger({ level: 'fatal', format: 'json' });
+const deps = { logger, nowMs: Date.now };
+const signal = new AbortController().signal;
+
+t.test('a request is a span with its route and parameters, within the trace of its caller', async (t) => {
+  const collected = await startCollector(t);
+  process.env.OTEL_RESOURCE_ATTRIBUTES = 'deployment.environment.name=test';
+  t.teardown(() => delete process.env.OTEL_RESOURCE_ATTRIBUTES);
+  const { tracing } = await startTelemetry({ ...off, tracingEnabled: true }, deps);
+  const api = fastify();
+  addTracing(api as never, tracing);
+  api.get('/admin/users/:user_id', (_request, reply) => reply.code(500).send({}));
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const url = await api.listen({ host: '127.0.0.1', port: 0 });
+  await fetch(`${url}/admin/users/42?token=secret`, { headers: { traceparent } });
+  await fetch(`${url}/nowhere`);
+  await api.close();
+  await tracing.shutdown();
+
+  const [{ resource, scopeSpans } = { resource: undefined, scopeSpans: [] }] = collected.flatMap(
+    ({ body }) => body.resourceSpans ?? [],
+  );
+  t.match(attributesOf(resource?.attributes), {
+    'service.name': 'auth',
+    'auth.version': /^v\d/,
+    'deployment.environment.name': 'test',
+  });
+  const [span, lost] = scopeSpans.flatMap(({ spans }) => spans);
+  t.match(span, {
+    name: 'GET /admin/users/{user_id}',
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    parentSpanId: 'b7ad6b7169203331',
+    status: { code: 2 },
+  });
+  t.match(attributesOf(span?.attributes), {
+    'http.route': '/admin/users/{user_id}',
+    'http.route.params.user_id': '42',
+    'http.response.status_code': 500,
+    'url.path': '/admin/users/42',
+  });
+  t.equal(lost?.name, 'GET');
+  t.notMatch(JSON.stringify(collected), /secret/);
+});
+
+t.test('the server exports spans and metrics when told so, the last ones when it stops', async (t) => {
+  const collected = await startCollector(t);
+  const server = await startAuthServer(t, {
+    TRACING_ENABLED: 'true',
+    METRICS_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_SERVICE_NAME: 'shop-auth',
+  });
+  await server.call('GET', '/settings');
+  await server.stop();
+
+  const [spans] = collected.flatMap(({ body }) => body.resourceSpans ?? []);
+  t.match(attributesOf(spans?.resource.attributes), { 'service.name': 'shop-auth' });
+  t.match(spans?.scopeSpans[0]?.spans, [{ name: 'GET /settings' }]);
+  const [metrics] = collected.flatMap(({ body }) => body.resourceMetrics ?? []);
+  t.match(attributesOf(metrics?.resource.attributes), { 'service.name': 'shop-auth', 'auth.version': /^v/ });
+  const exported = metrics?.scopeMetrics.flatMap((scope) => scope.metrics) ?? [];
+  const duration = exported.find(({ name }) => name === 'http_server_request_duration_seconds');
+  t.match(duration, { histogram: { dataPoints: [{ count: 1 }] } });
+  t.ok(exported.some(({ name }) => name.startsWith('nodejs_eventloop_lag')));
+});
+
+t.test('protobuf is what goes out when no protocol is named', async (t) => {
+  const collected = await startCollector(t);
+  const server = await startAuthServer(t, { TRACING_ENABLED: 'true', METRICS_ENABLED: 'true' });
+  await server.call('GET', '/health');
+  await server.stop();
+  t.same(
+    new Set(collected.map(({ path, contentType }) => `${path} ${contentType}`)),
+    new Set(['/v1/traces application/x-protobuf', '/v1/metrics application/x-protobuf']),
+  );
+});
+
+t.test('nothing is exported unless told so', async (t) => {
+  const collected = await startCollector(t);
+  const server = await startAuthServer(t);
+  await server.call('GET', '/health');
+  await server.stop();
+  t.same(collected, []);
+});
+
+t.test('metrics can be pulled at /', async (t) => {
+  for (const exporter of ['pull', 'prometheus']) {
+    const server = await startAuthServer(t, {
+      METRICS_ENABLED: 'true',
+      METRICS_EXPORTER: exporter,
+      OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+      OTEL_EXPORTER_PULL_PORT: '0',
+    });
+    await server.call('GET', '/health');
+    await server.call('GET', '/nowhere');
+    const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
+    const pull = async () => (await fetch(url)).text();
+    const text = await awaitUntil(
+      async () => {
+        const pulled = await pull();
+        return pulled.includes('route="none"') && pulled;
+      },
+      { what: 'both requests to be counted' },
+    );
+    t.match(
+      text,
+      /http_server_request_duration_seconds_count\{method="GET",route="\/health",status="200"\} 1/,
+    );
+    t.match(text, /http_server_request_duration_seconds_count\{method="GET",route="none",status="404"\} 1/);
+    t.match(text, /nodejs_heap_size_used_bytes \d+/);
+  }
+});
+
+t.test('a client that goes away is counted, and is no longer active', async (t) => {
+  const { registry, components } = await startTelemetry(
+    { ...off, metricsEnabled: true, metricsExporter: 'pull' },
+    deps,
+  );
+  t.teardown(() => Promise.all(components.map((component) => component.stop?.({ signal }))));
+  const api = fastify();
+  addRequestMetrics(api as never, registry);
+  const never = Promise.withResolvers<never>();
+  api.get('/slow', () => never.promise);
+  t.teardown(() => api.close());
+  const url = await api.listen({ host: '127.0.0.1', port: 0 });
+  const leave = new AbortController();
+  const left = t.rejects(fetch(`${url}/slow`, { signal: leave.signal }));
+  const active = async (value: number) =>
+    (await registry?.metrics())?.includes(`http_server_active_requests ${value}\n`) ?? false;
+  await awaitUntil(() => active(1), { what: 'the request to arrive' });
+  leave.abort();
+  await left;
+  await awaitUntil(() => active(0), { what: 'the request to end' });
+  t.match(await registry?.metrics(), /route="\/slow",status="499"\} 1/);
+});
+
+t.test('DEBUG=true shows what the SDK says', async (t) => {
+  await startCollector(t);
+  const server = await startAuthServer(t, { DEBUG: 'true', TRACING_ENABLED: 'true' });
+  await server.call('GET', '/health');
+  await server.stop();
+  t.match(server.logs(), /"component":"telemetry SDK"/);
+});

@@ -1,0 +1,93 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { createRemoteJWKSet, jwtVerify, SignJWT } from 'jose';
+import t from 'tap';
+import { verifyJwt } from '../../src/tokens/jwt.ts';
+import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
+import { jwtSecret, signUp, startAuthServer } from '../helpers/auth-server.ts';
+
+const pairs = {
+  RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  RS512: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  ES512: () => generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+  EdDSA: () => generateKeyPairSync('ed25519'),
+};
+
+function jwkOf(alg: keyof typeof pairs, kid: string, keyOps: readonly string[] = ['sign', 'verify']) {
+  return { ...pairs[alg]().privateKey.export({ format: 'jwk' }), alg, kid, key_ops: keyOps };
+}
+
+for (const alg of ['RS256', 'RS512', 'ES256', 'ES512', 'EdDSA'] as const) {
+  t.test(`tokens signed with ${alg} verify with the keys that the server shows`, async (t) => {
+    const server = await startAuthServer(t, { JWT_KEYS: JSON.stringify([jwkOf(alg, 'now')]) });
+    const { accessToken, userId } = await signUp(server);
+    const jwks = createRemoteJWKSet(new URL(`${server.url}/.well-known/jwks.json`));
+    const { payload, protectedHeader } = await jwtVerify(accessToken, jwks);
+    t.match(protectedHeader, { alg, kid: 'now', typ: 'JWT' });
+    t.match(payload, { sub: userId, role: 'authenticated', aal: 'aal1', amr: [{ method: 'password' }] });
+    t.equal((await server.call('GET', '/user', { token: accessToken })).status, 200);
+
+    const { headers, body, text } = await server.call('GET', '/.well-known/jwks.json');
+    t.equal(headers.get('cache-control'), 'public, max-age=600');
+    t.match(body, { keys: [{ kid: 'now', alg, use: 'sig', key_ops: ['verify'] }] });
+    t.notMatch(text, /"(?:d|p|q|dp|dq|qi|k)":/, 'no private part');
+  });
+}
+
+t.test('a key of before verifies, and the secret no longer does', async (t) => {
+  const before = jwkOf('ES256', 'before', ['verify']);
+  const now = jwkOf('ES256', 'now');
+  const server = await startAuthServer(t, { JWT_KEYS: JSON.stringify([before, now]) });
+  const { accessToken } = await signUp(server);
+  t.match(Buffer.from(accessToken.split('.')[0] ?? '', 'base64url').toString(), '"now"');
+  const { body } = await server.call('GET', '/.well-known/jwks.json');
+  t.match(body, { keys: [{ kid: 'before' }, { kid: 'now' }] });
+
+  const forged = await new SignJWT({ role: 'service_role' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setExpirationTime('1h')
+    .sign(Buffer.from(jwtSecret));
+  t.match(await server.call('GET', '/user', { token: forged }), {
+    status: 403,
+    body: { error_code: 'bad_jwt' },
+  });
+});
+
+t.test('a public key is no secret: HS256 with it is refused', async (t) => {
+  const parsed = parseSigningKeys({
+    jwtSecret,
+    jwtKeyId: '',
+    jwtKeys: JSON.stringify([
+      jwkOf('RS256', 'rsa'),
+      { kty: 'oct', alg: 'HS256', kid: 'oct', k: 'c2VjcmV0', key_ops: ['verify'] },
+    ]),
+  });
+  if (!parsed.ok) throw new Error(parsed.expected);
+  const rsa = parsed.keys.byKid.get('rsa');
+  const pem = rsa?.verifyingKey.export({ format: 'pem', type: 'spki' }) ?? '';
+  const forged = await new SignJWT({})
+    .setProtectedHeader({ alg: 'HS256', kid: 'rsa' })
+    .sign(Buffer.from(pem));
+  t.same(verifyJwt(forged, parsed.keys, 0), { ok: false, reason: 'signing method is invalid' });
+});
+
+t.test('keys that cannot be used are named, and not shown', (t) => {
+  const expectedOf = (jwtKeys: unknown): string | undefined => {
+    const text = typeof jwtKeys === 'string' ? jwtKeys : JSON.stringify(jwtKeys);
+    const parsed = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: text });
+    return parsed.ok ? undefined : parsed.expected;
+  };
+  t.match(expectedOf('{'), 'a JSON array of JWKs');
+  t.match(expectedOf([]), 'a JSON array of JWKs');
+  t.match(
+    expectedOf([jwkOf('ES256', 'a', ['verify'])]),
+    'exactly one key whose key_ops has "sign", there are 0',
+  );
+  t.match(expectedOf([jwkOf('ES256', 'a'), jwkOf('ES256', 'b')]), 'there are 2');
+  t.match(expectedOf([jwkOf('ES256', 'a'), jwkOf('ES256', 'a', ['verify'])]), 'keys with different kids');
+  t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'none' }]), 'an alg of HS256');
+  t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'RS256' }]), 'kty RSA in key a');
+  t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'ES512' }]), 'crv P-521 in key a');
+  t.match(expectedOf([{ ...jwkOf('ES256', 'a'), d: undefined }]), 'a whole private key in key a');
+  t.end();
+});
