@@ -1,3 +1,5 @@
+import { runInSlices } from '@tollgate/kit/run-in-slices';
+import type { Steps } from '@tollgate/rules/steps';
 import type { SnapshotResource } from '../../domain/snapshot.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
 import { type PageQuery, pageOf } from './page-of.ts';
@@ -16,32 +18,44 @@ export interface ServedDomain {
 /** Most limits on one page, of all its domains: 2 MB or so. */
 const maxRules = 20_000;
 
+/** Most domains on one page: each is compiled for it, and nobody is asked who they are here. */
+const maxDomains = 100;
+
+/** Streams have their turn this often while a page is made. */
+const sliceMs = 5;
+
 /** One domain with its rules; undefined when it is not served. */
 export async function servedDomain(
   snapshots: SnapshotStore,
   domain: string,
 ): Promise<ServedDomain | undefined> {
   const resource = snapshots.current()?.resources.get(domain);
-  return resource === undefined ? undefined : await describe(resource, maxRules);
+  return resource === undefined ? undefined : await runInSlices(describe(resource, maxRules), { sliceMs });
 }
 
 /** What is served, domain by domain. */
-export async function servedSnapshot(snapshots: SnapshotStore, query: PageQuery) {
+export async function servedSnapshot(snapshots: SnapshotStore, { after, limit }: PageQuery) {
   const snapshot = snapshots.current();
-  const page = pageOf(snapshot?.resources ?? [], query);
-  const domains: ServedDomain[] = [];
-  let left = maxRules;
-  for (const resource of page.items) {
-    const domain = await describe(resource, left);
-    domains.push(domain);
-    left = Math.max(0, left - domain.rules.length);
-  }
+  const page = pageOf(snapshot?.resources ?? [], { after, limit: Math.min(limit, maxDomains) });
+  const domains = await runInSlices(describeAll(page.items), { sliceMs });
   return { version: snapshot?.version ?? null, total: page.total, domains, next: page.next };
 }
 
-async function describe(resource: SnapshotResource, most: number): Promise<ServedDomain> {
+function* describeAll(resources: readonly SnapshotResource[]): Steps<readonly ServedDomain[]> {
+  const domains: ServedDomain[] = [];
+  let left = maxRules;
+  for (const resource of resources) {
+    const domain = yield* describe(resource, left);
+    domains.push(domain);
+    left = Math.max(0, left - domain.rules.length);
+    yield;
+  }
+  return domains;
+}
+
+function* describe(resource: SnapshotResource, most: number): Steps<ServedDomain> {
   const { name: domain, version } = resource;
-  const rules = await servedRules(resource);
+  const rules = yield* servedRules(resource);
   return rules.length <= most
     ? { domain, version, rules }
     : { domain, version, rules: rules.slice(0, most), of: rules.length };

@@ -89,6 +89,28 @@ t.test('/snapshot shows the limits that are served, domain by domain', async (t)
   t.match(await askJson(`/snapshot?domain=${encodeURIComponent('b/ü')}`), { domain: 'b/ü' });
 });
 
+t.test('/snapshot compiles 100 domains at most, and others have their turn meanwhile', async (t) => {
+  const { askJson, tell, settle } = await startAdmin(t);
+  const rules = Array.from({ length: 100 }, (_, i) => ({ key: `k${i}` }));
+  tell(
+    replaced(
+      ...Array.from({ length: 150 }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${1000 + i}`, rules })),
+    ),
+  );
+  await settle();
+  let turns = 0;
+  const turn = (): void => {
+    turns += 1;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  const page = await askJson('/snapshot?limit=1000');
+  clearImmediate(next);
+  t.match(page, { total: 150, next: 'd1099' });
+  t.match(page, { domains: { length: 100 } });
+  t.ok(turns > 5, `${turns} turns`);
+});
+
 t.test('a domain that is not served is not found', async (t) => {
   const { ask } = await startAdmin(t);
   t.match(await ask('/snapshot?domain=nope'), {
