@@ -9,7 +9,10 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 TAP_RESULTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: demo test bench bench-client bench-xds bench-auth check generate format clean help
+.PHONY: setup demo test bench bench-client bench-xds bench-auth check generate format clean help
+
+setup: ## Node 24 and all packages, and nothing else (the other targets do this by themselves)
+	@sh hack/setup.sh
 
 demo: ## the limiter behind a real Envoy on this machine (ARGS=--once: exit after the table)
 	@sh hack/setup.sh demo

@@ -20,7 +20,8 @@ export const xds: Part = {
         XDS_GRPC_PORT: String(ports.xdsGrpc),
         XDS_ADMIN_HOST: '127.0.0.1',
         XDS_ADMIN_PORT: String(ports.xdsAdmin),
-        LOG_LEVEL: 'warn',
+        // What it says of an edit is shown to whoever plays with the demo: served, or what is wrong.
+        LOG_LEVEL: 'info',
       },
       ready: async () => {
         if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.xdsAdmin}/readyz`);

@@ -13,7 +13,7 @@ It is configured by environment variables alone: docs/settings-xds.md has the ta
 
 and then, in another terminal:
 
-  BACKEND_TYPE=memory USE_PUSHSTATS=false CONFIG_TYPE=GRPC_XDS_SOTW tollgate-ratelimit
+  BACKEND_TYPE=memory DISABLE_STATS=true LOG_LEVEL=info CONFIG_TYPE=GRPC_XDS_SOTW tollgate-ratelimit
 
   -version
         Print the version.
