@@ -1,6 +1,6 @@
 // `make bench-auth`: what requests to the user authentication server cost.
-import { parseArgs } from 'node:util';
 import { readMachineFacts } from '../machine-facts.ts';
+import { parsePageOptions } from '../page-options.ts';
 import { formatAuthBench, runAuthBench } from './run-auth-bench.ts';
 import { writeAuthPage } from './write-auth-page.ts';
 
@@ -14,28 +14,15 @@ CPU of the server for each, and how long others wait while passwords are checked
   --help   print this
 `;
 
-function readOptions() {
-  try {
-    const flag = { type: 'boolean', default: false } as const;
-    return parseArgs({ options: { quick: flag, write: flag, help: flag } }).values;
-  } catch (error) {
-    process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.stderr.write('bench: --help lists what it takes\n');
-    return undefined;
-  }
-}
-
-const options = readOptions();
-if (options === undefined) {
-  process.exitCode = 2;
-} else if (options.help) {
+const options = parsePageOptions(process.argv.slice(2));
+if (options.kind === 'help') {
   process.stdout.write(helpText);
+} else if (options.kind === 'wrong') {
+  process.stderr.write(`bench: ${options.problem}\nbench: --help lists what it takes\n`);
+  process.exitCode = 2;
 } else {
   const facts = readMachineFacts();
-  const duration =
-    options.quick && !options.write
-      ? { warmUpMs: 300, durationMs: 600 }
-      : { warmUpMs: 3000, durationMs: 6000 };
+  const duration = options.quick ? { warmUpMs: 300, durationMs: 600 } : { warmUpMs: 3000, durationMs: 6000 };
   const report = await runAuthBench(duration, (text) => process.stderr.write(text));
   process.stdout.write(`${formatAuthBench(report)}\n`);
   if (options.write) process.stdout.write(`written: ${writeAuthPage(report, facts)}\n`);

@@ -1,6 +1,6 @@
 // `make bench-client`: what the OAuth 2.0 client costs, beside bare fetch and its peers.
-import { parseArgs } from 'node:util';
 import { readMachineFacts } from '../machine-facts.ts';
+import { parsePageOptions } from '../page-options.ts';
 import { formatClientBench, runClientBench } from './run-client-bench.ts';
 import { writeClientPage } from './write-client-page.ts';
 
@@ -14,28 +14,17 @@ token requests a second, what an authorized request costs over fetch, and the si
   --help   print this
 `;
 
-function readOptions() {
-  try {
-    const flag = { type: 'boolean', default: false } as const;
-    return parseArgs({ options: { quick: flag, write: flag, help: flag } }).values;
-  } catch (error) {
-    process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.stderr.write('bench: --help lists what it takes\n');
-    return undefined;
-  }
-}
-
-const options = readOptions();
-if (options === undefined) {
-  process.exitCode = 2;
-} else if (options.help) {
+const options = parsePageOptions(process.argv.slice(2));
+if (options.kind === 'help') {
   process.stdout.write(helpText);
+} else if (options.kind === 'wrong') {
+  process.stderr.write(`bench: ${options.problem}\nbench: --help lists what it takes\n`);
+  process.exitCode = 2;
 } else {
   const facts = readMachineFacts();
-  const duration =
-    options.quick && !options.write
-      ? { warmUpRounds: 1, rounds: 3, roundMs: 300 }
-      : { warmUpRounds: 5, rounds: 7, roundMs: 1000 };
+  const duration = options.quick
+    ? { warmUpRounds: 1, rounds: 3, roundMs: 300 }
+    : { warmUpRounds: 5, rounds: 7, roundMs: 1000 };
   const report = await runClientBench(duration, (text) => process.stderr.write(text));
   process.stdout.write(`${formatClientBench(report)}\n`);
   if (options.write) process.stdout.write(`written: ${writeClientPage(report, facts)}\n`);
