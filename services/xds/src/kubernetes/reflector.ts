@@ -45,12 +45,22 @@ export type ReflectorEvent =
   | { readonly type: 'changed'; readonly object: KubeObject }
   | { readonly type: 'deleted'; readonly object: KubeObject };
 
+/** Why objects are not followed now, and since when. */
+export interface Outage {
+  /** As the log has it. */
+  readonly reason: string;
+  /** Unix time in milliseconds of the first failure. */
+  readonly sinceMs: number;
+}
+
 /** Follows the objects of one kind. */
 export interface Reflector {
   /** Begins; events come in the order of the API server. An error that the handler throws is logged and passed over. */
   start(onEvent: (event: ReflectorEvent) => void): void;
   /** Resolves once the first list has been handed over; pending as long as there is none. */
   readonly synced: Promise<void>;
+  /** What keeps it from following now; undefined while nothing does. */
+  outage(): Outage | undefined;
   /** Resolves when the last event has been handed over. Idempotent. */
   close(): Promise<void>;
 }
@@ -89,7 +99,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
   /** Whether a watch has worked since the last list. */
   let proven = false;
   let failures = 0;
-  let outage: { readonly reason: string; readonly sinceMs: number } | undefined;
+  let outage: Outage | undefined;
 
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
@@ -246,6 +256,7 @@ export function createReflector(options: ReflectorOptions, deps: ReflectorDeps):
 
   return {
     synced: synced.promise,
+    outage: () => outage,
     start(handler) {
       onEvent = handler;
       running ??= run();

@@ -9,11 +9,12 @@ import type { Snapshot } from '../domain/snapshot.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { XdsMetrics } from '../metrics/xds-metrics.ts';
 import type { LimiterReports } from '../ports/limiter-reports.ts';
-import type { ResourceSource } from '../ports/resource-source.ts';
+import type { ResourceSource, SourceOutage } from '../ports/resource-source.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
 import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
 import { encodeRules, hashContent } from './encode-rules.ts';
 import { countObjects } from './object-metrics.ts';
+import { outageText } from './outage-text.ts';
 import { createPendingEvents } from './pending-events.ts';
 import { createPipelineLog } from './pipeline-log.ts';
 import { type Schedule, scheduleByTimer } from './schedule.ts';
@@ -66,6 +67,8 @@ export interface PipelineState {
   readonly emptyHeldBack: boolean;
   /** Unix time of the last event; undefined before the first. */
   readonly lastEventMs: number | undefined;
+  /** What keeps the source from following its objects now. */
+  readonly outages: readonly SourceOutage[];
   /** What the source could not take for objects. */
   readonly problems: readonly SourceProblem[];
   /** Of every object, by id. */
@@ -109,6 +112,8 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
   let cancelTurn: (() => void) | undefined;
   let turn: Promise<void> | undefined;
   let closed = false;
+
+  const outages = (): readonly SourceOutage[] => source.outages?.() ?? [];
 
   function onEvent(event: SourceEvent): void {
     if (closed) return;
@@ -189,14 +194,16 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
     },
     notReady() {
       if (store.current() !== undefined) return undefined;
-      return emptyHeldBack
-        ? 'there is no limit, and XDS_ALLOW_EMPTY=false keeps limiters from being told so'
-        : 'the source has not told of its objects yet';
+      if (emptyHeldBack)
+        return 'there is no limit, and XDS_ALLOW_EMPTY=false keeps limiters from being told so';
+      const reasons = outageText(outages());
+      return `the source has not told of its objects yet${reasons === '' ? '' : `: ${reasons}`}`;
     },
     state: () => ({
       synced,
       emptyHeldBack,
       lastEventMs,
+      outages: outages(),
       problems,
       verdicts: catalog.verdicts,
       statuses: reporter.statuses,

@@ -315,6 +315,22 @@ test('failures are logged once for each reason, counted, and their end is told',
   t.equal(await following.metric('tollgate_xds_source_errors_total'), 3);
 });
 
+test('why objects are not followed is known until they are', async (t) => {
+  const rights: { missing: boolean } = { missing: true };
+  const server = await startScriptedServer((response, request) => {
+    const answer = request.query.has('watch') ? watch() : page([], '10');
+    (rights.missing ? refusal(403, 'Forbidden') : answer)(response, request);
+  });
+  t.teardown(() => server.stop());
+  const { reflector } = follow(t, server.api, { namespace: 'shop' }, undefined, { now: () => 5_000 });
+  t.equal(reflector.outage(), undefined);
+  await awaitUntil(() => reflector.outage() !== undefined, { what: 'the outage' });
+  t.match(reflector.outage(), { reason: 'not allowed to list ratelimitconfigs', sinceMs: 5_000 });
+  t.match(reflector.outage()?.reason, 'in namespace shop');
+  rights.missing = false;
+  await awaitUntil(() => reflector.outage() === undefined, { what: 'the end of the outage' });
+});
+
 test('a cluster without the CRD is told how to get it, and asked again', async (t) => {
   const server = await serve(t, {
     lists: [refusal(404, 'NotFound'), page([item('a', '1')], '10')],

@@ -9,6 +9,7 @@ import type { ReplicaReport } from '../../src/domain/reported-limiters.ts';
 import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
 import { createPipeline, type Pipeline, type PipelineOptions } from '../../src/pipeline/pipeline.ts';
 import type { LimiterReports } from '../../src/ports/limiter-reports.ts';
+import type { SourceOutage } from '../../src/ports/resource-source.ts';
 import { createSnapshotStore, type SnapshotStore } from '../../src/snapshots/snapshot-store.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
 import { recordingLogger } from './recording-logger.ts';
@@ -32,6 +33,8 @@ export interface TestPipeline {
   /** Other replicas tell of their limiters. */
   hear(others: readonly ReplicaReport[]): void;
   tell(...events: readonly SourceEvent[]): void;
+  /** From now on, this keeps the source from following its objects. */
+  lose(...outages: readonly SourceOutage[]): void;
   /** Lets so much time pass that all that was told is taken in, and the status of objects is told. */
   settle(): Promise<void>;
 }
@@ -51,6 +54,7 @@ export async function startPipeline(
   const { logger, lines } = recordingLogger();
   const replicas = otherReplicas();
   let tell: (event: SourceEvent) => void = () => undefined;
+  let lost: readonly SourceOutage[] = [];
   store.onChange(({ version }) => served.push(version));
   const pipeline = createPipeline(
     {
@@ -58,6 +62,7 @@ export async function startPipeline(
         async start(onEvent) {
           tell = onEvent;
         },
+        outages: () => lost,
         close: async () => undefined,
       },
       store,
@@ -92,6 +97,9 @@ export async function startPipeline(
     hear: replicas.hear,
     tell(...events) {
       for (const event of events) tell(event);
+    },
+    lose(...outages) {
+      lost = outages;
     },
     async settle() {
       time.advance(5);

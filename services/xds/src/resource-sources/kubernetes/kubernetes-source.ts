@@ -8,7 +8,7 @@ import {
   type ReflectorEvent,
   type ReflectorOptions,
 } from '../../kubernetes/reflector.ts';
-import type { ResourceSource } from '../../ports/resource-source.ts';
+import type { ResourceSource, SourceOutage } from '../../ports/resource-source.ts';
 
 /** Which objects of the cluster to follow. */
 export interface KubernetesSourceOptions extends Pick<ReflectorOptions, 'resyncMs' | 'pageSize' | 'backoff'> {
@@ -57,8 +57,21 @@ export function createKubernetesSource(
     async close() {
       await Promise.all(reflectors.map((reflector) => reflector.close()));
     },
+    outages: () => distinctOutages(reflectors),
     get: (id) => objects.get(id),
   };
+}
+
+/** What keeps several namespaces from being followed is told once, from the first moment on. */
+function distinctOutages(reflectors: readonly Reflector[]): readonly SourceOutage[] {
+  const byReason = new Map<string, SourceOutage>();
+  for (const reflector of reflectors) {
+    const outage = reflector.outage();
+    if (outage === undefined) continue;
+    const sinceMs = Math.min(outage.sinceMs, byReason.get(outage.reason)?.sinceMs ?? outage.sinceMs);
+    byReason.set(outage.reason, { reason: outage.reason, sinceMs });
+  }
+  return [...byReason.values()];
 }
 
 /** Enters what has happened, and answers how the port's events tell it. */

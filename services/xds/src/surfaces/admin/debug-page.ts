@@ -1,6 +1,7 @@
 import type { LimiterClient } from '../../domain/limiter-client.ts';
 import type { Condition } from '../../domain/object-status.ts';
 import type { Snapshot, SnapshotResource } from '../../domain/snapshot.ts';
+import { outageText } from '../../pipeline/outage-text.ts';
 import type { PipelineState } from '../../pipeline/pipeline.ts';
 import { type AdminState, notReadyReason, type ObjectRow, rowOf } from './admin-state.ts';
 import { type Html, html } from './html.ts';
@@ -58,13 +59,18 @@ function summary(
 }
 
 /** What an operator should know before anything else. */
-function notices(admin: AdminState, { emptyHeldBack, problems }: PipelineState): Html {
+function notices(admin: AdminState, { emptyHeldBack, outages, synced, problems }: PipelineState): Html {
   const reason = notReadyReason(admin);
   const lines: Html[] = [];
   if (reason !== undefined) lines.push(html`<p class="notice">Not ready: ${reason}</p>`);
   if (emptyHeldBack && reason === undefined)
     lines.push(
       html`<p class="notice">There is no limit left. Limiters keep those they have, because XDS_ALLOW_EMPTY=false.</p>`,
+    );
+  // Before that, it is why the service is not ready.
+  if (synced && outages.length > 0)
+    lines.push(
+      html`<p class="notice">Objects cannot be followed; those that are known stay: ${outageText(outages)}</p>`,
     );
   if (problems.length > 0) {
     const shown = problems.slice(0, maxRows);

@@ -45,6 +45,30 @@ t.test('it is alive at once, and ready when something is served', async (t) => {
   t.match(await ask('/readyz'), { status: 200, text: 'ok\n' });
 });
 
+t.test('why the source cannot tell of its objects is said, and since when', async (t) => {
+  const { ask, tell, lose, settle } = await startAdmin(t);
+  lose({ reason: 'no right to list <shop>', sinceMs: 60_000 });
+  const reason = 'no right to list <shop> (since 1970-01-01T00:01:00.000Z)';
+  t.match(await ask('/readyz'), {
+    status: 503,
+    text: `the source has not told of its objects yet: ${reason}\n`,
+  });
+  t.match(
+    (await ask('/')).text,
+    'Not ready: the source has not told of its objects yet: no right to list &lt;',
+  );
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  t.match(await ask('/readyz'), { status: 200, text: 'ok\n' }, 'what is known stays in force');
+  const page = (await ask('/')).text;
+  t.match(
+    page,
+    'Objects cannot be followed; those that are known stay: no right to list &lt;shop&gt; (since 1970',
+  );
+  lose();
+  t.notMatch((await ask('/')).text, 'cannot be followed');
+});
+
 t.test('what else keeps it from being ready is named', async (t) => {
   const { ask, tell, settle, health } = await startAdmin(t);
   tell(replaced(objectOf('ns/a')));
