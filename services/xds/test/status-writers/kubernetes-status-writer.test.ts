@@ -324,10 +324,10 @@ t.test('what fails is tried again with the latest status, and told once', async 
   );
 });
 
-t.test('a missing right is told once, and tried again with the next look at all statuses', async (t) => {
+t.test('a missing right is told once, for all that is refused', async (t) => {
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
-  const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { recheckMs: 100 });
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
   for (const id of objects.keys()) writer.put(statusOf(id));
   await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
   t.strictSame(await results(), { refused: 2, written: 2 });
@@ -337,6 +337,32 @@ t.test('a missing right is told once, and tried again with the next look at all 
     ['not allowed to patch ratelimitconfigs/status.ratelimit.tollgate.dev in namespace shop: grant it'],
   );
 });
+
+t.test('a status that was refused once is tried again soon, and the log says so', async (t) => {
+  const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
+  for (const id of objects.keys()) writer.put(statusOf(id));
+  await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
+  t.match(logs, [{ '@message': 'the API server refuses a status; trying again', retryWithinMs: 20 }]);
+});
+
+t.test(
+  'while a right is missing, one object of its namespace at a time is tried, each in turn',
+  async (t) => {
+    const forbidden = refusal(403, 'Forbidden');
+    const server = await statusServer(t, ...Array.from({ length: 6 }, () => forbidden));
+    const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
+    const { writer, results } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
+    for (const id of objects.keys()) writer.put(statusOf(id));
+    await awaitUntil(async () => (await results()).written === 3, { what: 'all of them' });
+    t.strictSame(
+      paths(server),
+      ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'].map((name) => `${base}/${name}/status`),
+    );
+    t.strictSame(await results(), { refused: 6, written: 3 });
+  },
+);
 
 t.test('writes keep to their rate and number', async (t) => {
   let open = 0;

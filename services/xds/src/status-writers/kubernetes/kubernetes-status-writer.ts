@@ -13,6 +13,7 @@ import type { Leadership } from '../../kubernetes/leadership.ts';
 import { createTokenBucket } from '../../kubernetes/token-bucket.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import type { StatusWriter } from '../../ports/status-writer.ts';
+import { createRefusedStatuses } from './refused-statuses.ts';
 import { hasStatusManifest, type StatusManifest, toStatusManifest } from './status-manifest.ts';
 
 /** How statuses are written. */
@@ -27,7 +28,7 @@ export interface KubernetesStatusWriterOptions {
   readonly concurrency?: number;
   /** All statuses are compared with those of the objects that often, in case somebody else has changed one. Default 300000. */
   readonly recheckMs?: number;
-  /** Waiting times while the API server is away; half a second at first, 30 s at most, with full jitter, unless told otherwise. */
+  /** Waiting times while the API server is away or refuses a status; half a second at first, 30 s at most, with full jitter, unless told otherwise. */
   readonly backoff?: BackoffOptions;
 }
 
@@ -76,7 +77,8 @@ export function createKubernetesStatusWriter(
   const { debounceMs, writesPerSecond = 50, burst = 100, concurrency = 4, recheckMs = 300_000 } = options;
   const { api, objects, leadership, logger, metrics } = deps;
   const { now = Date.now, random = Math.random, sleep = sleepFor } = deps;
-  const delayAfter = backoffDelays({ random, ...(options.backoff ?? defaultBackoff) });
+  const { backoff = defaultBackoff } = options;
+  const delayAfter = backoffDelays({ random, ...backoff });
   const bucket = createTokenBucket({ ratePerSecond: writesPerSecond, burst }, { now: monotonicNow, sleep });
   const closing = new AbortController();
   const wanted = new Map<string, ObjectStatus>();
@@ -94,6 +96,7 @@ export function createKubernetesStatusWriter(
   /** Why the API server was away last; told once for each reason. */
   let outageReason: string | undefined;
   const refusals = new Set<string>();
+  const refused = createRefusedStatuses({ delayAfter, retry: enqueue });
 
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
@@ -127,6 +130,8 @@ export function createKubernetesStatusWriter(
     await Promise.all(Array.from({ length: concurrency }, worker));
     outages = away ? outages + 1 : 0;
     if (!away) outageReason = undefined;
+    // What was given back may be taken away again, and is news then.
+    if (!refused.schedule()) refusals.clear();
     if (due.size > 0) wake.resolve();
   }
 
@@ -134,6 +139,7 @@ export function createKubernetesStatusWriter(
   async function tryWrite(id: string): Promise<boolean> {
     try {
       await write(id);
+      refused.settle(id);
       return true;
     } catch (error) {
       if (closing.signal.aborted) return true;
@@ -190,30 +196,35 @@ export function createKubernetesStatusWriter(
     });
   }
 
-  /** Whether another attempt would be in vain. Counts and logs what has happened. */
+  /** Whether another attempt right away would be in vain. Counts and logs what has happened. */
   function decided(error: unknown, id: string): boolean {
     if (hasStatus(error, 404)) {
       metrics.statusWrites.inc({ result: 'gone' });
+      refused.settle(id);
       logger.debug({ id, reason: error.message }, 'no status written: the object is gone');
       return true;
     }
-    const refused = error instanceof ApiError && error.status < 500 && error.status !== 429;
-    metrics.statusWrites.inc({ result: refused ? 'refused' : 'failed' });
+    const isRefused = error instanceof ApiError && error.status < 500 && error.status !== 429;
+    metrics.statusWrites.inc({ result: isRefused ? 'refused' : 'failed' });
     const { namespace = '' } = objects.get(id) ?? {};
     const attempt = { verb: 'patch', resource: rateLimitConfigs, subresource: 'status', namespace };
     const reason =
       explainApiError(error, attempt) ?? (error instanceof Error ? error.message : String(error));
-    if (refused) reportRefusal(id, reason);
+    if (isRefused) reportRefusal(id, reason);
     else reportOutage(reason);
-    return refused;
+    return isRefused;
   }
 
   /** A right that is missing is missing for every object: each reason is told once. */
   function reportRefusal(id: string, reason: string): void {
+    refused.add(id);
     if (refusals.has(reason)) return;
     if (refusals.size === maxRefusals) refusals.clear();
     refusals.add(reason);
-    logger.warn({ id, reason }, 'the API server refuses a status');
+    logger.warn(
+      { id, reason, retryWithinMs: backoff.maxMs },
+      'the API server refuses a status; trying again',
+    );
   }
 
   function reportOutage(reason: string): void {
@@ -240,6 +251,7 @@ export function createKubernetesStatusWriter(
     forget(id) {
       wanted.delete(id);
       due.delete(id);
+      refused.settle(id);
     },
     async start() {
       stopListening = leadership.onChange(enqueueAll);
@@ -251,6 +263,7 @@ export function createKubernetesStatusWriter(
       closing.abort(new Error('closed'));
       stopListening();
       clearInterval(recheck);
+      refused.close();
       wake.resolve();
       await running;
     },
