@@ -24,7 +24,7 @@ export function explainApiError(error: unknown, attempt: Attempt): string | unde
       return 'the API server does not accept the credentials: check the service account token, or the user of the kubeconfig';
     case 403: {
       const where = namespace === '' ? 'in all namespaces' : `in namespace ${namespace}`;
-      return `not allowed to ${verb} ${fullName(attempt)} ${where}: grant it, as services/xds/deploy/rbac.yaml does`;
+      return `not allowed to ${verb} ${fullName(attempt)} ${where}: ${howToGrant(attempt)}`;
     }
     case 404:
       // Another kind's 404 is about one object, and its caller knows what that means.
@@ -34,6 +34,19 @@ export function explainApiError(error: unknown, attempt: Attempt): string | unde
     default:
       return undefined;
   }
+}
+
+/** Which manifest has the right, and the setting that makes another one do. */
+function howToGrant({ resource, subresource = '', namespace }: Attempt): string {
+  const forAll = 'grant it, as services/xds/deploy/rbac.yaml does';
+  const forSome = 'services/xds/deploy/rbac-namespaced.yaml';
+  if (resource !== rateLimitConfigs)
+    return `${forAll}, or set XDS_LEASE_NAMESPACE to a namespace where it is granted`;
+  // An object has a namespace whether or not the setting names it.
+  if (subresource !== '') return `${forAll}, or ${forSome} where XDS_NAMESPACES is set`;
+  return namespace === ''
+    ? `${forAll}, or set XDS_NAMESPACES to the namespaces where it is granted`
+    : `grant it, as ${forSome} does`;
 }
 
 function fullName({ resource, subresource = '' }: Attempt): string {

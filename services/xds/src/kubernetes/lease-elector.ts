@@ -170,8 +170,8 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
     if (hasStatus(error, 409)) return;
     const { namespace } = lease;
     const advice = explainApiError(error, { verb: 'get, create and update', resource: leases, namespace });
-    const reason = error instanceof Error ? error.message : String(error);
-    if (reason !== lastProblem) logger.warn({ reason, advice }, 'the Lease cannot be taken or renewed');
+    const reason = advice ?? (error instanceof Error ? error.message : String(error));
+    if (reason !== lastProblem) logger.warn({ reason }, 'the Lease cannot be taken or renewed');
     lastProblem = reason;
   }
 

@@ -244,7 +244,7 @@ t.test('a missing right is named', async (t) => {
   await awaitUntil(() => one.logs.length > 0, { what: 'a log line' });
   t.match(one.logs[0], {
     level: 'warning',
-    advice: 'not allowed to get, create and update leases.coordination.k8s.io in namespace default',
+    reason: 'not allowed to get, create and update leases.coordination.k8s.io in namespace default',
   });
 });
 

@@ -307,7 +307,7 @@ test('failures are logged once for each reason, counted, and their end is told',
       ['warning', 'Starting it is'],
       [
         'warning',
-        'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, as services/xds/deploy/rbac.yaml does',
+        'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, as services/xds/deploy/rbac.yaml does, or set XDS_NAMESPACES to the namespaces where it is granted',
       ],
       ['info', undefined],
     ],

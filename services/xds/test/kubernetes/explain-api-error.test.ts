@@ -1,0 +1,49 @@
+import t from 'tap';
+import { ApiError } from '../../src/kubernetes/api-error.ts';
+import { type Attempt, explainApiError } from '../../src/kubernetes/explain-api-error.ts';
+import { configMaps, leases, rateLimitConfigs } from '../../src/kubernetes/kube-resource.ts';
+
+const refused = (attempt: Attempt): string | undefined => explainApiError(new ApiError(403), attempt);
+
+t.test('who may not list all namespaces can grant it, or name those that may be listed', async (t) => {
+  t.equal(
+    refused({ verb: 'list', resource: rateLimitConfigs, namespace: '' }),
+    'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, as ' +
+      'services/xds/deploy/rbac.yaml does, or set XDS_NAMESPACES to the namespaces where it is granted',
+  );
+});
+
+t.test('who may not list a namespace that was named is told of the manifest for that', async (t) => {
+  t.equal(
+    refused({ verb: 'list', resource: rateLimitConfigs, namespace: 'shop' }),
+    'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in namespace shop: grant it, as ' +
+      'services/xds/deploy/rbac-namespaced.yaml does',
+  );
+});
+
+t.test('who may not write a status is told of both manifests', async (t) => {
+  const attempt = { verb: 'patch', resource: rateLimitConfigs, subresource: 'status', namespace: 'shop' };
+  t.match(refused(attempt), 'ratelimitconfigs/status.ratelimit.tollgate.dev in namespace shop');
+  t.match(
+    refused(attempt),
+    'rbac.yaml does, or services/xds/deploy/rbac-namespaced.yaml where XDS_NAMESPACES is',
+  );
+});
+
+t.test('what replicas share can be in another namespace', async (t) => {
+  for (const resource of [leases, configMaps])
+    t.match(
+      refused({ verb: 'create', resource, namespace: 'kube-system' }),
+      `not allowed to create ${resource.plural}`,
+    );
+  t.match(
+    refused({ verb: 'create', resource: configMaps, namespace: 'kube-system' }),
+    'in namespace kube-system: grant it, as services/xds/deploy/rbac.yaml does, or set XDS_LEASE_NAMESPACE to',
+  );
+});
+
+t.test('an outage, which passes, is not explained', async (t) => {
+  const attempt = { verb: 'list', resource: rateLimitConfigs, namespace: '' };
+  t.equal(explainApiError(new ApiError(503), attempt), undefined);
+  t.equal(explainApiError(new Error('ECONNREFUSED'), attempt), undefined);
+});
