@@ -4,6 +4,7 @@ import { plaintextCredentials, watchServerCredentials } from '@tollgate/kit/grpc
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import { maskUrl } from '@tollgate/kit/mask-url';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { createTermination } from '@tollgate/kit/termination';
 import { Registry } from 'prom-client';
@@ -158,8 +159,17 @@ function createFolderFeed({ folder, namespaces }: Settings, deps: FeedDeps): Fee
 }
 
 async function createKubernetesFeed(settings: Settings, { logger, metrics }: FeedDeps): Promise<Feed> {
+  if (settings.folder !== '')
+    logger.warn(
+      { folder: settings.folder },
+      'XDS_FOLDER has no effect: objects come from a cluster; for the folder set XDS_SOURCE=folder',
+    );
   const config = await loadKubeConfig(kubeConfigOptions(settings));
   const api = createApiClient(config);
+  logger.info(
+    { server: maskUrl(api.server), context: config.getCurrentContext(), namespaces: settings.namespaces },
+    'objects come from a cluster',
+  );
   const source = createKubernetesSource(
     { namespaces: settings.namespaces, resyncMs: settings.resyncIntervalMs },
     { api, logger, metrics },

@@ -163,7 +163,7 @@ async function followCluster(
       { what },
     );
   await awaitUntil(() => app.health.isHealthy(), { what: 'the first list' });
-  return { app, requests: server.requests, until };
+  return { app, url: server.url, requests: server.requests, until };
 }
 
 /** Of a server that speaks plain HTTP. */
@@ -177,6 +177,20 @@ function kubeconfigOf(server: string): string {
     users: [{ name: 'test', user: { token: 'open' } }],
   });
 }
+
+t.test('the log says which cluster it is, and that a folder has no effect there', async (t) => {
+  const said = ({ lines }: TestApp, message: RegExp) =>
+    lines.filter((line) => message.test(String(line['@message'])));
+  const { app, url } = await followCluster(t, { XDS_NAMESPACES: 'shop', XDS_FOLDER: '/manifests' });
+  t.match(said(app, /^objects come from a cluster$/), [
+    { server: url, context: 'test', namespaces: ['shop'] },
+  ]);
+  t.match(said(app, /^XDS_FOLDER has no effect/), [{ level: 'warning', folder: '/manifests' }]);
+  const { app: withoutFolder } = await followCluster(t);
+  t.strictSame(said(withoutFolder, /XDS_FOLDER/), []);
+  const fromFolder = await startApp(t, { XDS_FOLDER: twoNamespaces(t) });
+  t.strictSame(said(fromFolder, /XDS_FOLDER|cluster/), []);
+});
 
 const isLease = ({ path }: SeenRequest): boolean => path.includes('/leases');
 const isList = ({ path, query }: SeenRequest): boolean =>
