@@ -68,6 +68,19 @@ t.test('-json prints the same for programs', async (t) => {
   });
 });
 
+t.test('a folder with nothing for the server is told', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('a.yaml', 'apiVersion: apps/v1\nkind: Deployment\n');
+  const { exitCode, output } = await check('-folder', folder.path);
+  t.strictSame(
+    [exitCode, output],
+    [
+      1,
+      `${folder.path}: there is no RateLimitConfig in its .yaml, .yml and .json files\nnot ok: 1 problem\n`,
+    ],
+  );
+});
+
 t.test('a folder that is not there, or none, is told', async (t) => {
   t.match(await check('-folder', '/nowhere'), { exitCode: 1, errors: 'there is no such folder' });
   t.match(await check(), { exitCode: 2, errors: '-folder is needed' });

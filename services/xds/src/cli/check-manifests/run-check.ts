@@ -4,6 +4,7 @@ import { describeFlags, parseFlags } from '@tollgate/kit/cli/flags';
 import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
 import { readTextFiles } from '@tollgate/kit/read-text-files';
 import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { resourceKind } from '@tollgate/rules/resource-shape';
 import { type Catalog, createCatalog } from '../../domain/catalog.ts';
 import type { SourceProblem } from '../../domain/config-object.ts';
 import { encodeRules, hashContent } from '../../pipeline/encode-rules.ts';
@@ -25,8 +26,8 @@ them, one problem a line: what no object could be taken from, and objects that w
 included. What is passed over, such as a link to a directory, is a warning.
 
 ${describeFlags(flags)}
-Flags are written with one dash or two. Exits with 0 when every object would be accepted, 1 when one would not, 2 when the
-flags are wrong.
+Flags are written with one dash or two. Exits with 0 when every object would be accepted, 1 when one would not or there
+is none, 2 when the flags are wrong.
 `;
 
 /** A command has nothing else to do meanwhile. */
@@ -79,12 +80,16 @@ async function whyNoDirectory(path: string): Promise<string | undefined> {
   }
 }
 
+/** Nearly always the wrong folder. */
+const nothingThere = `there is no ${resourceKind} in its .yaml, .yml and .json files`;
+
 function problemsOf(
   unread: readonly SourceProblem[],
   { verdicts }: Catalog,
   folder: string,
 ): SourceProblem[] {
   const refused = [...verdicts.values()].filter(({ accepted }) => accepted.status !== 'True');
+  if (unread.length === 0 && verdicts.size === 0) return [{ source: folder, message: nothingThere }];
   return [
     ...unread.map((problem) => located(problem, folder)),
     ...refused.map(({ label, accepted }) =>

@@ -36,8 +36,8 @@ export function createFolderContents(namespaces: readonly string[]): FolderConte
     const known = files.get(file.source);
     if (known?.text === file.text) return known;
     const parsed = yield* parseManifests(file);
-    if (parsed.ok) return { text: file.text, ...sortOut(parsed.manifests) };
     const { objects, others } = known ?? nothing;
+    if (parsed.ok) return { text: file.text, ...sortOut(parsed.manifests, objects) };
     return { text: file.text, objects, others, problems: [parsed.problem] };
   }
 
@@ -97,7 +97,12 @@ interface Version {
 
 const nothing: Omit<FileContents, 'text'> = { objects: [], others: [], problems: [] };
 
-function sortOut(manifests: readonly Manifest[]): Omit<FileContents, 'text'> {
+/** What stands for an object and cannot be taken for it leaves the object as it was `before`. */
+function sortOut(
+  manifests: readonly Manifest[],
+  before: readonly ManifestObject[],
+): Omit<FileContents, 'text'> {
+  const known = new Map(before.map((object) => [object.id, object]));
   const objects: ManifestObject[] = [];
   const others: OtherManifest[] = [];
   const problems: SourceProblem[] = [];
@@ -105,7 +110,11 @@ function sortOut(manifests: readonly Manifest[]): Omit<FileContents, 'text'> {
     const read = readManifest(manifest);
     if (read.type === 'object') objects.push(read.object);
     else if (read.type === 'other') others.push({ label: manifest.label, kind: read.kind });
-    else problems.push(read.problem);
+    else {
+      problems.push(read.problem);
+      const kept = read.id === undefined ? undefined : known.get(read.id);
+      if (kept !== undefined) objects.push(kept);
+    }
   }
   return { objects, others, problems };
 }

@@ -1,5 +1,5 @@
 import { readResource } from '@tollgate/rules/read-resource';
-import { resourceKind } from '@tollgate/rules/resource-shape';
+import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import type { ConfigObject, SourceProblem } from '../../domain/config-object.ts';
 import { isRecord, type Manifest } from './parse-manifests.ts';
 
@@ -11,7 +11,14 @@ export type ReadManifest =
   | { readonly type: 'object'; readonly object: ManifestObject }
   /** Something else that people keep in the same folder: a Deployment. */
   | { readonly type: 'other'; readonly kind: string }
-  | { readonly type: 'problem'; readonly problem: SourceProblem };
+  | {
+      readonly type: 'problem';
+      readonly problem: SourceProblem;
+      /** The object that it was meant to be, if that can be told. */
+      readonly id?: string;
+    };
+
+type ManifestProblem = ReadManifest & { readonly type: 'problem' };
 
 /** Where an object is that says nothing of it, as kubectl has it. */
 const defaultNamespace = 'default';
@@ -22,13 +29,15 @@ const namespaces = { pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, maxLength: 63 }
 
 /** Takes the identity of an object from its manifest. What its spec says is not judged here. */
 export function readManifest({ content, label, order }: Manifest): ReadManifest {
-  if (!isRecord(content) || typeof content.kind !== 'string') return noManifest(content, label);
+  if (!isRecord(content)) return noManifest(content, label);
   const { kind, metadata } = content;
-  if (kind !== resourceKind) return { type: 'other', kind };
   const { name, namespace = defaultNamespace } = isRecord(metadata) ? metadata : {};
+  const id = `${namespace}/${name}`;
+  if (typeof kind !== 'string') return { ...noManifest(content, label), id };
+  if (kind !== resourceKind)
+    return isOurs(content) ? { ...problem(label, kindProblem(kind)), id } : { type: 'other', kind };
   if (!isName(name, names)) return problem(label, nameProblem('name', name));
   if (!isName(namespace, namespaces)) return problem(label, nameProblem('namespace', namespace));
-  const id = `${namespace}/${name}`;
   return {
     type: 'object',
     object: { id, namespace, name, uid: id, createdMs: 0, order, label, manifest: content },
@@ -36,12 +45,19 @@ export function readManifest({ content, label, order }: Manifest): ReadManifest 
 }
 
 /** The reader of manifests knows what people mistake for one. */
-function noManifest(content: unknown, label: string): ReadManifest {
+function noManifest(content: unknown, label: string): ManifestProblem {
   const read = readResource(content, label);
   const first = read.ok ? undefined : read.problems[0];
   const hint = first?.hint === undefined ? '' : ` (${first.hint})`;
   return problem(label, first === undefined ? 'has no kind' : `${first.message}${hint}`);
 }
+
+/** Nobody else has kinds in our group: it is a misspelled one, not another. */
+const isOurs = ({ apiVersion }: Readonly<Record<string, unknown>>): boolean =>
+  typeof apiVersion === 'string' && apiVersion.startsWith(`${resourceGroup}/`);
+
+const kindProblem = (kind: string): string =>
+  `kind: ${resourceGroup} has no ${shown(kind)} (did you mean ${resourceKind}?)`;
 
 function nameProblem(field: 'name' | 'namespace', value: unknown): string {
   if (value === undefined || value === null) return `metadata.${field}: is required`;
@@ -58,7 +74,7 @@ function shown(value: unknown): string {
 const isName = (value: unknown, { pattern, maxLength }: typeof names): value is string =>
   typeof value === 'string' && value.length <= maxLength && pattern.test(value);
 
-const problem = (source: string, message: string): ReadManifest => ({
+const problem = (source: string, message: string): ManifestProblem => ({
   type: 'problem',
   problem: { source, message },
 });

@@ -191,6 +191,27 @@ t.test('the second object of a name is a problem that names both places', async 
   t.strictSame(problems(), ['b.yaml#2: default/a is already in a.yaml#1: rename one']);
 });
 
+t.test('a kind that our API does not have is a problem, and the object stays as it was', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('config/a.yaml', documents(manifestText('a'), manifestText('b')));
+  const { ids, problems, until } = await follow(t, folder);
+  const misspelled = manifestText('a', 5).replace('RateLimitConfig', 'RatelimitConfig');
+  folder.write('config/a.yaml', documents(misspelled, manifestText('b')));
+  await until(() => problems().length === 1, 'the problem');
+  t.strictSame(problems(), [
+    "a.yaml#1: kind: ratelimit.tollgate.dev has no 'RatelimitConfig' (did you mean RateLimitConfig?)",
+  ]);
+  t.strictSame(ids().toSorted(), ['default/a', 'default/b']);
+
+  folder.write('config/a.yaml', documents(misspelled.replace(/^kind: .*\n/m, ''), manifestText('b')));
+  await until(() => problems()[0]?.includes('nothing') === true, 'the other problem');
+  t.strictSame(ids().toSorted(), ['default/a', 'default/b'], 'stays as long as the problem does');
+
+  folder.write('config/a.yaml', manifestText('b'));
+  await until(() => problems().length === 0, 'the removal');
+  t.strictSame(ids(), ['default/b']);
+});
+
 t.test('what is no manifest is a problem with file and document; other kinds are passed over', async (t) => {
   const folder = makeTextFolder(t);
   folder.write(
