@@ -17,7 +17,7 @@ export interface Attempt {
  * for outages, which pass.
  */
 export function explainApiError(error: unknown, attempt: Attempt): string | undefined {
-  if (!(error instanceof ApiError)) return undefined;
+  if (!(error instanceof ApiError)) return explainDistrust(error);
   const { resource, namespace, verb } = attempt;
   switch (error.status) {
     case 401:
@@ -34,6 +34,23 @@ export function explainApiError(error: unknown, attempt: Attempt): string | unde
     default:
       return undefined;
   }
+}
+
+/** What Node says of a certificate whose authority it does not know. */
+const unknownAuthority: ReadonlySet<unknown> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+function explainDistrust(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && unknownAuthority.has(error.code))) return undefined;
+  return (
+    `the certificate of the API server is of an authority that is not trusted (${error.message}): ` +
+    'name that authority as certificate-authority or certificate-authority-data of the cluster in the kubeconfig'
+  );
 }
 
 /** Which manifest has the right, and the setting that makes another one do. */

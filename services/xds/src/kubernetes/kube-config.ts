@@ -27,7 +27,9 @@ export async function loadKubeConfig(options: KubeConfigOptions): Promise<KubeCo
     return config;
   }
   const config = loadFiles(KubeConfig, options.kubeconfig);
-  requireServer(config, options.kubeconfig || '~/.kube/config');
+  const paths = options.kubeconfig || '~/.kube/config';
+  requireServer(config, paths);
+  await requireFiles(config, paths);
   return config;
 }
 
@@ -77,6 +79,25 @@ function requireServer(config: KubeConfig, paths: string): void {
       `the kubeconfig ${paths} names the server ${cluster.server}, which credentials would reach unencrypted: ` +
         'use https, or set insecure-skip-tls-verify: true for that cluster',
     );
+  }
+}
+
+/** They are read for each call, where one that is not there would look like an outage. */
+async function requireFiles(config: KubeConfig, paths: string): Promise<void> {
+  const user = config.getCurrentUser();
+  const files = {
+    'certificate-authority': config.getCurrentCluster()?.caFile,
+    'client-certificate': user?.certFile,
+    'client-key': user?.keyFile,
+  };
+  for (const [field, file] of Object.entries(files)) {
+    if (!file) continue;
+    try {
+      await access(file, constants.R_OK);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`the kubeconfig ${paths} names a ${field} that cannot be read: ${reason}`, { cause });
+    }
   }
 }
 

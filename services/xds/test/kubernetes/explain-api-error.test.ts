@@ -1,4 +1,9 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import { KubeConfig } from '@kubernetes/client-node';
+import { makeCertificates } from '@tollgate/testkit/certificates';
 import t from 'tap';
+import { createApiClient } from '../../src/kubernetes/api-client.ts';
 import { ApiError } from '../../src/kubernetes/api-error.ts';
 import { type Attempt, explainApiError } from '../../src/kubernetes/explain-api-error.ts';
 import { configMaps, leases, rateLimitConfigs } from '../../src/kubernetes/kube-resource.ts';
@@ -39,6 +44,30 @@ t.test('what replicas share can be in another namespace', async (t) => {
   t.match(
     refused({ verb: 'create', resource: configMaps, namespace: 'kube-system' }),
     'in namespace kube-system: grant it, as services/xds/deploy/rbac.yaml does, or set XDS_LEASE_NAMESPACE to',
+  );
+});
+
+t.test('who has no authority for the certificate of the API server is told where it belongs', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { cert, key } = certificates.server;
+  const server = createServer({ cert, key });
+  server.listen(0, 'localhost');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(
+    { name: 'test', server: `https://localhost:${port}`, skipTLSVerify: false },
+    { name: 'test' },
+  );
+  const api = createApiClient(config);
+  t.teardown(() => api.close());
+  const error = await api.send({ method: 'GET', path: '/' }).catch((reason: unknown) => reason);
+  t.match(
+    explainApiError(error, { verb: 'list', resource: rateLimitConfigs, namespace: '' }),
+    /^the certificate of the API server is of an authority that is not trusted.*certificate-authority/,
   );
 });
 

@@ -10,6 +10,9 @@ interface Written {
   context?: string;
   current?: string;
   insecure?: boolean;
+  /** Further fields of the cluster and of the user. */
+  ofCluster?: Record<string, string>;
+  ofUser?: Record<string, string>;
 }
 
 /** Writes a kubeconfig and answers its path. */
@@ -18,14 +21,19 @@ function kubeconfig(t: Test, options: Written = {}): string {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const path = join(folder.path, 'config');
-  const cluster = { server, ...(options.insecure === true && { 'insecure-skip-tls-verify': true }) };
+  const { ofCluster, ofUser } = options;
+  const cluster = {
+    server,
+    ...ofCluster,
+    ...(options.insecure === true && { 'insecure-skip-tls-verify': true }),
+  };
   writeFileSync(
     path,
     JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
       clusters: [{ name: `cluster-${context}`, cluster }],
-      users: [{ name: `user-${context}`, user: { token: 'open' } }],
+      users: [{ name: `user-${context}`, user: { token: 'open', ...ofUser } }],
       contexts: [
         { name: context, context: { cluster: `cluster-${context}`, user: `user-${context}`, namespace } },
       ],
@@ -85,4 +93,17 @@ t.test('credentials are sent unencrypted only to whom the kubeconfig says so', a
   const server = 'http://127.0.0.1:8001';
   await t.rejects(load(kubeconfig(t, { server })), { message: /would reach unencrypted/ });
   t.ok(await load(kubeconfig(t, { server, insecure: true })));
+});
+
+t.test('a file that the kubeconfig names and that is not there is named with its field', async (t) => {
+  const missing = (field: string) => ({
+    message: new RegExp(`names a ${field} that cannot be read: ENOENT.*/nowhere/pem`),
+  });
+  const file = '/nowhere/pem';
+  await t.rejects(
+    load(kubeconfig(t, { ofCluster: { 'certificate-authority': file } })),
+    missing('certificate-authority'),
+  );
+  for (const field of ['client-certificate', 'client-key'])
+    await t.rejects(load(kubeconfig(t, { ofUser: { [field]: file } })), missing(field));
 });
