@@ -1,4 +1,5 @@
 import { status } from '@grpc/grpc-js';
+import { trimDetails } from '@tollgate/kit/grpc/trim-details';
 
 /** What to look at, by the status of a failed call. */
 const advice: Readonly<Record<number, string>> = {
@@ -16,10 +17,7 @@ const advice: Readonly<Record<number, string>> = {
 export function explainFailure(address: string, error: unknown): string {
   const { code, details = '' } = serviceErrorOf(error);
   if (code === undefined) return `${address} was not asked: ${messageOf(error)}\n`;
-  const reason = details
-    .replace(/Resolution note:\s*$/, '')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
+  const reason = trimDetails(details).replaceAll(/\s+/g, ' ').trim();
   const lines = [`${address} did not decide: ${status[code] ?? code}: ${reason}`, advice[code]];
   return lines.flatMap((line) => (line === undefined ? [] : [`${line}\n`])).join('');
 }

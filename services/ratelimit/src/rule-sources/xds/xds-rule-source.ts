@@ -1,3 +1,4 @@
+import { trimDetails } from '@tollgate/kit/grpc/trim-details';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { RuleLoad, RuleSource } from '../../ports/rule-source.ts';
@@ -124,5 +125,5 @@ const tooLarge = /larger than/i;
 
 function reasonOf(error: unknown): string {
   if (error === undefined) return 'ended by the server';
-  return error instanceof Error ? error.message : String(error);
+  return trimDetails(error instanceof Error ? error.message : String(error));
 }
