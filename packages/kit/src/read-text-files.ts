@@ -37,6 +37,8 @@ export interface FolderTexts {
 /** Most bytes of all files together. 100,000 rules take 10 MB; what is this large is a mistake, not a configuration. */
 const maxBytes = 256 * 1024 * 1024;
 
+const boundedBy = `left of the ${maxBytes} that all files of the folder may have together`;
+
 /** Times that files which change under the reader are read again; then they are taken as they are. */
 const maxRounds = 5;
 
@@ -69,7 +71,7 @@ async function readOnce(options: ReadTextFilesOptions): Promise<FolderTexts> {
   }
 
   async function readOne(path: string): Promise<void> {
-    const text = await readTextFile(path, bytesLeft);
+    const text = await readTextFile(path, bytesLeft, boundedBy);
     bytesLeft -= Buffer.byteLength(text);
     files.push({ source: label(path), text });
   }

@@ -18,6 +18,9 @@ t.test('what is no text of a bounded size is refused, and nothing waits for it',
   mkdirSync(at('folder'));
   folder.makePipe('pipe');
   await t.rejects(readTextFile(at('large'), 100), { message: /has 101 bytes, more than the 100 / });
+  await t.rejects(readTextFile(at('large'), 100, 'left of 200'), {
+    message: 'the file has 101 bytes, more than the 100 left of 200',
+  });
   await t.rejects(readTextFile(at('binary'), 100), { message: 'the file is not UTF-8' });
   await t.rejects(readTextFile(at('folder'), 100), { message: 'not a regular file' });
   await t.rejects(readTextFile(at('pipe'), 100), { message: 'not a regular file' });

@@ -1,3 +1,4 @@
+import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
@@ -42,4 +43,25 @@ t.test('only files with the extensions asked for are read', async (t) => {
     files.map(({ source }) => source),
     ['a.yaml', 'link.yaml', 'sub/b.json'],
   );
+});
+
+t.test('a file that does not fit is told how much all files may have', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('a', 'four');
+  folder.write('large', '');
+  // Without its bytes on the disk.
+  truncateSync(join(folder.path, 'large'), 2 ** 28);
+  const { files, problems } = await readTextFiles({
+    directory: folder.path,
+    labelRoot: folder.path,
+    ignoreDotFiles: true,
+  });
+  t.equal(files.length, 1);
+  t.strictSame(problems, [
+    {
+      source: 'large',
+      message:
+        'the file has 268435456 bytes, more than the 268435452 left of the 268435456 that all files of the folder may have together',
+    },
+  ]);
 });
