@@ -12,8 +12,10 @@ export const xdsSettings = {
     group,
     default: 'localhost:18000',
     matches: {
-      pattern: /^(?!https?:)\S+$/i,
-      form: 'host:port (or another target of gRPC), without http://',
+      // Without a port, gRPC calls 443 and says nothing.
+      pattern:
+        /^(?:unix(?:-abstract)?:\S+|(?:dns:(?:\/\/[^/\s]*\/)?|ipv[46]:)?(?:\[[^\]\s]+\]|[^:/\s[\]]+):\d{1,5}(?:,\S+)?)$/i,
+      form: 'host:port (or another target of gRPC with a port), without http://',
     },
     doc: 'Address of the management server, which speaks ADS (state of the world) over gRPC.',
   }),

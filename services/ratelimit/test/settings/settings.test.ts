@@ -52,7 +52,18 @@ const table: Readonly<
     true,
     ' true',
   ],
-  xdsServerUrl: ['CONFIG_GRPC_XDS_SERVER_URL', 'localhost:18000', 'xds:1', 'xds:1', 'http://xds:1', ''],
+  xdsServerUrl: [
+    'CONFIG_GRPC_XDS_SERVER_URL',
+    'localhost:18000',
+    'xds:1',
+    'xds:1',
+    'http://xds:1',
+    '',
+    'localhost',
+    '[::1]',
+    '::1',
+    'dns:///xds',
+  ],
   xdsNodeId: ['CONFIG_GRPC_XDS_NODE_ID', 'default', 'pod-1', 'pod-1'],
   xdsNodeMetadata: ['CONFIG_GRPC_XDS_NODE_METADATA', {}, 'a=b,c=d:e', { a: 'b', c: 'd:e' }, 'a:b'],
   xdsAdditionalHeaders: [
@@ -244,6 +255,18 @@ t.test('secrets are shown in no problem', (t) => {
   );
   t.match(text, /KVSTORE_AUTH and REDIS_AUTH is \(hidden\) and \(hidden\)/);
   t.notMatch(text, /-secret/);
+  t.end();
+});
+
+t.test('a management server is any target of gRPC that names its port', (t) => {
+  const targets = ['10.0.0.1:18000', '[::1]:18000', 'dns:xds:1', 'dns:///xds.tollgate.svc:18000'];
+  targets.push(
+    'dns://10.0.0.2/xds:18000',
+    'ipv4:10.0.0.1:1,10.0.0.2:1',
+    'ipv6:[::1]:1',
+    'unix:/run/xds.sock',
+  );
+  for (const url of targets) t.equal(settingsOf({ CONFIG_GRPC_XDS_SERVER_URL: url }).xdsServerUrl, url);
   t.end();
 });
 
