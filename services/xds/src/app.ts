@@ -20,8 +20,9 @@ import type { ResourceSource } from './ports/resource-source.ts';
 import type { StatusWriter } from './ports/status-writer.ts';
 import { createFolderSource } from './resource-sources/folder/folder-source.ts';
 import { createKubernetesSource } from './resource-sources/kubernetes/kubernetes-source.ts';
+import { nameListenSettings } from './settings/name-listen-settings.ts';
 import { adsServerOptions, kubeConfigOptions, serverTlsFiles } from './settings/options.ts';
-import { chosenSource, type Settings } from './settings/settings.ts';
+import { chosenSource, type Settings, settingsSpec } from './settings/settings.ts';
 import { createSnapshotStore } from './snapshots/snapshot-store.ts';
 import { createKubernetesLimiterReports } from './status-writers/kubernetes/kubernetes-limiter-reports.ts';
 import { createKubernetesStatusWriter } from './status-writers/kubernetes/kubernetes-status-writer.ts';
@@ -127,7 +128,10 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   lifecycle.add({
     name: 'admin server',
     start: async () => {
-      ports.admin = await admin.start();
+      ports.admin = await nameListenSettings(admin.start(), {
+        host: settingsSpec.adminHost.env,
+        port: settingsSpec.adminPort.env,
+      });
     },
     stop: ({ signal }) => admin.stop(signal),
   });
@@ -136,7 +140,10 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   lifecycle.add({
     name: 'ADS server',
     start: async () => {
-      ports.grpc = await ads.start();
+      ports.grpc = await nameListenSettings(ads.start(), {
+        host: settingsSpec.grpcHost.env,
+        port: settingsSpec.grpcPort.env,
+      });
     },
     stop: async ({ signal }) => {
       await ads.stop(signal);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import { monotonicNow } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -63,6 +65,19 @@ t.test('XDS_NAMESPACES: objects of other namespaces are not served', async (t) =
   stream.send();
   t.strictSame(namesIn(await stream.next()), ['two']);
 });
+
+for (const variable of ['XDS_ADMIN_PORT', 'XDS_GRPC_PORT']) {
+  t.test(`${variable}: when another process has it, the start fails with its name`, async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    t.teardown(() => other.close());
+    const address = other.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    await t.rejects(startApp(t, { XDS_FOLDER: twoNamespaces(t), [variable]: String(port) }), {
+      message: new RegExp(`cannot listen where .* and ${variable} say: .*EADDRINUSE`),
+    });
+  });
+}
 
 t.test('XDS_GRPC_MAX_CONNECTION_AGE: streams end some time after it', async (t) => {
   const app = await startApp(t, {
