@@ -85,10 +85,7 @@ function notices(admin: AdminState, { emptyHeldBack, outages, synced, problems }
 function refusedObjects(state: PipelineState, find: string): Html | undefined {
   const refused = [...state.verdicts].filter(([, { accepted }]) => accepted.status !== 'True');
   if (refused.length === 0) return undefined;
-  const rows = pageOf(
-    refused.filter(([id, { domain }]) => matches(find, id, domain)),
-    firstPage,
-  );
+  const rows = found(refused, find, (id, { domain }) => [id, domain]);
   return section('Objects that are not accepted', rows, ['Object', 'Why', 'In force'], (verdict) => {
     const { id, label, accepted, inForce } = rowOf(verdict, state);
     return html`<td>${objectName(id, label)}</td><td>${condition(accepted)}</td><td>${inForce === undefined ? 'nothing' : `generation ${inForce}`}</td>`;
@@ -96,8 +93,8 @@ function refusedObjects(state: PipelineState, find: string): Html | undefined {
 }
 
 function domains(snapshot: Snapshot | undefined, find: string): Html {
-  const all = [...(snapshot?.resources ?? [])].filter(([name]) => matches(find, name));
-  return section('Domains', pageOf(all, firstPage), ['Domain', 'Version', 'Bytes'], domainCells);
+  const rows = found([...(snapshot?.resources ?? [])], find, (name) => [name]);
+  return section('Domains', rows, ['Domain', 'Version', 'Bytes'], domainCells);
 }
 
 function domainCells({ name, version, any }: SnapshotResource): Html {
@@ -106,9 +103,9 @@ function domainCells({ name, version, any }: SnapshotResource): Html {
 }
 
 function objects(state: PipelineState, find: string): Html {
-  const all = [...state.verdicts].filter(([id, { domain }]) => matches(find, id, domain));
+  const rows = found([...state.verdicts], find, (id, { domain }) => [id, domain]);
   const heads = ['Object', 'Domain', 'Generation', 'Limits', 'Accepted', 'Programmed'];
-  return section('Objects', pageOf(all, firstPage), heads, (verdict) => objectCells(rowOf(verdict, state)));
+  return section('Objects', rows, heads, (verdict) => objectCells(rowOf(verdict, state)));
 }
 
 function objectCells({ id, label, domain, generation, rules, accepted, programmed }: ObjectRow): Html {
@@ -116,11 +113,13 @@ function objectCells({ id, label, domain, generation, rules, accepted, programme
 }
 
 function limiters({ clients, nowMs }: AdminState, find: string): Html {
-  const all = [...clients.all()]
-    .filter(({ nodeId, peer }) => matches(find, nodeId, peer))
-    .map((client): [string, LimiterClient] => [`${client.nodeId} ${client.peer} ${client.id}`, client]);
+  const all = [...clients.all()].map((client): [string, LimiterClient] => [
+    `${client.nodeId} ${client.peer} ${client.id}`,
+    client,
+  ]);
+  const rows = found(all, find, (_, { nodeId, peer }) => [nodeId, peer]);
   const heads = ['Node', 'Address', 'Protocol', 'Connected', 'Accepted version', 'Rejection'];
-  return section('Limiters', pageOf(all, firstPage), heads, (client) => limiterCells(client, nowMs()));
+  return section('Limiters', rows, heads, (client) => limiterCells(client, nowMs()));
 }
 
 function limiterCells(client: LimiterClient, nowMs: number): Html {
@@ -133,13 +132,26 @@ function limiterCells(client: LimiterClient, nowMs: number): Html {
   return html`<td>${nodeId}</td><td>${peer}</td><td>${protocol}</td><td>${ago(nowMs - connectedMs)}</td><td>${accepted}</td><td>${refused}</td>`;
 }
 
-const firstPage = { after: '', limit: maxRows };
+/** The first rows of those that were asked for, and how many there are whatever was asked for. */
+interface Found<T> extends PageOf<T> {
+  readonly of: number;
+}
 
-function section<T>(title: string, rows: PageOf<T>, heads: readonly string[], cells: (row: T) => Html): Html {
+function found<T>(
+  all: readonly [string, T][],
+  find: string,
+  namesOf: (key: string, row: T) => readonly (string | undefined)[],
+): Found<T> {
+  const fitting = all.filter(([key, row]) => matches(find, ...namesOf(key, row)));
+  return { ...pageOf(fitting, { after: '', limit: maxRows }), of: all.length };
+}
+
+function section<T>(title: string, rows: Found<T>, heads: readonly string[], cells: (row: T) => Html): Html {
+  const count = rows.total === rows.of ? `${rows.of}` : `${rows.total} of ${rows.of}`;
   const body = rows.items.map((row) => html`<tr>${cells(row)}</tr>\n`);
   const head = heads.map((name) => html`<th>${name}</th>`);
   const table = html`<div class="table"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
-  return html`<h2>${title} (${rows.total})</h2>${rows.total === 0 ? html`<p class="dim">none</p>` : table}${more(rows.total - rows.items.length)}`;
+  return html`<h2>${title} (${count})</h2>${rows.total === 0 ? html`<p class="dim">${rows.of === 0 ? 'none' : 'none with that in its name'}</p>` : table}${more(rows.total - rows.items.length)}`;
 }
 
 const more = (left: number): Html | undefined =>

@@ -245,9 +245,18 @@ t.test('the page finds by name, and is bounded with 10,000 objects', async (t) =
   t.match(page.text, /and 9900 more/);
   t.ok(page.text.length < 200_000, `${page.text.length} characters`);
   const found = await ask('/?find=o9999');
-  t.match(found.text, /Objects \(1\)/);
+  t.match(found.text, /Objects \(1 of 10000\)/);
   t.ok(found.text.includes('<td>ns/o9999</td>'));
   t.match(await askJson('/objects?limit=100000'), { total: 10_000, items: { length: 1000 } });
+});
+
+t.test('what has another name than was asked for is counted, and not taken for missing', async (t) => {
+  const { ask, clients } = await startAdmin(t);
+  clients.put(limiterOf('1'));
+  const { text } = await ask('/?find=shared');
+  t.match(text, '<h2>Limiters (0 of 1)</h2><p class="dim">none with that in its name</p>');
+  t.match(text, '<h2>Objects (0)</h2><p class="dim">none</p>');
+  t.match((await ask('/?find=limiter')).text, '<h2>Limiters (1)</h2>');
 });
 
 t.test('an empty set that is held back is shown', async (t) => {
