@@ -198,6 +198,22 @@ t.test('the page shows domains, objects, limiters and what is wrong', async (t) 
     t.ok(text.includes(expected), expected);
 });
 
+t.test('/snapshot tells a rule without a limit from one that refuses everything', async (t) => {
+  const { askJson, tell, settle } = await startAdmin(t);
+  const descriptors = [
+    { key: 'open', rateLimit: { unlimited: true } },
+    { key: 'shut', rateLimit: { unit: 'Second', requestsPerUnit: 0 } },
+  ];
+  tell(replaced(objectOf('ns/a', { spec: { domain: 'a', descriptors } })));
+  await settle();
+  t.match(await askJson('/snapshot?domain=a'), {
+    rules: [
+      'a.open: unlimited, shadow_mode: false, quota_mode: false',
+      'a.shut: unit=SECOND requests_per_unit=0, shadow_mode: false, quota_mode: false',
+    ],
+  });
+});
+
 t.test('the page says how many limiters are at other replicas', async (t) => {
   const { ask, clients, hear } = await startAdmin(t, { hasReplicas: true });
   clients.put(limiterOf('1'));
