@@ -108,11 +108,12 @@ function sortOut(
   const problems: SourceProblem[] = [];
   for (const manifest of manifests) {
     const read = readManifest(manifest);
-    if (read.type === 'object') objects.push(read.object);
-    else if (read.type === 'other') others.push({ label: manifest.label, kind: read.kind });
+    if (read.type === 'other') others.push({ label: manifest.label, kind: read.kind });
+    else if (read.type === 'object' && manifest.ambiguous.length === 0) objects.push(read.object);
     else {
-      problems.push(read.problem);
-      const kept = read.id === undefined ? undefined : known.get(read.id);
+      problems.push(...(read.type === 'problem' ? [read.problem] : manifest.ambiguous));
+      const id = read.type === 'problem' ? read.id : read.object.id;
+      const kept = id === undefined ? undefined : known.get(id);
       if (kept !== undefined) objects.push(kept);
     }
   }

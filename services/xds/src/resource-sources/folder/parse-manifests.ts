@@ -1,7 +1,9 @@
 import type { TextFile } from '@tollgate/kit/read-text-files';
 import type { Sliceable } from '@tollgate/kit/run-in-slices';
+import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import { CORE_SCHEMA, loadAll, mergeTag, YAMLException } from 'js-yaml';
 import type { SourceProblem } from '../../domain/config-object.ts';
+import { type AmbiguousScalar, findAmbiguousScalars } from './ambiguous-scalars.ts';
 import { splitDocuments, type YamlPart } from './split-documents.ts';
 
 /** A manifest, and where it is. */
@@ -11,6 +13,8 @@ export interface Manifest {
   readonly label: string;
   /** The label in a form that sorts by the number. */
   readonly order: string;
+  /** Scalars of it that kubectl would take for something else; looked for in manifests of our own only. */
+  readonly ambiguous: readonly SourceProblem[];
 }
 
 /** The manifests of a file, or why it has none. */
@@ -36,18 +40,24 @@ export function* parseManifests({ source, text }: TextFile): Sliceable<ParsedFil
   for (const part of splitDocuments(text)) {
     const parsed = parsePart(part, source);
     if (!parsed.ok) return parsed;
-    for (const content of parsed.documents) {
+    const ambiguous = mentionsOurs(part) ? findAmbiguousScalars(part) : [];
+    for (const [document, content] of parsed.documents.entries()) {
       // What is empty or has nothing but comments is no document to a person who counts.
       if (content === null || content === undefined) continue;
       number += 1;
       const objection = objectionTo(content);
       if (objection !== undefined) return failed(`${source}#${number}`, objection);
-      manifests.push(...takeApart(content, source, number));
+      const doubtful = ambiguous.filter((scalar) => scalar.document === document);
+      manifests.push(...takeApart(content, { source, number, ambiguous: doubtful }));
     }
     yield;
   }
   return { ok: true, manifests };
 }
+
+/** Cheap: a folder may hold thousands of manifests that are none of ours, which may say what they like. */
+const mentionsOurs = ({ text }: YamlPart): boolean =>
+  text.includes(resourceKind) || text.includes(resourceGroup);
 
 type ParsedPart =
   | { readonly ok: true; readonly documents: readonly unknown[] }
@@ -73,16 +83,34 @@ const failed = (
   problem: { source, message },
 });
 
-function takeApart(content: unknown, source: string, number: number): Manifest[] {
+interface DocumentOrigin {
+  readonly source: string;
+  /** Number of the document in the file, from 1. */
+  readonly number: number;
+  readonly ambiguous: readonly AmbiguousScalar[];
+}
+
+function takeApart(content: unknown, { source, number, ambiguous }: DocumentOrigin): Manifest[] {
   const label = `${source}#${number}`;
   const order = `${source}#${padded(number)}`;
   if (!isRecord(content) || !isListKind(content.kind) || !Array.isArray(content.items))
-    return [{ content, label, order }];
+    return [{ content, label, order, ambiguous: problemsOf(ambiguous, source) }];
   const items: readonly unknown[] = content.items;
   return items.map((item, index) => ({
     content: item,
     label: `${label}.items[${index}]`,
     order: `${order}.items[${padded(index)}]`,
+    ambiguous: problemsOf(
+      ambiguous.filter(({ path }) => path.startsWith(`items[${index}]`)),
+      source,
+    ),
+  }));
+}
+
+function problemsOf(ambiguous: readonly AmbiguousScalar[], source: string): readonly SourceProblem[] {
+  return ambiguous.map(({ line, column, path, message }) => ({
+    source: `${source}:${line}:${column}`,
+    message: `${path}: ${message}`,
   }));
 }
 

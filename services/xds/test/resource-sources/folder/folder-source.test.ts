@@ -49,7 +49,7 @@ t.test(
   'every manifest below the folder is an object, with the identity that its file gives it',
   async (t) => {
     const folder = makeTextFolder(t);
-    folder.write('config/b/two.yml', documents(manifestText('x', 1, 'shop'), manifestText('y')));
+    folder.write('config/b/two.yml', documents(manifestText('x', 1, 'shop'), manifestText('z')));
     folder.write('config/a.yaml', manifestText('a'));
     folder.write(
       'config/c.json',
@@ -58,7 +58,7 @@ t.test(
     folder.write('config/README.md', manifestText('readme'));
     folder.write('config/.hidden.yaml', manifestText('hidden'));
     const { last, ids } = await follow(t, folder);
-    t.strictSame(ids(), ['default/a', 'shop/x', 'default/y', 'default/j']);
+    t.strictSame(ids(), ['default/a', 'shop/x', 'default/z', 'default/j']);
     t.match(last().objects[1], {
       namespace: 'shop',
       name: 'x',
@@ -211,6 +211,34 @@ t.test('a kind that our API does not have is a problem, and the object stays as 
   await until(() => problems().length === 0, 'the removal');
   t.strictSame(ids(), ['default/b']);
 });
+
+t.test(
+  'an object that kubectl would read otherwise stays as it was, other kinds are left alone',
+  async (t) => {
+    const folder = makeTextFolder(t);
+    const deployment = 'apiVersion: apps/v1\nkind: Deployment\nspec: { mode: 0644 }\n';
+    folder.write('config/a.yaml', documents(manifestText('a'), manifestText('b'), deployment));
+    const { last, problems, until } = await follow(t, folder);
+    t.strictSame(problems(), []);
+    const ambiguous = manifestText('a').replace('requestsPerUnit: 10', 'requestsPerUnit: 0100');
+    folder.write('config/a.yaml', documents(ambiguous, manifestText('b', 7)));
+    await until(() => problems().length === 1, 'the problem');
+    t.strictSame(problems(), [
+      'a.yaml:8:34: spec.descriptors[0].rateLimit.requestsPerUnit: 0100 is 100 here and 64 for kubectl: write 100',
+    ]);
+    const texts = last().objects.map(({ manifest }) => JSON.stringify(manifest));
+    t.match(texts.toSorted(), [/"name":"a".*"requestsPerUnit":10\}/, /"name":"b".*"requestsPerUnit":7\}/]);
+
+    folder.write(
+      'config/a.yaml',
+      `${deployment}---\nkind: List\nitems: [{ kind: RateLimitConfig, metadata: { name: yes } }]\n`,
+    );
+    await until(() => problems()[0]?.includes('items') === true, 'the item');
+    t.match(problems(), [
+      /^a\.yaml:6:\d+: items\[0\]\.metadata\.name: yes is text here and true for kubectl/,
+    ]);
+  },
+);
 
 t.test('what is no manifest is a problem with file and document; other kinds are passed over', async (t) => {
   const folder = makeTextFolder(t);
