@@ -20,6 +20,12 @@ export function* acceptObject(
     : { ...identity, good: last, problems: problemText(judged.problems) };
 }
 
+/** Everything that is wrong with one object on its own; empty for a valid one. */
+export function* problemsOfObject({ manifest, ...identity }: ConfigObject): Steps<readonly RuleProblem[]> {
+  const judged = yield* judgeSafely(manifest, identity);
+  return judged.ok ? [] : judged.problems;
+}
+
 type Judged =
   | { readonly ok: true; readonly good: GoodVersion }
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };

@@ -30,10 +30,52 @@ t.test('what is no YAML, objects that are not valid, and conflicts are told with
   const { exitCode, output } = await check('-folder', folder.path);
   t.equal(exitCode, 1);
   const lines = output.trimEnd().split('\n');
-  t.match(lines[0], `${folder.path}/d.yaml:`);
-  t.match(output, new RegExp(`${folder.path}/b\\.yaml#1: DuplicateKey: [^]*a\\.yaml#1`));
-  t.match(output, new RegExp(`${folder.path}/c\\.yaml#1: Invalid: [^]*rateLimit\\.unit: must be one of`));
-  t.equal(lines.at(-1), 'not ok: 3 problems');
+  t.match(lines, [
+    /\/b\.yaml:2:1: DuplicateKey: 'user' is already in default\/one \(a\.yaml#1\), which comes first/,
+    /\/c\.yaml:8:33: spec\.descriptors\[0\]\.rateLimit\.unit: must be one of/,
+    /\/d\.yaml:1:8: /,
+    'not ok: 3 problems',
+  ]);
+  t.equal(lines.length, 4);
+});
+
+t.test('each mistake of an object is a line with its place, and counts', async (t) => {
+  const folder = makeTextFolder(t);
+  const item = `
+    apiVersion: ratelimit.tollgate.dev/v1alpha1
+    kind: RateLimitConfig
+    metadata: { name: two }
+    spec:
+      domain: two
+      descriptors:
+        - key: "a\\nb"
+          rateLimit:
+            unit: Eon
+            requests: 1
+            replaces: [{ name: "" }]
+`;
+  folder.write('a.yaml', `${manifest('one', 'one')}---\n---\nkind: List\nitems:\n  -${item}`);
+  const { exitCode, output } = await check('-folder', folder.path);
+  t.equal(exitCode, 1);
+  const lines = output.trimEnd().split('\n').slice(0, -1);
+  t.ok(lines.length >= 4, output);
+  for (const line of lines)
+    t.match(line, new RegExp(`^${folder.path}/a\\.yaml:\\d+:\\d+: spec\\.descriptors\\[0\\]`));
+  t.match(output, /a\.yaml:22:13: spec\.descriptors\[0\]\.rateLimit\.unit: must be one of/);
+  t.match(output, /a\.yaml:23:13: spec\.descriptors\[0\]\.rateLimit\.requests: unknown field/);
+  t.match(output, /a\.yaml:21:11: spec\.descriptors\[0\]\.rateLimit\.requestsPerUnit: is required/);
+  t.match(output, `not ok: ${lines.length} problems`);
+  const { problems } = JSON.parse((await check('-folder', folder.path, '-json')).output);
+  t.equal(problems.length, lines.length);
+  t.match(
+    problems.find(({ line }: { line: number }) => line === 22),
+    {
+      source: `${folder.path}/a.yaml`,
+      column: 13,
+      field: 'spec.descriptors[0].rateLimit.unit',
+      message: /^must be/,
+    },
+  );
 });
 
 t.test('manifests behind a link to a directory are passed over with a warning', async (t) => {

@@ -5,11 +5,12 @@ import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
 import { readTextFiles } from '@tollgate/kit/read-text-files';
 import { runInSlices } from '@tollgate/kit/run-in-slices';
 import { resourceKind } from '@tollgate/rules/resource-shape';
-import { type Catalog, createCatalog } from '../../domain/catalog.ts';
+import { createCatalog } from '../../domain/catalog.ts';
 import type { SourceProblem } from '../../domain/config-object.ts';
 import { encodeRules, hashContent } from '../../pipeline/encode-rules.ts';
 import { createFolderContents } from '../../resource-sources/folder/folder-contents.ts';
 import { manifestFiles } from '../../resource-sources/folder/folder-source.ts';
+import { type Finding, findProblems } from './find-problems.ts';
 
 const command = 'tollgate-xds-check';
 const failedExitCode = 1;
@@ -22,7 +23,7 @@ const flags = {
 const help = `${command} -folder <folder> [flags]
 
 Reads all RateLimitConfig manifests of a folder as the management server does and prints everything that is wrong with
-them, one problem a line: what no object could be taken from, and objects that would not be accepted, conflicts among them
+them, one problem a line as <file>:<line>:<column>: <field>: <message>: what no object could be taken from, and objects that would not be accepted, conflicts among them
 included. What is passed over, such as a link to a directory, is a warning.
 
 ${describeFlags(flags)}
@@ -47,8 +48,15 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
   const read = await runInSlices(createFolderContents([]).update(texts), { sliceMs });
   const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
   const { snapshot } = await runInSlices(catalog.apply([{ type: 'replaced', ...read }]), { sliceMs });
+  const found = await findProblems({
+    texts,
+    unread: read.problems,
+    objects: read.objects,
+    verdicts: catalog.verdicts,
+  });
+  if (found.length === 0 && read.objects.length === 0) found.push({ source: '', message: nothingThere });
   const findings: Findings = {
-    problems: problemsOf(read.problems, catalog, folder),
+    problems: found.map((finding) => located(finding, folder)),
     warnings: texts.warnings.map((notice) => located(notice, folder)),
     objects: catalog.verdicts.size,
     domains: snapshot.resources.size,
@@ -63,7 +71,7 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
 }
 
 interface Findings {
-  readonly problems: readonly SourceProblem[];
+  readonly problems: readonly Finding[];
   /** What was passed over: the server passes it over as well, and goes on. */
   readonly warnings: readonly SourceProblem[];
   readonly objects: number;
@@ -83,29 +91,14 @@ async function whyNoDirectory(path: string): Promise<string | undefined> {
 /** Nearly always the wrong folder. */
 const nothingThere = `there is no ${resourceKind} in its .yaml, .yml and .json files`;
 
-function problemsOf(
-  unread: readonly SourceProblem[],
-  { verdicts }: Catalog,
-  folder: string,
-): SourceProblem[] {
-  const refused = [...verdicts.values()].filter(({ accepted }) => accepted.status !== 'True');
-  if (unread.length === 0 && verdicts.size === 0) return [{ source: folder, message: nothingThere }];
-  return [
-    ...unread.map((problem) => located(problem, folder)),
-    ...refused.map(({ label, accepted }) =>
-      located({ source: label, message: `${accepted.reason}: ${accepted.message}` }, folder),
-    ),
-  ];
-}
-
 /** With a path that editors and shells find from here. */
-function located({ source, message }: SourceProblem, folder: string): SourceProblem {
-  return { source: join(folder, source), message };
+function located<Notice extends { readonly source: string }>(notice: Notice, folder: string): Notice {
+  return { ...notice, source: join(folder, notice.source) };
 }
 
 function toText({ problems, warnings, objects, domains, limits }: Findings): string {
   const lines = [
-    ...problems.map(({ source, message }) => `${source}: ${message}`),
+    ...problems.map(toLine),
     ...warnings.map(({ source, message }) => `${source}: warning: ${message}`),
   ];
   const sum =
@@ -113,6 +106,12 @@ function toText({ problems, warnings, objects, domains, limits }: Findings): str
       ? `ok: ${counted(objects, 'object')}, ${counted(domains, 'domain')}, ${counted(limits, 'limit')}`
       : `not ok: ${counted(problems.length, 'problem')}`;
   return [...lines, sum].map((line) => `${line}\n`).join('');
+}
+
+/** `file:line:column: field: message`, on one line whatever a manifest says. */
+function toLine({ source, line, column, field, message }: Finding): string {
+  const place = line === undefined ? source : `${source}:${line}:${column ?? 1}`;
+  return [place, ...(field === undefined ? [] : [field]), message].join(': ').replaceAll('\n', '\\n');
 }
 
 function counted(count: number, noun: string): string {

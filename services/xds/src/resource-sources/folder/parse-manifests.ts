@@ -63,7 +63,8 @@ type ParsedPart =
   | { readonly ok: true; readonly documents: readonly unknown[] }
   | { readonly ok: false; readonly problem: SourceProblem };
 
-function parsePart({ text, linesBefore }: YamlPart, source: string): ParsedPart {
+/** Parses one part of a text; the source is for messages. */
+export function parsePart({ text, linesBefore }: YamlPart, source: string): ParsedPart {
   try {
     return { ok: true, documents: loadAll(text, { schema }) };
   } catch (error) {
