@@ -8,6 +8,7 @@ import {
 import {
   asMapping,
   booleanField,
+  butFound,
   checkFields,
   fieldOf,
   isAbsent,
@@ -77,7 +78,7 @@ function countField(limit: Mapping): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxRequestsPerUnit)
     return value;
   const expected = `must be a whole number from 0 to ${maxRequestsPerUnit}`;
-  report(limit.read, fieldOf(limit, 'requestsPerUnit'), `${expected}, not ${nameOf(value)}`);
+  report(limit.read, fieldOf(limit, 'requestsPerUnit'), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
   return 0;
 }
 

@@ -97,7 +97,11 @@ export function booleanField(mapping: Mapping, name: string): boolean | undefine
   const value = mapping.values[name];
   if (typeof value === 'boolean') return value;
   if (!isAbsent(value))
-    report(mapping.read, fieldOf(mapping, name), `must be true or false, not ${nameOf(value)}`);
+    report(
+      mapping.read,
+      fieldOf(mapping, name),
+      `must be true or false, ${butFound(value, /^(?:true|false)$/)}`,
+    );
   return undefined;
 }
 
@@ -125,6 +129,14 @@ export function nameOf(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (value instanceof Date) return 'a date';
   return typeof value === 'object' && value !== null ? 'a mapping' : String(value);
+}
+
+/** What there is instead of what must be. A text of the `right` form is one for its quotes alone, which people overlook. */
+export function butFound(value: unknown, right: RegExp): string {
+  if (typeof value !== 'string') return `not ${nameOf(value)}`;
+  return right.test(value)
+    ? `and ${nameOf(value)} is text: remove the quotes`
+    : `not the text ${nameOf(value)}`;
 }
 
 /** Longest text quoted in a message. */

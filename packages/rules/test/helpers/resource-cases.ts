@@ -312,7 +312,13 @@ export const badResources: readonly BadResource[] = [
     name: 'a number in quotes',
     spec: rateLimit({ unit: 'Day', requestsPerUnit: '5' }),
     field: `${descriptorField}.rateLimit.requestsPerUnit`,
-    says: /whole number .*, not '5'/,
+    says: /whole number from 0 to 4294967295, and '5' is text: remove the quotes$/,
+  },
+  {
+    name: 'a text for a number',
+    spec: rateLimit({ unit: 'Day', requestsPerUnit: 'many' }),
+    field: `${descriptorField}.rateLimit.requestsPerUnit`,
+    says: /whole number from 0 to 4294967295, not the text 'many'$/,
   },
   {
     name: 'a name with a space',
@@ -357,7 +363,13 @@ export const badResources: readonly BadResource[] = [
     name: 'a text for a boolean',
     spec: descriptor({ shadowMode: 'yes' }),
     field: `${descriptorField}.shadowMode`,
-    says: /true or false, not 'yes'/,
+    says: /true or false, not the text 'yes'$/,
+  },
+  {
+    name: 'a boolean in quotes',
+    spec: descriptor({ shadowMode: 'true' }),
+    field: `${descriptorField}.shadowMode`,
+    says: /true or false, and 'true' is text: remove the quotes$/,
   },
   {
     name: 'a shared threshold without value',
