@@ -45,6 +45,8 @@ export interface PipelineOptions {
   readonly allowEmpty: boolean;
   /** How long limiters that have gone are expected back before every status tells of it. Default 15000 with a writer, 0 without. */
   readonly settleMs?: number;
+  /** Others have their turn this often while many objects are taken in or told of: streams, health checks. Default 5. */
+  readonly sliceMs?: number;
 }
 
 /** From the objects of a source to the rules that are served and the status of the objects. */
@@ -84,8 +86,8 @@ export interface PipelineState {
 /** What failed once may fail each time: it is neither given up nor tried all the time. */
 const retryMs = 5_000;
 
-/** Others have their turn this often while many objects are taken in: streams, health checks. */
-const sliceMs = 5;
+/** Not felt by a stream or a health check that waits for it. */
+const defaultSliceMs = 5;
 
 /**
  * A limiter that has lost its connection calls again after five seconds at most, and once more if that was in vain; its
@@ -96,14 +98,24 @@ const defaultSettleMs = 15_000;
 /** Connects a source with the snapshot store and the status of its objects. */
 export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pipeline {
   const { source, store, clients, writer, reports, metrics, logger } = deps;
-  const { debounceMs, allowEmpty, settleMs = writer === undefined ? 0 : defaultSettleMs } = options;
+  const { debounceMs, allowEmpty, sliceMs = defaultSliceMs } = options;
+  const { settleMs = writer === undefined ? 0 : defaultSettleMs } = options;
   const { nowMs = Date.now, schedule = scheduleByTimer } = deps;
   const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
   const pending = createPendingEvents();
   const log = createPipelineLog(logger);
   const fleet = createLimiterFleet({ clients, store, reports });
   const { verdicts } = catalog;
-  const reporter = createStatusReporter({ verdicts, store, fleet, writer, schedule, settleMs, logger });
+  const reporter = createStatusReporter({
+    verdicts,
+    store,
+    fleet,
+    writer,
+    schedule,
+    settleMs,
+    sliceMs,
+    logger,
+  });
   let problems: readonly SourceProblem[] = [];
   let synced = false;
   let emptyHeldBack = false;

@@ -25,6 +25,8 @@ export interface StatusReporterDeps {
   readonly schedule: Schedule;
   /** How long limiters that have gone are expected back before every object is told of it; 0 tells at once. */
   readonly settleMs: number;
+  /** Others have their turn this often while many statuses are looked at: streams, health checks. */
+  readonly sliceMs: number;
   readonly logger: Logger;
 }
 
@@ -40,9 +42,6 @@ export interface StatusReporter {
 /** Acknowledgements of hundreds of limiters come together; a person does not wait longer for this. */
 const delayMs = 100;
 
-/** Others have their turn this often while many statuses are looked at: streams, health checks. */
-const sliceMs = 5;
-
 /**
  * Makes a reporter that follows the limiters and the store until it is closed.
  *
@@ -52,7 +51,7 @@ const sliceMs = 5;
  * a version is told at once, and so is a rejection.
  */
 export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
-  const { verdicts, store, fleet, writer, schedule, settleMs, logger } = deps;
+  const { verdicts, store, fleet, writer, schedule, settleMs, sliceMs, logger } = deps;
   const limiters = createRecentPeak(settleMs, { schedule, onFall: changed });
   const told = new Map<string, Told>();
   const statuses = new Map<string, ObjectStatus>();

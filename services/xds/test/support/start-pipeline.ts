@@ -79,7 +79,8 @@ export async function startPipeline(
       nowMs: () => 5_000,
       schedule: time.schedule,
     },
-    { debounceMs: 5, allowEmpty: true, settleMs: 0, ...options },
+    // In one slice, so that what a turn of the manual schedule begins has ended when it returns.
+    { debounceMs: 5, allowEmpty: true, settleMs: 0, sliceMs: Number.POSITIVE_INFINITY, ...options },
   );
   t.teardown(pipeline.close);
   await pipeline.start();
