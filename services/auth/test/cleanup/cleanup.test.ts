@@ -57,7 +57,7 @@ t.test('of every kind the old rows go and the new ones stay', async (t) => {
       values (${uuid(n)}, ${user}, ${type}, 'x', 'x', ${at(days).toISOString()}::timestamptz at time zone 'utc')`;
     const age = at(n === 1 ? 1.1 : 0.9);
     await sql`insert into flow_state (id, provider_type, authentication_method, created_at)
-      values (${uuid(n)}, 'email', 'otp', ${age})`;
+      values (${uuid(n)}, 'email', 'otp', ${at(days)})`;
     await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, friendly_name)
       values (${uuid(n)}, ${user}, 'totp', 'unverified', ${age}, ${age}, ${String(n)})`;
     await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, friendly_name)
