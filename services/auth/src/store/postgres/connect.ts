@@ -19,6 +19,20 @@ const longestEndSeconds = 1;
 /** A statement that takes longer is stuck; its client has gone away. */
 const statementTimeoutMs = 15_000;
 
+/** Object ids of date, timestamp and timestamptz. @see https://www.postgresql.org/docs/current/catalog-pg-type.html */
+const dateTypes = [1082, 1114, 1184];
+/** What PostgreSQL calls infinite is no date of JavaScript: these are as far away as a text with four digits for the year can say. */
+const infiniteDates: Readonly<Record<string, string>> = {
+  infinity: '9999-12-31T23:59:59.999Z',
+  '-infinity': '0000-01-01T00:00:00.000Z',
+};
+const dates = {
+  to: 1184,
+  from: dateTypes,
+  serialize: (date: Date): string => date.toISOString(),
+  parse: (text: string): Date => new Date(infiniteDates[text] ?? text),
+};
+
 /** Opens a pool; connections are made when they are needed. Close it with {@link disconnect}. */
 export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOptions): Sql {
   return postgres(databaseUrl, {
@@ -26,6 +40,7 @@ export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOpt
     connect_timeout: connectTimeoutSeconds,
     backoff: pauseSeconds,
     onnotice: () => undefined,
+    types: { date: dates },
     connection: {
       application_name: 'tollgate-auth',
       search_path: dbNamespace,
