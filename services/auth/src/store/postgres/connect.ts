@@ -29,7 +29,8 @@ const infiniteDates: Readonly<Record<string, string>> = {
 const dates = {
   to: 1184,
   from: dateTypes,
-  serialize: (date: Date): string => date.toISOString(),
+  // What is text already is taken as it is.
+  serialize: (date: Date | string): string => (date instanceof Date ? date.toISOString() : date),
   parse: (text: string): Date => new Date(infiniteDates[text] ?? text),
 };
 
