@@ -2,11 +2,12 @@ import type { SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
 
-// Of statements that arrive together one finds the token unrevoked; the others wait for its row and then do not.
+// Of statements that arrive together one finds the token unrevoked; the others wait for its row and then do not. A token never changes
+// its session: asking for it would let the planner go through all tokens of the session.
 const rotation = `
   with revoked as (
     update refresh_tokens set revoked = true, updated_at = $6
-    where token = $1 and session_id = $3 and revoked is not true
+    where token = $1 and revoked is not true
     returning user_id, session_id
   ), successor as (
     insert into refresh_tokens (token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
