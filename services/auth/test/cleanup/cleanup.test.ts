@@ -90,6 +90,12 @@ t.test('sessions without an end are kept for ever', (t) => {
   t.end();
 });
 
+t.test('a bucket is kept until it is full again', (t) => {
+  const bucket = { kind: 'bucket', size: 10, refillEveryMs: dayMs } as const;
+  t.same(removeBefore('rate_limits', { ...policy, rateLimitSmsSent: bucket }, now), at(11));
+  t.end();
+});
+
 t.test('a session goes with the last token of its revoked family', async (t) => {
   const sql = await openDatabase(t);
   await sql`insert into sessions (id, user_id, created_at) values (${uuid(1)}, ${user}, ${at(99)})`;
