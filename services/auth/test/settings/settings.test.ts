@@ -56,6 +56,15 @@ t.test('durations are seconds or in the syntax of Go', (t) => {
   t.end();
 });
 
+t.test('proxies are addresses, networks and names of networks', (t) => {
+  const variable = 'SVC_SECURITY_TRUSTED_PROXIES';
+  for (const proxies of ['', '10.0.0.0/8, loopback', '10.0.0.1,::1,fe80::/10', 'linklocal,uniquelocal'])
+    t.same(problemsOf({ ...required, [variable]: proxies }), [], proxies);
+  for (const proxies of ['10.0.0.0/99', '10.0.0.0/', '10.0.0.0/0', '10.0.0.0/8/8', '::1/129', 'proxy', '*'])
+    t.same(problemsOf({ ...required, [variable]: `loopback,${proxies}` }), [variable], proxies);
+  t.end();
+});
+
 t.test('URLs must be absolute, keys must be usable', (t) => {
   t.same(problemsOf({ ...required, SVC_SITE_URL: 'example.com', SVC_JWT_KEYS: '[]' }), [
     'SVC_SITE_URL',
