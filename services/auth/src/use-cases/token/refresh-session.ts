@@ -42,14 +42,22 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
     const { token, session, user } = found;
     const decision = decideRefresh(token, deps.settings, facts.nowMs);
     if (decision.action === 'revoke-family') {
-      const audit = auditEntry(user, 'token_revoked', { facts });
-      await sessions.revokeFamily(session.id, new Date(facts.nowMs), audit);
+      await revokeFamily(found, facts);
       throw errors.refresh_token_already_used();
     }
     await checkUsable(user, session, facts.nowMs);
     const refreshToken = await tokenAfter(decision, found, facts);
     if (refreshToken === undefined) return 'again';
     return issueTokens(deps, { user, session, refreshToken, nowMs: facts.nowMs });
+  }
+
+  /** One transaction, which is over when the request is refused. */
+  async function revokeFamily({ session, user }: Found, facts: RequestFacts): Promise<void> {
+    const audit = auditEntry(user, 'token_revoked', { facts });
+    await deps.store.transaction(async (within) => {
+      await within.sessions.lock(session.id);
+      await within.sessions.revokeFamily(session.id, new Date(facts.nowMs), audit);
+    });
   }
 
   async function tokenAfter(
