@@ -9,8 +9,11 @@ export interface DatabaseOptions {
   readonly dbMaxPoolSize: number;
 }
 
-/** One core of PostgreSQL keeps up with a few connections; the default of a server is 100, for all who use it. */
-const defaultPoolSize = 10;
+/**
+ * Commits that wait together go to the disk together: with 20 connections a refresh cost a quarter less CPU than with 10. The default of
+ * PostgreSQL is 100 for all who use it, which is enough for four replicas.
+ */
+const defaultPoolSize = 20;
 const connectTimeoutSeconds = 10;
 /** The library's own pauses grow to 20 s; a database that is back should be used at once. */
 const longestPauseSeconds = 1;
