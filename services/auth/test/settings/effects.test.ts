@@ -39,6 +39,12 @@ t.test('no more connections are open than DB_MAX_POOL_SIZE says', async (t) => {
   await sql.end();
 });
 
+t.test('/settings offers no provider that nobody could sign in with', async (t) => {
+  const server = await startAuthServer(t, { EXTERNAL_GITHUB_ENABLED: 'true' });
+  const { external } = (await server.call('GET', '/settings')).body;
+  t.match(external, { github: false, google: false, email: true, phone: true });
+});
+
 t.test('JWT_AUD and JWT_ISSUER are in the tokens', async (t) => {
   const server = await startAuthServer(t, { JWT_AUD: 'app', JWT_ISSUER: 'https://auth.example.com' });
   const { accessToken } = await signUp(server);
