@@ -12,6 +12,10 @@ import { createCommandLogger } from './command-logger.ts';
 import { loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
+const endedByItself = new Error(
+  'PostgreSQL ended although nobody stopped it: start the server again, which recovers what was committed',
+);
+
 /** `serve` */
 export const serveCommand: Command = async ({ environmentFile }) => {
   const loaded = await loadSettings(environmentFile, async (env) =>
@@ -21,12 +25,13 @@ export const serveCommand: Command = async ({ environmentFile }) => {
   const logger = createCommandLogger(loaded.settings);
   warnOfSettings(loaded.env, logger);
   try {
-    const { settings, foundation } = await startFoundation(loaded.settings);
+    const { settings, foundation, lost } = await startFoundation(loaded.settings);
     const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
     if (development) {
       const print = (): void => void process.stdout.write(developmentHints(app.ports.http, settings));
       app.lifecycle.add({ name: 'hints', start: print });
     }
+    void lost?.then(() => app.lifecycle.fail('the PostgreSQL of development mode ended', endedByItself));
     await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
   } catch (error) {
     logger.fatal({ err: error }, 'not started');
@@ -37,7 +42,7 @@ export const serveCommand: Command = async ({ environmentFile }) => {
 /** In development mode without a database of one's own: starts one, and says where it is. */
 async function startFoundation(
   settings: Settings,
-): Promise<{ settings: Settings; foundation?: LifecycleComponent }> {
+): Promise<{ settings: Settings; foundation?: LifecycleComponent; lost?: Promise<void> }> {
   if (settings.mode !== 'development') return { settings };
   const loopback: Settings = { ...settings, apiHost: '127.0.0.1' };
   const database = await startDevelopmentDatabase(loopback);
@@ -45,6 +50,7 @@ async function startFoundation(
   return {
     settings: { ...loopback, databaseUrl: database.url },
     foundation: { name: 'development database', stop: database.stop },
+    lost: database.lost,
   };
 }
 
