@@ -1,15 +1,16 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '@tollgate/kit/run-until-signal';
-import { type Environment, findMisspelled } from '@tollgate/kit/settings';
+import { findMisspelled } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { startDevelopmentDatabase } from '../dev/development-database.ts';
 import { isDevelopment, withDevelopmentDefaults } from '../dev/development-environment.ts';
 import { developmentHints } from '../dev/development-hints.ts';
 import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { findWithoutEffect } from '../settings/without-effect.ts';
+import { isShortSecret, leastSecretBytes } from '../tokens/is-short-secret.ts';
 import { createCommandLogger } from './command-logger.ts';
-import { loadSettings } from './load-settings.ts';
+import { type LoadedSettings, loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
 const endedByItself = new Error(
@@ -23,7 +24,7 @@ export const serveCommand: Command = async ({ environmentFile }) => {
   );
   const development = loaded.settings.mode === 'development';
   const logger = createCommandLogger(loaded.settings);
-  warnOfSettings(loaded.env, logger);
+  warnOfSettings(loaded, logger);
   try {
     const { settings, foundation, lost } = await startFoundation(loaded.settings);
     const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
@@ -54,9 +55,14 @@ async function startFoundation(
   };
 }
 
-function warnOfSettings(env: Environment, logger: Logger): void {
+function warnOfSettings({ settings, env }: LoadedSettings, logger: Logger): void {
   for (const { variable, meant } of findMisspelled(settingsSpec, env, ['SVC_', 'GOTRUE_']))
     logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
   for (const variable of findWithoutEffect(settingsSpec, env))
     logger.warn({ variable }, 'setting is accepted and has no effect');
+  if (settings.mode !== 'development' && isShortSecret(settings))
+    logger.warn(
+      { variable: settingsSpec.jwtSecret.env, leastBytes: leastSecretBytes },
+      'secret is short enough to be guessed: whoever does signs access tokens of anybody',
+    );
 }
