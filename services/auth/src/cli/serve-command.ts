@@ -46,7 +46,7 @@ async function startFoundation(
 ): Promise<{ settings: Settings; foundation?: LifecycleComponent; lost?: Promise<void> }> {
   if (settings.mode !== 'development') return { settings };
   const loopback: Settings = { ...settings, apiHost: '127.0.0.1' };
-  const database = await startDevelopmentDatabase(loopback);
+  const database = await startDevelopmentDatabase(loopback, process);
   if (database === undefined) return { settings: loopback };
   return {
     settings: { ...loopback, databaseUrl: database.url },

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
-import { takeFolder } from './folder-owner.ts';
+import { type FolderTaker, takeFolder } from './folder-owner.ts';
 import { keptSecret } from './kept-secret.ts';
 
 /** The DATABASE_URL that stands for the PostgreSQL that development mode starts. */
@@ -19,14 +19,14 @@ export interface DevelopmentDatabase {
  *
  * @throws Error when another server uses the folder, or PostgreSQL does not start.
  */
-export async function startDevelopmentDatabase(settings: {
-  readonly databaseUrl: string;
-  readonly developmentFolder: string;
-}): Promise<DevelopmentDatabase | undefined> {
+export async function startDevelopmentDatabase(
+  settings: { readonly databaseUrl: string; readonly developmentFolder: string },
+  taker: FolderTaker,
+): Promise<DevelopmentDatabase | undefined> {
   if (settings.databaseUrl !== embeddedDatabaseUrl) return undefined;
   const folder = resolve(settings.developmentFolder);
   // First: a PostgreSQL that runs on the folder is taken for one that was left behind, and ended.
-  const giveBack = await takeFolder(folder);
+  const giveBack = await takeFolder(folder, taker);
   try {
     const password = await keptSecret(folder, 'database-password');
     const server = await startEmbeddedPostgres({ folder, password });
