@@ -1,6 +1,8 @@
 // `make bench-auth`: what requests to the user authentication server cost.
 import { readMachineFacts } from '../machine-facts.ts';
 import { parsePageOptions } from '../page-options.ts';
+import { formatFacts } from '../report/format-facts.ts';
+import { postgresCompany } from './postgres-company.ts';
 import { formatAuthBench, runAuthBench } from './run-auth-bench.ts';
 import { writeAuthPage } from './write-auth-page.ts';
 
@@ -22,8 +24,9 @@ if (options.kind === 'help') {
   process.exitCode = 2;
 } else {
   const facts = readMachineFacts();
+  const company = await postgresCompany();
   const duration = options.quick ? { warmUpMs: 300, durationMs: 600 } : { warmUpMs: 3000, durationMs: 6000 };
   const report = await runAuthBench(duration, (text) => process.stderr.write(text));
-  process.stdout.write(`${formatAuthBench(report)}\n`);
-  if (options.write) process.stdout.write(`written: ${writeAuthPage(report, facts)}\n`);
+  process.stdout.write(`\n${formatFacts(facts, company)}\n\n${formatAuthBench(report)}\n`);
+  if (options.write) process.stdout.write(`written: ${writeAuthPage(report, facts, company)}\n`);
 }

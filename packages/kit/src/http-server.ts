@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { followConnections } from './http-connections.ts';
 
 /** Where an HTTP server listens. */
 export interface HttpServerOptions {
@@ -11,7 +12,10 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** Listens; resolves with the port. Rejects when the address is taken. */
   start(): Promise<number>;
-  /** Refuses new connections and lets requests in flight end; those left when `signal` aborts are cut off. */
+  /**
+   * Refuses new connections, closes those without a request and lets requests in flight end; those left when `signal` aborts
+   * are cut off.
+   */
   stop(signal: AbortSignal): Promise<void>;
 }
 
@@ -24,6 +28,7 @@ export interface HttpApplication {
 
 /** Gives a Fastify application the shape of a lifecycle component. */
 export function createHttpServer(app: HttpApplication, { host, port }: HttpServerOptions): HttpServer {
+  const connections = followConnections(app.server);
   return {
     async start() {
       await app.listen({ host, port });
@@ -33,6 +38,7 @@ export function createHttpServer(app: HttpApplication, { host, port }: HttpServe
     async stop(signal) {
       const cut = (): void => app.server.closeAllConnections();
       signal.addEventListener('abort', cut, { once: true });
+      connections.drain();
       await app.close();
       signal.removeEventListener('abort', cut);
     },

@@ -1,11 +1,12 @@
 import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { createBackground } from './background/background.ts';
 import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
 import { createMail } from './mail/create-mail.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
 import { systemRandomness } from './random/system-randomness.ts';
-import type { Settings } from './settings/settings.ts';
+import { type Settings, settingsSpec } from './settings/settings.ts';
 import { createSmsGateway } from './sms/sms-gateways.ts';
 import { connect, disconnect } from './store/postgres/connect.ts';
 import { migrate } from './store/postgres/migrate.ts';
@@ -81,7 +82,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   lifecycle.add({
     name: 'HTTP server',
     start: async () => {
-      ports.http = await api.start();
+      ports.http = await nameListenSettings(api.start(), {
+        host: settingsSpec.apiHost.env,
+        port: settingsSpec.port.env,
+      });
     },
     stop: ({ signal }) => api.stop(signal),
   });

@@ -6,6 +6,7 @@ import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollg
 import type { Logger } from '@tollgate/kit/logger';
 import { maskUrl } from '@tollgate/kit/mask-url';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
+import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { createTermination } from '@tollgate/kit/termination';
 import { Registry } from 'prom-client';
 import { createClientRegistry } from './clients/client-registry.ts';
@@ -20,7 +21,6 @@ import type { ResourceSource } from './ports/resource-source.ts';
 import type { StatusWriter } from './ports/status-writer.ts';
 import { createFolderSource } from './resource-sources/folder/folder-source.ts';
 import { createKubernetesSource } from './resource-sources/kubernetes/kubernetes-source.ts';
-import { nameListenSettings } from './settings/name-listen-settings.ts';
 import { adsServerOptions, kubeConfigOptions, serverTlsFiles } from './settings/options.ts';
 import { chosenSource, type Settings, settingsSpec } from './settings/settings.ts';
 import { createSnapshotStore } from './snapshots/snapshot-store.ts';

@@ -12,6 +12,7 @@ import { migrate } from '../store/postgres/migrate.ts';
 import { createPostgresStore } from '../store/postgres/postgres-store.ts';
 import { createCreateUser } from '../use-cases/admin/create-user.ts';
 import { createDeleteUser } from '../use-cases/admin/delete-user.ts';
+import { checkPassword } from '../use-cases/passwords/check-password.ts';
 import { createCommandLogger } from './command-logger.ts';
 import { loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
@@ -25,6 +26,8 @@ export const createUserCommand: Command = async ({ environmentFile, args, flags 
   // What stands on a command line, everybody on the machine can see.
   const password = given ?? (await readPassword());
   await withStore(environmentFile, async ({ store, settings }) => {
+    // The policy does not bind the API for administrators; here an empty or short one is a slip of whoever types.
+    checkPassword(password, settings);
     const createUser = createCreateUser({
       store,
       settings,

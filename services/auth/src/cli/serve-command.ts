@@ -1,16 +1,21 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '@tollgate/kit/run-until-signal';
-import { type Environment, findMisspelled } from '@tollgate/kit/settings';
+import { findMisspelled } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { startDevelopmentDatabase } from '../dev/development-database.ts';
 import { isDevelopment, withDevelopmentDefaults } from '../dev/development-environment.ts';
 import { developmentHints } from '../dev/development-hints.ts';
 import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { findWithoutEffect } from '../settings/without-effect.ts';
+import { isShortSecret, leastSecretBytes } from '../tokens/is-short-secret.ts';
 import { createCommandLogger } from './command-logger.ts';
-import { loadSettings } from './load-settings.ts';
+import { type LoadedSettings, loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
+
+const endedByItself = new Error(
+  'PostgreSQL ended although nobody stopped it: start the server again, which recovers what was committed',
+);
 
 /** `serve` */
 export const serveCommand: Command = async ({ environmentFile }) => {
@@ -19,14 +24,15 @@ export const serveCommand: Command = async ({ environmentFile }) => {
   );
   const development = loaded.settings.mode === 'development';
   const logger = createCommandLogger(loaded.settings);
-  warnOfSettings(loaded.env, logger);
+  warnOfSettings(loaded, logger);
   try {
-    const { settings, foundation } = await startFoundation(loaded.settings);
+    const { settings, foundation, lost } = await startFoundation(loaded.settings);
     const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
     if (development) {
       const print = (): void => void process.stdout.write(developmentHints(app.ports.http, settings));
       app.lifecycle.add({ name: 'hints', start: print });
     }
+    void lost?.then(() => app.lifecycle.fail('the PostgreSQL of development mode ended', endedByItself));
     await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
   } catch (error) {
     logger.fatal({ err: error }, 'not started');
@@ -37,20 +43,26 @@ export const serveCommand: Command = async ({ environmentFile }) => {
 /** In development mode without a database of one's own: starts one, and says where it is. */
 async function startFoundation(
   settings: Settings,
-): Promise<{ settings: Settings; foundation?: LifecycleComponent }> {
+): Promise<{ settings: Settings; foundation?: LifecycleComponent; lost?: Promise<void> }> {
   if (settings.mode !== 'development') return { settings };
   const loopback: Settings = { ...settings, apiHost: '127.0.0.1' };
-  const database = await startDevelopmentDatabase(loopback);
+  const database = await startDevelopmentDatabase(loopback, process);
   if (database === undefined) return { settings: loopback };
   return {
     settings: { ...loopback, databaseUrl: database.url },
     foundation: { name: 'development database', stop: database.stop },
+    lost: database.lost,
   };
 }
 
-function warnOfSettings(env: Environment, logger: Logger): void {
+function warnOfSettings({ settings, env }: LoadedSettings, logger: Logger): void {
   for (const { variable, meant } of findMisspelled(settingsSpec, env, ['SVC_', 'GOTRUE_']))
     logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
   for (const variable of findWithoutEffect(settingsSpec, env))
     logger.warn({ variable }, 'setting is accepted and has no effect');
+  if (settings.mode !== 'development' && isShortSecret(settings))
+    logger.warn(
+      { variable: settingsSpec.jwtSecret.env, leastBytes: leastSecretBytes },
+      'secret is short enough to be guessed: whoever does signs access tokens of anybody',
+    );
 }

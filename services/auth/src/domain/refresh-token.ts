@@ -14,6 +14,8 @@ export interface RefreshToken {
 export type RefreshDecision =
   /** Revoke it and issue a successor. */
   | { readonly action: 'rotate' }
+  /** It stays good: note that it was used, and answer it. */
+  | { readonly action: 'keep' }
   /** Answer this token, which is good now. */
   | { readonly action: 'answer'; readonly token: string }
   /** It was stolen or used twice: the session ends. */
@@ -23,18 +25,18 @@ export type RefreshDecision =
 export interface RotationPolicy {
   readonly refreshTokenRotationEnabled: boolean;
   readonly refreshTokenReuseIntervalMs: Millis;
+  /** The previous token is no sign of a theft, however long after. */
+  readonly refreshTokenAllowReuse: boolean;
 }
 
 /** Decides what a refresh token is good for. */
 export function decideRefresh(token: RefreshToken, policy: RotationPolicy, nowMs: number): RefreshDecision {
   if (!token.revoked) {
-    return policy.refreshTokenRotationEnabled
-      ? { action: 'rotate' }
-      : { action: 'answer', token: token.token };
+    return { action: policy.refreshTokenRotationEnabled ? 'rotate' : 'keep' };
   }
   const ageMs = nowMs - token.updatedAt.getTime();
-  const inInterval = ageMs < policy.refreshTokenReuseIntervalMs;
-  return inInterval && token.activeChild !== undefined
+  const mayComeAgain = policy.refreshTokenAllowReuse || ageMs < policy.refreshTokenReuseIntervalMs;
+  return mayComeAgain && token.activeChild !== undefined
     ? { action: 'answer', token: token.activeChild }
     : { action: 'revoke-family' };
 }

@@ -61,7 +61,7 @@ function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined
   }
 }
 
-/** Buckets are full again within an hour, which the grace covers. */
+/** How long what has happened counts: a bucket is full again after so much time. */
 function periodOf(quota: Quota): Millis {
-  return quota.kind === 'window' ? quota.periodMs : 0;
+  return quota.kind === 'window' ? quota.periodMs : quota.size * quota.refillEveryMs;
 }

@@ -18,7 +18,7 @@ const argon2Options = { algorithm: 2, memoryCost: 19_456, timeCost: 2, paralleli
 const currentPrefix = '$argon2id$v=19$m=19456,t=2,p=1$';
 
 /** At 20 ms each the last of them waits for a second; whoever comes later is better told to try again. */
-const maxWaitingPerCore = 50;
+const maxWaitingPerHash = 50;
 const retryAfterSeconds = 2;
 
 /** Hash forms that are verified, by how they begin. */
@@ -32,11 +32,13 @@ const verifiers: readonly {
 ];
 
 /**
- * Creates the hasher. Hashes run on the threads of libuv, at most one per core at a time: more would not be faster, and everything
- * else that needs those threads would wait behind them.
+ * Creates the hasher. Hashes run on the threads of libuv, `concurrency` at a time: by default one fewer than there are cores, and at
+ * least one. More would be a little faster; the event loop would wait for a core, and all who need those threads for their turn.
  */
-export function createPasswordHasher(cores: number = availableParallelism()): PasswordHasher {
-  const queue = createWorkQueue({ concurrency: cores, maxWaiting: cores * maxWaitingPerCore });
+export function createPasswordHasher(
+  concurrency: number = Math.max(1, availableParallelism() - 1),
+): PasswordHasher {
+  const queue = createWorkQueue({ concurrency, maxWaiting: concurrency * maxWaitingPerHash });
   let nobody: Promise<string> | undefined;
 
   async function inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -29,6 +29,8 @@ export interface Challenge {
   readonly isSameAddress: boolean;
   /** In base32. */
   readonly secret: string;
+  /** Number of the period whose code the factor has accepted last; 0 for none. */
+  readonly lastPeriod: number;
 }
 
 /** A challenge that was answered correctly, and what the session becomes by that. */
@@ -39,6 +41,8 @@ export interface VerifiedChallenge {
   readonly sessionId: string;
   /** Value of the claim `amr`. */
   readonly method: string;
+  /** Number of the period that the code is of. */
+  readonly period: number;
   /** Takes the place of the refresh tokens that the session has. */
   readonly refreshToken: string;
   readonly at: Date;
@@ -70,8 +74,8 @@ export interface FactorStore {
   }): Promise<Challenge | undefined>;
   /**
    * Spends a challenge. Its factor is verified then, the session at `aal2` with the method as a proof and with a new refresh token; the
-   * user's sessions below `aal2` end, and their unverified factors of that type go. Answers false when somebody else spent it first,
-   * or the session has ended.
+   * user's sessions below `aal2` end, and their unverified factors of that type go. Answers false when somebody else spent it or the code
+   * first, or the session has ended.
    */
   verify(verified: VerifiedChallenge, audit: AuditEntry): Promise<boolean>;
   /** Removes a factor; sessions that owe it their `aal2` fall back to `aal1`. Answers false when there is none. */

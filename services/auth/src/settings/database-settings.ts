@@ -23,7 +23,7 @@ export const databaseSettings = {
     default: 0,
     min: 0,
     max: 10_000,
-    doc: 'Most connections to hold; 0 leaves it to the server, which then holds 10.',
+    doc: 'Most connections to hold; 0 leaves it to the server, which then holds up to 20.',
   }),
   dbNamespace: text({
     ...svc('DB_NAMESPACE'),

@@ -12,7 +12,7 @@ export const jwtSettings = {
     group,
     required: true,
     secret: true,
-    doc: 'Key of HS256; signs when JWT_KEYS is empty, and verifies tokens without a known `kid`.',
+    doc: 'Key of HS256; signs when JWT_KEYS is empty, and verifies tokens without a known `kid`; with JWT_KEYS, only if one of them is of HS256.',
   }),
   jwtKeys: text({
     ...svc('JWT_KEYS'),
@@ -29,7 +29,12 @@ export const jwtSettings = {
     min: '1s',
     doc: 'Lifetime of an access token.',
   }),
-  jwtAud: text({ ...svc('JWT_AUD'), group, default: '', doc: 'Default audience.' }),
+  jwtAud: text({
+    ...svc('JWT_AUD'),
+    group,
+    default: '',
+    doc: 'Default audience. Users belong to the one in which they signed up: once it is changed, they are not found.',
+  }),
   jwtIssuer: text({ ...svc('JWT_ISSUER'), group, default: '', doc: 'Claim `iss`; left out when empty.' }),
   jwtAdminRoles: list({
     ...svc('JWT_ADMIN_ROLES'),

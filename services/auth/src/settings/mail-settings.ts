@@ -1,7 +1,6 @@
 import { bool, int, list, port, text } from '@tollgate/kit/settings';
 import { optionalSeconds, seconds } from './builders.ts';
 import { svc } from './variable-names.ts';
-import { withoutEffect } from './without-effect.ts';
 
 const group = 'Mail';
 
@@ -46,9 +45,12 @@ export const mailSettings = {
     default: false,
     doc: 'Users need not confirm their email.',
   }),
-  mailerOtpExpMs: withoutEffect(
-    seconds({ ...svc('MAILER_OTP_EXP'), group, default: '24h', doc: 'Life of a link or code in a mail.' }),
-  ),
+  mailerOtpExpMs: seconds({
+    ...svc('MAILER_OTP_EXP'),
+    group,
+    default: '24h',
+    doc: 'Life of a link or code in a mail.',
+  }),
   mailerOtpLength: int({
     ...svc('MAILER_OTP_LENGTH'),
     group,

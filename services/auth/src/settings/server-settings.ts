@@ -1,6 +1,7 @@
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
 import { bool, duration, list, oneOf, port, text } from '@tollgate/kit/settings';
 import { seconds } from './builders.ts';
+import { proxyList } from './proxy-list.ts';
 import { bare, svc } from './variable-names.ts';
 import { withoutEffect } from './without-effect.ts';
 
@@ -43,7 +44,7 @@ export const serverSettings = {
     default: [],
     doc: 'Request headers that browsers may send besides the usual ones.',
   }),
-  trustedProxies: list({
+  trustedProxies: proxyList({
     ...svc('SECURITY_TRUSTED_PROXIES'),
     group,
     default: [],

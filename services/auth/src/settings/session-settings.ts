@@ -29,14 +29,12 @@ export const sessionSettings = {
       doc: 'Form of refresh tokens.',
     }),
   ),
-  refreshTokenAllowReuse: withoutEffect(
-    bool({
-      ...svc('SECURITY_REFRESH_TOKEN_ALLOW_REUSE'),
-      group,
-      default: false,
-      doc: 'Parent of the active token may be exchanged at any age.',
-    }),
-  ),
+  refreshTokenAllowReuse: bool({
+    ...svc('SECURITY_REFRESH_TOKEN_ALLOW_REUSE'),
+    group,
+    default: false,
+    doc: 'The parent of the token that is good now may be exchanged at any age, for that token.',
+  }),
   sessionTimeboxMs: seconds({
     ...svc('SESSIONS_TIMEBOX'),
     group,

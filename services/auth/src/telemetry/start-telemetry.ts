@@ -2,11 +2,13 @@ import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { addProcessMetrics, createMetricsServer } from '@tollgate/kit/metrics';
 import { createMetricsExport } from '@tollgate/kit/metrics-export';
+import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { type OtlpProtocol, startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { logTelemetrySdk } from '@tollgate/kit/telemetry-log';
 import { Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../settings/settings.ts';
+import { telemetrySettings } from '../settings/telemetry-settings.ts';
 
 /** The settings that say what leaves, and how. */
 export type TelemetrySettings = Pick<
@@ -73,7 +75,10 @@ function announced(server: ReturnType<typeof createMetricsServer>, logger: Logge
   return {
     ...server,
     async start() {
-      await server.start();
+      await nameListenSettings(server.start(), {
+        host: telemetrySettings.otelExporterPullHost.env,
+        port: telemetrySettings.otelExporterPullPort.env,
+      });
       logger.info({ url: server.url() }, 'metrics can be pulled');
     },
   };

@@ -17,10 +17,16 @@ export function totpUri(options: {
   return new TOTP({ ...parameters, issuer, label: account, secret: Secret.fromBase32(secret) }).toString();
 }
 
-/** Is that the code of the moment? Takes the same time for every wrong one. */
-export function isTotpCode(code: string, secret: string, nowMs: number): boolean {
+/**
+ * The number of the period that a code is of, if it is good at the moment; undefined otherwise. Takes the same time for every wrong
+ * one. A code must not be accepted twice, nor one of an earlier period after it: that is for the caller to remember.
+ *
+ * @see RFC 6238 §5.2 https://www.rfc-editor.org/rfc/rfc6238#section-5.2
+ */
+export function totpPeriodOf(code: string, secret: string, nowMs: number): number | undefined {
   const token = { ...parameters, token: code, secret: Secret.fromBase32(secret) };
-  return TOTP.validate({ ...token, timestamp: nowMs, window }) !== null;
+  const delta = TOTP.validate({ ...token, timestamp: nowMs, window });
+  return delta === null ? undefined : TOTP.counter({ ...parameters, timestamp: nowMs }) + delta;
 }
 
 /** A text as a QR code in SVG, fit for a data URL that nobody escapes: there is no `#` in it. */

@@ -64,6 +64,17 @@ t.test('an operator creates and deletes users on the command line', async (t) =>
   t.match(log, /user_deleted[\s\S]*user_signedup/);
 });
 
+t.test('a user with an empty, short or too long password is refused', async (t) => {
+  const { databaseUrl } = await startAuthServer(t);
+  const create = (password: string) =>
+    run(databaseUrl, ['admin', 'createuser', 'ada@example.com'], `${password}\n`);
+  const tooShort = { code: 1, out: '', err: 'Password should be at least 6 characters.\n' };
+  t.match(await create(''), tooShort);
+  t.match(await create('short'), tooShort);
+  t.match(await create('x'.repeat(73)), { code: 1, out: '', err: /cannot be longer/ });
+  t.match(await create('longer'), { code: 0, err: '' }, 'nothing of the others was kept');
+});
+
 t.test('a user who is not there, and a database that is not, are said', async (t) => {
   const { databaseUrl } = await startAuthServer(t);
   const [unknown, nowhere] = await Promise.all([

@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
 import { readSettings, settingsSpec } from '../../src/settings/settings.ts';
 import { findWithoutEffect } from '../../src/settings/without-effect.ts';
@@ -54,6 +56,15 @@ t.test('durations are seconds or in the syntax of Go', (t) => {
   t.end();
 });
 
+t.test('proxies are addresses, networks and names of networks', (t) => {
+  const variable = 'SVC_SECURITY_TRUSTED_PROXIES';
+  for (const proxies of ['', '10.0.0.0/8, loopback', '10.0.0.1,::1,fe80::/10', 'linklocal,uniquelocal'])
+    t.same(problemsOf({ ...required, [variable]: proxies }), [], proxies);
+  for (const proxies of ['10.0.0.0/99', '10.0.0.0/', '10.0.0.0/0', '10.0.0.0/8/8', '::1/129', 'proxy', '*'])
+    t.same(problemsOf({ ...required, [variable]: `loopback,${proxies}` }), [variable], proxies);
+  t.end();
+});
+
 t.test('URLs must be absolute, keys must be usable', (t) => {
   t.same(problemsOf({ ...required, SVC_SITE_URL: 'example.com', SVC_JWT_KEYS: '[]' }), [
     'SVC_SITE_URL',
@@ -86,4 +97,18 @@ t.test('text messages are not written to the log of a server in production', (t)
   t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log' }), ['SVC_SMS_PROVIDER']);
   t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log', SVC_MODE: 'development' }), []);
   t.end();
+});
+
+t.test('a setting says that it has no effect if and only if nothing reads it', async (t) => {
+  const source = join(import.meta.dirname, '../../src');
+  const files = await readdir(source, { recursive: true });
+  const readers = files.filter((file) => file.endsWith('.ts') && !file.startsWith('settings'));
+  const texts = await Promise.all(readers.map((file) => readFile(join(source, file), 'utf8')));
+  const code = texts.join('\n');
+  // Settings of a kind of mail, a provider or a hook are read by a name that is put together.
+  for (const [key, setting] of Object.entries(settingsSpec).filter(([key]) => !key.includes(':'))) {
+    // Of one possible value: there is nothing to read.
+    if (key === 'tracingExporter') continue;
+    t.equal(new RegExp(`\\b${key}\\b`).test(code), !('hasEffect' in setting), setting.env);
+  }
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { fastify } from 'fastify';
 import type { Registry } from 'prom-client';
@@ -9,7 +10,6 @@ import { addBodyParsers, bodyLimitBytes } from './body-parsers.ts';
 import { addCors } from './cors.ts';
 import { createErrorHandler } from './error-reply.ts';
 import { guardAdminRoutes } from './guard-admin-routes.ts';
-import { createHttpServer, type HttpServer } from './http-server.ts';
 import { addRequestLimits } from './limit-requests.ts';
 import { addRequestMetrics } from './measure-requests.ts';
 import { addOpenApi, type OpenApiDocument, openApiDocument } from './open-api/open-api.ts';

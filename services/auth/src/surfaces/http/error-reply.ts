@@ -67,7 +67,7 @@ function logFailure(
   request: FastifyRequest,
   { thrown, error }: { readonly thrown: unknown; readonly error: AppError },
 ): void {
-  const fields = { requestId: request.id, code: error.code, detail: error.detail };
+  const fields = { request_id: request.id, code: error.code, detail: error.detail };
   if (error.httpStatus >= 500) logger.error({ ...fields, err: thrown }, 'request failed');
   else logger.debug(fields, 'request refused');
 }

@@ -23,7 +23,10 @@ export function redirectTarget(
     const verdict = checkRedirect(target, policy);
     if (verdict.ok) return target;
     if (target === wanted)
-      logger.info({ requestId: request.id, reason: verdict.reason }, 'redirect_to refused, SITE_URL instead');
+      logger.info(
+        { request_id: request.id, reason: verdict.reason },
+        'redirect_to refused, SITE_URL instead',
+      );
   }
   return settings.siteUrl;
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { RequestFacts } from '../../domain/request-facts.ts';
+import { errors } from '../../errors.ts';
 import type { RouteDeps } from './api.ts';
 
 /** Headers that may name the client, when the operator says so. */
@@ -26,13 +27,19 @@ export function requestFacts(
   };
 }
 
-/** Audience that a request is for: the header `X-JWT-AUD`, else the default. */
+/** What the column holds. */
+const maxAudienceChars = 255;
+
+/** Audience that a request is for: the header `X-JWT-AUD`, else the default. @throws AppError `validation_failed` for one too long. */
 export function requestedAudience(
   request: FastifyRequest,
   { settings }: Pick<RouteDeps, 'settings'>,
 ): string {
   const header = request.headers['x-jwt-aud'];
-  return typeof header === 'string' && header !== '' ? header : settings.jwtAud;
+  if (typeof header !== 'string' || header === '') return settings.jwtAud;
+  if (header.length > maxAudienceChars)
+    throw errors.validation_failed({ message: `X-JWT-AUD is longer than ${maxAudienceChars} characters` });
+  return header;
 }
 
 function sessionTag(header: string | string[] | undefined, tags: readonly string[]): { sessionTag?: string } {

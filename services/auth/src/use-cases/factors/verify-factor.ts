@@ -7,7 +7,7 @@ import type { User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
 import type { Challenge } from '../../ports/factor-store.ts';
 import type { DepsWith } from '../../services.ts';
-import { isTotpCode } from '../../totp/totp.ts';
+import { totpPeriodOf } from '../../totp/totp.ts';
 import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
 import { type IssueDeps, type IssuedSession, issueTokens } from '../sessions/start-session.ts';
 import { ownFactor } from './own-factor.ts';
@@ -68,17 +68,19 @@ export function createVerifyFactor(deps: VerifyFactorDeps): VerifyFactor {
     const factor = ownFactor(user, verification.factorId);
     if (factor.type !== 'totp' || !settings.mfaTotpVerifyEnabled) throw errors.mfa_totp_verify_not_enabled();
     const key = { challengeId, factorId: factor.id, ip: facts.clientAddress };
-    const { secret } = checkChallenge(await store.factors.findChallenge(key), facts.nowMs);
+    const challenge = checkChallenge(await store.factors.findChallenge(key), facts.nowMs);
     await countAttempt(factor, facts.nowMs);
-    if (!isTotpCode(code, secret, facts.nowMs)) throw errors.mfa_verification_failed();
+    const period = totpPeriodOf(code, challenge.secret, facts.nowMs);
+    const isFresh = period !== undefined && period > challenge.lastPeriod;
+    if (!isFresh) throw errors.mfa_verification_failed();
     const refreshToken = random.refreshToken();
     const at = new Date(facts.nowMs);
     const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };
     const isVerified = await store.factors.verify(
-      { ...key, userId: user.id, sessionId: session.id, method: 'totp', refreshToken, at },
+      { ...key, userId: user.id, sessionId: session.id, method: 'totp', period, refreshToken, at },
       auditEntry(user, 'verification_attempted', { facts, traits }),
     );
-    // Somebody else has spent the challenge in the meantime.
+    // Somebody else has spent the challenge or the code in the meantime.
     if (!isVerified) throw errors.mfa_ip_address_mismatch();
     const after = await afterwards(verification);
     if (factor.status === 'unverified')

@@ -11,6 +11,7 @@ export type LinkSettingName =
   | 'siteUrl'
   | 'apiExternalUrl'
   | 'mailerOtpLength'
+  | 'jwtSecret'
   | 'mailUrlPath:CONFIRMATION'
   | 'mailUrlPath:RECOVERY'
   | 'mailUrlPath:INVITE'
@@ -38,9 +39,10 @@ export function newLinkToken(
   const code = random.otp(otpDigits(settings.mailerOtpLength));
   const prefix = of.flow === 'pkce' ? 'pkce_' : '';
   const { userId, type, contact: relatesTo, at } = of;
+  const hash = hashOneTimeToken(relatesTo, code, settings.jwtSecret);
   return {
     code,
-    token: { userId, type, hash: `${prefix}${hashOneTimeToken(relatesTo, code)}`, relatesTo, at },
+    token: { userId, type, hash: `${prefix}${hash}`, relatesTo, at },
   };
 }
 

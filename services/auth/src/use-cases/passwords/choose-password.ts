@@ -37,6 +37,7 @@ export type ChoosePassword = (
 /** What that takes. */
 export type ChoosePasswordDeps = DepsWith<
   'store' | 'passwords',
+  | 'jwtSecret'
   | 'mailerOtpExpMs'
   | 'smsOtpExpMs'
   | 'updatePasswordRequireReauthentication'

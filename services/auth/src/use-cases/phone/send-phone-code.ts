@@ -37,6 +37,7 @@ export type SendPhoneCode = (
 /** What that takes. */
 export type PhoneCodeDeps = DepsWith<
   'store' | 'random' | 'sms' | 'background' | 'logger',
+  | 'jwtSecret'
   | 'smsMaxFrequencyMs'
   | 'smsAutoconfirm'
   | 'smsOtpLength'
@@ -119,7 +120,8 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
 
     const code = known ?? random.otp(otpDigits(settings.smsOtpLength));
     const at = new Date(facts.nowMs);
-    const token = { userId: user.id, type, hash: hashOneTimeToken(phone, code), relatesTo: phone, at };
+    const hash = hashOneTimeToken(phone, code, settings.jwtSecret);
+    const token = { userId: user.id, type, hash, relatesTo: phone, at };
     const notSince = new Date(facts.nowMs - spacingMs);
     // Of requests that come together one gets through.
     if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { facts }), { notSince })))

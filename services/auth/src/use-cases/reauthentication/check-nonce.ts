@@ -20,7 +20,7 @@ export type CheckNonce = (user: User, nonce: string, facts: RequestFacts) => Pro
 export function createCheckNonce({
   store,
   settings,
-}: DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>): CheckNonce {
+}: DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs' | 'jwtSecret'>): CheckNonce {
   return async (user, nonce, { nowMs }) => {
     const limiter = 'reauthentication_attempt';
     const attempt = await store.quotas.take({ limiter, key: user.id, quota: attempts }, nowMs);
@@ -28,7 +28,7 @@ export function createCheckNonce({
       throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(attempt.retryAfterMs / 1000));
     const [contact, lifeMs] =
       user.email === '' ? [user.phone, settings.smsOtpExpMs] : [user.email, settings.mailerOtpExpMs];
-    const hash = hashOneTimeToken(contact, nonce);
+    const hash = hashOneTimeToken(contact, nonce, settings.jwtSecret);
     const found = await store.oneTimeTokens.find([hash], ['reauthentication_token']);
     const isValid = found?.user.id === user.id && found.token.at.getTime() + lifeMs > nowMs;
     if (!isValid) throw errors.reauthentication_not_valid();

@@ -1,5 +1,5 @@
 import { auditEntry } from '../../domain/audit-entry.ts';
-import { decideRefresh, isRefreshToken } from '../../domain/refresh-token.ts';
+import { decideRefresh, isRefreshToken, type RefreshDecision } from '../../domain/refresh-token.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { isLowAssurance, type Session, sessionEnd } from '../../domain/session.ts';
 import { isBanned, type User } from '../../domain/user.ts';
@@ -16,6 +16,7 @@ export type RefreshDeps = IssueDeps &
     'store' | 'random',
     | 'refreshTokenRotationEnabled'
     | 'refreshTokenReuseIntervalMs'
+    | 'refreshTokenAllowReuse'
     | 'sessionTimeboxMs'
     | 'sessionInactivityTimeoutMs'
     | 'sessionAllowLowAalMs'
@@ -41,14 +42,38 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
     const { token, session, user } = found;
     const decision = decideRefresh(token, deps.settings, facts.nowMs);
     if (decision.action === 'revoke-family') {
-      const audit = auditEntry(user, 'token_revoked', { facts });
-      await sessions.revokeFamily(session.id, new Date(facts.nowMs), audit);
+      await revokeFamily(found, facts);
       throw errors.refresh_token_already_used();
     }
     await checkUsable(user, session, facts.nowMs);
-    const refreshToken = decision.action === 'answer' ? decision.token : await rotate(found, facts);
+    const refreshToken = await tokenAfter(decision, found, facts);
     if (refreshToken === undefined) return 'again';
     return issueTokens(deps, { user, session, refreshToken, nowMs: facts.nowMs });
+  }
+
+  /** One transaction, which is over when the request is refused. */
+  async function revokeFamily({ session, user }: Found, facts: RequestFacts): Promise<void> {
+    const audit = auditEntry(user, 'token_revoked', { facts });
+    await deps.store.transaction(async (within) => {
+      await within.sessions.lock(session.id);
+      await within.sessions.revokeFamily(session.id, new Date(facts.nowMs), audit);
+    });
+  }
+
+  async function tokenAfter(
+    decision: Exclude<RefreshDecision, { action: 'revoke-family' }>,
+    found: Found,
+    facts: RequestFacts,
+  ): Promise<string | undefined> {
+    switch (decision.action) {
+      case 'rotate':
+        return rotate(found, facts);
+      case 'keep':
+        await sessions.touch(found.session.id, new Date(facts.nowMs));
+        return found.token.token;
+      case 'answer':
+        return decision.token;
+    }
   }
 
   async function checkUsable(user: User, session: Session, nowMs: number): Promise<void> {

@@ -57,10 +57,11 @@ export function createUpdateOwnUser(deps: UpdateOwnUserDeps): UpdateOwnUser {
     const sent: OneTimeTokenType[] = [];
     if (plan.emailChange === 'confirmed') {
       const { challenge, redirectTo } = input;
-      if (challenge !== undefined)
-        await startFlow({ ...challenge, userId: user.id, authenticationMethod: 'email_change' }, facts);
       const link = { redirectTo, flow: flowOf(challenge), newEmail: plan.email } as const;
       await sendLink(user, { kind: 'email_change', ...link }, facts);
+      // After the link: one that is refused must not get its challenge in the place of that which the user has a link for.
+      if (challenge !== undefined)
+        await startFlow({ ...challenge, userId: user.id, authenticationMethod: 'email_change' }, facts);
       sent.push('email_change_token_new', 'email_change_token_current');
     }
     if (plan.phoneChange === 'confirmed') {

@@ -32,7 +32,7 @@ export interface FoundToken {
 export type FindToken = (presented: Presented, facts: RequestFacts) => Promise<FoundToken>;
 
 /** What that takes. */
-export type FindTokenDeps = DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>;
+export type FindTokenDeps = DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs' | 'jwtSecret'>;
 
 /** A code has six digits and lives for up to a day: with 30 tries an hour one in 1,400 is guessed in that time. */
 const guesses = { limiter: 'code', quota: bucketQuota(30, 3_600_000) } as const;
@@ -51,7 +51,7 @@ export function createFindToken({ store, settings }: FindTokenDeps): FindToken {
   }
 
   return async (presented, facts) => {
-    const { type, hashes, contact } = readPresented(presented);
+    const { type, hashes, contact } = readPresented(presented, settings.jwtSecret);
     if (contact !== undefined) await countGuess(contact, facts.nowMs);
     const refusal = errors.otp_expired(
       contact === undefined ? { message: 'Email link is invalid or has expired' } : {},
@@ -73,7 +73,10 @@ interface ReadPresented {
   readonly contact: string | undefined;
 }
 
-function readPresented({ type = '', token = '', tokenHash = '', ...rest }: Presented): ReadPresented {
+function readPresented(
+  { type = '', token = '', tokenHash = '', ...rest }: Presented,
+  secret: string,
+): ReadPresented {
   if (type === '') throw invalid('Verify requires a verification type');
   if ((token === '') === (tokenHash === '')) throw invalid('Verify requires either a token or a token hash');
   const { email = '', phone = '', redirectTo = '' } = rest;
@@ -92,7 +95,7 @@ function readPresented({ type = '', token = '', tokenHash = '', ...rest }: Prese
   // A code that went to a phone says nothing of an email.
   if (verifications[type].contact !== contact.kind) throw errors.otp_expired();
   const value = contact.kind === 'email' ? contact.email : contact.phone;
-  const hash = hashOneTimeToken(value, token);
+  const hash = hashOneTimeToken(value, token, secret);
   return { type, hashes: [hash, `${pkcePrefix}${hash}`], contact: value };
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import t from 'tap';
 import { Value } from 'typebox/value';
 import { components } from '../../../src/surfaces/http/open-api/components.ts';
@@ -110,3 +111,24 @@ t.test('an administrator renames a factor', async (t) => {
   });
   t.match(await server.call('GET', `/admin/users/${id}/factors`, { token }), { status: 404 });
 });
+
+t.test(
+  'a link cannot be made from an email and a guessed code: links are not counted as guesses',
+  async (t) => {
+    const server = await startAuthServer(t);
+    const { body } = await generate(server, { type: 'magiclink', email });
+    const guess = createHash('sha224')
+      .update(email + String(body.email_otp))
+      .digest('hex');
+    t.match(
+      await server.call('POST', '/verify', { body: { type: body.verification_type, token_hash: guess } }),
+      {
+        status: 403,
+        body: { error_code: 'otp_expired' },
+      },
+    );
+    const link = { type: body.verification_type, token_hash: body.hashed_token };
+    t.match(link.token_hash, /^[0-9a-f]{56}$/);
+    t.equal((await server.call('POST', '/verify', { body: link })).status, 200);
+  },
+);

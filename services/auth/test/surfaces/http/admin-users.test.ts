@@ -299,3 +299,36 @@ t.test('an administrator may be a user with such a role, while the session lasts
     body: { error_code: 'session_not_found' },
   });
 });
+
+t.test('a ban for ever, as other tools write it, is a ban', async (t) => {
+  const server = await startAuthServer(t);
+  const { userId, accessToken, refreshToken } = await signUp(server);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  await sql`update auth.users set banned_until = 'infinity' where id = ${userId}`;
+  await sql.end();
+  t.match(await server.call('GET', '/user', { token: accessToken }), {
+    status: 403,
+    body: { error_code: 'user_banned' },
+  });
+  const refresh = { body: { refresh_token: refreshToken } };
+  t.match(await server.call('POST', '/token?grant_type=refresh_token', refresh), { status: 400 });
+  t.match(await server.call('GET', `/admin/users/${userId}`, { token }), {
+    status: 200,
+    body: { banned_until: '9999-12-31T23:59:59.999Z' },
+  });
+});
+
+t.test('an audience that no column holds is refused', async (t) => {
+  const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
+  const headers = { 'x-jwt-aud': 'a'.repeat(300) };
+  const refusal = { status: 400, body: { error_code: 'validation_failed' } };
+  const email = 'ada@example.com';
+  for (const [path, body] of [
+    ['/signup', { email, password: 'correct horse' }],
+    ['/signup', {}],
+    ['/otp', { email }],
+    ['/invite', { email }],
+    ['/admin/users', { email }],
+  ] as const)
+    t.match(await server.call('POST', path, { body, headers, token }), refusal, path);
+});

@@ -150,6 +150,30 @@ t.test('a challenge is good for one answer, of many at once', async (t) => {
   t.match(await verify(server, ada, of), { status: 422, body: { error_code: 'mfa_ip_address_mismatch' } });
 });
 
+t.test('a code is good once, also for another challenge', async (t) => {
+  const server = await startAuthServer(t);
+  const ada = await signUp(server);
+  const { id: factorId, secret } = await enroll(server, ada);
+  const code = codeNow(server, secret);
+  const [first, second] = [await challenge(server, ada, factorId), await challenge(server, ada, factorId)];
+  const both = [first, second].map((challengeId) => verify(server, ada, { factorId, challengeId, code }));
+  const answers = await Promise.all(both);
+  t.same(answers.map(({ status }) => status).sort(), [200, 422], 'also when two come at once');
+
+  server.clock.advance(30_000);
+  const again = { factorId, challengeId: await challenge(server, ada, factorId), code };
+  t.match(await verify(server, ada, again), {
+    status: 422,
+    body: { error_code: 'mfa_verification_failed', msg: 'Invalid TOTP code entered' },
+  });
+  const next = {
+    ...again,
+    challengeId: await challenge(server, ada, factorId),
+    code: codeNow(server, secret),
+  };
+  t.equal((await verify(server, ada, next)).status, 200, 'the next code is good');
+});
+
 t.test('a challenge is answered from where it was asked for, in time, and for its own factor', async (t) => {
   const server = await startAuthServer(t, {
     SECURITY_SVC_FORWARDED_FOR_ENABLED: 'true',

@@ -54,6 +54,38 @@ t.test('only the immediately previous token may come again', async (t) => {
   t.match(await refresh(refreshToken), { status: 400, body: { error_code: 'refresh_token_already_used' } });
 });
 
+t.test('where it is allowed the previous token comes again at any age, those before it never', async (t) => {
+  const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
+  const { refreshToken } = await signUp(server);
+  const refresh = (token: string) =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  const second = signedIn(await refresh(refreshToken)).refreshToken;
+  server.clock.advance(3_600_000);
+  t.equal(signedIn(await refresh(refreshToken)).refreshToken, second);
+  const third = signedIn(await refresh(second)).refreshToken;
+  t.match(await refresh(refreshToken), { status: 400, body: { error_code: 'refresh_token_already_used' } });
+  t.match(await refresh(third), { status: 400, body: { error_code: 'refresh_token_already_used' } });
+});
+
+t.test('without rotation a session that is refreshed in time does not end for inactivity', async (t) => {
+  const server = await startAuthServer(t, {
+    SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false',
+    SESSIONS_INACTIVITY_TIMEOUT: '1h',
+  });
+  const { refreshToken } = await signUp(server);
+  const refresh = () =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: refreshToken } });
+  for (let hour = 0; hour < 3; hour++) {
+    server.clock.advance(59 * 60_000);
+    t.equal((await refresh()).status, 200);
+  }
+  server.clock.advance(60 * 60_000);
+  t.match(await refresh(), {
+    status: 400,
+    body: { msg: 'Invalid Refresh Token: Session Expired (Inactivity)' },
+  });
+});
+
 t.test('without rotation the same token is good again and again', async (t) => {
   const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' });
   const { refreshToken } = await signUp(server);

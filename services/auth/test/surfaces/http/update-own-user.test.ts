@@ -7,6 +7,7 @@ import {
   signUp,
   startAuthServer,
 } from '../../helpers/auth-server.ts';
+import { linkIn, startMailingServer } from '../../helpers/mail-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 const hourMs = 3_600_000;
@@ -228,4 +229,19 @@ t.test('of two who want the same phone at the same moment one gets it', async (t
   const both = [await signUp(server), await signUp(server, { email: 'bob@example.com' })];
   const answers = await Promise.all(both.map((user) => update(server, user, { phone: '15005550001' })));
   t.same(answers.map(({ status }) => status).sort(), [200, 422]);
+});
+
+t.test('a change of email that is refused does not disturb the flow of the one before', async (t) => {
+  const { server, smtp } = await startMailingServer(t, { MAILER_AUTOCONFIRM: 'true' });
+  const user = await signUp(server, ada);
+  const email = 'countess@example.com';
+  const change = (verifier: string) =>
+    update(server, user, { email, code_challenge: verifier, code_challenge_method: 'plain' });
+  t.equal((await change('a'.repeat(43))).status, 200);
+  server.clock.advance(1000);
+  t.equal((await change('e'.repeat(43))).status, 429);
+  const { pathname, search } = linkIn(await smtp.mailTo(email));
+  const location = (await server.call('GET', pathname + search)).headers.get('location') ?? '';
+  const body = { auth_code: new URL(location).searchParams.get('code'), code_verifier: 'a'.repeat(43) };
+  t.equal((await server.call('POST', '/token?grant_type=pkce', { body })).status, 200);
 });

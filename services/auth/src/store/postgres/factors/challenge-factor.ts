@@ -13,7 +13,8 @@ const challenge = `
   ${auditInsert(5)}`;
 
 const find = `
-  select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address('$3')} as same_address, f.secret
+  select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address('$3')} as same_address,
+    f.secret, coalesce(f.last_totp_period, 0) as last_period
   from mfa_challenges c join mfa_factors f on f.id = c.factor_id
   where c.id = $1 and c.factor_id = $2`;
 
@@ -22,6 +23,7 @@ interface ChallengeRow {
   readonly spent: boolean;
   readonly same_address: boolean;
   readonly secret: string | null;
+  readonly last_period: number;
 }
 
 /** The functions of {@link FactorStore} for challenges. */
@@ -40,6 +42,7 @@ export function challengeFactor(sql: Queryable): Pick<FactorStore, 'challenge' |
         isSpent: r.spent,
         isSameAddress: r.same_address,
         secret: r.secret ?? '',
+        lastPeriod: r.last_period,
       };
     },
   };

@@ -2,17 +2,23 @@ import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
 
-// Of answers that arrive together one finds the challenge unspent; the others wait for its row and then do not.
+// Of answers that arrive together one finds code and challenge unspent; the others wait for their rows and then do not.
 const text = `
-  with spent as (
-    update mfa_challenges set verified_at = $7 where id = $1 and factor_id = $2 and verified_at is null returning factor_id
+  with verified as (
+    update mfa_factors set status = 'verified', last_totp_period = $8,
+      updated_at = case status when 'verified' then updated_at else $7 end
+    where id = $2 and coalesce(last_totp_period, 0) < $8
+      and exists (select 1 from mfa_challenges where id = $1 and factor_id = $2 and verified_at is null)
+      and exists (select 1 from sessions where id = $4 and user_id = $3)
+    returning id
+  ), spent as (
+    update mfa_challenges set verified_at = $7
+    where id = $1 and factor_id = (select id from verified) and verified_at is null
+    returning factor_id
   ), raised as (
     update sessions set aal = 'aal2', factor_id = $2, updated_at = $7
     where id = $4 and user_id = $3 and exists (select 1 from spent)
     returning id
-  ), verified as (
-    update mfa_factors set status = 'verified', updated_at = case status when 'verified' then updated_at else $7 end
-    where id = $2 and exists (select 1 from raised)
   ), proof as (
     insert into mfa_amr_claims (session_id, authentication_method, created_at, updated_at) select id, $5, $7, $7 from raised
     on conflict (session_id, authentication_method) do update set updated_at = excluded.updated_at
@@ -31,7 +37,7 @@ const text = `
   ), unverified as (
     delete from mfa_factors
     where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = 'totp' and exists (select 1 from raised)
-  ), audit as (${auditInsert(8, 'raised')})
+  ), audit as (${auditInsert(9, 'raised')})
   select id from raised`;
 
 /** {@link FactorStore.verify} */
@@ -45,6 +51,7 @@ export function verifyChallenge(sql: Queryable): FactorStore['verify'] {
       verified.method,
       verified.refreshToken,
       verified.at,
+      verified.period,
       ...auditParameters(audit),
     ]);
     return rows.length > 0;

@@ -2,22 +2,27 @@ import type { SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
 
-// Of statements that arrive together one finds the token unrevoked; the others wait for its row and then do not.
+// Of statements that arrive together one finds the token unrevoked; the others wait for the session and then do not. The session comes
+// before its tokens, as where it ends: in the other order a refresh and a logout would wait for each other. A token never changes its
+// session: asking for it would let the planner go through all tokens of the session.
 const rotation = `
-  with revoked as (
+  with refreshed as (
+    update sessions set refreshed_at = $6, updated_at = $6, user_agent = $4, ip = nullif($5, '')::inet
+    where id = $3 and exists (select 1 from refresh_tokens where token = $1 and revoked is not true)
+    returning id
+  ), revoked as (
     update refresh_tokens set revoked = true, updated_at = $6
-    where token = $1 and session_id = $3 and revoked is not true
+    where token = $1 and revoked is not true and exists (select 1 from refreshed)
     returning user_id, session_id
   ), successor as (
     insert into refresh_tokens (token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
     select $2, $1, user_id, session_id, false, $6, $6, '00000000-0000-0000-0000-000000000000' from revoked
-  ), refreshed as (
-    update sessions set refreshed_at = $6, updated_at = $6, user_agent = $4, ip = nullif($5, '')::inet
-    where id = $3 and exists (select 1 from revoked)
   ), audit as (${auditInsert(7, 'revoked')})
   select 1 from revoked`;
 
 const touch = 'update sessions set refreshed_at = $2, updated_at = $2 where id = $1';
+
+const lock = 'select 1 from sessions where id = $1 for update';
 
 const family = `
   with revoked as (
@@ -26,7 +31,9 @@ const family = `
   ${auditInsert(3)}`;
 
 /** The functions of {@link SessionStore} that a refresh calls. */
-export function refreshSession(sql: Queryable): Pick<SessionStore, 'rotate' | 'touch' | 'revokeFamily'> {
+export function refreshSession(
+  sql: Queryable,
+): Pick<SessionStore, 'rotate' | 'touch' | 'lock' | 'revokeFamily'> {
   return {
     async rotate({ token, successor, sessionId, userAgent, ip, at }, audit) {
       const rows = await query(sql, rotation, [
@@ -42,6 +49,9 @@ export function refreshSession(sql: Queryable): Pick<SessionStore, 'rotate' | 't
     },
     async touch(sessionId, at) {
       await query(sql, touch, [sessionId, at]);
+    },
+    async lock(sessionId) {
+      await query(sql, lock, [sessionId]);
     },
     async revokeFamily(sessionId, at, audit) {
       await query(sql, family, [sessionId, at, ...auditParameters(audit)]);

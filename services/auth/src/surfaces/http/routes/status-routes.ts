@@ -24,7 +24,8 @@ export const addStatusRoutes: AddRoutes = (api, { settings, store }) => {
 function publicSettings(s: Settings) {
   return {
     external: {
-      ...Object.fromEntries(providerNames.map((name) => [name, s[`externalEnabled:${name}`]])),
+      // Whatever the settings say of them: what is not served must not be offered.
+      ...Object.fromEntries(providerNames.map((name) => [name, false])),
       email: s.externalEmailEnabled,
       phone: s.externalPhoneEnabled,
       anonymous_users: s.externalAnonymousUsersEnabled,

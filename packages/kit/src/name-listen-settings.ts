@@ -9,10 +9,10 @@ export interface ListenSettings {
  *
  * @throws Error with that of the server as its cause.
  */
-export async function nameListenSettings(
-  listening: Promise<number>,
+export async function nameListenSettings<Started>(
+  listening: Promise<Started>,
   { host, port }: ListenSettings,
-): Promise<number> {
+): Promise<Started> {
   try {
     return await listening;
   } catch (cause) {

@@ -1,0 +1,50 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** The connections of an HTTP server, for a stop that waits for requests and for nothing else. */
+export interface HttpConnections {
+  /** Closes connections without a request at once, the others after their answer, which says `Connection: close`. */
+  drain(): void;
+}
+
+/**
+ * Follows the connections of a server. Node's own `closeIdleConnections` spares those that never sent a request, which a load
+ * balancer may open ahead of time, and lets answers that are under way promise a connection that stays.
+ */
+export function followConnections(server: Server): HttpConnections {
+  const answersOf = new Map<Socket, Set<ServerResponse>>();
+  let draining = false;
+
+  server.on('connection', (socket: Socket) => {
+    if (draining) {
+      socket.destroy();
+      return;
+    }
+    answersOf.set(socket, new Set());
+    socket.once('close', () => answersOf.delete(socket));
+  });
+  // Before the application's own listener, which may answer at once.
+  server.prependListener('request', ({ socket }, answer: ServerResponse) => {
+    const answers = answersOf.get(socket);
+    if (answers === undefined) return;
+    answers.add(answer);
+    if (draining) answer.shouldKeepAlive = false;
+    answer.once('close', () => {
+      answers.delete(answer);
+      // An answer that had begun before the stop could not say that the connection ends.
+      if (draining && answers.size === 0) socket.destroySoon();
+    });
+  });
+
+  return {
+    drain() {
+      draining = true;
+      for (const [socket, answers] of answersOf) {
+        // Of pipelined requests the last one: a connection ends after the first answer that says so.
+        const last = [...answers].at(-1);
+        if (last === undefined) socket.destroy();
+        else last.shouldKeepAlive = false;
+      }
+    },
+  };
+}

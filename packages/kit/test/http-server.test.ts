@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
+import t, { type Test } from 'tap';
+
+const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+interface Connection {
+  readonly socket: Socket;
+  /** All that was received until the other side closed. */
+  readonly closed: Promise<string>;
+}
+
+async function open(t: Test, port: number): Promise<Connection> {
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+  t.teardown(() => socket.destroy());
+  let received = '';
+  socket.on('data', (text: string) => {
+    received += text;
+  });
+  // A reset ends a connection as well.
+  socket.on('error', () => undefined);
+  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
+  await once(socket, 'connect');
+  return { socket, closed };
+}
+
+function serverOver(t: Test, server: Server): HttpServer {
+  t.teardown(() => server.closeAllConnections());
+  return createHttpServer(
+    {
+      server,
+      listen: (where) => once(server.listen(where), 'listening'),
+      close: () => new Promise((resolve) => server.close(resolve)),
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+}
+
+/** Never aborts: a stop that needs it does not end, and the test with it. */
+const patient = new AbortController().signal;
+
+t.test('silent and idle connections do not hold up a stop', async (t) => {
+  const server = createServer((_request, answer) => void answer.end('hello'));
+  const http = serverOver(t, server);
+  const port = await http.start();
+  const accepted = once(server, 'connection');
+  const silent = await open(t, port);
+  await accepted;
+  const idle = await open(t, port);
+  idle.socket.write(request);
+  await once(idle.socket, 'data');
+
+  await http.stop(patient);
+  t.equal(await silent.closed, '');
+  t.match(await idle.closed, /Connection: keep-alive[\s\S]*hello/);
+});
+
+t.test('a request in flight is answered, and told that its connection ends', async (t) => {
+  const server = createServer();
+  const http = serverOver(t, server);
+  const client = await open(t, await http.start());
+  client.socket.write(request);
+  const [, answer] = await once(server, 'request');
+
+  const stopped = http.stop(patient);
+  answer.end('done');
+  t.match(await client.closed, /Connection: close[\s\S]*done/);
+  await stopped;
+});
+
+t.test('an answer that has begun is given whole, and its connection closed', async (t) => {
+  const server = createServer();
+  const http = serverOver(t, server);
+  const client = await open(t, await http.start());
+  client.socket.write(request);
+  const [, answer] = await once(server, 'request');
+  answer.write('first half, ');
+  await once(client.socket, 'data');
+
+  const stopped = http.stop(patient);
+  answer.end('second half');
+  t.match(await client.closed, /keep-alive[\s\S]*first half, [\s\S]*second half/);
+  await stopped;
+});
+
+t.test('of pipelined requests all are answered', async (t) => {
+  const server = createServer();
+  const http = serverOver(t, server);
+  const client = await open(t, await http.start());
+  const answers: { end(text: string): void }[] = [];
+  const both = new Promise<void>((resolve) =>
+    server.on('request', (_request, answer) => {
+      if (answers.push(answer) === 2) resolve();
+    }),
+  );
+  client.socket.write(request + request);
+  await both;
+
+  const stopped = http.stop(patient);
+  for (const [index, answer] of answers.entries()) answer.end(`answer ${index}`);
+  t.match(await client.closed, /keep-alive[\s\S]*answer 0[\s\S]*Connection: close[\s\S]*answer 1/);
+  await stopped;
+});

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import t, { type Test } from 'tap';
+import { jwtSecret } from '../helpers/auth-server.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+
+const program = join(import.meta.dirname, '../../src/main.ts');
+const shortSecret = 'a secret of 31 bytes, not of 32';
+const nowhere = 'postgres://127.0.0.1:1/nowhere';
+
+/** What a server logs that is started in production mode and ends, for want of a database or of a port. */
+async function logOf(t: Test, variables: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn(process.execPath, [program, 'serve'], {
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      SVC_SITE_URL: 'https://example.com',
+      SVC_API_EXTERNAL_URL: 'http://localhost:9999',
+      SVC_API_HOST: '127.0.0.1',
+      SVC_DB_DRIVER: 'postgres',
+      SVC_DB_DATABASE_URL: nowhere,
+      SVC_JWT_SECRET: jwtSecret,
+      SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+      SVC_SMTP_HOST: '127.0.0.1',
+      SVC_SMTP_PORT: '2525',
+      ...variables,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const [log, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  t.equal(code, 1);
+  return log;
+}
+
+t.test('a short secret is warned of, and not shown', async (t) => {
+  const log = await logOf(t, { SVC_JWT_SECRET: shortSecret });
+  t.match(log, /"variable":"SVC_JWT_SECRET","leastBytes":32,"@message":"secret is short/);
+  t.notMatch(log, shortSecret);
+  t.notMatch(await logOf(t, { SVC_JWT_SECRET: `${shortSecret}!` }), 'secret is short');
+});
+
+async function takenPort(t: Test): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  return String(typeof address === 'object' && address?.port);
+}
+
+t.test('a port that is taken is told with the settings that name it', async (t) => {
+  const [database, port] = await Promise.all([testDatabase(t), takenPort(t)]);
+  const api = await logOf(t, { SVC_DB_DATABASE_URL: database.url, PORT: port });
+  t.match(api, 'cannot listen where SVC_API_HOST and PORT say: listen EADDRINUSE');
+  const metrics = await logOf(t, {
+    SVC_METRICS_ENABLED: 'true',
+    SVC_METRICS_EXPORTER: 'prometheus',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: port,
+  });
+  t.match(
+    metrics,
+    'cannot listen where OTEL_EXPORTER_PULL_HOST and OTEL_EXPORTER_PULL_PORT say: listen EADDRINUSE',
+  );
+});

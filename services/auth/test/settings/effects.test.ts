@@ -1,0 +1,91 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { decodeJwt } from 'jose';
+import postgres from 'postgres';
+import t from 'tap';
+import { migrate } from '../../src/store/postgres/migrate.ts';
+import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+
+t.test('all tables are in the schema that DB_NAMESPACE names', async (t) => {
+  const server = await startAuthServer(t, { DB_NAMESPACE: 'people' });
+  const { userId } = await signUp(server);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.match(await sql`select id from people.users`, [{ id: userId }]);
+  t.same([...(await sql`select id from auth.users`)], []);
+  await sql.end();
+});
+
+t.test('replicas that start together bring the schema up to date once', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const logger = createLogger({ level: 'fatal', format: 'json' });
+  const replicas = [1, 2, 3, 4].map(() => migrate({ databaseUrl, dbNamespace: 'people' }, { logger }));
+  const ran = await Promise.all(replicas);
+  t.same(
+    ran.filter((names) => names.length > 0).length,
+    1,
+    'one of them does all the work, the others find it done',
+  );
+});
+
+t.test('no more connections are open than DB_MAX_POOL_SIZE says', async (t) => {
+  const server = await startAuthServer(t, { DB_MAX_POOL_SIZE: '2' });
+  const { accessToken: token } = await signUp(server);
+  const answers = Array.from({ length: 20 }, () => server.call('GET', '/user', { token }));
+  t.same(new Set((await Promise.all(answers)).map(({ status }) => status)), new Set([200]));
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  const [row] = await sql`select count(*)::int as open from pg_stat_activity
+    where application_name = 'tollgate-auth' and datname = current_database()`;
+  t.equal(row?.open, 2);
+  await sql.end();
+});
+
+t.test('/settings offers no provider that nobody could sign in with', async (t) => {
+  const server = await startAuthServer(t, { EXTERNAL_GITHUB_ENABLED: 'true' });
+  const { external } = (await server.call('GET', '/settings')).body;
+  t.match(external, { github: false, google: false, email: true, phone: true });
+});
+
+t.test('JWT_AUD and JWT_ISSUER are in the tokens', async (t) => {
+  const server = await startAuthServer(t, { JWT_AUD: 'app', JWT_ISSUER: 'https://auth.example.com' });
+  const { accessToken } = await signUp(server);
+  t.match(decodeJwt(accessToken), { aud: 'app', iss: 'https://auth.example.com' });
+  const silent = await startAuthServer(t);
+  t.notOk('iss' in decodeJwt((await signUp(silent)).accessToken), 'there is none unless it is set');
+});
+
+t.test('without SECURITY_STATEFUL_BEARER a token is good until it expires', async (t) => {
+  const server = await startAuthServer(t, { SECURITY_STATEFUL_BEARER: 'false' });
+  const { accessToken: token } = await signUp(server);
+  t.equal((await server.call('POST', '/logout', { token })).status, 204);
+  t.equal((await server.call('GET', '/user', { token })).status, 200);
+  server.clock.advance(3_600_000);
+  t.match(await server.call('GET', '/user', { token }), { status: 403, body: { error_code: 'bad_jwt' } });
+});
+
+t.test('PASSWORD_MIN_LENGTH is the least, and 6 the least of that', async (t) => {
+  const signUpWith = async (minimum: string, password: string) => {
+    const server = await startAuthServer(t, { PASSWORD_MIN_LENGTH: minimum });
+    return server.call('POST', '/signup', { body: { email: 'ada@example.com', password } });
+  };
+  const refusal = (length: number) => ({
+    status: 422,
+    body: { error_code: 'weak_password', msg: `Password should be at least ${length} characters.` },
+  });
+  t.match(await signUpWith('9', '12345678'), refusal(9));
+  t.match(await signUpWith('9', '123456789'), { status: 200 });
+  t.match(await signUpWith('1', '12345'), refusal(6));
+});
+
+t.test('RATE_LIMIT_VERIFY counts codes and links of one address', async (t) => {
+  const server = await startAuthServer(t, { RATE_LIMIT_HEADER: 'x-client', RATE_LIMIT_VERIFY: '2' });
+  const verify = (client: string) =>
+    server.call('POST', '/verify', {
+      body: { type: 'signup', token_hash: 'unknown' },
+      headers: { 'x-client': client },
+    });
+  const statuses = [await verify('one'), await verify('one'), await verify('one'), await verify('two')];
+  t.same(
+    statuses.map(({ status }) => status),
+    [403, 403, 429, 403],
+  );
+});

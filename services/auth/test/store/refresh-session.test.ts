@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres, { type Sql } from 'postgres';
+import t, { type Test } from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import { connect } from '../../src/store/postgres/connect.ts';
+import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+import { facts, insertUser } from '../helpers/test-store.ts';
+
+const at = new Date(facts.nowMs);
+const { userAgent, clientAddress: ip } = facts;
+
+/** A session with one refresh token. */
+async function startSession(t: Test) {
+  const { url: databaseUrl } = await testDatabase(t);
+  const pool = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 5 });
+  const observer = postgres(databaseUrl, { max: 1 });
+  t.teardown(() => Promise.all([pool.end(), observer.end()]));
+  const store = createPostgresStore(pool);
+  const user = await insertUser(store, { email: 'ada@example.com' });
+  const audit = auditEntry(user, 'token_refreshed', { facts });
+  const [id, token] = [randomUUID(), 'first-token'];
+  const session = { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', at } as const;
+  await store.sessions.start({ ...session, refreshToken: token }, audit);
+  const rotation = { token, successor: 'second-token', sessionId: id, userAgent, ip, at };
+  return { store, observer, user, audit, id, rotation };
+}
+
+async function somebodyWaits(observer: Sql): Promise<void> {
+  const waits = async (): Promise<boolean> =>
+    (
+      await observer`select 1 from pg_stat_activity
+        where datname = current_database() and application_name = 'tollgate-auth' and wait_event_type = 'Lock'`
+    ).length > 0;
+  await awaitUntil(waits, { what: 'a statement to wait for another' });
+}
+
+t.test('a refresh and the end of its session do not wait for each other', async (t) => {
+  const { store, observer, user, audit, id, rotation } = await startSession(t);
+  const refreshed: Promise<boolean>[] = [];
+  await store.transaction(async (within) => {
+    await within.sessions.lock(id);
+    refreshed.push(store.sessions.rotate(rotation, audit));
+    await somebodyWaits(observer);
+    await within.sessions.end('local', { userId: user.id, sessionId: id }, audit);
+  });
+  t.same(await Promise.all(refreshed), [false]);
+});
+
+t.test('a family that is revoked leaves no token of a refresh that was under way', async (t) => {
+  const { store, observer, audit, id, rotation } = await startSession(t);
+  const revoked: Promise<void>[] = [];
+  await store.transaction(async (within) => {
+    t.ok(await within.sessions.rotate(rotation, audit));
+    const revoking = store.transaction(async (other) => {
+      await other.sessions.lock(id);
+      await other.sessions.revokeFamily(id, at, audit);
+    });
+    revoked.push(revoking);
+    await somebodyWaits(observer);
+  });
+  await Promise.all(revoked);
+  t.same([...(await observer`select token from auth.refresh_tokens where revoked is not true`)], []);
+});

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { connect } from '../../src/store/postgres/connect.ts';
+import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { actorOf } from '../../src/use-cases/users/new-user.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+import { facts, insertUser } from '../helpers/test-store.ts';
+
+/** After so many calls PostgreSQL keeps one plan for all values. */
+const callsUntilOnePlan = 7;
+
+t.test(
+  'what a request costs does not grow with the sessions of a user or the refreshes of a session',
+  async (t) => {
+    const { url: databaseUrl } = await testDatabase(t);
+    // All statements on one connection, which can tell their plans.
+    const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+    t.teardown(() => sql.end());
+    await refreshOften(createPostgresStore(sql));
+
+    const statements = await sql<{ name: string; parameters: number; statement: string }[]>`
+    select name, statement, cardinality(parameter_types) as parameters
+    from pg_prepared_statements
+    where generic_plans > 0 and cardinality(parameter_types) > 0 and statement ~ 'join sessions|update refresh_tokens'`;
+    const plans = new Map<string, string>();
+    for (const { name, parameters, statement } of statements) {
+      const nulls = Array.from({ length: parameters }, () => 'null').join();
+      const lines = await sql.unsafe(`explain execute "${name}"(${nulls})`);
+      plans.set(statement, lines.map((line) => String(line['QUERY PLAN'])).join('\n'));
+    }
+
+    t.equal(plans.size, 3, 'of those that find a user, find a token, and rotate');
+    for (const plan of plans.values()) {
+      t.notMatch(plan, /Seq Scan on (sessions|refresh_tokens)/);
+      t.notMatch(plan, /(session_id_revoked|sessions_user_id|user_id_created_at)_idx/);
+    }
+  },
+);
+
+async function refreshOften(store: Store): Promise<void> {
+  const user = await insertUser(store, { email: 'ada@example.com' });
+  const at = new Date(facts.nowMs);
+  const { userAgent, clientAddress: ip } = facts;
+  for (let call = 0; call < callsUntilOnePlan; call++) {
+    const [id, token] = [randomUUID(), randomUUID()];
+    const audit = auditEntry(actorOf(user), 'login', { facts });
+    await store.sessions.start(
+      { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', refreshToken: token, at },
+      audit,
+    );
+    await store.sessions.findWithUser(user.id, id);
+    await store.sessions.findByRefreshToken(token);
+    const rotation = { token, successor: randomUUID(), sessionId: id, userAgent, ip, at };
+    t.ok(await store.sessions.rotate(rotation, audit));
+  }
+}
