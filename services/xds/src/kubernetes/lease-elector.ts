@@ -64,6 +64,8 @@ export function replicaOf(identity: string): string {
 
 /** Letting go is a courtesy: the service must not wait long for it. */
 const releaseTimeoutMs = 2_000;
+/** One renewal can be on its way, and one more can have been read before it. */
+const releaseAttempts = 3;
 
 /**
  * Makes an elector over a Lease. Writes are guarded by its resourceVersion, so of two that reach for it one gets it.
@@ -177,14 +179,25 @@ export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElec
 
   async function release(): Promise<void> {
     if (held === undefined) return;
-    const { lease: last } = held;
     stepDown('closing');
     try {
-      const record = { ...last.record, holder: '', renewedAt: microTime(wallClock()), durationMs: 1_000 };
-      await replaceLease(api, lease, { lease: last, record }, { timeoutMs: releaseTimeoutMs });
+      await letGo(releaseAttempts);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       logger.info({ reason }, 'the Lease was not released; it runs out by itself');
+    }
+  }
+
+  /** Read first, and again after a conflict: a renewal that closing cut off may have reached the server all the same. */
+  async function letGo(attempts: number): Promise<void> {
+    const found = await readLease(api, lease, { timeoutMs: releaseTimeoutMs });
+    if (found?.record.holder !== identity) return;
+    const record = { ...found.record, holder: '', renewedAt: microTime(wallClock()), durationMs: 1_000 };
+    try {
+      await replaceLease(api, lease, { lease: found, record }, { timeoutMs: releaseTimeoutMs });
+    } catch (error) {
+      if (attempts <= 1 || !hasStatus(error, 409)) throw error;
+      await letGo(attempts - 1);
     }
   }
 

@@ -87,6 +87,8 @@ async function leaseServer(t: Test, fault: () => Answer | undefined = () => unde
     api: server.api,
     requests: server.requests,
     spec: (): Record<string, unknown> => (lease?.spec ?? {}) as Record<string, unknown>,
+    /** A renewal arrives whose answer the holder does not see. */
+    renewUnseen: (): void => void store(JSON.stringify(lease)),
   };
 }
 
@@ -236,6 +238,29 @@ t.test('closing releases the Lease, and the next candidate need not wait', async
   t.equal(spec().holderIdentity, '');
   await leads(stand(t, api, 'two', timed(clock)));
   t.match(spec(), { holderIdentity: 'two', leaseTransitions: 1 });
+});
+
+t.test('a renewal that closing cut off does not keep the Lease', async (t) => {
+  const clock = fakeClock();
+  const { api, spec, renewUnseen } = await leaseServer(t);
+  const one = stand(t, api, 'one', timed(clock));
+  await leads(one);
+  renewUnseen();
+  await one.elector.close();
+  t.equal(spec().holderIdentity, '');
+});
+
+t.test('closing leaves a Lease alone that another replica has taken', async (t) => {
+  const clock = fakeClock();
+  const { api, spec } = await leaseServer(t);
+  const one = stand(t, api, 'one', timed(clock));
+  await leads(one);
+  clock.advance(16_000);
+  const two = stand(t, api, 'two', timed(clock));
+  await one.elector.close();
+  await pass(clock, 20_000);
+  await leads(two);
+  t.equal(spec().holderIdentity, 'two');
 });
 
 t.test('a missing right is named', async (t) => {

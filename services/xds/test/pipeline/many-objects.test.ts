@@ -5,11 +5,14 @@ import { limiterOf } from '../support/limiters.ts';
 import { objectOf } from '../support/manifests.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
+/** As in production. */
+const inSlices = { sliceMs: 5 };
+
 const many = (count: number) =>
   Array.from({ length: count }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${i}` }));
 
 t.test('the event loop goes on turning while 10,000 objects are taken in', async (t) => {
-  const { tell, settle, store } = await startPipeline(t);
+  const { tell, settle, store } = await startPipeline(t, inSlices);
   let turns = 0;
   const turn = (): void => {
     turns += 1;
@@ -25,7 +28,7 @@ t.test('the event loop goes on turning while 10,000 objects are taken in', async
 });
 
 t.test('the event loop goes on turning while the status of 10,000 objects is told', async (t) => {
-  const { tell, settle, written, pipeline } = await startPipeline(t);
+  const { tell, settle, written, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
   t.ok(written.length < 10_000, `${written.length} at once`);
@@ -34,7 +37,7 @@ t.test('the event loop goes on turning while the status of 10,000 objects is tol
 });
 
 t.test('what happens while the status of many objects is told is told right after it', async (t) => {
-  const { tell, settle, written, clients, time, pipeline } = await startPipeline(t);
+  const { tell, settle, written, clients, time, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
   clients.put(limiterOf('1', { accepted: new Map() }));
@@ -50,7 +53,7 @@ t.test('what happens while the status of many objects is told is told right afte
 });
 
 t.test('a pipeline that is closed stops telling', async (t) => {
-  const { tell, settle, written, pipeline } = await startPipeline(t);
+  const { tell, settle, written, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
   await pipeline.close();
@@ -59,7 +62,7 @@ t.test('a pipeline that is closed stops telling', async (t) => {
 });
 
 t.test('an edit among many computes one domain: the others are the very same resources', async (t) => {
-  const { tell, settle, store } = await startPipeline(t);
+  const { tell, settle, store } = await startPipeline(t, inSlices);
   tell(replaced(...many(500)));
   await settle();
   const before = store.current();
@@ -77,7 +80,7 @@ t.test('an edit among many computes one domain: the others are the very same res
 });
 
 t.test('events that come while others are taken in are not lost', async (t) => {
-  const { tell, settle, store, time } = await startPipeline(t);
+  const { tell, settle, store, time } = await startPipeline(t, inSlices);
   tell(replaced(...many(3_000)));
   time.advance(5);
   tell(changed(objectOf('ns/late', { domain: 'late' })));
