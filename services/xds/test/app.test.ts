@@ -243,15 +243,17 @@ t.test('XDS_STATUS_DEBOUNCE: changes of a status are collected for that long', a
 });
 
 t.test('DRAIN_TIMEOUT: what does not end by then is left', async (t) => {
+  let isSilent = false;
   const { app } = await followCluster(
     t,
     { DRAIN_TIMEOUT: '150ms', SHUTDOWN_DELAY: '50ms' },
-    // Nobody answers the process that gives up its Lease.
-    { answerTo: (request) => (isLease(request) && request.method === 'PUT' ? () => undefined : undefined) },
+    { answerTo: (request) => (isLease(request) && isSilent ? () => undefined : undefined) },
   );
   await awaitUntil(async () => (await metricsOf(app)).includes('tollgate_xds_leader 1'), {
     what: 'the Lease',
   });
+  // Nobody answers the process that gives up its Lease.
+  isSilent = true;
   await app.lifecycle.stop('test');
   t.match(
     app.lines.find((line) => line['@message'] === 'component not stopped in time'),
