@@ -28,11 +28,11 @@ t.test('it never holds more than its capacity, and always the half that was used
     const at = used.indexOf(key);
     if (at >= 0) used.splice(at, 1);
     used.push(key);
-    if (cache.size() > 100) return t.fail(`${cache.size()} after ${step} steps`);
+    if (cache.size() > 100) throw new Error(`${cache.size()} after ${step} steps`);
     const oldest = used.at(-50);
     // Asking would be a use: only now and then.
     if (step % 97 === 0 && oldest !== undefined) {
-      if (cache.get(oldest) === undefined) return t.fail(`${oldest} was forgotten after ${step} steps`);
+      if (cache.get(oldest) === undefined) throw new Error(`${oldest} was forgotten after ${step} steps`);
       used.splice(used.indexOf(oldest), 1);
       used.push(oldest);
     }
@@ -45,7 +45,7 @@ t.test('what is used again and again outlives any number of others', async (t) =
   cache.set('kept', 'here');
   for (let n = 0; n < 1_000; n += 1) {
     cache.set(`other ${n}`, '');
-    if (cache.get('kept') !== 'here') return t.fail(`forgotten after ${n}`);
+    if (cache.get('kept') !== 'here') throw new Error(`forgotten after ${n}`);
   }
   t.equal(cache.get('other 0'), undefined);
 });
