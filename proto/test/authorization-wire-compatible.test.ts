@@ -35,8 +35,8 @@ t.test('a request whose headers are joined has the same bytes in our definition'
 });
 
 t.test('a request whose headers are raw has the same bytes in our definition', async (t) => {
-  const headers = (rawValue: unknown) => ({ headers: [{ key: 'authorization', rawValue }, { key: 'a' }] });
-  const message = (rawValue: unknown) => ({
+  const headers = <T>(rawValue: T) => ({ headers: [{ key: 'authorization', rawValue }, { key: 'a' }] });
+  const message = <T>(rawValue: T) => ({
     attributes: { request: { http: { ...http, headerMap: headers(rawValue) } } },
   });
   const twins = { ours: message('/wA='), envoys: message(Buffer.from([0xff, 0])) };
@@ -100,7 +100,7 @@ t.test('an answer that lets pass has the same bytes in our definition', async (t
 });
 
 t.test('an answer that refuses has the same bytes in our definition', async (t) => {
-  const message = (code: unknown) => ({
+  const message = (code: number) => ({
     status: { code: 16, message: 'no token' },
     deniedResponse: {
       status: { code },
