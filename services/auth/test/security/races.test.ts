@@ -125,7 +125,7 @@ t.test('factors that are verified in two sessions at once do not wait for each o
       body: { email, password: 'correct horse' },
     });
     const sessions = [first, signedIn(signIn)];
-    const verifications = [];
+    const verifications: { path: string; token: string; body: unknown }[] = [];
     for (const { accessToken: token } of sessions) {
       const enrolled = await server.call('POST', '/factors', {
         token,
