@@ -14,7 +14,7 @@ import { createPostgresStore } from './store/postgres/postgres-store.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
 import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
-import { parseSigningKeys } from './tokens/signing-keys.ts';
+import { openSigningKeys } from './tokens/signing-key-source.ts';
 import { createRemoveExpired } from './use-cases/cleanup/remove-expired.ts';
 
 /** What the service takes from the process. */
@@ -31,6 +31,8 @@ export interface App {
   readonly lifecycle: Lifecycle;
   /** Ports in use once started; those set to 0 were chosen by the system. */
   readonly ports: { http: number };
+  /** Takes another value of JWT_KEYS while it runs; answers false, and logs why, when it cannot be used. */
+  replaceKeys(jwtKeys: string): boolean;
   /** Describes the API; also without a start. */
   openApi(): Promise<OpenApiDocument>;
 }
@@ -41,8 +43,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const lifecycle = createLifecycle({ logger, drainTimeoutMs: settings.drainTimeoutMs });
   const ports = { http: settings.port };
 
-  const parsed = parseSigningKeys(settings);
-  if (!parsed.ok) throw new TypeError('the signing keys were checked with the settings');
+  const signingKeys = await openSigningKeys(settings, { logger });
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const store = createPostgresStore(sql);
@@ -52,7 +53,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     settings,
     store,
     passwords: createPasswordHasher(),
-    keys: parsed.keys,
+    keys: signingKeys.keys,
     random: systemRandomness,
     mailer,
     mailbox,
@@ -67,6 +68,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   // Started in this order and stopped in reverse.
   for (const component of telemetry.components) lifecycle.add(component);
   if (foundation) lifecycle.add(foundation);
+  lifecycle.add(signingKeys.watch);
   lifecycle.add({
     name: 'schema',
     start: async () => {
@@ -90,5 +92,5 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     stop: ({ signal }) => api.stop(signal),
   });
   lifecycle.add({ name: 'announcement', start: () => logger.info({ ...ports }, 'listening') });
-  return { lifecycle, ports, openApi: api.openApi };
+  return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: api.openApi };
 }

@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createUserCommand, deleteUserCommand } from './admin-commands.ts';
+import type { EnvironmentFiles } from './load-settings.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { serveCommand } from './serve-command.ts';
 
 /** What a command is given. */
 export interface CommandOptions {
-  /** Variables besides those of the environment; a missing file is an error when it was named. */
-  readonly environmentFile: string | undefined;
+  readonly environmentFiles: EnvironmentFiles;
   /** What stands after the name of the command. */
   readonly args: readonly string[];
   readonly flags: UserFlags;
@@ -46,7 +46,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   version: { doc: 'Print the version.', run: printVersion },
 };
 
-const help = `tollgate-auth [command] [-c file]
+const help = `tollgate-auth [command] [-c file] [-d folder]
 
 The user authentication server. It is configured by environment variables (docs/settings-auth.md has the table), which take
 precedence over a file .env. To try it here: npm start -w services/auth
@@ -56,6 +56,8 @@ ${Object.entries(commands)
   .join('\n')}
 
   -c, --config <file>   Read variables from this file instead of .env.
+  -d, --config-dir <folder>
+                        Read variables from its *.env, too; while serving, follow their changes.
       --aud <audience>  Audience of the user; that of the settings when left out.
       --role <role>     Role of the user who is created; that of the settings when left out.
       --confirm         The email of the user who is created needs no confirmation.
@@ -86,6 +88,7 @@ export function readArguments(given: readonly string[]): Asked {
       args: [...given],
       options: {
         config: { type: 'string', short: 'c' },
+        'config-dir': { type: 'string', short: 'd' },
         help: { type: 'boolean', short: 'h' },
         aud: { type: 'string' },
         role: { type: 'string' },
@@ -93,8 +96,9 @@ export function readArguments(given: readonly string[]): Asked {
       },
       allowPositionals: true,
     });
-    const { config: environmentFile, help: wantsHelp = false, ...flags } = values;
-    if (wantsHelp) return { kind: 'help' };
+    const { config: file, 'config-dir': folder, help: wantsHelp = false, ...flags } = values;
+    const isGroupAlone = positionals.length === 1 && positionals[0] === 'admin';
+    if (wantsHelp || isGroupAlone) return { kind: 'help' };
     const words = positionals[0] === 'admin' ? 2 : 1;
     const name = positionals.slice(0, words).join(' ') || 'serve';
     const args = positionals.slice(words);
@@ -102,7 +106,7 @@ export function readArguments(given: readonly string[]): Asked {
     if (command === undefined) return { kind: 'nonsense', problem: `unknown command: ${name}` };
     const problem = argumentProblem(command, args) ?? flagProblem(command, flags);
     if (problem !== undefined) return { kind: 'nonsense', problem: `${name} ${problem}` };
-    return { kind: 'run', run: command.run, options: { environmentFile, args, flags } };
+    return { kind: 'run', run: command.run, options: { environmentFiles: { file, folder }, args, flags } };
   } catch (error) {
     return { kind: 'nonsense', problem: error instanceof Error ? error.message : String(error) };
   }
