@@ -1,4 +1,6 @@
 import type { AssuranceLevel } from '../session.ts';
+import type { Place } from './placed-value.ts';
+import { matchesPath, type RoutePath } from './route-path.ts';
 
 /** Which requests pass, and what of. The first route that matches decides; `fallback` where none does. */
 export interface RouteRules {
@@ -12,18 +14,8 @@ export interface RouteRule {
   /** Undefined: all. With `GET` there is `HEAD`. */
   readonly methods: ReadonlySet<string> | undefined;
   readonly demand: RouteDemand;
-  /** Line in the file of rules, from 1. */
-  readonly line: number;
-}
-
-/** A set of paths. */
-export interface RoutePath {
-  /** As it was written. */
-  readonly source: string;
-  /** Undefined is any one segment. */
-  readonly segments: readonly (string | undefined)[];
-  /** Everything below as well (`**`). */
-  readonly below: boolean;
+  /** Of the path in the file of rules. */
+  readonly place: Place;
 }
 
 /** What a request must bring. */
@@ -63,9 +55,4 @@ export function findRoute(
   return routes.find(
     ({ methods, path }) => (methods === undefined || methods.has(method)) && matchesPath(path, segments),
   );
-}
-
-function matchesPath({ segments, below }: RoutePath, asked: readonly string[]): boolean {
-  if (below ? asked.length < segments.length : asked.length !== segments.length) return false;
-  return segments.every((segment, index) => segment === undefined || segment === asked[index]);
 }
