@@ -9,8 +9,8 @@ export interface Edge {
   readonly echo: Echo;
   /** Of one of the listeners, without a slash at the end. */
   url(listener: string): string;
-  /** The counters and gauges of Envoy whose names match, by name. */
-  stats(filter: string): Promise<Readonly<Record<string, number>>>;
+  /** The counters and gauges of Envoy whose names match, by name. It makes some of them with their first count. */
+  stats(filter: string): Promise<Readonly<Record<string, number | undefined>>>;
   /** How many endpoints of the cluster Envoy takes for healthy. */
   healthyEndpoints(cluster: string): Promise<number>;
   /** Ends Envoy as a crash would. */
