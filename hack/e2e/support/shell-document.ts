@@ -37,6 +37,15 @@ function fencedBlocks(markdown: string) {
 
 /** Is that what the document shows? Blank lines and spaces at the ends do not count. */
 export function isAsShown(shown: string, output: string): boolean {
-  const pattern = shown.trim().split('…').map(RegExp.escape).join('[^]*');
-  return new RegExp(`^${pattern}$`).test(output.trim());
+  const [first = '', ...rest] = shown.trim().split('…');
+  const text = output.trim();
+  if (!text.startsWith(first)) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  // What comes after the last sign is the end.
+  return rest.at(-1) === '' || text.endsWith(rest.at(-1) ?? first);
 }
