@@ -30,6 +30,9 @@ t.test(
       [200, 200, 200, 200, 200],
       'failure_mode_deny: false',
     );
+    const counts = await edge.stats('^cluster\\.upstream\\.ratelimit\\.');
+    t.equal(counts['cluster.upstream.ratelimit.error'], 10, 'Envoy counts both as errors');
+    t.equal(counts['cluster.upstream.ratelimit.failure_mode_allowed'], 5);
     await noTimeouts(t, edge);
 
     const again = await startRedis({ port: redis.port });
