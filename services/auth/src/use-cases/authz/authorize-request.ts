@@ -3,8 +3,8 @@ import type { AuthzDecision, AuthzDenied } from '../../domain/authz/authz-decisi
 import type { AuthzRequest } from '../../domain/authz/authz-request.ts';
 import type { CallerIdentity } from '../../domain/authz/caller-identity.ts';
 import { identityHeaders } from '../../domain/authz/identity-headers.ts';
-import { type ReadPath, readRequestPath } from '../../domain/authz/request-path.ts';
-import { findRoute, type RouteDemand, type RouteRules } from '../../domain/authz/route-rules.ts';
+import { judgeRoute } from '../../domain/authz/judge-route.ts';
+import type { RouteDemand, RouteRules } from '../../domain/authz/route-rules.ts';
 import { unmetDemand } from '../../domain/authz/unmet-demand.ts';
 import { badPath, forbidden, tooLowAssurance, unavailable } from './denials.ts';
 import { type Caller, createIdentifyCaller, type IdentifyCallerDeps } from './identify-caller.ts';
@@ -18,22 +18,22 @@ export interface AuthorizeRequestDeps extends IdentifyCallerDeps {
   readonly rules: () => RouteRules;
 }
 
-/** What is demanded of a request, or why it is denied whoever calls. */
-type RouteVerdict =
-  | { readonly ok: true; readonly demand: Exclude<RouteDemand, { access: 'deny' }> }
-  | { readonly ok: false; readonly denial: AuthzDenied };
+/** What is demanded of requests that pass for somebody. */
+type PassableDemand = Exclude<RouteDemand, { access: 'deny' }>;
 
 /** Makes the decision: path, route, token, state of user and session, and then what the route demands, in this order. */
 export function createAuthorizeRequest(deps: AuthorizeRequestDeps): AuthorizeRequest {
   const identifyCaller = createIdentifyCaller(deps);
   return (request) => {
     try {
-      const route = judgeRoute(request, deps.rules());
-      if (!route.ok) return route.denial;
+      const verdict = judgeRoute(deps.rules(), request.method, request.path);
+      if (!verdict.ok) return badPath(verdict.reason);
+      const { demand } = verdict;
+      if (demand.access === 'deny') return forbidden('route_denied');
       const caller = identifyCaller(request.authorization);
       return caller instanceof Promise
-        ? decideLater(request, route.demand, caller)
-        : decide(request, route.demand, caller);
+        ? decideLater(request, demand, caller)
+        : decide(request, demand, caller);
     } catch (error) {
       return failClosed(error, deps.logger);
     }
@@ -41,7 +41,7 @@ export function createAuthorizeRequest(deps: AuthorizeRequestDeps): AuthorizeReq
 
   async function decideLater(
     request: AuthzRequest,
-    demand: Exclude<RouteDemand, { access: 'deny' }>,
+    demand: PassableDemand,
     caller: Promise<Caller>,
   ): Promise<AuthzDecision> {
     try {
@@ -52,22 +52,7 @@ export function createAuthorizeRequest(deps: AuthorizeRequestDeps): AuthorizeReq
   }
 }
 
-function judgeRoute(request: AuthzRequest, rules: RouteRules): RouteVerdict {
-  const read: ReadPath = readRequestPath(request.method, request.path);
-  if (!read.ok) return { ok: false, denial: badPath(read.reason) };
-  const { segments, withoutParameters } = read.path;
-  const route = findRoute(rules, request.method, segments);
-  if (withoutParameters !== undefined && findRoute(rules, request.method, withoutParameters) !== route)
-    return { ok: false, denial: badPath('another rule holds for it without the parameters (;)') };
-  const demand = route?.demand ?? rules.fallback;
-  return demand.access === 'deny' ? { ok: false, denial: forbidden('route_denied') } : { ok: true, demand };
-}
-
-function decide(
-  request: AuthzRequest,
-  demand: Exclude<RouteDemand, { access: 'deny' }>,
-  caller: Caller,
-): AuthzDecision {
+function decide(request: AuthzRequest, demand: PassableDemand, caller: Caller): AuthzDecision {
   // A token is not asked for here: who has a bad one is nobody.
   if (demand.access === 'public') return allow(request, caller.ok ? caller.identity : undefined);
   if (!caller.ok) return caller.denial;

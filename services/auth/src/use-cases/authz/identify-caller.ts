@@ -22,10 +22,10 @@ export interface IdentifyCallerDeps {
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
   readonly logger: Pick<Logger, 'error' | 'warn'>;
-  readonly settings: Pick<Settings, 'jwtAdminRoles' | 'sessionTimeboxMs' | 'sessionInactivityTimeoutMs'> & {
-    /** Plan of users whose `app_metadata` has none. */
-    readonly extAuthzDefaultPlan: string;
-  };
+  readonly settings: Pick<
+    Settings,
+    'extAuthzDefaultPlan' | 'jwtAdminRoles' | 'sessionTimeboxMs' | 'sessionInactivityTimeoutMs'
+  >;
 }
 
 /** Who calls, or how a route that wants to know it answers. */
