@@ -44,6 +44,7 @@ export const errors = defineErrors({
 
   // What external authorization answers beside these.
   path_not_canonical: define(400, g.invalidArgument, 'The path could be read in more than one way'),
+  not_http: define(403, g.permissionDenied, 'Only requests of HTTP can be authorized'),
   route_denied: define(403, g.permissionDenied, 'Nobody may call this'),
   role_not_allowed: define(403, g.permissionDenied, 'The role of the user may not call this'),
   anonymous_not_allowed: define(403, g.permissionDenied, 'Anonymous users may not call this'),
