@@ -18,7 +18,7 @@ export type ReadPath =
   | { readonly ok: false; readonly reason: string };
 
 const visibleAscii = /^[!-~]*$/;
-const escape = /%[0-9a-f]{2}/i;
+const anEscape = /%[0-9a-f]{2}/i;
 const escapedSeparator = /%(?:2f|5c)/i;
 const controlCharacter = /\p{Cc}/u;
 /** Escapes, and what is none of the characters that a segment may have (RFC 3986 §3.3, `pchar`), nor a slash. */
@@ -61,7 +61,7 @@ function escapeProblemOf(path: string): string | undefined {
   if (decoded === undefined) return 'its percent-encoding is not that of UTF-8 text';
   if (controlCharacter.test(decoded)) return 'it has an encoded control character';
   if (escapedSeparator.test(path)) return 'it has an encoded slash or backslash';
-  return escape.test(decoded) ? 'it is percent-encoded twice' : undefined;
+  return anEscape.test(decoded) ? 'it is percent-encoded twice' : undefined;
 }
 
 function decode(path: string): string | undefined {
