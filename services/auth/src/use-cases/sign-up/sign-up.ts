@@ -5,7 +5,7 @@ import { errors } from '../../errors.ts';
 import type { NewUser } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { createSendToContact, type SendToContactDeps } from '../sending/send-to-contact.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 import { newContactUser } from '../users/new-user.ts';
 import { answerFor, fakeAnswer } from './answer-for.ts';
 import { createFindOrCreateUser, hasConfirmed } from './find-or-create-user.ts';
@@ -26,7 +26,7 @@ export type SignedUp =
 export type SignUp = (input: SignUpInput, facts: RequestFacts) => Promise<SignedUp>;
 
 /** What a sign-up takes. */
-export type SignUpDeps = IssueDeps &
+export type SignUpDeps = StartSessionDeps &
   SendToContactDeps &
   DepsWith<'store' | 'random' | 'passwords', SignUpSettingName | 'jwtDefaultGroupName' | 'uniformAnswers'>;
 

@@ -4,7 +4,7 @@ import { isBanned, type User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { DepsWith } from '../../services.ts';
 import { type Contact, readContact } from '../contact/read-contact.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 
 /** Email or phone, and the password. */
 export interface PasswordSignIn {
@@ -18,7 +18,7 @@ export interface PasswordSignIn {
 export type SignInWithPassword = (input: PasswordSignIn, facts: RequestFacts) => Promise<IssuedSession>;
 
 /** What that takes. */
-export type PasswordSignInDeps = IssueDeps &
+export type PasswordSignInDeps = StartSessionDeps &
   DepsWith<
     'store' | 'random' | 'passwords',
     | 'externalEmailEnabled'

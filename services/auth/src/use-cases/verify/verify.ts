@@ -7,7 +7,7 @@ import type { DepsWith } from '../../services.ts';
 import type { NotificationKind } from '../../settings/mail-text-settings.ts';
 import { createNotify } from '../notifications/notify.ts';
 import { checkPassword } from '../passwords/check-password.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 import { type CompleteVerificationDeps, createCompleteVerification } from './complete-verification.ts';
 import { createFindToken, type FindTokenDeps, type FoundToken, type Presented } from './find-token.ts';
 import { type VerificationType, verifications } from './verification.ts';
@@ -33,7 +33,7 @@ export type Verified =
 export type Verify = (input: VerifyInput, by: 'request' | 'link', facts: RequestFacts) => Promise<Verified>;
 
 /** What that takes. */
-export type VerifyDeps = IssueDeps &
+export type VerifyDeps = StartSessionDeps &
   FindTokenDeps &
   CompleteVerificationDeps &
   DepsWith<
