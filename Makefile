@@ -14,7 +14,7 @@ TAP_RESULTS ?=
 setup: ## Node 24 and all packages, and nothing else (the other targets do this by themselves)
 	@sh hack/setup.sh
 
-demo: ## the limiter behind a real Envoy on this machine (ARGS=--once: exit after the table)
+demo: ## the whole platform behind a real Envoy on this machine (ARGS=--once: exit after the table)
 	@sh hack/setup.sh demo
 	@exec node hack/demo/main.ts $(ARGS)
 

@@ -8,6 +8,8 @@ export interface StartServiceOptions {
   readonly settings: Readonly<Record<string, string>>;
   /** Does not throw once the service answers. */
   readonly ready: () => Promise<void>;
+  /** How long it may take until then. Default 20000. */
+  readonly readyTimeoutMs?: number;
 }
 
 /** Starts a service of ours as a process of its own. */
@@ -15,8 +17,12 @@ export function startService({
   nodePath,
   entryFile,
   settings,
-  ready,
+  ...readiness
 }: StartServiceOptions): Promise<ServerProcess> {
   const assignments = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
-  return startServerProcess({ command: 'env', args: ['-i', ...assignments, nodePath, entryFile], ready });
+  return startServerProcess({
+    command: 'env',
+    args: ['-i', ...assignments, nodePath, entryFile],
+    ...readiness,
+  });
 }
