@@ -14,7 +14,7 @@ export function measureIdentityStates(
 ): void {
   const registers = [registry];
   new Counter({
-    name: 'auth_identity_states_finds_total',
+    name: 'auth_ext_authz_identity_finds_total',
     help: 'Users whose state was asked for, by how it was found: known, read, or joined a read under way',
     labelNames: ['result'],
     registers,
@@ -27,7 +27,7 @@ export function measureIdentityStates(
     },
   });
   new Counter({
-    name: 'auth_identity_states_invalidations_total',
+    name: 'auth_ext_authz_identity_invalidations_total',
     help: 'Changes that were heard of: of single users, or of all at once',
     labelNames: ['scope'],
     registers,
@@ -39,7 +39,7 @@ export function measureIdentityStates(
     },
   });
   new Gauge({
-    name: 'auth_identity_states_entries',
+    name: 'auth_ext_authz_identity_entries',
     help: 'States held',
     registers,
     collect() {
@@ -47,7 +47,7 @@ export function measureIdentityStates(
     },
   });
   new Gauge({
-    name: 'auth_identity_listener_up',
+    name: 'auth_ext_authz_identity_listener_up',
     help: 'Whether changes of users are heard of (1), or only found by asking again in time (0)',
     registers,
     collect() {

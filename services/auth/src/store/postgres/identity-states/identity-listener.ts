@@ -85,6 +85,7 @@ export function createIdentityListener(options: IdentityListenerOptions): Identi
     await client.query(`listen ${channel}`);
     up = true;
     if (failures > 0) logger.info('changes of users are heard of again');
+    else logger.debug('changes of users are heard of');
     failures = 0;
     onChange('all');
   }
