@@ -11,6 +11,7 @@ import { defaultRules } from './domain/authz/route-rules.ts';
 import { createIdentityStates } from './identity-states/identity-states.ts';
 import { createMail } from './mail/create-mail.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
+import { createPwnedPasswords } from './passwords/pwned-passwords.ts';
 import type { IdentityStates } from './ports/identity-states.ts';
 import { systemRandomness } from './random/system-randomness.ts';
 import { type Settings, settingsSpec } from './settings/settings.ts';
@@ -78,6 +79,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     settings,
     store,
     passwords: createPasswordHasher(),
+    leakedPasswords: createPwnedPasswords(settings, { logger, nowMs }),
     keys: signingKeys.keys,
     random: systemRandomness,
     mailer,
@@ -96,8 +98,8 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   lifecycle.add(signingKeys.watch);
   lifecycle.add({
     name: 'schema',
-    start: async () => {
-      await migrate(settings, { logger });
+    start: async ({ signal }) => {
+      await migrate(settings, { logger, signal });
     },
   });
   lifecycle.add({ name: 'database connections', stop: () => disconnect(sql) });

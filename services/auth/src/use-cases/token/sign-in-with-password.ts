@@ -20,7 +20,7 @@ export type SignInWithPassword = (input: PasswordSignIn, facts: RequestFacts) =>
 /** What that takes. */
 export type PasswordSignInDeps = StartSessionDeps &
   DepsWith<
-    'store' | 'random' | 'passwords',
+    'store' | 'random' | 'passwords' | 'leakedPasswords',
     | 'externalEmailEnabled'
     | 'externalPhoneEnabled'
     | 'mailerAllowUnverifiedEmailSignIns'
@@ -33,8 +33,17 @@ export type PasswordSignInDeps = StartSessionDeps &
  * who does not exist costs the same hash.
  */
 export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPassword {
-  const { store, passwords, settings } = deps;
+  const { store, passwords, leakedPasswords, settings } = deps;
   const startSession = createStartSession(deps);
+
+  /** Nobody is kept out because that cannot be told. */
+  async function isLeaked(password: string): Promise<boolean> {
+    try {
+      return await leakedPasswords.includes(password);
+    } catch {
+      return false;
+    }
+  }
 
   async function verify(user: User | undefined, password: string): Promise<User> {
     const matches =
@@ -64,8 +73,11 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
     checkUsable(user, { contact, settings, nowMs: facts.nowMs });
     await renewHash(user, password);
     const traits = { provider: contact.kind };
-    const session = await startSession(user, { method: 'password', traits }, facts);
-    const weakPassword = passwordWeakness(password, settings);
+    const [session, leaked] = await Promise.all([
+      startSession(user, { method: 'password', traits }, facts),
+      isLeaked(password),
+    ]);
+    const weakPassword = passwordWeakness(password, settings, { isLeaked: leaked });
     return weakPassword === undefined ? session : { ...session, weakPassword };
   };
 }
