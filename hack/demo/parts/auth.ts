@@ -6,9 +6,6 @@ import { startService } from './start-service.ts';
 
 const entryFile = resolve(import.meta.dirname, '../../../services/auth/src/main.ts');
 
-/** It makes a PostgreSQL cluster before it answers: 3 s, on a machine that is busy many times as long. */
-const readyTimeoutMs = 60_000;
-
 /** Their paths are resolved against the external URL, which would lose its own path. */
 const linksInMails = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'];
 
@@ -28,7 +25,6 @@ export const auth: Part = {
         ready: async () => {
           if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.authHttp}/ready`);
         },
-        readyTimeoutMs,
       });
       return {
         ...server,

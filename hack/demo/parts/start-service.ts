@@ -8,21 +8,17 @@ export interface StartServiceOptions {
   readonly settings: Readonly<Record<string, string>>;
   /** Does not throw once the service answers. */
   readonly ready: () => Promise<void>;
-  /** How long it may take until then. Default 20000. */
-  readonly readyTimeoutMs?: number;
 }
+
+/** One takes a second, the auth server with its PostgreSQL three; on a machine that is busy many times as long. */
+const readyTimeoutMs = 60_000;
 
 /** Starts a service of ours as a process of its own. */
 export function startService({
   nodePath,
   entryFile,
   settings,
-  ...readiness
+  ready,
 }: StartServiceOptions): Promise<ServerProcess> {
-  const assignments = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
-  return startServerProcess({
-    command: 'env',
-    args: ['-i', ...assignments, nodePath, entryFile],
-    ...readiness,
-  });
+  return startServerProcess({ command: nodePath, args: [entryFile], env: settings, ready, readyTimeoutMs });
 }
