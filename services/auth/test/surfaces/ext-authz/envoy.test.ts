@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
@@ -174,6 +176,18 @@ for (const variant of ['grpc', 'http'] as const) {
       t.equal((await send(envoy, '/cart', [...large, ...bearer(accessToken)])).status, 200);
     });
 
+    t.test('a user who has signed out does not get through any more', async (t) => {
+      const { accessToken: token } = await signUp(server, { email: 'eve@example.com' });
+      t.equal((await send(envoy, '/cart', bearer(token))).status, 200);
+      await server.call('POST', '/logout', { token });
+      await awaitUntil(async () => (await send(envoy, '/cart', bearer(token))).status === 401, {
+        what: 'the end of the session to be seen',
+        timeoutMs: 20_000,
+      });
+      const { text } = await send(envoy, '/cart', bearer(token));
+      t.match(JSON.parse(text), { error_code: 'session_not_found' });
+    });
+
     t.test('without the auth server nothing passes', async (t) => {
       await server.stop();
       for (const path of ['/cart', '/open/page'])
@@ -193,3 +207,28 @@ t.test('over gRPC the plan and the limit of a user are dynamic metadata', async 
   t.match(seen?.headers, { 'x-auth-plan': 'pro', 'x-metadata-plan': 'pro' });
   t.same(JSON.parse(String(seen?.headers['x-metadata-limit'])), { requests_per_unit: 7, unit: 'MINUTE' });
 });
+
+/** A user's state is read again once it is older than this. */
+const staleMs = 11_000;
+
+for (const [variant, status] of [
+  ['grpc', 503],
+  ['http', 403],
+] as const)
+  t.test(`over ${variant} nothing passes while nobody can tell, even where errors may`, async (t) => {
+    const { server, envoy } = await platform(t, variant, { failure_mode_allow: true });
+    const { accessToken } = await signUp(server);
+    t.equal((await send(envoy, '/cart', bearer(accessToken))).status, 200);
+    const sql = postgres(server.databaseUrl, { max: 1 });
+    t.teardown(() => sql.end());
+    await sql`alter schema auth rename to elsewhere`;
+    server.clock.advance(staleMs);
+    const refused = await send(envoy, '/cart', bearer(accessToken));
+    t.equal(refused.status, status);
+    t.match(JSON.parse(refused.text), { code: status, error_code: 'authorization_unavailable' });
+    t.equal(refused.seen, undefined);
+    await sql`alter schema elsewhere rename to auth`;
+    t.equal((await send(envoy, '/cart', bearer(accessToken))).status, 200, 'asked again at once');
+    await server.stop();
+    t.equal((await send(envoy, '/cart')).status, 200, 'what failure_mode_allow is about');
+  });
