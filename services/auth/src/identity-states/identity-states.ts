@@ -54,9 +54,19 @@ interface Asked {
   readonly mark: Mark;
 }
 
-interface Entry {
+/** Whom it is about, as the token names them. */
+interface Asker {
+  readonly userId: string;
+  readonly sessionId: string | undefined;
+}
+
+interface Entry extends Asker {
   readonly asked: Asked;
   readonly state: IdentityState | undefined;
+}
+
+interface Reading extends Asker {
+  readonly read: Read<Asked>;
 }
 
 /**
@@ -68,8 +78,9 @@ export function createIdentityStates(
   { maxStalenessMs, capacity = defaultCapacity }: IdentityStatesOptions,
 ): KnownIdentityStates {
   const invalidations = createInvalidations();
+  // By the session, or else the user: both in one key would have to be put together with every request.
   const entries = createRecentlyUsed<Entry>({ capacity });
-  const reading = new Map<string, Read<Asked>>();
+  const reading = new Map<string, Reading>();
   const reads = createBatchedReads<Asked>({
     store,
     note: ({ userId }) => ({ atMs: nowMs(), mark: invalidations.markOf(userId) }),
@@ -86,15 +97,24 @@ export function createIdentityStates(
     return isFresh(asked, state === undefined ? Math.min(longestUnknownMs, maxStalenessMs) : maxStalenessMs);
   }
 
-  async function read(name: string, key: IdentityKey): Promise<IdentityState | undefined> {
+  function isJoinable({ read: { sent } }: Reading): boolean {
+    return sent === undefined || isFresh(sent, maxStalenessMs);
+  }
+
+  /** Somebody else may have named the same session, which is not theirs. */
+  function isAbout(asker: Asker, userId: string, sessionId: string | undefined): boolean {
+    return asker.userId === userId && asker.sessionId === sessionId;
+  }
+
+  async function read(name: string, asker: Asker, key: IdentityKey): Promise<IdentityState | undefined> {
     counts.misses += 1;
-    const begun = reads.begin(key);
+    const begun: Reading = { ...asker, read: reads.begin(key) };
     reading.set(name, begun);
     try {
-      const state = await begun.state;
+      const state = await begun.read.state;
+      const asked = begun.read.sent;
       // Unless somebody has asked again, who knows better.
-      if (reading.get(name) === begun && begun.sent !== undefined)
-        entries.set(name, { asked: begun.sent, state });
+      if (reading.get(name) === begun && asked !== undefined) entries.set(name, { ...asker, asked, state });
       return state;
     } finally {
       if (reading.get(name) === begun) reading.delete(name);
@@ -103,19 +123,19 @@ export function createIdentityStates(
 
   return {
     find(userId, sessionId) {
-      const name = `${userId}/${sessionId ?? ''}`;
+      const name = sessionId ?? userId;
       const known = entries.get(name);
-      if (known !== undefined && isUsable(known)) {
+      if (known !== undefined && isAbout(known, userId, sessionId) && isUsable(known)) {
         counts.hits += 1;
         return known.state;
       }
       const underWay = reading.get(name);
-      if (underWay !== undefined && (underWay.sent === undefined || isFresh(underWay.sent, maxStalenessMs))) {
+      if (underWay !== undefined && isAbout(underWay, userId, sessionId) && isJoinable(underWay)) {
         counts.joins += 1;
-        return underWay.state;
+        return underWay.read.state;
       }
       const key = keyOf(userId, sessionId);
-      return key && read(name, key);
+      return key && read(name, { userId, sessionId }, key);
     },
     invalidate(changed) {
       if (changed === 'all') counts.invalidationsOfAll += 1;

@@ -72,6 +72,17 @@ t.test('a session of a user is asked for by itself', async (t) => {
   t.equal(asked().length, 3);
 });
 
+t.test('what is known of a session is told to nobody but the user it was asked for', async (t) => {
+  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  const eve = randomUUID();
+  const [first, second] = await Promise.all([states.find(ada, session), states.find(eve, session)]);
+  t.match([first, second], [{ role: 'asked 1' }, { role: 'asked 1' }]);
+  t.same(asked(), [[ada, eve]]);
+  t.match(states.find(eve, session), { role: 'asked 1' });
+  t.match(await states.find(ada, session), { role: 'asked 2' });
+  t.match(await states.find(session, undefined), { role: 'asked 3' });
+});
+
 t.test('who has changed is asked for again, and so is everybody when nobody knows who has', async (t) => {
   const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
   const other = '00000000-0000-4000-8000-000000000000';
