@@ -27,7 +27,6 @@ default: authenticated
 `;
 
 kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube) => {
-  const databaseUrl = startAuthDatabase(t);
   await kube.apply(await readFile(crdFile, 'utf8'));
   await kube.apply(limits({ free: 3 }));
   const xds = await startReplica(t, kube, 'replica-1');
@@ -36,7 +35,7 @@ kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube)
   const limiter = await startRedisLimiter(t, { xds, redis });
   const folder = makeTextFolder(t);
   folder.write('routes.yaml', routes);
-  const auth = await startAuth(t, await databaseUrl, {
+  const auth = await startAuth(t, await startAuthDatabase(t), {
     SVC_EXT_AUTHZ_ROUTES_FILE: join(folder.path, 'routes.yaml'),
   });
   const edge = await startEdge(t, {

@@ -40,7 +40,7 @@ export const domain = 'shop';
  * What Envoy gives a limiter or the auth server to answer, 20 and 200 ms by default. Far more than they need: a test
  * machine is busy, and whether they are slow is told by Envoy's count of timeouts, not by failed requests.
  */
-export const answerTimeout = '5s';
+const answerTimeout = '5s';
 
 const perTenant = [
   { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
