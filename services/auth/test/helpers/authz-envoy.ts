@@ -7,6 +7,8 @@ export interface AuthzEnvoyOptions {
   readonly variant: 'grpc' | 'http';
   /** Of the server that it asks. */
   readonly port: number;
+  /** Filters and clusters in the place of those made from the above. */
+  readonly written?: { readonly http_filters: readonly object[]; readonly clusters: readonly object[] };
   /** More for the filter. */
   readonly filter?: Readonly<Record<string, unknown>>;
   /** PEM files with which it asks, in the place of plaintext. */
@@ -63,7 +65,7 @@ function bootstrap(options: AuthzEnvoyOptions, upstreamPort: number): object {
     common_http_protocol_options: { headers_with_underscores_action: 'ALLOW' },
     route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes: [route] }] },
     http_filters: [
-      authzFilter(options),
+      ...(options.written?.http_filters ?? [authzFilter(options)]),
       {
         name: 'envoy.filters.http.router',
         typed_config: { '@type': typeUrl('filters.http.router.v3.Router') },
@@ -83,7 +85,7 @@ function bootstrap(options: AuthzEnvoyOptions, upstreamPort: number): object {
       ],
       clusters: [
         cluster('upstream', upstreamPort),
-        { ...cluster('ext_authz', options.port), ...wire(options) },
+        ...(options.written?.clusters ?? [{ ...cluster('ext_authz', options.port), ...wire(options) }]),
       ],
     },
   };
