@@ -31,7 +31,7 @@ export interface Step {
 export const morePerHour: RuleEdit = {
   file: 'plans.yaml',
   from: 'requestsPerUnit: 5',
-  to: 'requestsPerUnit: 50',
+  to: 'requestsPerUnit: 500',
 };
 
 /** What the demo shows, in order. Users and counters are new with each start; limits and routes are those of config/. */
@@ -122,17 +122,17 @@ export const scenario: readonly Step[] = [
       make: ({ rules }) => rules.edit(morePerHour),
       after: ({ rules }) => rules.edited,
     },
-    rows: [{ ...asAda('/orders', limited), expect: '200 ada (free), limit 50' }],
+    rows: [{ ...asAda('/orders', limited), expect: '200 ada (free), limit 500' }],
   },
   {
     title: 'Ada upgrades: app_metadata.plan becomes "pro". The token stays the same',
     change: appMetadata({ plan: 'pro' }),
-    rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 100' }],
+    rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 1000' }],
   },
   {
     title: 'A limit of her own: app_metadata.limit',
-    change: appMetadata({ limit: { requests_per_unit: 1000, unit: 'hour' } }),
-    rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 1000' }],
+    change: appMetadata({ limit: { requests_per_unit: 5000, unit: 'hour' } }),
+    rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 5000' }],
   },
   {
     title: 'Ada signs out: the token is good no more, although it has not expired',

@@ -78,7 +78,7 @@ t.test('everything comes out as expected, and the commands that are shown work',
     { output },
   );
   t.match(output, /^ratelimit-limit: 5\r?$/m, 'the limit of the plan');
-  t.match(output, /^ratelimit-limit: 100\r?$/m, 'the limit of the plan after the upgrade');
+  t.match(output, /^ratelimit-limit: 1000\r?$/m, 'the limit of the plan after the upgrade');
   t.match(output, /"confirmation_sent_at"/, 'somebody has signed up');
   t.match(output, /free-plan/, 'the limiter explains a rule');
   t.match(output, /^cluster\.ext_authz\..*: \d+$/m, 'Envoy tells what it counted');

@@ -37,7 +37,7 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
     );
     t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '5');
     await rules.edit(morePerHour);
-    t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '50');
+    t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '500');
     t.match(rules.placeOf('plans.yaml'), `kubectl edit -n ${namespace} rlc/plans`);
     await rules.write();
     t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '5');
