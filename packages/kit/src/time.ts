@@ -3,6 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Milliseconds of a clock that does not go back, whatever becomes of the system's time. */
 export const monotonicNow = (): number => performance.now();
 
+/** Settles as the promise does, or rejects with what `late` makes when that takes longer. What becomes of the promise then is ignored. */
+export async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(late()), timeoutMs);
+  try {
+    return await Promise.race([promise, timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Resolves after that time; rejects with the reason of the signal once that aborts. */
 export async function sleepFor(
   ms: number,

@@ -2,6 +2,8 @@
 export interface CallContext {
   /** The first value of a request header (lower-case name), for trace propagation. */
   readonly header: (name: string) => string | undefined;
+  /** Time until the client gives up; infinite when it has not said. */
+  readonly timeLeftMs: () => number;
 }
 
 /**

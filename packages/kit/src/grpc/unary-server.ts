@@ -122,7 +122,10 @@ function adapt(method: string, handler: UnaryHandler, { begin, guard, logger }: 
       return;
     }
     const done = begin(method);
-    const context: CallContext = { header: (name) => call.metadata.get(name)[0]?.toString() };
+    const context: CallContext = {
+      header: (name) => call.metadata.get(name)[0]?.toString(),
+      timeLeftMs: () => Number(call.getDeadline()) - Date.now(),
+    };
     const fail = (error: unknown): void => {
       const { grpcStatus, message } = toPublicError(error);
       logFailure(error, { method });

@@ -1,3 +1,4 @@
+import { inTime } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
 import type { IdentityKey, IdentityStateStore } from '../ports/identity-state-store.ts';
 import type { IdentityState } from '../ports/identity-states.ts';
@@ -30,7 +31,7 @@ const maxBatch = 500;
 const maxBatchesUnderWay = 4;
 /** As many users as are kept by default. Who comes after them would wait longer than a proxy does. */
 const maxWaiting = 10_000;
-/** Proxies give up long before: by default after 200 ms. */
+/** Whoever waits says how long; an answer that comes later than that is there for the next request. */
 const defaultAnswerTimeoutMs = 3_000;
 
 interface Waiting<S> {
@@ -64,7 +65,9 @@ export function createBatchedReads<S>(deps: BatchedReadsDeps<S>): BatchedReads<S
     underWay += 1;
     try {
       for (const read of batch) read.sent = note(read.key);
-      const states = await inTime(store.findMany(batch.map(({ key }) => key)), answerTimeoutMs);
+      const states = await inTime(store.findMany(batch.map(({ key }) => key)), answerTimeoutMs, () =>
+        errors.authorization_unavailable({ detail: 'the database did not answer in time' }),
+      );
       batch.forEach(({ answer }, index) => {
         answer.resolve(states[index]);
       });
@@ -91,16 +94,4 @@ export function createBatchedReads<S>(deps: BatchedReadsDeps<S>): BatchedReads<S
       };
     },
   };
-}
-
-async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    late.reject(errors.authorization_unavailable({ detail: 'the database did not answer in time' }));
-  }, timeoutMs);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,3 +1,4 @@
+import { inTime } from '@tollgate/kit/time';
 import { createTransport } from 'nodemailer';
 import { createWorkQueue } from '../background/work-queue.ts';
 import type { MailTransport } from '../ports/mailer.ts';
@@ -56,15 +57,6 @@ export function createSmtpTransport(
   };
 }
 
-async function withinTime(sent: Promise<unknown>, timeoutMs: number): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(new Error(`the mail server took longer than ${timeoutMs} ms`)),
-    timeoutMs,
-  );
-  try {
-    await Promise.race([sent, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function withinTime(sent: Promise<unknown>, timeoutMs: number): Promise<unknown> {
+  return inTime(sent, timeoutMs, () => new Error(`the mail server took longer than ${timeoutMs} ms`));
 }

@@ -9,6 +9,8 @@ export interface AuthzEnvoyOptions {
   readonly port: number;
   /** Filters and clusters in the place of those made from the above. */
   readonly written?: { readonly http_filters: readonly object[]; readonly clusters: readonly object[] };
+  /** How long it waits for an answer. */
+  readonly timeout?: string;
   /** More for the filter. */
   readonly filter?: Readonly<Record<string, unknown>>;
   /** PEM files with which it asks, in the place of plaintext. */
@@ -35,7 +37,7 @@ const identityPatterns = ['x-auth', 'x_auth', 'x-user', 'x_user'].map((prefix) =
 }));
 
 /** Generous: Envoy refuses what it has no answer for in time, and the test machine is busy. */
-const timeout = '20s';
+const patience = '20s';
 
 /**
  * Starts an Envoy that changes nothing of a path and tells the upstream the plan and limit of its dynamic metadata; stopped when
@@ -103,7 +105,7 @@ const route = {
   ].map(([key, value]) => ({ header: { key, value } })),
 };
 
-function authzFilter({ variant, port, tls, filter }: AuthzEnvoyOptions): object {
+function authzFilter({ variant, port, tls, filter, timeout = patience }: AuthzEnvoyOptions): object {
   return {
     name: 'envoy.filters.http.ext_authz',
     typed_config: {

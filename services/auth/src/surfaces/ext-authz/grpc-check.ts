@@ -13,10 +13,10 @@ export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
  * while a refusal is a refusal.
  */
 export function createGrpcCheck(authorize: AuthorizeRequest): UnaryHandler {
-  return (bytes) => {
+  return (bytes, { timeLeftMs }) => {
     const request = readCheckRequest(bytes);
     if (request === undefined) return writeCheckResponse(notHttp);
-    const decision = authorize(request);
+    const decision = authorize(request, timeLeftMs());
     return decision instanceof Promise ? decision.then(writeCheckResponse) : writeCheckResponse(decision);
   };
 }

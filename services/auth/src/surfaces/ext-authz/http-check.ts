@@ -7,6 +7,9 @@ import { denialBody, denialHeaders } from './denial.ts';
 /** Header of an answer that names those to take away from the request, as Envoy reads it. */
 const removeHeader = 'x-envoy-auth-headers-to-remove';
 
+/** Header in which Envoy says when it gives up, in milliseconds. It sets it itself, whatever a client sends. */
+const timeoutHeader = 'x-envoy-expected-rq-timeout-ms';
+
 /** Answers one request of Envoy about another one, which has the same method, path and headers. */
 export type HttpCheck = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -15,7 +18,7 @@ export function createHttpCheck(authorize: AuthorizeRequest): HttpCheck {
   return (request, response) => {
     // Bodies come only when Envoy is told to send them; nothing is decided by one.
     request.resume();
-    const decision = authorize(readRequest(request));
+    const decision = authorize(readRequest(request), readTimeoutMs(request));
     if (decision instanceof Promise) void decision.then((late) => answer(response, late));
     else answer(response, decision);
   };
@@ -31,6 +34,11 @@ function readRequest({ method = '', url = '', rawHeaders }: IncomingMessage): Au
     if (name === 'authorization') authorization.push(rawHeaders[index + 1] ?? '');
   }
   return { method: method.toUpperCase(), path: url, authorization, headerNames: [...headerNames] };
+}
+
+function readTimeoutMs({ headers }: IncomingMessage): number | undefined {
+  const value = headers[timeoutHeader];
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
 function answer(response: ServerResponse, decision: AuthzDecision): void {

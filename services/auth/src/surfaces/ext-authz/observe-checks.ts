@@ -27,14 +27,14 @@ export function observeChecks(
     ...(logger.isLevelEnabled('debug') ? [logTo(logger)] : []),
   ];
   if (observers.length === 0) return authorize;
-  return (request) => {
+  return (request, timeoutMs) => {
     const startedMs = performance.now();
     const note = (decision: AuthzDecision): AuthzDecision => {
       const seconds = (performance.now() - startedMs) / 1000;
       for (const observe of observers) observe(request, decision, seconds);
       return decision;
     };
-    const decision = authorize(request);
+    const decision = authorize(request, timeoutMs);
     return decision instanceof Promise ? decision.then(note) : note(decision);
   };
 }

@@ -9,8 +9,14 @@ import { unmetDemand } from '../../domain/authz/unmet-demand.ts';
 import { badPath, forbidden, tooLowAssurance, unavailable } from './denials.ts';
 import { type Caller, createIdentifyCaller, type IdentifyCallerDeps } from './identify-caller.ts';
 
-/** Decides whether a request may pass; at once where nothing has to be asked. Never throws or rejects: what cannot be told is denied with 503. */
-export type AuthorizeRequest = (request: AuthzRequest) => AuthzDecision | Promise<AuthzDecision>;
+/**
+ * Decides whether a request may pass; at once where nothing has to be asked. Never throws or rejects: what cannot be told is denied with
+ * 503, and so is what cannot be told within `timeoutMs`, after which the proxy would take no answer for an error.
+ */
+export type AuthorizeRequest = (
+  request: AuthzRequest,
+  timeoutMs?: number,
+) => AuthzDecision | Promise<AuthzDecision>;
 
 /** What that takes. */
 export interface AuthorizeRequestDeps extends IdentifyCallerDeps {
@@ -24,13 +30,13 @@ type PassableDemand = Exclude<RouteDemand, { access: 'deny' }>;
 /** Makes the decision: path, route, token, state of user and session, and then what the route demands, in this order. */
 export function createAuthorizeRequest(deps: AuthorizeRequestDeps): AuthorizeRequest {
   const identifyCaller = createIdentifyCaller(deps);
-  return (request) => {
+  return (request, timeoutMs) => {
     try {
       const verdict = judgeRoute(deps.rules(), request.method, request.path);
       if (!verdict.ok) return badPath(verdict.reason);
       const { demand } = verdict;
       if (demand.access === 'deny') return forbidden('route_denied');
-      const caller = identifyCaller(request.authorization);
+      const caller = identifyCaller(request.authorization, timeoutMs);
       return caller instanceof Promise
         ? decideLater(request, demand, caller)
         : decide(request, demand, caller);

@@ -1,4 +1,5 @@
 import type { Logger } from '@tollgate/kit/logger';
+import { inTime } from '@tollgate/kit/time';
 import type { AuthzDenied } from '../../domain/authz/authz-decision.ts';
 import type { CallerIdentity, LimitOverride } from '../../domain/authz/caller-identity.ts';
 import { claimedTraits, type IdentityTraits, identityOf } from '../../domain/authz/identity-of.ts';
@@ -33,14 +34,20 @@ export type Caller =
   | { readonly ok: true; readonly identity: CallerIdentity }
   | { readonly ok: false; readonly denial: AuthzDenied };
 
-/** Finds out who calls by the values of `authorization`. */
-export type IdentifyCaller = (authorization: readonly string[]) => Caller | Promise<Caller>;
+/** Finds out who calls by the values of `authorization`, for somebody who waits no longer than `timeoutMs`. */
+export type IdentifyCaller = (
+  authorization: readonly string[],
+  timeoutMs?: number,
+) => Caller | Promise<Caller>;
 
 /** Users whose bad limit has been logged; beyond that many, a user is logged again. */
 const maxUsersRemembered = 10_000;
 
 /** Time between two lines of a log about the same outage. */
 const quietMs = 10_000;
+
+/** Part of the time until a proxy gives up that is waited for the database: the rest is for the way of the answer. */
+const shareOfTimeout = 0.8;
 
 interface Token {
   readonly subject: TokenSubject;
@@ -56,7 +63,7 @@ export function createIdentifyCaller(deps: IdentifyCallerDeps): IdentifyCaller {
   const { states, settings, nowMs, logger } = deps;
   const isFirstTime = createFirstTime(maxUsersRemembered);
   let quietUntilMs = Number.NEGATIVE_INFINITY;
-  return (authorization) => {
+  return (authorization, timeoutMs = Number.POSITIVE_INFINITY) => {
     const read = readToken(authorization);
     if (!read.ok) return read;
     const { subject, claims } = read.token;
@@ -64,7 +71,9 @@ export function createIdentifyCaller(deps: IdentifyCallerDeps): IdentifyCaller {
       return identify(read.token, claimedTraits(claims));
     try {
       const state = states.find(subject.userId, subject.sessionId);
-      return state instanceof Promise ? identifyLater(read.token, state) : checkState(read.token, state);
+      return state instanceof Promise
+        ? identifyLater(read.token, state, timeoutMs)
+        : checkState(read.token, state);
     } catch (error) {
       return cannotTell(error);
     }
@@ -84,9 +93,17 @@ export function createIdentifyCaller(deps: IdentifyCallerDeps): IdentifyCaller {
     if (!read.ok) return { ok: false, denial: badJwt(read.reason) };
     return { ok: true, token: { subject: read.subject, claims } };
   }
-  async function identifyLater(token: Token, found: Promise<IdentityState | undefined>): Promise<Caller> {
+
+  async function identifyLater(
+    token: Token,
+    found: Promise<IdentityState | undefined>,
+    timeoutMs: number,
+  ): Promise<Caller> {
     try {
-      return checkState(token, await found);
+      const state = Number.isFinite(timeoutMs)
+        ? inTime(found, timeoutMs * shareOfTimeout, () => tooLate(timeoutMs))
+        : found;
+      return checkState(token, await state);
     } catch (error) {
       return cannotTell(error);
     }
@@ -124,6 +141,11 @@ export function createIdentifyCaller(deps: IdentifyCallerDeps): IdentifyCaller {
     }
     return { ok: false, denial: unavailable() };
   }
+}
+
+function tooLate(timeoutMs: number): Error {
+  const detail = `the database did not answer before the proxy gives up, after ${timeoutMs} ms`;
+  return errors.authorization_unavailable({ detail });
 }
 
 function badJwt(reason: string): AuthzDenied {

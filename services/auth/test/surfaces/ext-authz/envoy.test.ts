@@ -21,7 +21,12 @@ routes:
 
 type Variant = 'grpc' | 'http';
 
-async function platform(t: Test, variant: Variant, filter?: Readonly<Record<string, unknown>>) {
+async function platform(
+  t: Test,
+  variant: Variant,
+  filter?: Readonly<Record<string, unknown>>,
+  timeout?: string,
+) {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const file = join(folder.path, 'routes.yaml');
@@ -31,6 +36,7 @@ async function platform(t: Test, variant: Variant, filter?: Readonly<Record<stri
     variant,
     port: server.extAuthz[variant],
     ...(filter && { filter }),
+    ...(timeout && { timeout }),
   });
   return { server, envoy };
 }
@@ -207,6 +213,34 @@ t.test('over gRPC the plan and the limit of a user are dynamic metadata', async 
   t.match(seen?.headers, { 'x-auth-plan': 'pro', 'x-metadata-plan': 'pro' });
   t.same(JSON.parse(String(seen?.headers['x-metadata-limit'])), { requests_per_unit: 7, unit: 'MINUTE' });
 });
+
+for (const [variant, status] of [
+  ['grpc', 503],
+  ['http', 403],
+] as const)
+  t.test(`over ${variant} a database that hangs is no error to Envoy either`, async (t) => {
+    const { server, envoy } = await platform(t, variant, { failure_mode_allow: true }, '2s');
+    const { accessToken } = await signUp(server);
+    const sql = postgres(server.databaseUrl, { max: 1 });
+    t.teardown(() => sql.end());
+    const done = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const lock = sql.begin(async (transaction) => {
+      await transaction`lock table auth.users`;
+      locked.resolve();
+      await done.promise;
+    });
+    await locked.promise;
+    const refused = await send(envoy, '/cart', bearer(accessToken));
+    t.match(refused, { status, seen: undefined });
+    t.match(JSON.parse(refused.text), { error_code: 'authorization_unavailable' });
+    const { status: open, seen } = await send(envoy, '/open/page', bearer(accessToken));
+    t.equal(open, 200, 'who calls need not be known here');
+    t.equal(seen?.headers['x-auth-user-id'], undefined);
+    done.resolve();
+    await lock;
+    t.equal((await send(envoy, '/cart', bearer(accessToken))).status, 200, 'and then it goes on');
+  });
 
 /** A user's state is read again once it is older than this. */
 const staleMs = 11_000;

@@ -92,14 +92,21 @@ function authorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Options =
       sessionInactivityTimeoutMs,
     },
   });
-  const ask = (path: string, authorization: string | readonly string[], more: Partial<AuthzRequest> = {}) =>
-    authorize({
-      method: 'GET',
-      path,
-      authorization: typeof authorization === 'string' ? [authorization] : authorization,
-      headerNames: [],
-      ...more,
-    });
+  const ask = (
+    path: string,
+    authorization: string | readonly string[],
+    { timeoutMs, ...more }: Partial<AuthzRequest> & { readonly timeoutMs?: number } = {},
+  ) =>
+    authorize(
+      {
+        method: 'GET',
+        path,
+        authorization: typeof authorization === 'string' ? [authorization] : authorization,
+        headerNames: [],
+        ...more,
+      },
+      timeoutMs,
+    );
   return { ask, log };
 }
 
@@ -402,6 +409,20 @@ t.test('whoever cannot be told from others is refused, and an outage is one line
   await later.ask('/anything', bearer());
   t.equal(later.log.length, 2, 'and another when it lasts');
 });
+
+t.test(
+  'the answer comes before the proxy gives up, and a slow database is told of like one that is away',
+  async (t) => {
+    const { ask, log } = authorizer({ find: () => new Promise(() => undefined) });
+    t.equal(outcome(await ask('/anything', bearer(), { timeoutMs: 20 })), '503 authorization_unavailable');
+    t.match(await ask('/public', bearer(), { timeoutMs: 20 }), { allowed: true, identity: undefined });
+    t.equal(log.length, 1);
+    t.match(log, [{ err: { detail: /before the proxy gives up, after 20 ms/ } }]);
+    const quick = authorizer({ find: async () => state });
+    for (const timeoutMs of [60_000, Number.POSITIVE_INFINITY])
+      t.equal(outcome(await quick.ask('/anything', bearer(), { timeoutMs })), 'allowed');
+  },
+);
 
 t.test('a fault of our own lets nobody pass', (t) => {
   const { ask, log } = authorizer({
