@@ -158,3 +158,30 @@ t.test('factors that are verified in two sessions at once do not wait for each o
     t.equal(Object.keys(tallied).filter((what) => what.startsWith('5')).length, 0);
   }
 });
+
+t.test('a code that is shown while the next one is sent is refused, and nobody waits for ever', async (t) => {
+  const { server, smtp } = await startMailingServer(t, { SMTP_MAX_FREQUENCY: '0' });
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const email = 'ada@example.com';
+  const signedUp = await server.call('POST', '/signup', { body: { email, password: 'correct horse' } });
+  t.equal(signedUp.status, 200);
+  const token = codeIn(await smtp.mailTo(email));
+  const { resent, shown } = await sql.begin(async (busy) => {
+    await busy`select 1 from auth.users for update`;
+    const waiting = (wanted: number) =>
+      awaitUntil(
+        async () => {
+          const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
+          return Number(row?.n) >= wanted;
+        },
+        { what: `${wanted} statements that wait`, timeoutMs: 20_000 },
+      );
+    const resent = server.call('POST', '/resend', { body: { type: 'signup', email } });
+    await waiting(1);
+    const shown = server.call('POST', '/verify', { body: { type: 'signup', email, token } });
+    await waiting(2);
+    return { resent: [resent], shown: [shown] };
+  });
+  t.same(tally(await Promise.all([...resent, ...shown])), { '200 ok': 1, '403 otp_expired': 1 });
+});

@@ -6,6 +6,7 @@ import type {
 } from '../../../ports/one-time-token-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query, type Row } from '../query.ts';
+import { lockOwner } from '../users/lock-owner.ts';
 import { userColumns, userOf } from '../users/user-columns.ts';
 import { keptHash, keptHashesOf } from './kept-hash.ts';
 
@@ -58,9 +59,10 @@ const replace = `
   ), audit as (${auditInsert(5, 'noted')})
   select id from noted`;
 
+// The user comes before the tokens, as where they are replaced: in the other order a verification and a sending would wait for each other.
 const withdraw = `
-  with gone as (
-    delete from one_time_tokens where user_id = $1 and token_hash = any($2::text[]) returning token_type as type
+  with owner as (${lockOwner('$1')}), gone as (
+    delete from one_time_tokens where user_id = (select id from owner) and token_hash = any($2::text[]) returning token_type as type
   )
   update users set ${setSentAt('gone', 'null')} where id = $1`;
 
@@ -74,10 +76,11 @@ const findWhere = (
 const find = findWhere('t.token_hash = any($1::text[])');
 const findSentTo = findWhere('t.relates_to = $1');
 
-const spend = `delete from one_time_tokens
-  where user_id = $1 and token_type = $2::one_time_token_type and token_hash = $3 returning 1`;
+const spend = `with owner as (${lockOwner('$1')})
+  delete from one_time_tokens where user_id = (select id from owner) and token_type = $2::one_time_token_type and token_hash = $3 returning 1`;
 
-const clear = `delete from one_time_tokens where user_id = $1 and token_type <> all($2::text[]::one_time_token_type[])`;
+const clear = `with owner as (${lockOwner('$1')})
+  delete from one_time_tokens where user_id = (select id from owner) and token_type <> all($2::text[]::one_time_token_type[])`;
 
 interface TokenRow {
   readonly token_type: OneTimeTokenType;
