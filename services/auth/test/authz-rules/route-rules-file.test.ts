@@ -107,6 +107,8 @@ t.test('rules say what is demanded', async (t) => {
 t.test('a request whose parameters would get it past a rule is refused', async (t) => {
   const rules = await rulesOf(t, good);
   t.equal(deciding(rules, 'GET', '/admin;v=1/users'), 'refused');
+  for (const path of ['/admin%3fx', '/admin%23x/y', '/admin;v%3Fx/users'])
+    t.equal(deciding(rules, 'GET', path), 'refused', path);
   t.equal(deciding(rules, 'GET', '/healthz;/x'), 'default', 'both readings are decided alike');
   t.equal(deciding(rules, 'GET', '/admin/users;v=1'), 4);
 });
@@ -175,7 +177,8 @@ t.test('a path that no request can have is a problem, and says what to write', a
     '/a*': /write %2A/,
     '/u/{id}': /write \* for a segment/,
     '/u/:id': /write \* for a segment/,
-    '/a;v=1': /leave them out of a;v=1/,
+    '/a;v=1': /leave it out of a;v=1/,
+    '/a%3fb': /leave it out of a%3fb/,
     '/a/../b': /dot segment/,
     '/a/%2e%2e': /dot segment/,
     '/a//b': /empty segment/,

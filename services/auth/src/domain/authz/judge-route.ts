@@ -16,9 +16,9 @@ export type RouteVerdict =
 export function judgeRoute(rules: RouteRules, method: string, target: string): RouteVerdict {
   const read = readRequestPath(method, target);
   if (!read.ok) return read;
-  const { segments, withoutParameters } = read.path;
+  const { segments, otherReadings } = read.path;
   const route = findRoute(rules, method, segments);
-  if (withoutParameters !== undefined && findRoute(rules, method, withoutParameters) !== route)
-    return { ok: false, reason: 'another rule holds for it without the parameters of its segments (;)' };
+  if (otherReadings.some((reading) => findRoute(rules, method, reading) !== route))
+    return { ok: false, reason: 'another rule holds for it without what follows a ;, or an encoded ? or #' };
   return { ok: true, route, demand: route?.demand ?? rules.fallback };
 }

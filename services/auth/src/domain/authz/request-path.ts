@@ -6,10 +6,11 @@ export interface RequestPath {
    */
   readonly segments: readonly string[] | undefined;
   /**
-   * Without the parameters of segments, as servers on the JVM read `/orders;v=1`; undefined when there are none. What decides differently
-   * on the two is refused.
+   * What some servers make of it, and others do not: without the parameters of segments, as those on the JVM read `/orders;v=1`; up to an
+   * encoded `?` or `#`, which ends a path that is decoded before it is taken apart. Mostly none. What decides differently on one of these
+   * is refused.
    */
-  readonly withoutParameters: readonly string[] | undefined;
+  readonly otherReadings: readonly (readonly string[])[];
 }
 
 /** A path, or why it is not to be believed. */
@@ -21,6 +22,8 @@ const visibleAscii = /^[!-~]*$/;
 const anEscape = /%[0-9a-f]{2}/i;
 const escapedSeparator = /%(?:2f|5c)/i;
 const controlCharacter = /\p{Cc}/u;
+/** Of `?` and `#`, as they stand in a segment. */
+const escapedEnd = /%(?:3F|23)/;
 /** Escapes, and what is none of the characters that a segment may have (RFC 3986 §3.3, `pchar`), nor a slash. */
 const escapeOrStranger = /%[0-9a-f]{2}|[^\w.~!$&'()*+,;=:@/%-]/gi;
 const segmentCharacter = /^[\w.~!$&'()*+,;=:@-]$/;
@@ -35,7 +38,7 @@ export function readRequestPath(method: string, target: string): ReadPath {
   const queryAt = target.indexOf('?');
   const path = queryAt === -1 ? target : target.slice(0, queryAt);
   if (path === '*' && method === 'OPTIONS')
-    return { ok: true, path: { segments: undefined, withoutParameters: undefined } };
+    return { ok: true, path: { segments: undefined, otherReadings: [] } };
   const reason = problemOf(path);
   if (reason !== undefined) return { ok: false, reason };
   const segments = path.replace(escapeOrStranger, canonicalCharacter).split('/').slice(1);
@@ -43,9 +46,11 @@ export function readRequestPath(method: string, target: string): ReadPath {
   if (segments.at(-1) === '') segments.pop();
   const plain = segments.map(withoutParameters);
   if (plain.includes('')) return refuse('it has an empty segment (//)');
-  if (plain.some((segment) => segment === '.' || segment === '..')) return refuse('it has a dot segment');
   const hasParameters = plain.some((segment, index) => segment !== segments[index]);
-  return { ok: true, path: { segments, withoutParameters: hasParameters ? plain : undefined } };
+  const whole = hasParameters ? [segments, plain] : [segments];
+  const ended = segments.some((segment) => escapedEnd.test(segment)) ? whole.map(upToEnd) : [];
+  if ([plain, ...ended].some((reading) => reading.some(isDotSegment))) return refuse('it has a dot segment');
+  return { ok: true, path: { segments, otherReadings: [...whole.slice(1), ...ended] } };
 }
 
 function problemOf(path: string): string | undefined {
@@ -81,6 +86,17 @@ function canonicalCharacter(found: string): string {
 function withoutParameters(segment: string): string {
   const at = segment.indexOf(';');
   return at === -1 ? segment : segment.slice(0, at);
+}
+
+/** The segments before an encoded `?` or `#`; a slash before it does not count. */
+function upToEnd(segments: readonly string[]): readonly string[] {
+  const at = segments.findIndex((segment) => escapedEnd.test(segment));
+  const [last = ''] = segments[at]?.split(escapedEnd, 1) ?? [];
+  return last === '' ? segments.slice(0, at) : [...segments.slice(0, at), last];
+}
+
+function isDotSegment(segment: string): boolean {
+  return segment === '.' || segment === '..';
 }
 
 function refuse(reason: string): ReadPath {

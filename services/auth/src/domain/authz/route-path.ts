@@ -36,6 +36,8 @@ export function parseRoutePath(source: string): ParsedRoutePath {
     // What is not ASCII is sent percent-encoded, whatever people write.
     const read = readRequestPath('GET', `/${part.toWellFormed().replace(notAscii, encodeURIComponent)}`);
     if (!read.ok) return refuse(`${part} is in no path that passes: ${read.reason}`);
+    if (read.path.otherReadings.length > 0)
+      return refuse(`requests match without what follows a ;, or an encoded ? or #: leave it out of ${part}`);
     segments.push(...(read.path.segments ?? []));
   }
   return { ok: true, path: { source, segments, below } };
@@ -47,8 +49,7 @@ function segmentProblem(part: string): string | undefined {
   if (part === '**') return '** stands at the end only';
   if (part.includes('*') && part !== '*')
     return `* stands for a whole segment: write %2A where ${part} means the character`;
-  if (/^:|^\{.*\}$/.test(part)) return `write * for a segment of any content, not ${part}`;
-  return part.includes(';') ? `requests match without parameters (;): leave them out of ${part}` : undefined;
+  return /^:|^\{.*\}$/.test(part) ? `write * for a segment of any content, not ${part}` : undefined;
 }
 
 /** Is a path, given by its segments, in the set? */

@@ -6,6 +6,11 @@ function segmentsOf(target: string): readonly string[] | undefined {
   return read.ok ? read.path.segments : undefined;
 }
 
+function otherReadings(target: string): unknown {
+  const read = readRequestPath('GET', target);
+  return read.ok ? read.path.otherReadings : read.reason;
+}
+
 function refusalOf(target: string): string | undefined {
   const read = readRequestPath('GET', target);
   return read.ok ? undefined : read.reason;
@@ -96,21 +101,35 @@ for (const [what, paths] of Object.entries(refused))
 t.test('the star asks about the server, with OPTIONS alone', (t) => {
   t.same(readRequestPath('OPTIONS', '*'), {
     ok: true,
-    path: { segments: undefined, withoutParameters: undefined },
+    path: { segments: undefined, otherReadings: [] },
   });
   for (const method of ['GET', 'CONNECT']) t.notOk(readRequestPath(method, '*').ok, method);
   t.notOk(readRequestPath('OPTIONS', '**').ok);
   t.end();
 });
 
-t.test('a path with parameters has a second reading', (t) => {
+t.test('a path with parameters, or with an encoded end, has other readings', (t) => {
   const read = readRequestPath('GET', '/admin;v=1/users;a;b');
   t.same(read, {
     ok: true,
-    path: { segments: ['admin;v=1', 'users;a;b'], withoutParameters: ['admin', 'users'] },
+    path: { segments: ['admin;v=1', 'users;a;b'], otherReadings: [['admin', 'users']] },
   });
-  t.match(readRequestPath('GET', '/admin%3bv/x'), { path: { withoutParameters: ['admin', 'x'] } });
-  t.match(readRequestPath('GET', '/admin'), { path: { withoutParameters: undefined } });
+  t.match(readRequestPath('GET', '/admin%3bv/x'), { path: { otherReadings: [['admin', 'x']] } });
+  t.same(otherReadings('/admin'), []);
+  t.same(otherReadings('/admin%3fx/y'), [['admin']]);
+  t.same(otherReadings('/admin/%23x'), [['admin']], 'a slash at the end does not count');
+  t.same(otherReadings('/tags/c%23/%3F'), [['tags', 'c']]);
+  t.same(
+    otherReadings('/a;v/b%3Fc/d'),
+    [
+      ['a', 'b%3Fc', 'd'],
+      ['a;v', 'b'],
+      ['a', 'b'],
+    ],
+    'and every combination of them',
+  );
+  t.match(refusalOf('/public/..%3fx/admin'), 'dot segment');
+  t.match(refusalOf('/public/..;a%23x'), 'dot segment');
   t.end();
 });
 
@@ -149,7 +168,26 @@ const pieces = [
     '%2',
     '%252e',
   ],
-  ...['\\', '#', '?', '\t', 'é', 'admin', 'public', '!', "'", '(', '[', '|', '^', '<', '%3A', '%2a'],
+  ...[
+    '\\',
+    '#',
+    '?',
+    '\t',
+    'é',
+    'admin',
+    'public',
+    '!',
+    "'",
+    '(',
+    '[',
+    '|',
+    '^',
+    '<',
+    '%3A',
+    '%2a',
+    '%3f',
+    '%23',
+  ],
 ];
 
 t.test('what passes is read alike by whoever resolves, decodes, or decodes twice', (t) => {
