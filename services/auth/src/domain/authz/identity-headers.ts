@@ -13,8 +13,11 @@ export const identityHeaderNames = [
 
 type IdentityHeaderName = (typeof identityHeaderNames)[number];
 
-/** Names that upstreams take for ours, or for those of another authentication. CGI and its heirs make `-` and `_` the same. */
-const identityName = /^x[-_](?:auth|user)(?:[-_]|$)/;
+/**
+ * Names that upstreams take for ours, or for those of another authentication. To CGI and its heirs `-` and `_` are the same, and to some
+ * of them whatever is neither letter nor digit.
+ */
+const identityName = /^x[^a-z\d](?:auth|user)(?:[^a-z\d]|$)/;
 
 /** All but visible ASCII, and the character that marks what is encoded. */
 const notPlain = /[^!-$&-~]/gu;

@@ -137,6 +137,8 @@ for (const variant of ['grpc', 'http'] as const) {
           'enterprise',
           'x_auth_user_id',
           'root',
+          'x.auth.role',
+          'service_role',
           'x-user-id',
           'root',
           'x-auth-other',
