@@ -1,19 +1,18 @@
-/** One of those that are compared: does the work once, and throws when the result is not what it has to be. */
+import type { Round, RoundOptions } from './measure-round.ts';
+
+/** One of those that are compared, each alone in its place: what one leaves behind is not paid for by the next. */
 export interface Contestant {
   readonly name: string;
-  run(): Promise<void>;
+  /** Works for that long; rejects when a result is not what it has to be. */
+  measure(options: RoundOptions): Promise<Round>;
 }
 
 /** How long, and how much at once. */
-export interface CompareOptions {
+export interface CompareOptions extends RoundOptions {
   /** Every contestant runs once in each; the order is turned by one each time, so that nobody is always first. */
   readonly rounds: number;
   /** Unmeasured rounds that come first: the compiler of the engine needs some 20,000 calls of each to settle. */
   readonly warmUpRounds: number;
-  /** Length of one contestant's part of a round. */
-  readonly roundMs: number;
-  /** Calls in flight. */
-  readonly concurrency: number;
 }
 
 /** What a contestant did. */
@@ -21,15 +20,10 @@ export interface Result {
   readonly name: string;
   /** Calls a second: the median of the rounds. */
   readonly callsPerSecond: number;
-  /** CPU time of this process per call in µs, the server's not included: the median of the rounds. */
+  /** CPU time of its process per call in µs, the server's not included: the median of the rounds. */
   readonly cpuMicros: number;
   /** Against the first contestant: the median of the ratios within one round, so that a busy moment of the machine hits both. */
   readonly ratio: number;
-}
-
-interface Round {
-  readonly callsPerSecond: number;
-  readonly cpuMicros: number;
 }
 
 /** Lets the contestants work in turns and says how each did. */
@@ -44,7 +38,7 @@ export async function compare(
       const index = (turn + round + options.warmUpRounds - 1) % contestants.length;
       const contestant = contestants[index];
       if (contestant === undefined) continue;
-      const measured = await measureRound(contestant, options);
+      const measured = await contestant.measure(options);
       if (round > 0) rounds[index]?.push(measured);
     }
     onRound(Math.max(round, 0));
@@ -60,23 +54,6 @@ export async function compare(
       ),
     };
   });
-}
-
-async function measureRound({ run }: Contestant, { roundMs, concurrency }: CompareOptions): Promise<Round> {
-  let calls = 0;
-  const cpuBefore = process.cpuUsage();
-  const startedAt = performance.now();
-  const endAt = startedAt + roundMs;
-  async function worker() {
-    while (performance.now() < endAt) {
-      await run();
-      calls++;
-    }
-  }
-  await Promise.all(Array.from({ length: concurrency }, worker));
-  const seconds = (performance.now() - startedAt) / 1000;
-  const { user, system } = process.cpuUsage(cpuBefore);
-  return { callsPerSecond: calls / seconds, cpuMicros: (user + system) / calls };
 }
 
 /** The middle of the values; of an even number of them, the upper of the two in the middle. NaN when there is none. */

@@ -1,9 +1,9 @@
 import { AccessToken, Client, type Fetch } from '@tollgate/oauth2-client';
 import { TokenManager } from '@tollgate/oauth2-client/token-manager';
-import type { Contestant } from './compare.ts';
+import type { Work } from './measure-round.ts';
 
 /** An authorized request that is read to its end: by `fetch` alone, which comes first, and by each way of ours. */
-export function requestContestants(origin: string, send: Fetch = fetch): Contestant[] {
+export function requestContestants(origin: string, send: Fetch = fetch): Work[] {
   const url = `${origin}/resource`;
   const client = new Client({ clientId: 'bench', clientSecret: 'secret', site: origin, fetch: send });
   const token = AccessToken.fromHash(client, {

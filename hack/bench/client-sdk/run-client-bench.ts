@@ -1,9 +1,9 @@
 import { type Column, formatTable } from '../report/format-table.ts';
 import { type BundleSize, bundleRequests, bundleSize } from './bundle-size.ts';
-import { type CompareOptions, compare, type Result } from './compare.ts';
-import { requestContestants } from './request-contestants.ts';
+import { compare, type Result } from './compare.ts';
+import type { ContestantList } from './contestant-lists.ts';
+import { startContestants } from './start-contestants.ts';
 import { startTokenServer } from './start-token-server.ts';
-import { tokenContestants } from './token-contestants.ts';
 
 /** How much is measured. */
 export interface ClientBenchOptions {
@@ -29,17 +29,22 @@ export async function runClientBench(
   progress: (text: string) => void = () => {},
 ): Promise<ClientBenchReport> {
   const server = await startTokenServer();
-  const step = (what: string) => (round: number) =>
-    progress(`\r${what}: round ${round} of ${options.rounds} `);
-  const many: CompareOptions = { ...options, concurrency: 16 };
-  const one: CompareOptions = { ...options, concurrency: 1 };
+  async function run(list: ContestantList, what: string, concurrency: number): Promise<Result[]> {
+    const { contestants, stop } = await startContestants(list, server.origin);
+    const step = (round: number) => progress(`\r${what}: round ${round} of ${options.rounds} `);
+    try {
+      return await compare(contestants, { ...options, concurrency }, step);
+    } finally {
+      await stop();
+    }
+  }
   try {
-    const tokens = await compare(tokenContestants(server.origin), many, step('token requests'));
-    const requests = await compare(requestContestants(server.origin), one, step('authorized requests'));
-    const requestsWithoutNetwork = await compare(
-      requestContestants(server.origin, answerAtOnce),
-      one,
-      step('authorized requests without network'),
+    const tokens = await run('tokens', 'token requests', 16);
+    const requests = await run('requests', 'authorized requests', 1);
+    const requestsWithoutNetwork = await run(
+      'requestsWithoutNetwork',
+      'authorized requests without network',
+      1,
     );
     progress('\n');
     return {
@@ -51,12 +56,6 @@ export async function runClientBench(
   } finally {
     await server.stop();
   }
-}
-
-function answerAtOnce(): Promise<Response> {
-  return Promise.resolve(
-    new Response('{"id":7,"name":"a resource"}', { headers: { 'content-type': 'application/json' } }),
-  );
 }
 
 /** Lays a report out for a terminal. */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { Client } from '@tollgate/oauth2-client';
 import * as openid from 'openid-client';
-import type { Contestant } from './compare.ts';
+import type { Work } from './measure-round.ts';
 
 /** What this uses of simple-oauth2, which has no types. */
 interface SimpleOauth2 {
@@ -16,11 +16,11 @@ const clientSecret = 'a-secret-of-usual-length';
 const scope = 'read write';
 
 /** A client credentials token by each library, and by `fetch` alone, which comes first: the others are measured against it. */
-export function tokenContestants(origin: string): Contestant[] {
+export function tokenContestants(origin: string): Work[] {
   return [bareFetch(origin), ours(origin), openidClient(origin), simpleOauth2(origin)];
 }
 
-function bareFetch(origin: string): Contestant {
+function bareFetch(origin: string): Work {
   const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`;
   return {
     name: 'fetch',
@@ -37,7 +37,7 @@ function bareFetch(origin: string): Contestant {
   };
 }
 
-function ours(origin: string): Contestant {
+function ours(origin: string): Work {
   const client = new Client({ clientId, clientSecret, site: origin });
   return {
     name: '@tollgate/oauth2-client',
@@ -45,7 +45,7 @@ function ours(origin: string): Contestant {
   };
 }
 
-function openidClient(origin: string): Contestant {
+function openidClient(origin: string): Work {
   const config = new openid.Configuration(
     { issuer: origin, token_endpoint: `${origin}/oauth/token` },
     clientId,
@@ -59,7 +59,7 @@ function openidClient(origin: string): Contestant {
   };
 }
 
-function simpleOauth2(origin: string): Contestant {
+function simpleOauth2(origin: string): Work {
   // The package has no types: SimpleOauth2 above is what its documentation says.
   const { ClientCredentials } = createRequire(import.meta.url)('simple-oauth2') as SimpleOauth2;
   const client = new ClientCredentials({

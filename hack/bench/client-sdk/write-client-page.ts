@@ -17,7 +17,8 @@ export function writeClientPage(report: ClientBenchReport, facts: MachineFacts):
     join(root, page),
     `# Benchmarks of the OAuth 2.0 client
 
-Written by \`make bench-client ARGS=--write\` (hack/bench/client-sdk); do not edit by hand. All contestants ran in turns in one run.
+Written by \`make bench-client ARGS=--write\` (hack/bench/client-sdk); do not edit by hand. All contestants ran in
+turns in one run, each in a process of its own, as a library is in an application.
 
 ${formatFacts(facts)}.
 

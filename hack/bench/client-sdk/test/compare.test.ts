@@ -1,14 +1,18 @@
 import t from 'tap';
 import { compare } from '../compare.ts';
+import { measureRound, type RoundOptions } from '../measure-round.ts';
+
+const inThisProcess = (name: string, run: () => Promise<void>) => ({
+  name,
+  measure: (options: RoundOptions) => measureRound(run, options),
+});
 
 t.test('contestants take turns, and are measured against the first', async (t) => {
   const turns: string[] = [];
-  const contestant = (name: string) => ({
-    name,
-    run: async () => {
+  const contestant = (name: string) =>
+    inThisProcess(name, async () => {
       if (turns.at(-1) !== name) turns.push(name);
-    },
-  });
+    });
   const results = await compare([contestant('a'), contestant('b')], {
     warmUpRounds: 1,
     rounds: 2,
@@ -32,14 +36,14 @@ t.test('as many calls are in flight as were asked for', async (t) => {
     await new Promise((resolve) => setImmediate(resolve));
     inFlight--;
   };
-  await compare([{ name: 'a', run }], { warmUpRounds: 1, rounds: 1, roundMs: 2, concurrency: 4 });
+  await compare([inThisProcess('a', run)], { warmUpRounds: 1, rounds: 1, roundMs: 2, concurrency: 4 });
   t.equal(most, 4);
 });
 
 t.test('a contestant that fails fails the comparison', async (t) => {
   const run = () => Promise.reject(new Error('no token'));
   await t.rejects(
-    compare([{ name: 'a', run }], { warmUpRounds: 1, rounds: 1, roundMs: 1, concurrency: 1 }),
+    compare([inThisProcess('a', run)], { warmUpRounds: 1, rounds: 1, roundMs: 1, concurrency: 1 }),
     /no token/,
   );
 });

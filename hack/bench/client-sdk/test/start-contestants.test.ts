@@ -1,0 +1,24 @@
+import t from 'tap';
+import { startContestants } from '../start-contestants.ts';
+
+/** Nobody listens there. */
+const deadOrigin = 'http://127.0.0.1:1';
+
+t.test('each contestant works in a process of its own, as often as it is told to', async (t) => {
+  const { contestants, stop } = await startContestants('requestsWithoutNetwork', deadOrigin);
+  t.teardown(stop);
+  t.equal(contestants[0]?.name, 'fetch');
+  for (const { measure } of contestants.slice(0, 2)) {
+    for (let round = 0; round < 2; round++) {
+      const { callsPerSecond, cpuMicros } = await measure({ roundMs: 5, concurrency: 1 });
+      t.ok(callsPerSecond > 0);
+      t.ok(cpuMicros >= 0);
+    }
+  }
+});
+
+t.test('what fails in one of them is told by name', async (t) => {
+  const { contestants, stop } = await startContestants('tokens', deadOrigin);
+  t.teardown(stop);
+  await t.rejects(contestants[0]?.measure({ roundMs: 5, concurrency: 1 }), /^fetch: fetch failed/);
+});
