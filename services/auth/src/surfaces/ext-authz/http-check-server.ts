@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { createFailureLog } from '@tollgate/kit/failure-log';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
@@ -38,6 +39,7 @@ const handshakeTimeoutMs = 5_000;
 export function createHttpCheckServer(deps: HttpCheckServerDeps, where: HttpServerOptions): HttpServer {
   const server = deps.tls === undefined ? createServer(options) : withTls(deps.tls, deps);
   server.on('request', deps.check);
+  server.on('connect', refuseTunnel);
   return createHttpServer(
     {
       server,
@@ -46,6 +48,12 @@ export function createHttpCheckServer(deps: HttpCheckServerDeps, where: HttpServ
     },
     where,
   );
+}
+
+/** A tunnel has no path to decide on. Left alone, Node hangs up, which Envoy takes for an error. */
+function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
+  socket.on('error', () => socket.destroy());
+  socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
 }
 
 function withTls(tls: WatchedTls, { mutual, guard, logger }: HttpCheckServerDeps): Server {
