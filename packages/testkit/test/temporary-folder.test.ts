@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t from 'tap';
+
+void t.test('a temporary folder is removed with all that is in it', (t) => {
+  const folder = temporaryFolder();
+  writeFiles(folder.path, 1);
+
+  folder.remove();
+
+  t.notOk(existsSync(folder.path));
+  t.doesNotThrow(() => folder.remove());
+  t.end();
+});
+
+void t.test(
+  'a temporary folder is removed whole while a program still removes its own files in it',
+  async (t) => {
+    const folder = temporaryFolder();
+    writeFiles(folder.path, 500);
+    writeFileSync(join(folder.path, 'last'), '');
+    const program = spawn('/bin/sh', ['-c', 'echo; exec rm -rf data'], {
+      cwd: folder.path,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const closed = once(program, 'close');
+    await once(program.stdout, 'data');
+
+    folder.remove();
+
+    t.notOk(existsSync(folder.path));
+    await closed;
+  },
+);
+
+function writeFiles(folder: string, count: number): void {
+  for (let file = 0; file < count; file++) {
+    const path = join(folder, 'data', String(file % 40));
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, String(file)), '');
+  }
+}
