@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { freePort } from '@tollgate/testkit/free-port';
 
 const portNames = [
@@ -32,17 +32,22 @@ export const preferredPorts: Ports = {
   shop: 9000,
 };
 
+/** Held by a demo as long as its process runs, since its parts need a while until they hold the ports of their own. */
+const claimPort = 10_999;
+
 /** Where everything listens, on the loopback address. */
 export type Ports = Readonly<Record<PortName, number>>;
 
 /**
- * Takes each preferred port that is free, and any free one in place of the others. Nothing holds them until the parts
- * listen: of two demos started within the same second, one can fail.
+ * Takes each preferred port that is free, and any free one in place of the others; while another demo runs, or still starts,
+ * only others.
  */
-export async function choosePorts(preferred: Ports = preferredPorts): Promise<Ports> {
+export async function choosePorts(preferred: Ports = preferredPorts, claim = claimPort): Promise<Ports> {
+  const holder = await listen(claim);
+  holder?.unref();
   const ports: Record<PortName, number> = { ...preferred };
   for (const name of portNames) {
-    if (!(await isFree(ports[name]))) ports[name] = await freePort();
+    if (holder === undefined || !(await isFree(ports[name]))) ports[name] = await freePort();
   }
   return ports;
 }
@@ -64,14 +69,21 @@ export function movePorts(envoyYaml: string, ports: Ports): string {
 }
 
 async function isFree(port: number): Promise<boolean> {
+  const server = await listen(port);
+  if (server === undefined) return false;
+  server.close();
+  await once(server, 'close');
+  return true;
+}
+
+/** Undefined when somebody else listens there. */
+async function listen(port: number): Promise<Server | undefined> {
   const server = createServer();
   try {
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    server.close();
-    await once(server, 'close');
-    return true;
+    return server;
   } catch {
-    return false;
+    return undefined;
   }
 }

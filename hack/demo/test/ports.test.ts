@@ -13,10 +13,24 @@ t.test('a port that is taken is replaced, and one that is free is kept', async (
   const taken = typeof address === 'object' && address !== null ? address.port : 0;
   const free = await freePort();
 
-  const ports = await choosePorts({ ...preferredPorts, envoy: taken, shop: free });
+  const ports = await choosePorts({ ...preferredPorts, envoy: taken, shop: free }, await freePort());
   t.not(ports.envoy, taken);
   t.ok(ports.envoy > 0);
   t.equal(ports.shop, free);
+});
+
+t.test('of two demos that start at once, the second keeps away from the ports of the first', async (t) => {
+  const usual = { ...preferredPorts, envoy: await freePort(), shop: await freePort() };
+  const claim = await freePort();
+
+  const first = await choosePorts(usual, claim);
+  const second = await choosePorts(usual, claim);
+
+  t.match(first, { envoy: usual.envoy, shop: usual.shop });
+  t.strictSame(
+    Object.values(second).filter((port) => Object.values(first).includes(port)),
+    [],
+  );
 });
 
 t.test('ports other than usual are told in one line', async (t) => {
