@@ -26,8 +26,12 @@ export function createSettingsReload(folder: string, deps: ReloadDeps): Lifecycl
   async function reload(): Promise<void> {
     const next = await read();
     if (!next.ok) return logger.error({ problem: next.message }, 'changed settings not used');
-    replaceKeys(next.settings.jwtKeys);
-    const later = changedVariables(loaded.env, next.env).filter((name) => name !== settingsSpec.jwtKeys.env);
+    // Keys of a file are followed there; whether there is one is settled at the start.
+    const followsKeys = loaded.settings.jwtKeysFile === '' && next.settings.jwtKeysFile === '';
+    if (followsKeys) replaceKeys(next.settings.jwtKeys);
+    const later = changedVariables(loaded.env, next.env).filter(
+      (name) => !(followsKeys && name === settingsSpec.jwtKeys.env),
+    );
     if (later.length > 0) logger.warn({ variables: later }, 'changed settings take effect at the next start');
   }
 
@@ -35,6 +39,8 @@ export function createSettingsReload(folder: string, deps: ReloadDeps): Lifecycl
     name: 'settings',
     async start() {
       watch = await watchFiles({ paths: [folder], onChange: reload, logger });
+      // What has changed while the service started, which may have waited for its database.
+      await reload();
     },
     stop: () => watch?.close(),
   };

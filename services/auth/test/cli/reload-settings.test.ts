@@ -25,15 +25,16 @@ function makeKeys(kid: string): string {
   return JSON.stringify([{ ...jwk, kid, alg: 'EdDSA', key_ops: ['sign', 'verify'] }]);
 }
 
-/** A folder of variables that is followed, and what came of it. */
-async function followedFolder(t: Test) {
+/** A folder of variables that is followed, and what came of it. `own` are in it at the start, `late` since just before it is followed. */
+async function followedFolder(t: Test, { own = '', late = '' } = {}) {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const write = (name: string, text: string) => writeFile(join(folder.path, name), text);
-  await write('10-common.env', common);
+  await write('10-common.env', `${common}${own}`);
   const read = () => readSettingsFrom({ folder: folder.path });
   const loaded = await read();
   if (!loaded.ok) throw new Error(loaded.message);
+  await write('late.env', late);
   const keys: string[] = [];
   const lines: string[] = [];
   const logger = createLogger({
@@ -41,7 +42,9 @@ async function followedFolder(t: Test) {
     format: 'json',
     destination: { write: (line) => void lines.push(line) },
   });
-  const replaceKeys = (jwtKeys: string): boolean => keys.push(jwtKeys) > 0;
+  // The same keys once more are no change.
+  const replaceKeys = (jwtKeys: string): boolean =>
+    jwtKeys === loaded.settings.jwtKeys || keys.push(jwtKeys) > 0;
   const reload = createSettingsReload(folder.path, { loaded, read, replaceKeys, logger });
   await reload.start?.({ signal: new AbortController().signal });
   t.teardown(() => reload.stop?.({ signal: new AbortController().signal }));
@@ -74,6 +77,29 @@ t.test('keys of a folder are taken while the service runs', async (t) => {
   await write('keys.env', `SVC_JWT_KEYS='${next}'\n`);
   await awaitUntil(() => keys.at(-1) === next, { what: 'the new keys', ...patience });
 });
+
+t.test('keys are taken that have come while the service started', async (t) => {
+  const next = makeKeys('next');
+  const { keys } = await followedFolder(t, { late: `SVC_JWT_KEYS='${next}'\n` });
+  t.equal(keys.at(-1), next);
+});
+
+t.test(
+  'keys of a file stay those of the file, and where keys come from changes at the next start',
+  async (t) => {
+    const next = `SVC_JWT_KEYS='${makeKeys('next')}'\n`;
+    const ofFile = await followedFolder(t, { own: 'SVC_JWT_KEYS_FILE=keys.json\n' });
+    const ofFolder = await followedFolder(t, { own: next });
+    await ofFile.write('own.env', `SVC_JWT_KEYS_FILE=\n${next}`);
+    await ofFolder.write('own.env', 'SVC_JWT_KEYS_FILE=keys.json\nSVC_JWT_KEYS=\n');
+    for (const { keys, logs } of [ofFile, ofFolder]) {
+      const told = () => logs().includes('"variables":["SVC_JWT_KEYS","SVC_JWT_KEYS_FILE"]');
+      await awaitUntil(told, { what: 'the warning', ...patience });
+      t.notOk(keys.includes(''), 'nobody signs with JWT_SECRET of a sudden');
+    }
+    t.same(ofFile.keys, []);
+  },
+);
 
 t.test('what takes effect at the next start only is told, without its value', async (t) => {
   const { write, logs } = await followedFolder(t);
