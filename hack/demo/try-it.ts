@@ -38,14 +38,14 @@ Sign out, and ask again:
 Sign up yourself, and follow the link in the mailbox:
   curl ${auth}/signup -d '{"email":"me@example.com","password":"correct horse"}'
   http://localhost:${ports.authHttp}/dev/mail
-Change a limit, or who may do what: in force as soon as it is saved, and a mistake in it is told here:
+Change a limit, or who may do what: in force as soon as it is saved. It is told here, and so is a mistake:
   ${rules.placeOf('plans.yaml')}
   ${accessFile}
 What the parts say of themselves: what is served to whom, why a rule matches, what was counted
   http://127.0.0.1:${ports.xdsAdmin}/
   curl ${debug}/explain -d '${question}'
   curl ${debug}/stats
-  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=ext_authz|ratelimit'
+  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=^cluster.shop.(ext_authz|ratelimit)'
   http://127.0.0.1:${ports.envoyAdmin}/
 
 Ctrl-C stops everything.

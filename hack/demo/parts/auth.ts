@@ -47,7 +47,8 @@ function authSettings({ ports, jwtSecret, accessFile }: PartContext, folder: str
     SVC_MODE: 'development',
     SVC_DEVELOPMENT_FOLDER: folder,
     PORT: String(ports.authHttp),
-    LOG_LEVEL: 'warn',
+    // Shown to whoever plays with the demo: routes in force or what is wrong with them, and who signs in.
+    LOG_LEVEL: 'info',
     SVC_JWT_SECRET: jwtSecret,
     // Users reach it through Envoy, and links in mails lead there.
     SVC_API_EXTERNAL_URL: `${gateway}/auth`,

@@ -1,7 +1,7 @@
 // The demo as it is started from a shell, and what it says that one can try, pasted into another.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -81,11 +81,21 @@ t.test('everything comes out as expected, and the commands that are shown work',
   t.match(output, /^ratelimit-limit: 1000\r?$/m, 'the limit of the plan after the upgrade');
   t.match(output, /"confirmation_sent_at"/, 'somebody has signed up');
   t.match(output, /free-plan/, 'the limiter explains a rule');
-  t.match(output, /^cluster\.ext_authz\..*: \d+$/m, 'Envoy tells what it counted');
+  t.match(output, /^cluster\.shop\.ext_authz\.denied: \d+$/m, 'Envoy tells what it counted');
 
   const files = lines.filter((line) => /^\/.*\.yaml$/.test(line));
   t.equal(files.length, 2, 'limits and routes are files to be edited');
-  for (const file of files) t.ok(existsSync(file), file);
+  for (const file of files) {
+    const before = demo.output().length;
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace('Unit: 5', 'Unit: 6').replace('aal: aal2', 'access: deny'),
+    );
+    await awaitUntil(() => /level=info msg="rules.*(served|reloaded)/.test(demo.output().slice(before)), {
+      what: `a word about the edit of ${file}`,
+      timeoutMs,
+    });
+  }
   await demo.stop();
   t.equal(await demo.exitCode(), 0);
   for (const file of files) t.notOk(existsSync(file), `${file} is gone`);
