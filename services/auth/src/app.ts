@@ -25,6 +25,9 @@ import { createPostgresStore } from './store/postgres/postgres-store.ts';
 import { createExtAuthzServers } from './surfaces/ext-authz/ext-authz-servers.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
 import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
+import { countHashes } from './telemetry/count-hashes.ts';
+import { countRefusedMails } from './telemetry/count-refused-mails.ts';
+import { countRemovedRows } from './telemetry/count-removed-rows.ts';
 import { measureIdentityStates } from './telemetry/measure-identity-states.ts';
 import { measureRouteRules } from './telemetry/measure-route-rules.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
@@ -75,13 +78,14 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const cipher = createColumnCipher(settings);
-  const store = createPostgresStore(sql, cipher);
+  const bareStore = createPostgresStore(sql, cipher);
+  const store = { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) };
   const { mailer, mailbox } = createMail(settings, { logger, nowMs, registry: telemetry.registry });
   const background = createBackground({ logger });
   const api = createApiServer({
     settings,
     store,
-    passwords: withSealedHashes(createPasswordHasher(), cipher),
+    passwords: countHashes(withSealedHashes(createPasswordHasher(), cipher), telemetry.registry),
     leakedPasswords: createPwnedPasswords(settings, { logger, nowMs }),
     keys: signingKeys.keys,
     random: systemRandomness,
@@ -106,10 +110,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     },
   });
   lifecycle.add({ name: 'database connections', stop: () => disconnect(sql) });
-  if (settings.dbCleanupEnabled)
-    lifecycle.add(
-      createCleanupTimer({ removeExpired: createRemoveExpired({ store, settings }), logger, nowMs }),
-    );
+  if (settings.dbCleanupEnabled) {
+    const removeExpired = countRemovedRows(createRemoveExpired({ store, settings }), telemetry.registry);
+    lifecycle.add(createCleanupTimer({ removeExpired, logger, nowMs }));
+  }
   lifecycle.add({ name: 'background work', stop: ({ signal }) => background.close(signal) });
   lifecycle.add({
     name: 'HTTP server',

@@ -5,7 +5,7 @@ import { createMetricsExport } from '@tollgate/kit/metrics-export';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { type OtlpProtocol, startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { logTelemetrySdk } from '@tollgate/kit/telemetry-log';
-import { Registry } from 'prom-client';
+import { Gauge, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../settings/settings.ts';
 import { telemetrySettings } from '../settings/telemetry-settings.ts';
@@ -50,6 +50,7 @@ export async function startTelemetry(
 
   const registry = new Registry();
   addProcessMetrics(registry);
+  new Gauge({ name: 'gotrue_running', help: 'Whether the service runs.', registers: [registry] }).set(1);
   components.push(
     settings.metricsExporter === 'opentelemetry'
       ? createMetricsExport({ ...about, registry, nowMs })

@@ -1,4 +1,4 @@
-import { Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Api } from './api.ts';
 import { routePattern } from './route-pattern.ts';
 
@@ -19,6 +19,12 @@ export function addRequestMetrics(api: Api, registry: Registry | undefined): voi
     buckets: bucketsSeconds,
     registers,
   });
+  const statusCodes = new Counter({
+    name: 'http_status_codes_total',
+    help: 'Answers by status and route.',
+    labelNames: ['code', 'http_route'],
+    registers,
+  });
   const active = new Gauge({
     name: 'http_server_active_requests',
     help: 'Requests that have not been answered yet.',
@@ -33,6 +39,7 @@ export function addRequestMetrics(api: Api, registry: Registry | undefined): voi
       active.dec();
       const status = raw.writableFinished ? raw.statusCode : clientGone;
       duration.observe({ method: request.method, route, status }, (performance.now() - startedMs) / 1000);
+      statusCodes.inc({ code: status, http_route: route });
     });
     done();
   });

@@ -1,0 +1,70 @@
+// The numbers that dashboards made for GoTrue look for, under the names that it gives them.
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { Registry } from 'prom-client';
+import t from 'tap';
+import { createPasswordHasher } from '../../src/passwords/password-hasher.ts';
+import { countHashes } from '../../src/telemetry/count-hashes.ts';
+import { countRemovedRows } from '../../src/telemetry/count-removed-rows.ts';
+import { startAuthServer } from '../helpers/auth-server.ts';
+
+/** The samples of some metrics, one a line, without those of the process. */
+function samplesOf(text: string, names: RegExp): string[] {
+  return text.split('\n').filter((line) => names.test(line));
+}
+
+t.test('a server counts answers, passwords and mails beyond the quota', async (t) => {
+  const server = await startAuthServer(t, {
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+    MAILER_AUTOCONFIRM: 'false',
+    RATE_LIMIT_EMAIL_SENT: '0',
+  });
+  const ada = { email: 'ada@example.com', password: 'correct horse' };
+  await server.call('POST', '/signup', { body: ada });
+  await server.call('POST', '/token?grant_type=password', { body: ada });
+  const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
+  const wanted = [
+    'gotrue_running 1',
+    'gotrue_generate_from_password_submitted_total 1',
+    'gotrue_generate_from_password_completed_total 1',
+    'gotrue_compare_hash_and_password_submitted_total 1',
+    'gotrue_compare_hash_and_password_completed_total 1',
+    'gotrue_email_rate_limit_counter_total 1',
+    'http_status_codes_total{code="429",http_route="/signup"} 1',
+    'http_status_codes_total{code="400",http_route="/token"} 1',
+  ];
+  // A request is counted once its client has the answer.
+  const samples = await awaitUntil(
+    async () => {
+      const found = samplesOf(await (await fetch(url)).text(), /^(?:gotrue_(?!cleanup)|http_status)/);
+      return found.length === wanted.length && found;
+    },
+    { what: 'all requests to be counted' },
+  );
+  t.same(new Set(samples), new Set(wanted));
+});
+
+t.test('a password that is refused, as too many wait, is submitted and not completed', async (t) => {
+  const registry = new Registry();
+  const hasher = countHashes(createPasswordHasher(1), registry);
+  const asked = Array.from({ length: 52 }, () => hasher.verify('x', 'no hash', 'no user'));
+  const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected');
+  t.equal(refused.length, 1);
+  t.same(samplesOf(await registry.metrics(), /^gotrue_compare/), [
+    'gotrue_compare_hash_and_password_submitted_total 52',
+    'gotrue_compare_hash_and_password_completed_total 51',
+  ]);
+});
+
+t.test('rows that have expired are counted by kind', async (t) => {
+  const registry = new Registry();
+  const removed = { sessions: 3, flows: 1 };
+  const removeExpired = countRemovedRows(async () => removed, registry);
+  for (const _ of [1, 2]) t.equal(await removeExpired(0, new AbortController().signal), removed);
+  t.same(samplesOf(await registry.metrics(), /^gotrue_cleanup/), [
+    'gotrue_cleanup_affected_rows_total{kind="sessions"} 6',
+    'gotrue_cleanup_affected_rows_total{kind="flows"} 2',
+  ]);
+});
