@@ -1,5 +1,5 @@
 import t from 'tap';
-import { signUp, startAuthServer } from '../../helpers/auth-server.ts';
+import { type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
 
 t.test('a client behind a trusted proxy is refused beyond its limit, others are not', async (t) => {
   const server = await startAuthServer(t, {
@@ -23,6 +23,19 @@ t.test('a client behind a trusted proxy is refused beyond its limit, others are 
   t.equal((await signIn('192.0.2.2')).status, 200);
   server.clock.advance(150_000);
   t.equal((await signIn('192.0.2.1')).status, 200);
+});
+
+t.test('replicas count requests together', async (t) => {
+  const variables = { RATE_LIMIT_HEADER: 'x-client', RATE_LIMIT_VERIFY: '2' };
+  const one = await startAuthServer(t, variables);
+  const other = await startAuthServer(t, { ...variables, DB_DATABASE_URL: one.databaseUrl });
+  const verify = ({ call }: AuthServer) =>
+    call('POST', '/verify', {
+      body: { type: 'signup', token_hash: 'unknown' },
+      headers: { 'x-client': 'one' },
+    });
+  t.same([(await verify(one)).status, (await verify(other)).status], [403, 403]);
+  t.same([(await verify(one)).status, (await verify(other)).status], [429, 429]);
 });
 
 t.test('a header may name the client', async (t) => {
