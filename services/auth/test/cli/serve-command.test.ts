@@ -44,6 +44,13 @@ t.test('a short secret is warned of, and not shown', async (t) => {
   t.notMatch(log, shortSecret);
 });
 
+t.test('settings that change nothing, or that nobody knows, are told at the start', async (t) => {
+  const log = await logOf(t, { GOTRUE_OPERATOR_TOKEN: 'geheim', SVC_SITE_ULR: 'https://example.com' });
+  t.match(log, '"variable":"GOTRUE_OPERATOR_TOKEN","@message":"setting is accepted and has no effect"');
+  t.match(log, '"variable":"SVC_SITE_ULR","meant":"SVC_SITE_URL"');
+  t.notMatch(log, 'geheim');
+});
+
 t.test('a database that is not there is told with the setting that names it', async (t) => {
   const log = await logOf(t, { SVC_JWT_SECRET: `${shortSecret}!` });
   t.match(

@@ -17,7 +17,10 @@ function clientOf({ url }: AuthServer) {
 const email = 'ada@example.com';
 
 t.test('somebody is invited by mail, where nobody may sign up, and is in with the code', async (t) => {
-  const { server, smtp } = await startMailingServer(t, { DISABLE_SIGNUP: 'true' });
+  const { server, smtp } = await startMailingServer(t, {
+    DISABLE_SIGNUP: 'true',
+    MAILER_URLPATHS_INVITE: '/welcome',
+  });
   const admin = adminOf(server);
   const invited = await admin.inviteUserByEmail('Ada@Example.com', {
     data: { team: 'analysts' },
@@ -31,6 +34,7 @@ t.test('somebody is invited by mail, where nobody may sign up, and is in with th
   const mail = await smtp.mailTo(email);
   t.equal(mail.subject, 'You have been invited');
   const link = linkIn(mail);
+  t.equal(link.pathname, '/welcome');
   t.equal(link.searchParams.get('type'), 'invite');
   t.equal(link.searchParams.get('redirect_to'), 'https://example.com/welcome');
 

@@ -1,0 +1,44 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { startMailingServer } from './helpers/mail-server.ts';
+
+/** A server with a request in flight: it waits for the mail server, which has yet to take a mail. */
+async function withRequestInFlight(t: Test, variables: Readonly<Record<string, string>> = {}) {
+  const { server, smtp } = await startMailingServer(t, variables);
+  smtp.hold(true);
+  const body = { email: 'ada@example.com', password: 'correct horse' };
+  const answer = server.call('POST', '/signup', { body });
+  // Looked at by who waits for it; until then nobody minds.
+  answer.catch(() => undefined);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  await awaitUntil(async () => (await sql`select from auth.one_time_tokens`).length > 0, {
+    what: 'the request to be under way',
+  });
+  await sql.end();
+  return { server, smtp, answer };
+}
+
+t.test('a server that stops answers what has come in, and takes in nothing more', async (t) => {
+  const { server, smtp, answer } = await withRequestInFlight(t);
+  const stopped = server.stop();
+  await awaitUntil(
+    () =>
+      server.call('GET', '/health').then(
+        () => false,
+        () => true,
+      ),
+    {
+      what: 'new requests to be refused',
+    },
+  );
+  smtp.hold(false);
+  t.equal((await answer).status, 200);
+  t.match(await stopped, { failed: false, late: [] });
+});
+
+t.test('what takes longer than DRAIN_TIMEOUT is cut off', async (t) => {
+  const { server, answer } = await withRequestInFlight(t, { DRAIN_TIMEOUT: '50ms' });
+  t.match(await server.stop(), { failed: false });
+  await t.rejects(answer, { message: 'fetch failed' });
+});
