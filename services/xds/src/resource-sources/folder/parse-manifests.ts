@@ -35,6 +35,8 @@ const maxDepth = 100;
 
 /** Parses a file of YAML or JSON with any number of documents; lists of manifests (`kind: List`) are taken apart. */
 export function* parseManifests({ source, text }: TextFile): Sliceable<ParsedFile> {
+  // Many programs that save a file cut it to nothing first; that must not lift its limits.
+  if (text.trim() === '') return failed(source, 'is empty: write a manifest, or remove the file');
   const manifests: Manifest[] = [];
   let number = 0;
   for (const part of splitDocuments(text)) {

@@ -44,6 +44,12 @@ t.test('JSON is read as well, and merge keys', async (t) => {
   t.match(await parse('x: &x { k: 1 }\ny: { <<: *x }\n'), { manifests: [{ content: { y: { k: 1 } } }] });
 });
 
+t.test('a file without a word is a problem, one with nothing but comments is not', async (t) => {
+  for (const text of ['', ' \n\n'])
+    t.match(await parse(text), { ok: false, problem: { source: 'a.yaml', message: /is empty/ } });
+  t.strictSame(await parse('# nothing here\n'), { ok: true, manifests: [] });
+});
+
 t.test('what is no YAML is told with line and column, also in a later document', async (t) => {
   t.match(await parse('a: 1\n---\nb: 2\nb: 3\n'), {
     ok: false,
