@@ -64,8 +64,6 @@ export const errors = defineErrors({
     g.failedPrecondition,
     'Updating email, phone, password of a SSO account only possible via SSO',
   ),
-  identity_already_exists: define(422, g.alreadyExists, 'Identity is already linked to another user'),
-  identity_not_found: define(422, g.notFound, "Identity doesn't exist"),
 
   // Sign-up and sign-in.
   signup_disabled: define(422, g.failedPrecondition, 'Signups not allowed for this instance'),
@@ -73,16 +71,9 @@ export const errors = defineErrors({
   email_provider_disabled: define(422, g.failedPrecondition, 'Email logins are disabled'),
   phone_provider_disabled: define(422, g.failedPrecondition, 'Phone logins are disabled'),
   anonymous_provider_disabled: define(422, g.failedPrecondition, 'Anonymous sign-ins are disabled'),
-  provider_disabled: define(400, g.failedPrecondition, 'Provider is not enabled'),
   invalid_credentials: define(400, g.unauthenticated, 'Invalid login credentials'),
   email_not_confirmed: define(400, g.failedPrecondition, 'Email not confirmed'),
   phone_not_confirmed: define(400, g.failedPrecondition, 'Phone not confirmed'),
-  email_address_invalid: define(400, g.invalidArgument, 'Email address is invalid'),
-  email_address_not_authorized: define(
-    400,
-    g.permissionDenied,
-    'Email address cannot be used as it is not authorized',
-  ),
 
   // Passwords.
   weak_password: define(422, g.invalidArgument, 'Password is too weak'),
@@ -122,7 +113,6 @@ export const errors = defineErrors({
     g.alreadyExists,
     'A factor with this friendly name exists already for this user',
   ),
-  mfa_verified_factor_exists: define(422, g.alreadyExists, 'A verified factor exists already'),
   too_many_enrolled_mfa_factors: define(
     422,
     g.resourceExhausted,

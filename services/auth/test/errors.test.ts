@@ -1,0 +1,12 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { errors } from '../src/errors.ts';
+
+t.test('every error that callers are told of can happen', async (t) => {
+  const source = join(import.meta.dirname, '../src');
+  const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const texts = await Promise.all(files.map((file) => readFile(join(source, file), 'utf8')));
+  const code = texts.join('\n');
+  for (const name of Object.keys(errors)) t.match(code, new RegExp(`errors\\.${name}\\b`), name);
+});
