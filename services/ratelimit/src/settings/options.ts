@@ -1,5 +1,6 @@
 import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
 import type { UnaryServerOptions } from '@tollgate/kit/grpc/unary-server';
+import { hostAndPort } from '@tollgate/kit/host-and-port';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
 import type { DeciderOptions } from '../decide/create-decider.ts';
 import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
@@ -96,7 +97,7 @@ export function tracingOptions(s: Settings): TracingOptions {
 /** The part of the settings that says where gRPC is served. */
 export function grpcServerOptions(s: Settings): UnaryServerOptions {
   return {
-    address: s.grpcUds === '' ? `${bracketed(s.grpcHost)}:${s.grpcPort}` : `unix:${s.grpcUds}`,
+    address: s.grpcUds === '' ? hostAndPort(s.grpcHost, s.grpcPort) : `unix:${s.grpcUds}`,
     addressSetting: 'GRPC_UDS',
     maxConnectionAgeMs: s.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: s.grpcMaxConnectionAgeGraceMs,
@@ -106,8 +107,4 @@ export function grpcServerOptions(s: Settings): UnaryServerOptions {
 /** The part of the settings that says with which certificates gRPC is served. */
 export function serverTlsFiles(s: Settings): ServerTlsFiles {
   return { certFile: s.grpcServerTlsCert, keyFile: s.grpcServerTlsKey, clientCaFile: s.grpcClientTlsCacert };
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

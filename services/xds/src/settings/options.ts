@@ -1,4 +1,5 @@
 import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
+import { hostAndPort } from '@tollgate/kit/host-and-port';
 import type { KubeConfigOptions } from '../kubernetes/kube-config.ts';
 import type { AdsServerOptions } from '../surfaces/grpc/ads-server.ts';
 import type { Settings } from './settings.ts';
@@ -6,7 +7,7 @@ import type { Settings } from './settings.ts';
 /** The part of the settings that says where ADS is served. */
 export function adsServerOptions(s: Settings): AdsServerOptions {
   return {
-    address: `${bracketed(s.grpcHost)}:${s.grpcPort}`,
+    address: hostAndPort(s.grpcHost, s.grpcPort),
     maxConnectionAgeMs: s.maxConnectionAgeMs,
     maxConnectionAgeGraceMs: s.maxConnectionAgeGraceMs,
     keepaliveTimeMs: s.keepaliveTimeMs,
@@ -22,8 +23,4 @@ export function serverTlsFiles(s: Settings): ServerTlsFiles {
 /** The part of the settings that says how the cluster is reached. */
 export function kubeConfigOptions({ kubeconfig, kubernetesServiceHost }: Settings): KubeConfigOptions {
   return { kubeconfig, kubernetesServiceHost };
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

@@ -2,6 +2,7 @@ import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
 import { followTls, plaintextCredentials } from '@tollgate/kit/grpc/server-credentials';
 import { createUnaryServer, type UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
+import { hostAndPort } from '@tollgate/kit/host-and-port';
 import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
@@ -84,7 +85,7 @@ export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<
         logger,
       },
       {
-        address: `${bracketed(host)}:${settings.extAuthzGrpcPort}`,
+        address: hostAndPort(host, settings.extAuthzGrpcPort),
         addressSetting: extAuthzSettings.extAuthzGrpcPort.env,
         maxConnectionAgeMs,
         maxConnectionAgeGraceMs,
@@ -96,9 +97,4 @@ export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<
     ),
     close: () => tls?.close(),
   };
-}
-
-/** An IPv6 address before a port. */
-function bracketed(host: string): string {
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }

@@ -1,3 +1,4 @@
+import { hostAndPort } from '@tollgate/kit/host-and-port';
 /** Where a Redis listens and what it wants to hear first. */
 export type RedisAddress =
   | {
@@ -100,5 +101,5 @@ export function describeRedisAddress(address: RedisAddress): string {
   if (address.kind === 'unix') {
     return address.path;
   }
-  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
+  return hostAndPort(address.host, address.port);
 }
