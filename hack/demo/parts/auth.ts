@@ -12,7 +12,7 @@ const linksInMails = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'];
 /** services/auth in development mode: with a PostgreSQL of its own, and a mailbox in place of mail. */
 export const auth: Part = {
   name: 'the auth server',
-  hint: 'Its last lines are above: they name the setting, port or file that is at fault.',
+  hint: 'Its last lines are above. They name the setting, port or file where one is at fault.',
   async start(context) {
     const { ports, nodePath, signal } = context;
     // Not in the demo's own: PostgreSQL refuses root, and runs as somebody who must be able to reach its files.

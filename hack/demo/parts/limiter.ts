@@ -9,7 +9,7 @@ const entryFile = resolve(import.meta.dirname, '../../../services/ratelimit/src/
 /** services/ratelimit with counters in memory, and its rules from the management server. */
 export const limiter: Part = {
   name: 'the rate limit service',
-  hint: 'Its last lines are above: they name the setting, port or server that is at fault.',
+  hint: 'Its last lines are above. They name the setting, port or server where one is at fault.',
   async start({ ports, nodePath, signal }) {
     const server = await startService({
       nodePath,

@@ -8,7 +8,7 @@ const entryFile = resolve(import.meta.dirname, '../../../services/xds/src/main.t
 /** services/xds over the manifests of the demo. */
 export const xds: Part = {
   name: 'the management server',
-  hint: 'Its last lines are above: they name the setting, port or manifest that is at fault.',
+  hint: 'Its last lines are above. They name the setting, port or manifest where one is at fault.',
   async start({ ports, rules, nodePath, signal }) {
     const server = await startService({
       nodePath,
