@@ -8,5 +8,5 @@ t.test('every error that callers are told of can happen', async (t) => {
   const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith('.ts'));
   const texts = await Promise.all(files.map((file) => readFile(join(source, file), 'utf8')));
   const code = texts.join('\n');
-  for (const name of Object.keys(errors)) t.match(code, new RegExp(`errors\\.${name}\\b`), name);
+  for (const name of Object.keys(errors)) t.match(code, new RegExp(`errors\\.${name}\\b|'${name}'`), name);
 });
