@@ -45,10 +45,14 @@ export interface OneTimeTokenStore {
     hashes: readonly string[],
     types: readonly OneTimeTokenType[],
   ): Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
-  /** The latest token of these types that was sent to a contact, and its user: for codes that somebody else checks. */
+  /**
+   * The latest token of these types that was sent to a contact after `since`, and its user: for codes that somebody else checks. None
+   * when another user has one of that type there as well: such a code does not tell for whom it is.
+   */
   findSentTo(
     contact: string,
     types: readonly OneTimeTokenType[],
+    since: Date,
   ): Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
   /** Takes a token out of use. Answers false when somebody else did so first: only one may go on. */
   spend(token: Pick<FoundOneTimeToken, 'userId' | 'type' | 'keptAs'>): Promise<boolean>;

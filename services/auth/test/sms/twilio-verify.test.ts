@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { startAuthServer } from '../helpers/auth-server.ts';
+import { type SignedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { twilioVerify } from '../helpers/twilio-verify.ts';
 
 const phone = '4915112345678';
@@ -87,6 +87,21 @@ t.test('a phone is changed, and a password with a nonce, with codes that Twilio 
     server.call('PUT', '/user', { ...own, body: { password: 'better horse', nonce } });
   t.match(await update('000000'), { status: 422, body: { error_code: 'reauthentication_not_valid' } });
   t.equal((await update(verify.codeOf(newPhone))).status, 200);
+});
+
+t.test('a code says nothing where two wait for one at the same phone', async (t) => {
+  const verify = await twilioVerify(t);
+  const server = await startAuthServer(t, verify.variables);
+  const [owner, thief] = [await signUp(server), await signUp(server, { email: 'eve@example.com' })];
+  const ask = ({ accessToken: token }: SignedIn) => server.call('PUT', '/user', { token, body: { phone } });
+  const show = () =>
+    server.call('POST', '/verify', { body: { type: 'phone_change', phone, token: verify.codeOf(phone) } });
+  t.equal((await ask(owner)).status, 200);
+  t.equal((await ask(thief)).status, 200);
+  t.match(await show(), wrong, 'the session would be that of the thief');
+  server.clock.advance(60_000);
+  t.equal((await ask(owner)).status, 200);
+  t.match(await show(), { status: 200, body: { user: { id: owner.userId, phone } } });
 });
 
 t.test('a phone that nobody has costs the same question', async (t) => {

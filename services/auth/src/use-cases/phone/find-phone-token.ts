@@ -22,7 +22,7 @@ export type FindPhoneToken = (
 /** What that takes. */
 export type FindPhoneTokenDeps = DepsWith<
   'store' | 'sms',
-  'jwtSecret' | 'smsTestOtp' | 'smsTestOtpValidUntil'
+  'jwtSecret' | 'smsOtpExpMs' | 'smsTestOtp' | 'smsTestOtpValidUntil'
 >;
 
 /** Creates {@link FindPhoneToken}: by the hash of the code, or where the gateway makes codes of its own, by asking it. */
@@ -40,7 +40,8 @@ export function createFindPhoneToken({ store, sms, settings }: FindPhoneTokenDep
     const isKnownBeforehand = testCodeOf(phone, settings, nowMs) !== undefined;
     if (sms.check === undefined || isKnownBeforehand)
       return store.oneTimeTokens.find([hashOneTimeToken(phone, code, settings.jwtSecret)], types);
-    const sent = await store.oneTimeTokens.findSentTo(phone, types);
+    const since = new Date(nowMs - settings.smsOtpExpMs);
+    const sent = await store.oneTimeTokens.findSentTo(phone, types, since);
     return (await isGood(phone, code)) ? sent : undefined;
   };
 }

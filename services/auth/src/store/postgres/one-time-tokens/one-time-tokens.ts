@@ -74,7 +74,11 @@ const findWhere = (
   order by t.created_at desc limit 1`;
 
 const find = findWhere('t.token_hash = any($1::text[])');
-const findSentTo = findWhere('t.relates_to = $1');
+const findSentTo =
+  findWhere(`t.relates_to = $1 and t.created_at > $3::timestamptz at time zone 'utc' and not exists (
+    select 1 from one_time_tokens other
+    where other.relates_to = t.relates_to and other.token_type = t.token_type and other.user_id <> t.user_id
+      and other.created_at > $3::timestamptz at time zone 'utc')`);
 
 const spend = `with owner as (${lockOwner('$1')})
   delete from one_time_tokens where user_id = (select id from owner) and token_type = $2::one_time_token_type and token_hash = $3 returning 1`;
@@ -109,8 +113,8 @@ export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
       const [row] = await query(sql, find, [hashes.flatMap(keptHashesOf), types]);
       return row && foundOf(row);
     },
-    async findSentTo(contact, types) {
-      const [row] = await query(sql, findSentTo, [contact, types]);
+    async findSentTo(contact, types, since) {
+      const [row] = await query(sql, findSentTo, [contact, types, since]);
       return row && foundOf(row);
     },
     async spend({ userId, type, keptAs }) {
