@@ -1,0 +1,102 @@
+import { createLogger } from '@tollgate/kit/logger';
+import type t from 'tap';
+import { createPasswordHasher } from '../../src/passwords/password-hasher.ts';
+import { systemRandomness } from '../../src/random/system-randomness.ts';
+import type { Services } from '../../src/services.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { connect } from '../../src/store/postgres/connect.ts';
+import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
+import { testDatabase } from './test-database.ts';
+import { unencrypted } from './unencrypted.ts';
+
+/** What something cost. */
+export interface Work {
+  hashes: number;
+  leaks: number;
+  statements: number;
+  /** Talks with the mail server that the answer waits for. */
+  mails: number;
+}
+
+const none: Work = { hashes: 0, leaks: 0, statements: 0, mails: 0 };
+
+/** Services over a database of their own that count what they are asked for; variables with `SVC_`. */
+export async function countingServices(
+  test: Pick<typeof t, 'teardown'>,
+  variables: Readonly<Record<string, string>>,
+) {
+  const { url: databaseUrl } = await testDatabase(test);
+  const work = { ...none };
+  const read = readSettings({
+    SVC_SITE_URL: 'https://example.com',
+    SVC_API_EXTERNAL_URL: 'https://auth.example.com',
+    SVC_DB_DRIVER: 'postgres',
+    DATABASE_URL: databaseUrl,
+    SVC_JWT_SECRET: 'a secret for tests, long enough for HS256',
+    SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+    SVC_SMTP_HOST: '127.0.0.1',
+    SVC_SMTP_PORT: '2525',
+    ...variables,
+  });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const { settings } = read;
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 2 });
+  test.teardown(() => sql.end());
+  const counted = new Proxy(sql, {
+    get(target, key, receiver) {
+      if (key === 'unsafe') work.statements++;
+      return Reflect.get(target, key, receiver);
+    },
+  });
+  const hasher = createPasswordHasher(1);
+  const hashed = <T>(result: T): T => {
+    work.hashes++;
+    return result;
+  };
+  const parsed = parseSigningKeys(settings);
+  if (!parsed.ok) throw new Error(parsed.expected);
+  const services: Services = {
+    logger: createLogger({ level: 'fatal', format: 'json' }),
+    mailbox: undefined,
+    settings,
+    store: createPostgresStore(counted, unencrypted),
+    keys: parsed.keys,
+    random: systemRandomness,
+    passwords: {
+      ...hasher,
+      hash: (password) => hashed(hasher.hash(password)),
+      verify: (password, hash) => hashed(hasher.verify(password, hash)),
+      verifyNobody: (password) => hashed(hasher.verifyNobody(password)),
+    },
+    leakedPasswords: {
+      async includes() {
+        work.leaks++;
+        return Promise.resolve(false);
+      },
+    },
+    mailer: {
+      async send() {
+        work.mails++;
+        await Promise.resolve();
+      },
+      async sendNothing() {
+        work.mails++;
+        await Promise.resolve();
+      },
+    },
+    background: { run: () => undefined },
+    sms: { send: () => Promise.resolve({ messageId: 'id' }) },
+  };
+  return {
+    services,
+    /** The work that something causes, and what it answers or throws. */
+    async during(
+      action: () => Promise<unknown>,
+    ): Promise<{ readonly work: Work; readonly outcome: unknown }> {
+      Object.assign(work, none);
+      const outcome = await action().catch((error: unknown) => error);
+      return { work: { ...work }, outcome };
+    },
+  };
+}
