@@ -48,7 +48,7 @@ async function startFoundation(
   settings: Settings,
 ): Promise<{ settings: Settings; foundation?: LifecycleComponent; lost?: Promise<void> }> {
   if (settings.mode !== 'development') return { settings };
-  const loopback: Settings = { ...settings, apiHost: '127.0.0.1' };
+  const loopback: Settings = { ...settings, apiHost: '127.0.0.1', otelExporterPullHost: '127.0.0.1' };
   const database = await startDevelopmentDatabase(loopback, process);
   if (database === undefined) return { settings: loopback };
   return {

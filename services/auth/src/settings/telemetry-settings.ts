@@ -31,7 +31,7 @@ export const telemetrySettings = {
     aliases: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
     group,
     default: '0.0.0.0',
-    doc: 'Address that scrapers ask.',
+    doc: 'Address that scrapers ask. Development mode listens on loopback whatever is set here.',
   }),
   otelExporterPullPort: port({
     env: 'OTEL_EXPORTER_PULL_PORT',

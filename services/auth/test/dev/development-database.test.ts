@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
@@ -43,4 +44,34 @@ t.test('a folder has one server at a time, which stops when its PostgreSQL ends 
   t.match(first.output(), /PostgreSQL ended although nobody stopped it/);
   t.equal(await first.stop(), 1);
   t.notOk(existsSync(ownerFile), 'the folder is free');
+});
+
+t.test('it is for this machine only, whatever addresses are asked for', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const everywhere = '0.0.0.0';
+  const server = await startServerCommand(folder.path, {
+    ...variables,
+    SVC_API_HOST: everywhere,
+    SVC_EXT_AUTHZ_HOST: everywhere,
+    SVC_METRICS_ENABLED: 'true',
+    SVC_METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_HOST: everywhere,
+    OTEL_EXPORTER_PULL_PORT: '0',
+  });
+  t.teardown(server.stop);
+  const ports = [/listening http=(\d+)/, /extAuthzHttp=(\d+)/, /extAuthzGrpc=(\d+)/, /url=\S*?:(\d+)\//].map(
+    (pattern) => Number(pattern.exec(server.output())?.[1]),
+  );
+  // Another address of this machine, which only who listens at all of them has.
+  const answers = (host: string, port: number) =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect({ host, port });
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+      socket.once('connect', () => socket.destroy());
+    });
+  for (const port of ports) {
+    t.equal(await answers('127.0.0.1', port), true, `${port}`);
+    t.equal(await answers('127.0.0.2', port), false, `${port}`);
+  }
 });
