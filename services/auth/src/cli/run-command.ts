@@ -5,6 +5,7 @@ import type { EnvironmentFiles } from './load-settings.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { routesCommand } from './routes-command.ts';
 import { serveCommand } from './serve-command.ts';
+import { tokenCommand } from './token-command.ts';
 
 /** What a command is given. */
 export interface CommandOptions {
@@ -52,6 +53,11 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     doc: 'Encrypt what the database keeps as the settings say now.',
     run: reencryptCommand,
   },
+  'admin token': {
+    doc: 'Print a token for the admin API. It never expires: it belongs into servers only.',
+    run: tokenCommand,
+    flags: ['role'],
+  },
   routes: {
     doc: 'Check the rules of routes and print them, or which of them decides on requests.',
     run: routesCommand,
@@ -74,7 +80,7 @@ ${Object.entries(commands)
   -d, --config-dir <folder>
                         Read variables from its *.env, too; while serving, follow their changes.
       --aud <audience>  Audience of the user; that of the settings when left out.
-      --role <role>     Role of the user who is created; that of the settings when left out.
+      --role <role>     Role of the user who is created, or of the token; that of the settings when left out.
       --confirm         The email of the user who is created needs no confirmation.
       --file <file>     Rules of routes; the file of the settings when left out.
   -h, --help            Print this.

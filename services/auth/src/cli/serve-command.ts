@@ -4,12 +4,12 @@ import { runUntilSignal } from '@tollgate/kit/run-until-signal';
 import { findMisspelled } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { startDevelopmentDatabase } from '../dev/development-database.ts';
-import { isDevelopment, withDevelopmentDefaults } from '../dev/development-environment.ts';
+import { withDefaultsOfMode } from '../dev/development-environment.ts';
 import { developmentHints } from '../dev/development-hints.ts';
 import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { findWithoutEffect } from '../settings/without-effect.ts';
 import { createCommandLogger } from './command-logger.ts';
-import { type LoadedSettings, loadSettings, type Prepare, readSettingsFrom } from './load-settings.ts';
+import { type LoadedSettings, loadSettings, readSettingsFrom } from './load-settings.ts';
 import { createSettingsReload } from './reload-settings.ts';
 import type { Command } from './run-command.ts';
 
@@ -19,8 +19,7 @@ const endedByItself = new Error(
 
 /** `serve` */
 export const serveCommand: Command = async ({ environmentFiles: files }) => {
-  const prepare: Prepare = async (env) => (isDevelopment(env) ? withDevelopmentDefaults(env) : env);
-  const loaded = await loadSettings(files, prepare);
+  const loaded = await loadSettings(files, withDefaultsOfMode);
   const development = loaded.settings.mode === 'development';
   const logger = createCommandLogger(loaded.settings);
   warnOfSettings(loaded, logger);
@@ -28,7 +27,7 @@ export const serveCommand: Command = async ({ environmentFiles: files }) => {
     const { settings, foundation, lost } = await startFoundation(loaded.settings);
     const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
     const { replaceKeys } = app;
-    const read = () => readSettingsFrom(files, prepare);
+    const read = () => readSettingsFrom(files, withDefaultsOfMode);
     if (files.folder !== undefined)
       app.lifecycle.add(createSettingsReload(files.folder, { loaded, read, replaceKeys, logger }));
     if (development) {

@@ -5,13 +5,18 @@ import { embeddedDatabaseUrl } from './development-database.ts';
 import { keptSecret } from './kept-secret.ts';
 
 /** Is development mode asked for? */
-export function isDevelopment(env: Environment): boolean {
+function isDevelopment(env: Environment): boolean {
   const { mode } = settingsSpec;
   return [mode.env, ...mode.aliases].some((name) => env[name]?.toLowerCase() === 'development');
 }
 
+/** In development mode, fills in what is not set. */
+export async function withDefaultsOfMode(env: Environment): Promise<Environment> {
+  return isDevelopment(env) ? withDevelopmentDefaults(env) : env;
+}
+
 /** Fills in what must otherwise be set; whatever is set stays. Secrets are random, and the same at the next start. */
-export async function withDevelopmentDefaults(env: Environment): Promise<Environment> {
+async function withDevelopmentDefaults(env: Environment): Promise<Environment> {
   const { developmentFolder, port } = settingsSpec;
   const folder = resolve(givenValue(env, developmentFolder) ?? developmentFolder.fallback?.value ?? '.');
   const defaults = {

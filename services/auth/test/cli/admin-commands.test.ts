@@ -124,3 +124,19 @@ t.test('what is kept is encrypted by a command', async (t) => {
     /encrypted with the key a, which is not in SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
   );
 });
+
+t.test('an operator makes a token for the admin API, signed with the key of now', async (t) => {
+  const { call, databaseUrl } = await startAuthServer(t);
+  const { code, out } = await run(databaseUrl, ['admin', 'token']);
+  t.equal(code, 0);
+  t.equal((await call('GET', '/admin/users', { token: out.trim() })).status, 200);
+  const other = await run(databaseUrl, ['admin', 'token', '--role', 'svc_admin']);
+  t.equal((await call('GET', '/admin/users', { token: other.out.trim() })).status, 200);
+
+  const refused = await run(databaseUrl, ['admin', 'token', '--role', 'authenticated']);
+  t.match(refused, {
+    code: 1,
+    out: '',
+    err: /authenticated may not call \/admin: SVC_JWT_ADMIN_ROLES names service_role/,
+  });
+});
