@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 TAP_RESULTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test bench bench-client bench-xds bench-auth check generate format clean help
+.PHONY: setup demo test e2e bench bench-client bench-xds bench-auth check generate format clean help
 
 setup: ## Node 24 and all packages, and nothing else (the other targets do this by themselves)
 	@sh hack/setup.sh
@@ -22,6 +22,10 @@ test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
 	@sh hack/setup.sh test
 	$(if $(ARGS),,@npm run --silent check)
 	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap >/dev/null) $(ARGS)
+
+e2e: ## the end-to-end suite alone: the whole platform, and what breaks in it (ARGS=<file>: only that one)
+	@sh hack/setup.sh test
+	@exec tap $(or $(ARGS),$(wildcard hack/e2e/*.test.ts))
 
 bench: ## what everything costs: decisions, the OAuth client, edits of rules, the auth server (ARGS=…: decisions only; --help lists them)
 	@sh hack/setup.sh test
@@ -58,4 +62,4 @@ clean: ## forget what was installed in this checkout
 	rm -rf node_modules .tools .tap coverage
 
 help:
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

@@ -27,6 +27,8 @@ export async function startAuthService(): Promise<AuthService> {
     env: {
       PATH: process.env.PATH,
       PORT: '0',
+      SVC_EXT_AUTHZ_GRPC_PORT: '0',
+      SVC_EXT_AUTHZ_HTTP_PORT: '0',
       DATABASE_URL: database.url('postgres'),
       SVC_API_HOST: '127.0.0.1',
       SVC_SITE_URL: 'http://localhost:3000',

@@ -3,12 +3,20 @@ export interface ManifestOptions {
   readonly name: string;
   readonly namespace?: string;
   readonly domain: string;
-  /** Requests an hour for each `key` of `limits`. */
+  /** Requests for each `key` of `limits`. */
   readonly limits: Readonly<Record<string, number>>;
+  /** Of time, for all of them. Default `Hour`; a `Year` hardly ends amidst a test that counts. */
+  readonly unit?: 'Hour' | 'Year';
 }
 
 /** A RateLimitConfig as JSON, which kubectl takes like YAML. */
-export function manifest({ name, namespace = 'default', domain, limits }: ManifestOptions): string {
+export function manifest({
+  name,
+  namespace = 'default',
+  domain,
+  limits,
+  unit = 'Hour',
+}: ManifestOptions): string {
   return JSON.stringify({
     apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
     kind: 'RateLimitConfig',
@@ -17,7 +25,7 @@ export function manifest({ name, namespace = 'default', domain, limits }: Manife
       domain,
       descriptors: Object.entries(limits).map(([key, requestsPerUnit]) => ({
         key,
-        rateLimit: { unit: 'Hour', requestsPerUnit },
+        rateLimit: { unit, requestsPerUnit },
       })),
     },
   });

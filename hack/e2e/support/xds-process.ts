@@ -1,14 +1,12 @@
 import { freePort } from '@tollgate/testkit/free-port';
-import type { ServerProcess } from '@tollgate/testkit/server-process';
+import { type RestartableProcess, startRestartable } from './restartable-process.ts';
 import { startService } from './start-service.ts';
 
 /** A management server that a test started. */
-export interface XdsProcess extends ServerProcess {
+export interface XdsProcess extends RestartableProcess {
   /** Of its ADS server, `127.0.0.1:port`. */
   readonly address: string;
   readonly adminUrl: string;
-  /** Starts it again where it was, after `stop` or `kill`. */
-  restart(): Promise<void>;
 }
 
 /** Starts services/xds on free ports and waits until it serves. */
@@ -16,7 +14,7 @@ export async function startXds(settings: Readonly<Record<string, string>>): Prom
   const grpcPort = await freePort();
   const adminPort = await freePort();
   const adminUrl = `http://127.0.0.1:${adminPort}`;
-  const start = () =>
+  const server = await startRestartable(() =>
     startService(
       'xds',
       {
@@ -27,17 +25,7 @@ export async function startXds(settings: Readonly<Record<string, string>>): Prom
         ...settings,
       },
       `${adminUrl}/readyz`,
-    );
-  let server = await start();
-  return {
-    address: `127.0.0.1:${grpcPort}`,
-    adminUrl,
-    logs: () => server.logs(),
-    isRunning: () => server.isRunning(),
-    stop: () => server.stop(),
-    kill: () => server.kill(),
-    async restart() {
-      server = await start();
-    },
-  };
+    ),
+  );
+  return { ...server, address: `127.0.0.1:${grpcPort}`, adminUrl };
 }

@@ -1,5 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 
 /** The connections of an HTTP server, for a stop that waits for requests and for nothing else. */
 export interface HttpConnections {
@@ -15,7 +16,8 @@ export function followConnections(server: Server): HttpConnections {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
   let draining = false;
 
-  server.on('connection', (socket: Socket) => {
+  // With TLS requests name the socket inside the tunnel.
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     if (draining) {
       socket.destroy();
       return;

@@ -1,8 +1,13 @@
+import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
+import { createHealth } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
+import { createTermination } from '@tollgate/kit/termination';
+import { watchRouteRules } from './authz-rules/route-rules-file.ts';
 import { createBackground } from './background/background.ts';
 import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
+import { defaultRules } from './domain/authz/route-rules.ts';
 import { createMail } from './mail/create-mail.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
 import { systemRandomness } from './random/system-randomness.ts';
@@ -11,10 +16,14 @@ import { createSmsGateway } from './sms/sms-gateways.ts';
 import { connect, disconnect } from './store/postgres/connect.ts';
 import { migrate } from './store/postgres/migrate.ts';
 import { createPostgresStore } from './store/postgres/postgres-store.ts';
+import { createExtAuthzServers } from './surfaces/ext-authz/ext-authz-servers.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
 import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
+import { measureRouteRules } from './telemetry/measure-route-rules.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
-import { parseSigningKeys } from './tokens/signing-keys.ts';
+import { openSigningKeys } from './tokens/signing-key-source.ts';
+import { createVerifiedTokens } from './tokens/verified-tokens.ts';
+import { createAuthorizeRequest } from './use-cases/authz/authorize-request.ts';
 import { createRemoveExpired } from './use-cases/cleanup/remove-expired.ts';
 
 /** What the service takes from the process. */
@@ -26,11 +35,20 @@ export interface AppDeps {
   readonly foundation?: LifecycleComponent;
 }
 
+/** TCP ports by what they serve; those of external authorization are absent when it is not served. */
+export interface Ports {
+  http: number;
+  extAuthzGrpc?: number;
+  extAuthzHttp?: number;
+}
+
 /** The service, put together and not yet started. */
 export interface App {
   readonly lifecycle: Lifecycle;
   /** Ports in use once started; those set to 0 were chosen by the system. */
-  readonly ports: { http: number };
+  readonly ports: Ports;
+  /** Takes another value of JWT_KEYS while it runs; answers false, and logs why, when it cannot be used. */
+  replaceKeys(jwtKeys: string): boolean;
   /** Describes the API; also without a start. */
   openApi(): Promise<OpenApiDocument>;
 }
@@ -38,11 +56,15 @@ export interface App {
 /** Puts the service together: the one place that knows every part. */
 export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> {
   const { logger, nowMs, foundation } = deps;
-  const lifecycle = createLifecycle({ logger, drainTimeoutMs: settings.drainTimeoutMs });
-  const ports = { http: settings.port };
+  const lifecycle = createLifecycle({
+    logger,
+    drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
+  });
+  const ports: Ports = { http: settings.port };
+  const health = createHealth();
+  const startup = health.component('startup', { healthy: false });
 
-  const parsed = parseSigningKeys(settings);
-  if (!parsed.ok) throw new TypeError('the signing keys were checked with the settings');
+  const signingKeys = await openSigningKeys(settings, { logger });
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const store = createPostgresStore(sql);
@@ -52,7 +74,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     settings,
     store,
     passwords: createPasswordHasher(),
-    keys: parsed.keys,
+    keys: signingKeys.keys,
     random: systemRandomness,
     mailer,
     mailbox,
@@ -67,6 +89,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   // Started in this order and stopped in reverse.
   for (const component of telemetry.components) lifecycle.add(component);
   if (foundation) lifecycle.add(foundation);
+  lifecycle.add(signingKeys.watch);
   lifecycle.add({
     name: 'schema',
     start: async () => {
@@ -89,6 +112,62 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     },
     stop: ({ signal }) => api.stop(signal),
   });
-  lifecycle.add({ name: 'announcement', start: () => logger.info({ ...ports }, 'listening') });
-  return { lifecycle, ports, openApi: api.openApi };
+  if (settings.extAuthzEnabled) await addExtAuthz();
+  lifecycle.add(createTermination(health, settings.shutdownDelayMs));
+  lifecycle.add({
+    name: 'announcement',
+    start() {
+      startup.set(true);
+      logger.info({ ...ports }, 'listening');
+    },
+  });
+  return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: api.openApi };
+
+  /** Everything of external authorization, in the order in which its parts start. */
+  async function addExtAuthz(): Promise<void> {
+    // Process-wide, like the library's log itself; before anything of it can have something to say.
+    logGrpcLibrary(logger);
+    const { extAuthzRoutesFile: file } = settings;
+    const onAttempt = telemetry.registry && measureRouteRules(telemetry.registry);
+    const rules =
+      file === '' ? undefined : await watchRouteRules(file, { logger, ...(onAttempt && { onAttempt }) });
+    const tokens = createVerifiedTokens();
+    const servers = await createExtAuthzServers({
+      authorize: createAuthorizeRequest({
+        rules: () => rules?.current() ?? defaultRules,
+        verifyToken: (token, at) => tokens.verify(token, signingKeys.keys, at),
+        states: undefined,
+        nowMs,
+        logger,
+        settings,
+      }),
+      health,
+      logger,
+      tracing: telemetry.tracing,
+      metrics: telemetry.registry,
+      settings,
+    });
+    lifecycle.add({ name: 'rules of routes', stop: () => rules?.close() });
+    lifecycle.add({ name: 'certificates of external authorization', stop: servers.close });
+    lifecycle.add({
+      name: 'external authorization over HTTP',
+      start: async () => {
+        ports.extAuthzHttp = await nameListenSettings(servers.http.start(), {
+          host: settingsSpec.extAuthzHost.env,
+          port: settingsSpec.extAuthzHttpPort.env,
+        });
+      },
+      stop: ({ signal }) => servers.http.stop(signal),
+    });
+    lifecycle.add({
+      name: 'external authorization over gRPC',
+      start: async () => {
+        ports.extAuthzGrpc = await nameListenSettings(servers.grpc.start(), {
+          host: settingsSpec.extAuthzHost.env,
+          port: settingsSpec.extAuthzGrpcPort.env,
+        });
+      },
+      stop: ({ signal }) => servers.grpc.stop(signal),
+    });
+  }
 }

@@ -42,6 +42,18 @@ export const errors = defineErrors({
     'AAL2 session is required to update email, phone or password when MFA is enabled.',
   ),
 
+  // What external authorization answers beside these.
+  path_not_canonical: define(400, g.invalidArgument, 'The path could be read in more than one way'),
+  not_http: define(403, g.permissionDenied, 'Only requests of HTTP can be authorized'),
+  route_denied: define(403, g.permissionDenied, 'Nobody may call this'),
+  role_not_allowed: define(403, g.permissionDenied, 'The role of the user may not call this'),
+  anonymous_not_allowed: define(403, g.permissionDenied, 'Anonymous users may not call this'),
+  authorization_unavailable: define(
+    503,
+    g.unavailable,
+    'Who calls cannot be told right now, please retry after a moment',
+  ),
+
   // Users.
   user_not_found: define(404, g.notFound, 'User not found'),
   user_already_exists: define(422, g.alreadyExists, 'User already registered'),

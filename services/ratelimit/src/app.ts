@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream';
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
 import { plaintextCredentials, watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
+import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
@@ -30,7 +31,6 @@ import { countReservedTags } from './stats/stat-tags.ts';
 import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts';
 import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.ts';
 import { statsSinks } from './stats/stats-sinks.ts';
-import { createGrpcServer } from './surfaces/grpc/grpc-server.ts';
 import { createServerStats } from './surfaces/grpc/server-stats.ts';
 import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
@@ -120,7 +120,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
         onAttempt: countCertificateLoads(stats),
       })
     : plaintextCredentials();
-  const grpc = createGrpcServer(
+  const grpc = createUnaryServer(
     {
       handlers: {
         [shouldRateLimitPath]: createShouldRateLimit(
@@ -128,7 +128,8 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
         ),
       },
       health,
-      stats: createServerStats(stats, deps.nowMs),
+      serviceName: 'ratelimit',
+      begin: createServerStats(stats, deps.nowMs).begin,
       credentials: credentials.credentials,
       guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
       logger,

@@ -1,6 +1,6 @@
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from '../logger.ts';
-import { type TlsMaterial, watchTlsFiles } from '../tls-files.ts';
+import { type TlsMaterial, type WatchedTls, watchTlsFiles } from '../tls-files.ts';
 
 /** Files of the server's TLS; an empty path is none. */
 export interface ServerTlsFiles {
@@ -39,18 +39,15 @@ export async function watchServerCredentials(
   const { certFile, keyFile, clientCaFile } = files;
   const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, { logger, onAttempt });
   onAttempt(true);
+  return { credentials: followTls(watched, { mutual: clientCaFile !== '' }), close: watched.close };
+}
+
+/** Makes credentials from TLS material that is watched already; when `mutual`, clients must present a certificate of its authorities. */
+export function followTls(watched: WatchedTls, { mutual }: { readonly mutual: boolean }): ServerCredentials {
   const provider = new WatchedCertificates(watched.current());
   watched.onChange((material) => provider.update(material));
-  const mutual = clientCaFile !== '';
-  return {
-    // First the server's own certificate, then the authorities: the declaration has the names the other way round.
-    credentials: experimental.createCertificateProviderServerCredentials(
-      provider,
-      mutual ? provider : null,
-      mutual,
-    ),
-    close: watched.close,
-  };
+  // First the server's own certificate, then the authorities: the declaration has the names the other way round.
+  return experimental.createCertificateProviderServerCredentials(provider, mutual ? provider : null, mutual);
 }
 
 type CaListener = Parameters<experimental.CertificateProvider['addCaCertificateListener']>[0];

@@ -14,18 +14,18 @@ import { createCreateUser } from '../use-cases/admin/create-user.ts';
 import { createDeleteUser } from '../use-cases/admin/delete-user.ts';
 import { checkPassword } from '../use-cases/passwords/check-password.ts';
 import { createCommandLogger } from './command-logger.ts';
-import { loadSettings } from './load-settings.ts';
+import { type EnvironmentFiles, loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
 /** Who the audit log names. */
 const operator = { id: '', email: 'command line', phone: '', isSsoUser: false, userMetadata: {} };
 
 /** `admin createuser`: prints the id of the new user. */
-export const createUserCommand: Command = async ({ environmentFile, args, flags }) => {
+export const createUserCommand: Command = async ({ environmentFiles, args, flags }) => {
   const [email = '', given] = args;
   // What stands on a command line, everybody on the machine can see.
   const password = given ?? (await readPassword());
-  await withStore(environmentFile, async ({ store, settings }) => {
+  await withStore(environmentFiles, async ({ store, settings }) => {
     // The policy does not bind the API for administrators; here an empty or short one is a slip of whoever types.
     checkPassword(password, settings);
     const createUser = createCreateUser({
@@ -41,8 +41,8 @@ export const createUserCommand: Command = async ({ environmentFile, args, flags 
 };
 
 /** `admin deleteuser`: prints the id of the user who was deleted. */
-export const deleteUserCommand: Command = async ({ environmentFile, args: [who = ''], flags }) => {
-  await withStore(environmentFile, async ({ store, settings }) => {
+export const deleteUserCommand: Command = async ({ environmentFiles, args: [who = ''], flags }) => {
+  await withStore(environmentFiles, async ({ store, settings }) => {
     const id = await findId(store, who, flags.aud ?? settings.jwtAud);
     await createDeleteUser({ store })({ id, soft: false }, operator, factsNow());
     return id;
@@ -59,10 +59,10 @@ async function findId(store: Store, who: string, aud: string): Promise<string> {
 
 /** Runs `work` with the database, and prints what it answers; says why not, and sets the exit code 1, when it fails. */
 async function withStore(
-  environmentFile: string | undefined,
+  environmentFiles: EnvironmentFiles,
   work: (services: { readonly store: Store; readonly settings: Settings }) => Promise<string>,
 ): Promise<void> {
-  const { settings } = await loadSettings(environmentFile);
+  const { settings } = await loadSettings(environmentFiles);
   const logger = createCommandLogger(settings);
   const sql = connect(settings);
   try {

@@ -1,7 +1,17 @@
-import { readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { readTextFile } from '@tollgate/kit/read-text-file';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
 import { readSettings, type Settings } from '../settings/settings.ts';
+
+/** Where variables are read from besides the environment, which goes before them. */
+export interface EnvironmentFiles {
+  /** Default `.env`, which need not be there. */
+  readonly file?: string | undefined;
+  /** All of its `*.env`, which go before the file; of two that set the same variable the last by name. */
+  readonly folder?: string | undefined;
+}
 
 /** What a command runs with. */
 export interface LoadedSettings {
@@ -10,34 +20,54 @@ export interface LoadedSettings {
   readonly env: Environment;
 }
 
+/** Settings, or what an operator has to know about why there are none. */
+export type ReadSettings =
+  | ({ readonly ok: true } & LoadedSettings)
+  | { readonly ok: false; readonly message: string };
+
 /** Changes the environment before it is read; development mode makes up what is not set. */
 export type Prepare = (env: Environment) => Promise<Environment>;
 
 const defaultFile = '.env';
+/** What is longer is no list of variables. */
+const maxFileBytes = 1024 * 1024;
 
-/** Reads the settings from environment and file. Prints all that is wrong and exits with 1 when something is. */
-export async function loadSettings(
-  environmentFile: string | undefined,
-  prepare?: Prepare,
-): Promise<LoadedSettings> {
-  // What the environment says goes before what the file says.
-  const given: Environment = { ...(await readFileOf(environmentFile)), ...process.env };
+/** Reads the settings from environment and files. Prints all that is wrong and exits with 1 when something is. */
+export async function loadSettings(files: EnvironmentFiles, prepare?: Prepare): Promise<LoadedSettings> {
+  const read = await readSettingsFrom(files, prepare);
+  if (read.ok) return read;
+  process.stderr.write(`${read.message}\n`);
+  process.exit(1);
+}
+
+/** Reads the settings from environment and files. */
+export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepare): Promise<ReadSettings> {
+  let given: Environment;
+  try {
+    given = { ...(await readFileOf(files.file)), ...(await readFolder(files.folder)), ...process.env };
+  } catch (error) {
+    const because = error instanceof Error ? error.message : String(error);
+    return { ok: false, message: `the variables cannot be read: ${because}` };
+  }
   const env = (await prepare?.(given)) ?? given;
   const read = readSettings(env);
-  if (!read.ok) fail(formatSettingProblems(read.problems));
-  return { settings: read.settings, env };
+  return read.ok
+    ? { ok: true, settings: read.settings, env }
+    : { ok: false, message: formatSettingProblems(read.problems) };
 }
 
 async function readFileOf(file: string | undefined): Promise<Environment> {
   try {
-    return parseEnv(await readFile(file ?? defaultFile, 'utf8'));
+    return parseEnv(await readTextFile(file ?? defaultFile, maxFileBytes));
   } catch (error) {
     if (file === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    fail(`the file of variables cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw error;
   }
 }
 
-function fail(message: string): never {
-  process.stderr.write(`${message}\n`);
-  process.exit(1);
+async function readFolder(folder: string | undefined): Promise<Environment> {
+  if (folder === undefined) return {};
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.env')).sort();
+  const texts = await Promise.all(names.map((name) => readTextFile(join(folder, name), maxFileBytes)));
+  return Object.assign({}, ...texts.map((text) => parseEnv(text)));
 }

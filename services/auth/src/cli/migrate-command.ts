@@ -4,8 +4,8 @@ import { loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
 /** `migrate` */
-export const migrateCommand: Command = async ({ environmentFile }) => {
-  const { settings } = await loadSettings(environmentFile);
+export const migrateCommand: Command = async ({ environmentFiles }) => {
+  const { settings } = await loadSettings(environmentFiles);
   const logger = createCommandLogger(settings);
   try {
     await migrate(settings, { logger });

@@ -1,23 +1,25 @@
 import { parseArgs } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createUserCommand, deleteUserCommand } from './admin-commands.ts';
+import type { EnvironmentFiles } from './load-settings.ts';
 import { migrateCommand } from './migrate-command.ts';
+import { routesCommand } from './routes-command.ts';
 import { serveCommand } from './serve-command.ts';
 
 /** What a command is given. */
 export interface CommandOptions {
-  /** Variables besides those of the environment; a missing file is an error when it was named. */
-  readonly environmentFile: string | undefined;
+  readonly environmentFiles: EnvironmentFiles;
   /** What stands after the name of the command. */
   readonly args: readonly string[];
-  readonly flags: UserFlags;
+  readonly flags: CommandFlags;
 }
 
-/** What is said of a user on the command line. */
-export interface UserFlags {
+/** Flags of which a command takes those that its entry names. */
+export interface CommandFlags {
   readonly aud?: string | undefined;
   readonly role?: string | undefined;
   readonly confirm?: boolean | undefined;
+  readonly file?: string | undefined;
 }
 
 /** Runs a command. */
@@ -26,8 +28,9 @@ export type Command = (options: CommandOptions) => Promise<void>;
 interface CommandEntry {
   readonly doc: string;
   readonly run: Command;
-  /** What it takes after its name; those in brackets may be left out. */
+  /** What it takes after its name; those in brackets may be left out, and the last comes any number of times with `…`. */
   readonly args?: readonly string[];
+  readonly flags?: readonly (keyof CommandFlags)[];
 }
 
 const commands: Readonly<Record<string, CommandEntry>> = {
@@ -37,16 +40,24 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     doc: 'Create a user, and print the id; the password comes from standard input when it is left out.',
     run: createUserCommand,
     args: ['<email>', '[password]'],
+    flags: ['aud', 'role', 'confirm'],
   },
   'admin deleteuser': {
     doc: 'Delete a user.',
     run: deleteUserCommand,
     args: ['<email or id>'],
+    flags: ['aud'],
+  },
+  routes: {
+    doc: 'Check the rules of routes and print them, or which of them decides on requests.',
+    run: routesCommand,
+    args: ['[method path …]'],
+    flags: ['file'],
   },
   version: { doc: 'Print the version.', run: printVersion },
 };
 
-const help = `tollgate-auth [command] [-c file]
+const help = `tollgate-auth [command] [-c file] [-d folder]
 
 The user authentication server. It is configured by environment variables (docs/settings-auth.md has the table), which take
 precedence over a file .env. To try it here: npm start -w services/auth
@@ -56,9 +67,12 @@ ${Object.entries(commands)
   .join('\n')}
 
   -c, --config <file>   Read variables from this file instead of .env.
+  -d, --config-dir <folder>
+                        Read variables from its *.env, too; while serving, follow their changes.
       --aud <audience>  Audience of the user; that of the settings when left out.
       --role <role>     Role of the user who is created; that of the settings when left out.
       --confirm         The email of the user who is created needs no confirmation.
+      --file <file>     Rules of routes; the file of the settings when left out.
   -h, --help            Print this.
 `;
 
@@ -86,15 +100,18 @@ export function readArguments(given: readonly string[]): Asked {
       args: [...given],
       options: {
         config: { type: 'string', short: 'c' },
+        'config-dir': { type: 'string', short: 'd' },
         help: { type: 'boolean', short: 'h' },
         aud: { type: 'string' },
         role: { type: 'string' },
         confirm: { type: 'boolean' },
+        file: { type: 'string' },
       },
       allowPositionals: true,
     });
-    const { config: environmentFile, help: wantsHelp = false, ...flags } = values;
-    if (wantsHelp) return { kind: 'help' };
+    const { config: file, 'config-dir': folder, help: wantsHelp = false, ...flags } = values;
+    const isGroupAlone = positionals.length === 1 && positionals[0] === 'admin';
+    if (wantsHelp || isGroupAlone) return { kind: 'help' };
     const words = positionals[0] === 'admin' ? 2 : 1;
     const name = positionals.slice(0, words).join(' ') || 'serve';
     const args = positionals.slice(words);
@@ -102,7 +119,7 @@ export function readArguments(given: readonly string[]): Asked {
     if (command === undefined) return { kind: 'nonsense', problem: `unknown command: ${name}` };
     const problem = argumentProblem(command, args) ?? flagProblem(command, flags);
     if (problem !== undefined) return { kind: 'nonsense', problem: `${name} ${problem}` };
-    return { kind: 'run', run: command.run, options: { environmentFile, args, flags } };
+    return { kind: 'run', run: command.run, options: { environmentFiles: { file, folder }, args, flags } };
   } catch (error) {
     return { kind: 'nonsense', problem: error instanceof Error ? error.message : String(error) };
   }
@@ -111,12 +128,15 @@ export function readArguments(given: readonly string[]): Asked {
 function argumentProblem({ args: wanted = [] }: CommandEntry, args: readonly string[]): string | undefined {
   const needed = wanted.filter((arg) => arg.startsWith('<'));
   if (args.length < needed.length) return `needs ${needed.slice(args.length).join(' ')}`;
-  return args.length > wanted.length ? `does not take ${args.slice(wanted.length).join(' ')}` : undefined;
+  const isBounded = wanted.at(-1)?.includes('…') !== true;
+  return isBounded && args.length > wanted.length
+    ? `does not take ${args.slice(wanted.length).join(' ')}`
+    : undefined;
 }
 
-function flagProblem({ args = [] }: CommandEntry, flags: UserFlags): string | undefined {
-  const [flag] = Object.keys(flags);
-  return args.length === 0 && flag !== undefined ? `does not take --${flag}` : undefined;
+function flagProblem({ flags: taken = [] }: CommandEntry, flags: CommandFlags): string | undefined {
+  const flag = Object.keys(flags).find((name) => !taken.some((known) => known === name));
+  return flag === undefined ? undefined : `does not take --${flag}`;
 }
 
 async function printVersion(): Promise<void> {

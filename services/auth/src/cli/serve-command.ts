@@ -8,9 +8,9 @@ import { isDevelopment, withDevelopmentDefaults } from '../dev/development-envir
 import { developmentHints } from '../dev/development-hints.ts';
 import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { findWithoutEffect } from '../settings/without-effect.ts';
-import { isShortSecret, leastSecretBytes } from '../tokens/is-short-secret.ts';
 import { createCommandLogger } from './command-logger.ts';
-import { type LoadedSettings, loadSettings } from './load-settings.ts';
+import { type LoadedSettings, loadSettings, type Prepare, readSettingsFrom } from './load-settings.ts';
+import { createSettingsReload } from './reload-settings.ts';
 import type { Command } from './run-command.ts';
 
 const endedByItself = new Error(
@@ -18,16 +18,19 @@ const endedByItself = new Error(
 );
 
 /** `serve` */
-export const serveCommand: Command = async ({ environmentFile }) => {
-  const loaded = await loadSettings(environmentFile, async (env) =>
-    isDevelopment(env) ? withDevelopmentDefaults(env) : env,
-  );
+export const serveCommand: Command = async ({ environmentFiles: files }) => {
+  const prepare: Prepare = async (env) => (isDevelopment(env) ? withDevelopmentDefaults(env) : env);
+  const loaded = await loadSettings(files, prepare);
   const development = loaded.settings.mode === 'development';
   const logger = createCommandLogger(loaded.settings);
   warnOfSettings(loaded, logger);
   try {
     const { settings, foundation, lost } = await startFoundation(loaded.settings);
     const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
+    const { replaceKeys } = app;
+    const read = () => readSettingsFrom(files, prepare);
+    if (files.folder !== undefined)
+      app.lifecycle.add(createSettingsReload(files.folder, { loaded, read, replaceKeys, logger }));
     if (development) {
       const print = (): void => void process.stdout.write(developmentHints(app.ports.http, settings));
       app.lifecycle.add({ name: 'hints', start: print });
@@ -55,14 +58,9 @@ async function startFoundation(
   };
 }
 
-function warnOfSettings({ settings, env }: LoadedSettings, logger: Logger): void {
+function warnOfSettings({ env }: LoadedSettings, logger: Logger): void {
   for (const { variable, meant } of findMisspelled(settingsSpec, env, ['SVC_', 'GOTRUE_']))
     logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
   for (const variable of findWithoutEffect(settingsSpec, env))
     logger.warn({ variable }, 'setting is accepted and has no effect');
-  if (settings.mode !== 'development' && isShortSecret(settings))
-    logger.warn(
-      { variable: settingsSpec.jwtSecret.env, leastBytes: leastSecretBytes },
-      'secret is short enough to be guessed: whoever does signs access tokens of anybody',
-    );
 }

@@ -9,8 +9,34 @@ export interface AccessTokenPolicy {
   readonly jwtIssuer: string;
 }
 
-/** What an access token says of a user and a session; times in seconds since 1970. */
+/**
+ * With more than this a token does not fit into the headers that servers take, and nobody could use it. Metadata have a bound of their
+ * own; some that were there before, or were written by several requests at once, may be larger.
+ */
+const maxClaimsBytes = 10 * 1024;
+
+/**
+ * What an access token says of a user and a session; times in seconds since 1970. Metadata that do not fit are left out: first what the
+ * user says, then, but for the providers, what the operator says.
+ */
 export function accessTokenClaims(
+  user: User,
+  session: Pick<Session, 'id' | 'aal' | 'methods'>,
+  { policy, nowMs }: { readonly policy: AccessTokenPolicy; readonly nowMs: number },
+): JsonObject & { readonly exp: number } {
+  const claims = allClaims(user, session, { policy, nowMs });
+  if (fits(claims)) return claims;
+  const withoutOwn = { ...claims, user_metadata: {} };
+  if (fits(withoutOwn)) return withoutOwn;
+  const { provider = '', providers = [] } = user.appMetadata;
+  return { ...withoutOwn, app_metadata: { provider, providers } };
+}
+
+function fits(claims: JsonObject): boolean {
+  return Buffer.byteLength(JSON.stringify(claims)) <= maxClaimsBytes;
+}
+
+function allClaims(
   user: User,
   session: Pick<Session, 'id' | 'aal' | 'methods'>,
   { policy, nowMs }: { readonly policy: AccessTokenPolicy; readonly nowMs: number },

@@ -13,6 +13,7 @@ export const expiringKinds = [
   'mfa_challenges',
   'unverified_factors',
   'rate_limits',
+  'anonymous_users',
 ] as const;
 
 /** A kind of rows that expire. */
@@ -33,6 +34,8 @@ export interface RetentionPolicy {
 const dayMs = 24 * 60 * 60 * 1000;
 /** Whoever looks at what went wrong yesterday finds it. */
 const graceMs = dayMs;
+/** Whoever has not come back by then has lost the token that would have let them in, most likely. */
+const anonymousUsersMs = 30 * dayMs;
 /** A stolen token that is used so much later is not found, which is a refusal too; what is lost is that its family is revoked. */
 const revokedTokensMs = 30 * dayMs;
 
@@ -46,6 +49,8 @@ function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined
   switch (kind) {
     case 'revoked_refresh_tokens':
       return revokedTokensMs;
+    case 'anonymous_users':
+      return anonymousUsersMs;
     case 'old_sessions':
       return policy.sessionTimeboxMs || undefined;
     case 'idle_sessions':

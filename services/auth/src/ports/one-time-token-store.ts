@@ -21,7 +21,13 @@ export interface OneTimeToken {
   readonly at: Date;
 }
 
-/** One-time tokens. When one was sent is also noted on the user: `confirmation_sent_at` and so on. */
+/** A token as it is found. */
+export interface FoundOneTimeToken extends Omit<OneTimeToken, 'hash'> {
+  /** What the store keeps of the hash; with the prefix `pkce_` as well. */
+  readonly keptAs: string;
+}
+
+/** One-time tokens, of which the store keeps no more than tells them again: nobody can use what is in there. When one was sent is also noted on the user: `confirmation_sent_at` and so on. */
 export interface OneTimeTokenStore {
   /**
    * Puts tokens in the place of those that the user had of these types, and notes on the user when they were sent. Does nothing and
@@ -38,9 +44,9 @@ export interface OneTimeTokenStore {
   find(
     hashes: readonly string[],
     types: readonly OneTimeTokenType[],
-  ): Promise<{ readonly token: OneTimeToken; readonly user: User } | undefined>;
+  ): Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
   /** Takes a token out of use. Answers false when somebody else did so first: only one may go on. */
-  spend(token: Pick<OneTimeToken, 'userId' | 'type' | 'hash'>): Promise<boolean>;
+  spend(token: Pick<FoundOneTimeToken, 'userId' | 'type' | 'keptAs'>): Promise<boolean>;
   /** Takes all tokens of a user out of use, but those of the types in `except`. */
   clear(userId: string, options?: { readonly except?: readonly OneTimeTokenType[] }): Promise<void>;
 }

@@ -36,6 +36,6 @@ export const databaseSettings = {
     ...svc('DB_CLEANUP_ENABLED'),
     group,
     default: true,
-    doc: 'Remove rows that have expired: every 10 minutes, a day after their end.',
+    doc: 'Remove rows that have expired: every 10 minutes, a day after their end. So go anonymous users who have not been seen for 30 days.',
   }),
 };

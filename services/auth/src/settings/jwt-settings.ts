@@ -19,7 +19,13 @@ export const jwtSettings = {
     group,
     default: '',
     secret: true,
-    doc: 'JSON array of private JWKs; the one whose `key_ops` has `sign` signs, all verify.',
+    doc: 'JSON array of JWKs; the private one whose `key_ops` has `sign` signs, all verify. Read anew when the folder of `-d` changes.',
+  }),
+  jwtKeysFile: text({
+    ...svc('JWT_KEYS_FILE'),
+    group,
+    default: '',
+    doc: 'File with what SVC_JWT_KEYS would say, in its place: followed as it changes, so that keys change without a restart.',
   }),
   jwtKeyId: text({ ...svc('JWT_KEY_ID'), group, default: '', doc: '`kid` of the key JWT_SECRET.' }),
   jwtExpMs: seconds({

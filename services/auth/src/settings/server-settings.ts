@@ -57,6 +57,12 @@ export const serverSettings = {
     default: false,
     doc: 'Take the address of the client from `Svc-Forwarded-For` (or `Sb-Forwarded-For`); behind trusted proxies only.',
   }),
+  shutdownDelayMs: duration({
+    ...svc('SHUTDOWN_DELAY'),
+    group,
+    default: '0s',
+    doc: 'Time between failing the gRPC health check and refusing new requests, so that load balancers notice first.',
+  }),
   drainTimeoutMs: duration({
     ...svc('DRAIN_TIMEOUT'),
     group,

@@ -9,6 +9,8 @@ import {
 import { parseSigningKeys } from '../tokens/signing-keys.ts';
 import { coreSettings } from './core-settings.ts';
 import { databaseSettings } from './database-settings.ts';
+import { extAuthzChecks } from './ext-authz-checks.ts';
+import { extAuthzSettings } from './ext-authz-settings.ts';
 import { captchaSettings, hookSettings, linkingSettings } from './hook-settings.ts';
 import { jwtSettings } from './jwt-settings.ts';
 import { limitSettings } from './limit-settings.ts';
@@ -36,6 +38,7 @@ export const settingsSpec = defineSettings({
   ...mailTextSettings,
   ...smsSettings,
   ...mfaSettings,
+  ...extAuthzSettings,
   ...telemetrySettings,
   ...captchaSettings,
   ...linkingSettings,
@@ -66,6 +69,15 @@ const signingKeys: Check = (s, { nameOf }) => {
     ? undefined
     : { variable: nameOf('jwtKeys'), value: '(hidden)', expected: parsed.expected };
 };
+
+const oneSourceOfKeys: Check = (s, { nameOf }) =>
+  s.jwtKeys !== '' && s.jwtKeysFile !== ''
+    ? {
+        variable: nameOf('jwtKeysFile'),
+        value: s.jwtKeysFile,
+        expected: `nothing, as ${nameOf('jwtKeys')} is set: keys come from one of them`,
+      }
+    : undefined;
 
 /** Development mode shows mails on a page; everybody else needs somebody to deliver them. */
 const requiredInProduction =
@@ -98,11 +110,13 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       absoluteUrl('siteUrl'),
       absoluteUrl('apiExternalUrl'),
       signingKeys,
+      oneSourceOfKeys,
       requiredInProduction('smtpAdminEmail'),
       requiredInProduction('smtpHost'),
       requiredInProduction('smtpPort'),
       ...mailChecks.map(mailCheck),
       noLogGateway,
+      ...extAuthzChecks,
     ],
   });
 }

@@ -11,6 +11,7 @@ export type VerifiedJwt =
 
 /** Longer tokens are refused before anything is decoded; a header line is bounded as well. */
 const maxTokenChars = 16_384;
+const base64url = /^[\w-]+$/;
 
 /** Signs claims with the current key. @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1 */
 export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
@@ -34,27 +35,32 @@ export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): Veri
   const claims = decode(claims64);
   if (header === undefined || claims === undefined) return refuse('token is malformed');
   if (header.crit !== undefined) return refuse('critical header parameters are not supported');
-  const key = chooseKey(header.kid, keys);
-  if (header.alg !== key.alg || !keys.algorithms.has(key.alg)) return refuse('signing method is invalid');
+  const named = typeof header.kid === 'string' ? keys.byKid.get(header.kid) : undefined;
+  const key = named ?? keys.fallback;
+  if (header.alg !== key.alg || !keys.algorithms.has(key.alg)) {
+    // After a change of keys this is what operators have to find.
+    const namesUnknown = named === undefined && header.kid !== undefined;
+    return refuse(namesUnknown ? 'no key has the kid of the token' : 'signing method is invalid');
+  }
+  // Buffer.from skips what is no base64url: one signature could be written in endless ways.
+  if (!base64url.test(signature64)) return refuse('signature is invalid');
   const signature = Buffer.from(signature64, 'base64url');
   if (!isValidSignature(key.alg, `${header64}.${claims64}`, key, signature))
     return refuse('signature is invalid');
-  return checkTimes(claims, nowMs / 1000) ?? { ok: true, claims };
+  return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
 }
 
-function chooseKey(kid: unknown, { byKid, fallback }: SigningKeys): TokenKey {
-  return (typeof kid === 'string' ? byKid.get(kid) : undefined) ?? fallback;
-}
-
-function isValidSignature(alg: JwsAlgorithm, input: string, key: TokenKey, signature: Buffer): boolean {
-  return jwsAlgorithms[alg].verify(input, key.verifyingKey, signature);
-}
-
-function checkTimes({ exp, nbf }: JwtClaims, nowSeconds: number): VerifiedJwt | undefined {
+/** Why claims are not to be believed at that moment; undefined when their `exp` and `nbf` say nothing against it. */
+export function checkJwtTimes({ exp, nbf }: JwtClaims, nowMs: number): VerifiedJwt | undefined {
+  const nowSeconds = nowMs / 1000;
   if (exp !== undefined && (typeof exp !== 'number' || exp <= nowSeconds)) return refuse('token is expired');
   if (nbf !== undefined && (typeof nbf !== 'number' || nbf > nowSeconds))
     return refuse('token is not valid yet');
   return undefined;
+}
+
+function isValidSignature(alg: JwsAlgorithm, input: string, key: TokenKey, signature: Buffer): boolean {
+  return jwsAlgorithms[alg].verify(input, key.verifyingKey, signature);
 }
 
 function encode(value: unknown): string {
@@ -62,8 +68,8 @@ function encode(value: unknown): string {
 }
 
 function decode(text: string): JwtClaims | undefined {
-  // Buffer.from skips what is no base64url; a token with such characters is not one.
-  if (!/^[\w-]+$/.test(text)) return undefined;
+  // As with the signature.
+  if (!base64url.test(text)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
     return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -7,17 +7,21 @@ import {
 } from 'node:crypto';
 import { type JwsAlgorithm, jwsAlgorithms } from './jws-algorithms.ts';
 
-/** A key that signs or verifies access tokens. */
+/** A key that verifies access tokens. */
 export interface TokenKey {
   /** Empty for a key without name. */
   readonly kid: string;
   readonly alg: JwsAlgorithm;
-  /** Secret for HS256, private otherwise. */
-  readonly signingKey: KeyObject;
   /** Secret for HS256, public otherwise. */
   readonly verifyingKey: KeyObject;
   /** What JWKS shows of it; undefined for a secret. */
   readonly publicJwk: PublicJwk | undefined;
+}
+
+/** A key that signs access tokens, too. */
+export interface SigningKey extends TokenKey {
+  /** Secret for HS256, private otherwise. */
+  readonly signingKey: KeyObject;
 }
 
 /** A public key as JWKS shows it (RFC 7517). */
@@ -28,11 +32,11 @@ export interface PublicJwk extends JsonWebKey {
   readonly key_ops: readonly ['verify'];
 }
 
-/** All keys of access tokens. */
+/** All keys of access tokens; they may change while the service runs. */
 export interface SigningKeys {
   /** Signs new tokens. */
-  readonly current: TokenKey;
-  /** Verify tokens that name them. */
+  readonly current: SigningKey;
+  /** Verify tokens that name them. Another map once any key has changed: whoever keeps what keys have proved compares it. */
   readonly byKid: ReadonlyMap<string, TokenKey>;
   /** Verifies tokens that name no known key. */
   readonly fallback: TokenKey;
@@ -51,6 +55,9 @@ type ParsedKeys =
   | { readonly ok: true; readonly keys: SigningKeys }
   | { readonly ok: false; readonly expected: string };
 
+/** A key as JSON has it; nobody has looked at it yet. */
+type Jwk = Readonly<Record<string, unknown>>;
+
 /** A bad key, as a phrase for the operator that shows nothing of it. */
 class BadKey extends Error {}
 
@@ -59,21 +66,20 @@ export function parseSigningKeys(settings: KeySettings): ParsedKeys {
   try {
     const fallback = secretKey(settings.jwtSecret, settings.jwtKeyId);
     if (settings.jwtKeys.trim() === '') return { ok: true, keys: collect(fallback, [fallback], fallback) };
-    const entries = parseJwks(settings.jwtKeys).map((jwk, index) => ({ jwk, key: parseJwk(jwk, index) }));
-    const signing = entries.filter(({ jwk }) => isStringList(jwk.key_ops) && jwk.key_ops.includes('sign'));
+    const keys = parseJwks(settings.jwtKeys).map(parseJwk);
+    const signing = keys.filter((key) => 'signingKey' in key);
     const [current] = signing;
     if (signing.length !== 1 || current === undefined)
       throw new BadKey(`exactly one key whose key_ops has "sign", there are ${signing.length}`);
-    const keys = entries.map(({ key }) => key);
     if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new BadKey('keys with different kids');
-    return { ok: true, keys: collect(current.key, keys, fallback) };
+    return { ok: true, keys: collect(current, keys, fallback) };
   } catch (error) {
     if (error instanceof BadKey) return { ok: false, expected: error.message };
     throw error;
   }
 }
 
-function collect(current: TokenKey, keys: readonly TokenKey[], fallback: TokenKey): SigningKeys {
+function collect(current: SigningKey, keys: readonly TokenKey[], fallback: TokenKey): SigningKeys {
   return {
     current,
     byKid: new Map(keys.filter(({ kid }) => kid !== '').map((key) => [key.kid, key])),
@@ -82,12 +88,12 @@ function collect(current: TokenKey, keys: readonly TokenKey[], fallback: TokenKe
   };
 }
 
-function secretKey(secret: string, kid: string): TokenKey {
+function secretKey(secret: string, kid: string): SigningKey {
   const key = createSecretKey(Buffer.from(secret, 'utf8'));
   return { kid, alg: 'HS256', signingKey: key, verifyingKey: key, publicJwk: undefined };
 }
 
-function parseJwks(text: string): Readonly<Record<string, unknown>>[] {
+function parseJwks(text: string): Jwk[] {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -99,7 +105,7 @@ function parseJwks(text: string): Readonly<Record<string, unknown>>[] {
   return parsed;
 }
 
-function parseJwk(jwk: Readonly<Record<string, unknown>>, index: number): TokenKey {
+function parseJwk(jwk: Jwk, index: number): TokenKey | SigningKey {
   const { kid, alg, kty } = jwk;
   if (typeof kid !== 'string' || kid === '') throw new BadKey(`a kid in key ${index}`);
   if (typeof alg !== 'string' || !Object.hasOwn(jwsAlgorithms, alg))
@@ -110,29 +116,47 @@ function parseJwk(jwk: Readonly<Record<string, unknown>>, index: number): TokenK
   return kty === 'oct' ? octetKey(jwk, kid) : asymmetricKey(jwk, kid, known);
 }
 
-function octetKey({ k }: Readonly<Record<string, unknown>>, kid: string): TokenKey {
+function octetKey(jwk: Jwk, kid: string): TokenKey | SigningKey {
+  const { k } = jwk;
   if (typeof k !== 'string' || k === '') throw new BadKey(`a k in key ${kid}`);
   const key = createSecretKey(Buffer.from(k, 'base64url'));
-  return { kid, alg: 'HS256', signingKey: key, verifyingKey: key, publicJwk: undefined };
+  const verifying = { kid, alg: 'HS256', verifyingKey: key, publicJwk: undefined } as const;
+  return signs(jwk) ? { ...verifying, signingKey: key } : verifying;
 }
 
-function asymmetricKey(jwk: Readonly<Record<string, unknown>>, kid: string, alg: JwsAlgorithm): TokenKey {
+function asymmetricKey(jwk: Jwk, kid: string, alg: JwsAlgorithm): TokenKey | SigningKey {
+  const signingKey = signs(jwk) || jwk.d !== undefined ? privateKeyOf(jwk, kid) : undefined;
+  const verifyingKey = signingKey === undefined ? publicKeyOf(jwk, kid) : createPublicKey(signingKey);
+  const shown = verifyingKey.export({ format: 'jwk' });
+  const { crv } = jwsAlgorithms[alg];
+  if (crv !== undefined && shown.crv !== crv)
+    throw new BadKey(`crv ${crv} in key ${kid}, as ${alg} wants it`);
+  const publicJwk: PublicJwk = { ...shown, kid, alg, use: 'sig', key_ops: ['verify'] };
+  const verifying = { kid, alg, verifyingKey, publicJwk };
+  return signingKey !== undefined && signs(jwk) ? { ...verifying, signingKey } : verifying;
+}
+
+function privateKeyOf(jwk: Jwk, kid: string): KeyObject {
   try {
-    const signingKey = createPrivateKey({ key: jwk, format: 'jwk' });
-    const verifyingKey = createPublicKey(signingKey);
-    const shown = verifyingKey.export({ format: 'jwk' });
-    const { crv } = jwsAlgorithms[alg];
-    if (crv !== undefined && shown.crv !== crv)
-      throw new BadKey(`crv ${crv} in key ${kid}, as ${alg} wants it`);
-    const publicJwk: PublicJwk = { ...shown, kid, alg, use: 'sig', key_ops: ['verify'] };
-    return { kid, alg, signingKey, verifyingKey, publicJwk };
-  } catch (error) {
-    if (error instanceof BadKey) throw error;
+    return createPrivateKey({ key: jwk, format: 'jwk' });
+  } catch {
     throw new BadKey(`a whole private key in key ${kid}`);
   }
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function publicKeyOf(jwk: Jwk, kid: string): KeyObject {
+  try {
+    return createPublicKey({ key: jwk, format: 'jwk' });
+  } catch {
+    throw new BadKey(`a whole public key in key ${kid}`);
+  }
+}
+
+function signs({ key_ops: operations }: Jwk): boolean {
+  return isStringList(operations) && operations.includes('sign');
+}
+
+function isObject(value: unknown): value is Jwk {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -67,6 +67,8 @@ t.test('of every kind the old rows go and the new ones stay', async (t) => {
     await sql`insert into rate_limits (limiter, key, used, since) values ('x', ${n}, 1, ${at(n === 1 ? 8.1 : 7.9)})`;
   }
 
+  await sql`insert into users (id, created_at, is_anonymous) values (${uuid(1)}, ${at(32)}, true), (${uuid(2)}, ${at(30)}, true)`;
+
   const { removeExpired } = cleanup(sql);
   const removed = new Map<string, number>();
   for (const kind of expiringKinds) {
@@ -81,6 +83,30 @@ t.test('of every kind the old rows go and the new ones stay', async (t) => {
   );
   t.match(await sql`select token from refresh_tokens`, [{ token: 'revoked-lately' }]);
   t.match(await sql`select count(*)::int as n from mfa_factors`, [{ n: 3 }]);
+});
+
+t.test('anonymous users who are still there stay, and take nobody else with them', async (t) => {
+  const sql = await openDatabase(t);
+  const old = { created_at: at(99), is_anonymous: true };
+  await sql`insert into users ${sql([
+    { id: uuid(1), ...old, last_sign_in_at: at(98) },
+    { id: uuid(2), ...old, last_sign_in_at: at(1) },
+    { id: uuid(3), ...old, last_sign_in_at: null },
+    { id: uuid(4), ...old, last_sign_in_at: at(98), is_anonymous: false },
+  ])}`;
+  for (const [n, days] of [
+    [1, 50],
+    [3, 2],
+  ] as const)
+    await sql`insert into sessions (id, user_id, created_at, refreshed_at)
+      values (${uuid(n)}, ${uuid(n)}, ${at(99)}, ${at(days).toISOString()}::timestamptz at time zone 'utc')`;
+  t.equal(await cleanup(sql).removeExpired('anonymous_users', at(31), 100), 1);
+  const left = await sql`select id from users where id <> ${user} order by id`;
+  t.same(
+    left.map(({ id }) => id),
+    [uuid(2), uuid(3), uuid(4)],
+  );
+  t.match(await sql`select id from sessions`, [{ id: uuid(3) }], 'sessions go with their user');
 });
 
 t.test('sessions without an end are kept for ever', (t) => {

@@ -9,6 +9,8 @@ import { testDatabase } from './test-database.ts';
 export interface AuthServer {
   readonly url: string;
   readonly databaseUrl: string;
+  /** Ports of external authorization. */
+  readonly extAuthz: { readonly grpc: number; readonly http: number };
   readonly clock: FakeClock;
   /** What it has logged so far. */
   logs(): string;
@@ -65,6 +67,7 @@ export async function startAuthServer(
   return {
     url,
     databaseUrl: database.url,
+    extAuthz: { grpc: app.ports.extAuthzGrpc ?? 0, http: app.ports.extAuthzHttp ?? 0 },
     clock,
     logs: () => lines.join(''),
     stop: () => app.lifecycle.stop('asked to'),
@@ -77,6 +80,8 @@ function settingsFor(databaseUrl: string, variables: Readonly<Record<string, str
     SITE_URL: 'https://example.com',
     API_EXTERNAL_URL: 'http://localhost:9999',
     API_HOST: '127.0.0.1',
+    EXT_AUTHZ_GRPC_PORT: '0',
+    EXT_AUTHZ_HTTP_PORT: '0',
     DB_DRIVER: 'postgres',
     DB_DATABASE_URL: databaseUrl,
     JWT_SECRET: jwtSecret,

@@ -30,6 +30,8 @@ export async function startServerCommand(
     env: {
       PATH: process.env.PATH,
       PORT: '0',
+      SVC_EXT_AUTHZ_GRPC_PORT: '0',
+      SVC_EXT_AUTHZ_HTTP_PORT: '0',
       SVC_MODE: 'development',
       SVC_DEVELOPMENT_FOLDER: folder,
       SVC_MAILER_AUTOCONFIRM: 'true',

@@ -1,7 +1,8 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { type Answer, type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { type Answer, type AuthServer, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const parallel = 20;
@@ -111,4 +112,49 @@ t.test('parallel deletions and refreshes leave no session behind', async (t) => 
   t.equal(answers.filter(({ status }) => status >= 500).length, 0);
   t.equal(await count(t, server, 'sessions'), 0);
   t.equal(await count(t, server, 'refresh_tokens'), 0);
+});
+
+t.test('factors that are verified in two sessions at once do not wait for each other', async (t) => {
+  const server = await startAuthServer(t);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  for (let round = 0; round < 2; round++) {
+    const email = `ada${round}@example.com`;
+    const first = await signUp(server, { email });
+    const signIn = await server.call('POST', '/token?grant_type=password', {
+      body: { email, password: 'correct horse' },
+    });
+    const sessions = [first, signedIn(signIn)];
+    const verifications: { path: string; token: string; body: unknown }[] = [];
+    for (const { accessToken: token } of sessions) {
+      const enrolled = await server.call('POST', '/factors', {
+        token,
+        body: { factor_type: 'totp', friendly_name: token.slice(-20) },
+      });
+      // Parsed boundary: the form of an enrolment.
+      const { id, totp } = enrolled.body as { id: string; totp: { secret: string } };
+      const challenge = await server.call('POST', `/factors/${id}/challenge`, { token, body: {} });
+      const secret = Secret.fromBase32(totp.secret);
+      const code = TOTP.generate({ secret, timestamp: server.clock.nowMs() });
+      verifications.push({
+        path: `/factors/${id}/verify`,
+        token,
+        body: { challenge_id: challenge.body.id, code },
+      });
+    }
+    // Both stand still at their sessions, and go on at the same moment.
+    const answers = await sql.begin(async (busy) => {
+      await busy`select 1 from auth.sessions for update`;
+      const asked = verifications.map(({ path, ...options }) => server.call('POST', path, options));
+      const waiting = async () => {
+        const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
+        return Number(row?.n) >= 2;
+      };
+      await awaitUntil(waiting, { what: 'two statements that wait', timeoutMs: 20_000 });
+      return { asked };
+    });
+    const tallied = tally(await Promise.all(answers.asked));
+    t.equal(tallied['200 ok'], 1, JSON.stringify(tallied));
+    t.equal(Object.keys(tallied).filter((what) => what.startsWith('5')).length, 0);
+  }
 });

@@ -61,11 +61,49 @@ t.test('what the database keeps signs nobody in: no code, no link, no password i
   const { server, smtp } = await startMailingServer(t);
   const email = 'ada@example.com';
   await server.call('POST', '/signup', { body: { email, password: 'correct horse' } });
-  const code = codeIn(await smtp.mailTo(email));
+  const mail = await smtp.mailTo(email);
+  const code = codeIn(mail);
+  const link = String(linkIn(mail).searchParams.get('token'));
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const rows =
     await sql`select u::text as u, o::text as o from auth.users u join auth.one_time_tokens o on o.user_id = u.id`;
   t.match(rows, [{ u: /\$argon2id\$/ }]);
-  t.notMatch(JSON.stringify(rows), new RegExp(`correct horse|[,(]${code}[,)]`));
+  t.notMatch(JSON.stringify(rows), new RegExp(`correct horse|[,(]${code}[,)]|${link}`));
+
+  const [{ kept } = { kept: '' }] = await sql`select token_hash as kept from auth.one_time_tokens`;
+  for (const token_hash of [kept, `pkce_${kept}`, kept.replace('sha256:', '')])
+    t.match(await server.call('POST', '/verify', { body: { type: 'signup', token_hash } }), {
+      status: 403,
+      body: { error_code: 'otp_expired' },
+    });
+  t.equal((await server.call('POST', '/verify', { body: { type: 'signup', token_hash: link } })).status, 200);
+});
+
+t.test('links and codes that an older server has sent stay good', async (t) => {
+  const { server, smtp } = await startMailingServer(t);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  for (const use of ['link', 'code', 'PKCE link'] as const) {
+    const email = `${use.replace(' ', '').toLowerCase()}@example.com`;
+    const pkce = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' };
+    const signUp = { email, password: 'correct horse', ...(use === 'PKCE link' && pkce) };
+    await server.call('POST', '/signup', { body: signUp });
+    const mail = await smtp.mailTo(email);
+    const { pathname, search, searchParams } = linkIn(mail);
+    const sent = String(searchParams.get('token'));
+    await sql`update auth.one_time_tokens set token_hash = ${sent} where relates_to = ${email}`;
+    if (use === 'PKCE link') {
+      const { headers } = await server.call('GET', pathname + search);
+      t.match(headers.get('location'), /\?code=/);
+    } else {
+      const shown = use === 'link' ? { token_hash: sent } : { email, token: codeIn(mail) };
+      t.equal(
+        (await server.call('POST', '/verify', { body: { type: 'signup', ...shown } })).status,
+        200,
+        use,
+      );
+    }
+    t.same(await sql`select 1 from auth.one_time_tokens where relates_to = ${email}`, [], 'spent');
+  }
 });

@@ -18,11 +18,13 @@ t.test('a token replaces its predecessor, is found by its hash, and spent once',
   t.equal(await store.oneTimeTokens.find(['first'], ['recovery_token']), undefined);
   t.equal(await store.oneTimeTokens.find(['second'], ['confirmation_token']), undefined);
   const found = await store.oneTimeTokens.find(['second'], ['confirmation_token', 'recovery_token']);
-  t.same(found?.token, token('second'));
+  const { hash: _hash, ...rest } = token('second');
+  t.match(found?.token, { ...rest, keptAs: /^sha256:[0-9a-f]{64}$/ });
   t.same(found?.user.recoverySentAt, at);
   t.equal(found?.user.confirmationSentAt, undefined);
 
-  const spent = await Promise.all([1, 2, 3].map(() => store.oneTimeTokens.spend(token('second'))));
+  if (found === undefined) throw new Error('just found');
+  const spent = await Promise.all([1, 2, 3].map(() => store.oneTimeTokens.spend(found.token)));
   t.same(spent.filter(Boolean), [true], 'one of three that come together');
 });
 

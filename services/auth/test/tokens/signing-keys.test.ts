@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createRemoteJWKSet, jwtVerify, SignJWT } from 'jose';
 import t from 'tap';
-import { verifyJwt } from '../../src/tokens/jwt.ts';
+import { signJwt, verifyJwt } from '../../src/tokens/jwt.ts';
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
 import { jwtSecret, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
@@ -90,4 +90,39 @@ t.test('keys that cannot be used are named, and not shown', (t) => {
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'ES512' }]), 'crv P-521 in key a');
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), d: undefined }]), 'a whole private key in key a');
   t.end();
+});
+
+t.test('a key that only verifies needs its public part alone', async (t) => {
+  const before = jwkOf('ES256', 'before');
+  const { d: _private, ...publicPart } = before;
+  const old = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: JSON.stringify([before]) });
+  const jwtKeys = JSON.stringify([jwkOf('ES256', 'now'), { ...publicPart, key_ops: ['verify'] }]);
+  const parsed = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys });
+  if (!parsed.ok || !old.ok) throw new Error('keys are not parsed');
+  t.match(verifyJwt(signJwt({ sub: 'ada' }, old.keys), parsed.keys, 0), { ok: true, claims: { sub: 'ada' } });
+  t.equal(parsed.keys.current.kid, 'now');
+  t.match(parsed.keys.byKid.get('before')?.publicJwk, { kid: 'before', alg: 'ES256', use: 'sig' });
+
+  const broken = JSON.stringify([
+    jwkOf('ES256', 'now'),
+    { ...publicPart, y: undefined, key_ops: ['verify'] },
+  ]);
+  t.match(parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: broken }), {
+    ok: false,
+    expected: 'a whole public key in key before',
+  });
+});
+
+t.test('a token whose key is not known says so', async (t) => {
+  const now = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: JSON.stringify([jwkOf('ES256', 'now')]) });
+  const other = parseSigningKeys({
+    jwtSecret,
+    jwtKeyId: '',
+    jwtKeys: JSON.stringify([jwkOf('ES256', 'gone')]),
+  });
+  if (!now.ok || !other.ok) throw new Error('keys are not parsed');
+  t.same(verifyJwt(signJwt({}, other.keys), now.keys, 0), {
+    ok: false,
+    reason: 'no key has the kid of the token',
+  });
 });

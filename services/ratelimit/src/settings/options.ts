@@ -1,11 +1,11 @@
 import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
+import type { UnaryServerOptions } from '@tollgate/kit/grpc/unary-server';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
 import type { DeciderOptions } from '../decide/create-decider.ts';
 import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
 import type { XdsRuleSourceOptions } from '../rule-sources/xds/xds-rule-source.ts';
 import { parseListenAddress } from '../stats/listen-address.ts';
 import type { StatsSinkOptions } from '../stats/stats-sinks.ts';
-import type { GrpcServerOptions } from '../surfaces/grpc/grpc-server.ts';
 import type { Settings } from './settings.ts';
 import { defaultMaxMessageBytes } from './xds-settings.ts';
 
@@ -94,9 +94,10 @@ export function tracingOptions(s: Settings): TracingOptions {
 }
 
 /** The part of the settings that says where gRPC is served. */
-export function grpcServerOptions(s: Settings): GrpcServerOptions {
+export function grpcServerOptions(s: Settings): UnaryServerOptions {
   return {
     address: s.grpcUds === '' ? `${bracketed(s.grpcHost)}:${s.grpcPort}` : `unix:${s.grpcUds}`,
+    addressSetting: 'GRPC_UDS',
     maxConnectionAgeMs: s.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: s.grpcMaxConnectionAgeGraceMs,
   };

@@ -10,14 +10,12 @@ import { gzipSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { ServerCredentials, status } from '@grpc/grpc-js';
 import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { RateLimitRequestSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
-import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
-import { createGrpcServer } from '../../src/surfaces/grpc/grpc-server.ts';
-import { createServerStats } from '../../src/surfaces/grpc/server-stats.ts';
 import { descriptorsOf } from '../support/grpc-client.ts';
 import { startApp } from '../support/start-app.ts';
 
@@ -211,16 +209,22 @@ async function startHealthOnly(t: Test) {
       };
     },
   };
-  const server = createGrpcServer(
+  const server = createUnaryServer(
     {
       handlers: {},
       health,
-      stats: createServerStats(createStatsRegistry(), Date.now),
+      serviceName: 'ratelimit',
+      begin: () => () => undefined,
       credentials: ServerCredentials.createInsecure(),
       guard: everyPeer,
       logger: createLogger({ level: 'fatal', format: 'json' }),
     },
-    { address: '127.0.0.1:0', maxConnectionAgeMs: 0, maxConnectionAgeGraceMs: 0 },
+    {
+      address: '127.0.0.1:0',
+      addressSetting: 'GRPC_PORT',
+      maxConnectionAgeMs: 0,
+      maxConnectionAgeGraceMs: 0,
+    },
   );
   t.teardown(() => server.stop(new AbortController().signal));
   return { health, port: await server.start(), listeners: () => listening };

@@ -21,6 +21,9 @@ import { addTracing } from './trace-requests.ts';
 /** Ids of callers are taken over when they look like ids: they go to the log. */
 const requestIdForm = /^[\w.:-]{1,128}$/;
 
+/** Of all headers together. An access token has up to 15 KiB; what is beside it, cookies for example, must not make it unusable. */
+const maxHeaderBytes = 32 * 1024;
+
 /** What the API takes besides what its routes take. */
 export interface ApiServerDeps extends RouteDeps {
   readonly tracing: Tracing;
@@ -51,6 +54,7 @@ function createApi(deps: ApiServerDeps): Api {
   const { settings, logger } = deps;
   const api: Api = fastify({
     bodyLimit: bodyLimitBytes,
+    http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: settings.maxRequestDurationMs,
     handlerTimeout: settings.maxRequestDurationMs,
     forceCloseConnections: 'idle',

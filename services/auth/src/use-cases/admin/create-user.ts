@@ -8,6 +8,7 @@ import { errors } from '../../errors.ts';
 import type { NewIdentity, NewUser } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { checkPasswordLength } from '../passwords/check-password.ts';
+import { checkMetadata } from '../users/check-metadata.ts';
 import {
   type AdminUserInput,
   checkOneSecret,
@@ -58,6 +59,7 @@ export function createCreateUser(deps: CreateUserDeps): CreateUser {
     await checkFree({ id, email, phone });
     checkOneSecret(input, passwords);
     checkPasswordLength(password);
+    checkMetadata(input);
     const bannedUntil = readBan(input.banDuration, facts) ?? undefined;
     const user: NewUser = {
       ...metadataOf(input, { id, email, phone }),

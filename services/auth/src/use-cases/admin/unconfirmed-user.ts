@@ -4,6 +4,7 @@ import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { DepsWith } from '../../services.ts';
+import { checkMetadata } from '../users/check-metadata.ts';
 import { newContactUser } from '../users/new-user.ts';
 import { subjectOf } from './admin-user-input.ts';
 
@@ -21,7 +22,7 @@ export interface Unconfirmed {
 /**
  * The user of an email that nobody has confirmed: a new one, or the one that is there, with what is said of them now.
  *
- * @throws AppError `email_exists` when the user has confirmed it.
+ * @throws AppError `email_exists` when the user has confirmed it, `validation_failed` for too much metadata.
  */
 export type PrepareUnconfirmed = (
   wanted: Unconfirmed,
@@ -81,7 +82,8 @@ export function createPrepareUnconfirmed({ store, random, settings }: Unconfirme
     return updated.user;
   }
 
-  return (wanted, known, by) => {
+  return async (wanted, known, by) => {
+    checkMetadata({ userMetadata: wanted.data }, known);
     if (known === undefined) return create(wanted, by);
     if (known.emailConfirmedAt !== undefined) throw errors.email_exists();
     return renew(known, wanted, by);

@@ -7,6 +7,7 @@ import type { NewIdentity, UserChanges } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
 import { checkPassword } from '../passwords/check-password.ts';
+import { checkMetadata } from '../users/check-metadata.ts';
 import {
   type AdminUserInput,
   checkOneSecret,
@@ -59,6 +60,7 @@ export function createUpdateUser(deps: UpdateUserDeps): UpdateUser {
     checkOneSecret(input, passwords);
     if (input.password) checkPassword(input.password, settings);
     const role = readName('role', input.role);
+    checkMetadata(input, user);
     const passwordHash = await hashOf(input, passwords);
     const at = new Date(facts.nowMs);
     const changes: UserChanges = {

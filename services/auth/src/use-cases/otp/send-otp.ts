@@ -15,6 +15,7 @@ import {
   hasConfirmed,
 } from '../sign-up/find-or-create-user.ts';
 import { createTakeOver } from '../sign-up/take-over.ts';
+import { checkMetadata } from '../users/check-metadata.ts';
 import { newContactUser } from '../users/new-user.ts';
 
 /** Who wants to sign in without a password. */
@@ -135,6 +136,7 @@ function readOtp(input: OtpInput, settings: SendOtpDeps['settings']): ReadOtp {
   if (email !== '' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
   if (email === '' && phone !== '' && !settings.externalPhoneEnabled)
     throw errors.phone_provider_disabled({ httpStatus: 400, message: 'Unsupported phone provider' });
+  checkMetadata({ userMetadata: data });
   const contact = readContact(
     { email, phone },
     {

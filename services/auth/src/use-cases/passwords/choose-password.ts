@@ -2,7 +2,7 @@ import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { Session } from '../../domain/session.ts';
 import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
-import type { OneTimeToken } from '../../ports/one-time-token-store.ts';
+import type { FoundOneTimeToken } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { createCheckNonce } from '../reauthentication/check-nonce.ts';
 
@@ -19,7 +19,7 @@ export interface NewPassword {
 export interface ChosenPassword {
   readonly hash: string;
   /** The token of the nonce, to be spent with the change; absent when none was asked for. */
-  readonly nonceToken: OneTimeToken | undefined;
+  readonly nonceToken: FoundOneTimeToken | undefined;
 }
 
 /**

@@ -2,7 +2,7 @@ import { bucketQuota } from '../../domain/quota.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
-import type { OneTimeToken } from '../../ports/one-time-token-store.ts';
+import type { FoundOneTimeToken } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
 
@@ -14,7 +14,7 @@ const attempts = bucketQuota(10, 10 * 60_000);
  *
  * @throws AppError `reauthentication_not_valid`, `over_request_rate_limit` after too many attempts.
  */
-export type CheckNonce = (user: User, nonce: string, facts: RequestFacts) => Promise<OneTimeToken>;
+export type CheckNonce = (user: User, nonce: string, facts: RequestFacts) => Promise<FoundOneTimeToken>;
 
 /** Creates {@link CheckNonce}. */
 export function createCheckNonce({

@@ -6,6 +6,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { type Contact, readContact } from '../contact/read-contact.ts';
 import { checkPassword } from '../passwords/check-password.ts';
 import { readChannel } from '../phone/read-channel.ts';
+import { checkMetadata } from '../users/check-metadata.ts';
 
 /** What somebody signs up with. */
 export interface SignUpInput {
@@ -60,6 +61,7 @@ export function readSignUp(input: SignUpInput, settings: Pick<Settings, SignUpSe
   if (phone !== '' && challenge !== undefined)
     throw errors.validation_failed({ message: 'PKCE not supported for phone signups' });
   checkEnabled(phone === '' ? 'email' : 'phone', settings);
+  checkMetadata({ userMetadata: data });
   const contact = readContact({ email, phone }, { both: oneContact, neither: oneContact });
   return { contact, password, data, channel, challenge, redirectTo, aud };
 }

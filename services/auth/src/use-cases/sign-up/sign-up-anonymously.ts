@@ -5,6 +5,7 @@ import { errors } from '../../errors.ts';
 import type { NewUser } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { checkMetadata } from '../users/check-metadata.ts';
 import { actorOf } from '../users/new-user.ts';
 
 /** What somebody without email and phone signs up with. */
@@ -17,7 +18,7 @@ export interface AnonymousSignUp {
 /**
  * Signs somebody up who is known by nothing but their session; `PUT /user` with an email or phone makes a user like others of them.
  *
- * @throws AppError `anonymous_provider_disabled`, `signup_disabled`.
+ * @throws AppError `anonymous_provider_disabled`, `signup_disabled`, `validation_failed`.
  */
 export type SignUpAnonymously = (input: AnonymousSignUp, facts: RequestFacts) => Promise<IssuedSession>;
 
@@ -33,6 +34,7 @@ export function createSignUpAnonymously(deps: AnonymousSignUpDeps): SignUpAnonym
   return async ({ data = {}, aud }, facts) => {
     if (!settings.externalAnonymousUsersEnabled) throw errors.anonymous_provider_disabled();
     if (settings.disableSignup) throw errors.signup_disabled();
+    checkMetadata({ userMetadata: data });
     const user: NewUser = {
       id: random.uuid(),
       aud,

@@ -1,6 +1,7 @@
 import { auditEntry } from '../../domain/audit-entry.ts';
 import { contactIdentityData } from '../../domain/identity.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { metadataSizeProblem } from '../../domain/metadata-size.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
@@ -18,14 +19,17 @@ export interface LatestSignUp {
 
 /**
  * Gives a user whom nobody has confirmed the password of the latest sign-up, or none if that had none: an earlier one may be of
- * somebody else, who waits for the owner of the contact to confirm it. Metadata are merged, an administrator may have set some.
+ * somebody else, who waits for the owner of the contact to confirm it. Metadata are merged, an administrator may have set some; those
+ * that would make them too large are left out, as an error would tell that there is somebody.
  * Answers the user as changed.
  */
 export type TakeOver = (user: User, latest: LatestSignUp, facts: RequestFacts) => Promise<User>;
 
 /** Creates {@link TakeOver}: one statement. */
 export function createTakeOver({ store }: Pick<Services, 'store'>): TakeOver {
-  return async (user, { contact, data, newUser }, facts) => {
+  return async (user, { contact, data: given, newUser }, facts) => {
+    const sizes = { before: user.userMetadata, changes: given };
+    const data = metadataSizeProblem('user_metadata', sizes) === undefined ? given : {};
     const { passwordHash, emailConfirmedAt, phoneConfirmedAt } = newUser;
     const verified = emailConfirmedAt !== undefined || phoneConfirmedAt !== undefined;
     const value = contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone };

@@ -20,24 +20,23 @@ export type ExchangeCode = (exchange: CodeExchange, facts: RequestFacts) => Prom
  * found a code in a log must not take it from the client.
  */
 export function createExchangeCode(deps: IssueDeps & DepsWith<'store' | 'random', never>): ExchangeCode {
-  const { flows } = deps.store;
-  const startSession = createStartSession(deps);
+  const { store } = deps;
   return async ({ authCode = '', codeVerifier = '' }, facts) => {
     if (authCode === '' || codeVerifier === '')
       throw errors.validation_failed({
         message: 'invalid request: both auth code and code verifier should be non-empty',
       });
-    const found = await flows.findByCode(authCode);
+    const found = await store.flows.findByCode(authCode);
     if (found === undefined) throw errors.flow_state_not_found();
     const { flow, user } = found;
     if (isFlowOver(flow, facts.nowMs)) throw errors.flow_state_expired();
     if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
     if (isBanned(user, facts.nowMs)) throw errors.user_banned();
-    if (!(await flows.spend(flow.id))) throw errors.flow_state_not_found();
-    return startSession(
-      user,
-      { method: flow.authenticationMethod, traits: { provider_type: 'email' } },
-      facts,
-    );
+    const signIn = { method: flow.authenticationMethod, traits: { provider_type: 'email' } };
+    // All or nothing: a code that is spent has signed somebody in.
+    return store.transaction(async (within) => {
+      if (!(await within.flows.spend(flow.id))) throw errors.flow_state_not_found();
+      return createStartSession({ ...deps, store: within })(user, signIn, facts);
+    });
   };
 }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../domain/json.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
@@ -11,6 +12,7 @@ import {
   createChoosePassword,
 } from '../passwords/choose-password.ts';
 import { readChannel } from '../phone/read-channel.ts';
+import { checkMetadata } from './check-metadata.ts';
 import {
   changesEmail,
   changesPhone,
@@ -26,7 +28,10 @@ export interface OwnUpdateRequest {
   readonly password?: string | undefined;
   readonly currentPassword?: string | undefined;
   readonly nonce?: string | undefined;
-  readonly appMetadata?: unknown;
+  /** Merged into what the user says of themselves. */
+  readonly data?: JsonObject | undefined;
+  /** Merged into what the operator says of them; for administrators. */
+  readonly appMetadata?: JsonObject | undefined;
   readonly channel?: string | undefined;
 }
 
@@ -99,6 +104,7 @@ export function createPlanOwnUpdate(deps: PlanOwnUpdateDeps): PlanOwnUpdate {
     const channel = readChannel(phone === '' ? undefined : request.channel, settings);
     if (password !== undefined) checkPassword(password, settings);
     checkOwnUpdate(update, owner, settings);
+    checkMetadata({ userMetadata: request.data, appMetadata: request.appMetadata }, user);
     await checkFree(update, user);
     return {
       email: update.email,

@@ -1,5 +1,4 @@
 import { auditEntry } from '../../domain/audit-entry.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import { type CodeChallenge, flowOf } from '../../domain/pkce.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
@@ -23,10 +22,6 @@ import {
 
 /** What a user asks to be changed; whatever is absent, or for contacts and the nonce empty, stays. */
 export interface OwnUpdateInput extends OwnUpdateRequest {
-  /** Merged into what the user says of themselves. */
-  readonly data?: JsonObject | undefined;
-  /** Merged into what the operator says of them; for administrators. */
-  readonly appMetadata?: JsonObject | undefined;
   /** Asks that the link in the mail answers a code. */
   readonly challenge: CodeChallenge | undefined;
   readonly redirectTo: string;

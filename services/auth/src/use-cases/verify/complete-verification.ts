@@ -13,24 +13,24 @@ export type Completed =
   | { readonly kind: 'user'; readonly user: User }
   | { readonly kind: 'other-address-to-confirm' };
 
-/** Spends a token and does what it is for. Of several that present it at once one gets through, the others get `otp_expired`. */
+/**
+ * Spends a token and does what it is for, within a transaction of the caller. Of several that present it at once one gets through, the
+ * others get `otp_expired`.
+ */
 export type CompleteVerification = (
+  within: Store,
   found: FoundToken,
-  more: { readonly passwordHash: string | undefined },
-  facts: RequestFacts,
+  more: { readonly passwordHash: string | undefined; readonly facts: RequestFacts },
 ) => Promise<Completed>;
 
 /** What that takes. */
 export type CompleteVerificationDeps = DepsWith<
-  'store',
+  never,
   'mailerSecureEmailChangeEnabled' | 'mailerAutoconfirm'
 >;
 
-/** Creates {@link CompleteVerification}: all of it in one transaction. */
-export function createCompleteVerification({
-  store,
-  settings,
-}: CompleteVerificationDeps): CompleteVerification {
+/** Creates {@link CompleteVerification}. */
+export function createCompleteVerification({ settings }: CompleteVerificationDeps): CompleteVerification {
   /** Is this the second of two addresses, or is one enough? */
   async function isLastAddress(within: Store, { email, id }: User, at: Date): Promise<boolean> {
     const needsBoth = settings.mailerSecureEmailChangeEnabled && !settings.mailerAutoconfirm && email !== '';
@@ -62,12 +62,11 @@ export function createCompleteVerification({
     );
   }
 
-  return (found, { passwordHash }, facts) =>
-    store.transaction(async (within) => {
-      if (!(await within.oneTimeTokens.spend(found.token))) throw errors.otp_expired();
-      const user = await complete(within, found, passwordHash, facts);
-      return user === undefined ? { kind: 'other-address-to-confirm' } : { kind: 'user', user };
-    });
+  return async (within, found, { passwordHash, facts }) => {
+    if (!(await within.oneTimeTokens.spend(found.token))) throw errors.otp_expired();
+    const user = await complete(within, found, passwordHash, facts);
+    return user === undefined ? { kind: 'other-address-to-confirm' } : { kind: 'user', user };
+  };
 }
 
 /**

@@ -4,7 +4,7 @@ import { bucketQuota } from '../../domain/quota.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { isBanned, type User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
-import type { OneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
+import type { FoundOneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
 import { type Contact, readEmail, readPhone } from '../contact/read-contact.ts';
@@ -24,7 +24,7 @@ export interface Presented {
 /** A token that is good, and not spent yet. */
 export interface FoundToken {
   readonly type: VerificationType;
-  readonly token: OneTimeToken;
+  readonly token: FoundOneTimeToken;
   readonly user: User;
 }
 
@@ -104,7 +104,7 @@ function invalid(message: string) {
 }
 
 /** A token is good for the contact that it was sent to, for as long as that is the user's. */
-function isCurrentContact(user: User, { type, relatesTo }: OneTimeToken): boolean {
+function isCurrentContact(user: User, { type, relatesTo }: FoundOneTimeToken): boolean {
   return contactsOf[type](user).includes(relatesTo);
 }
 

@@ -2,6 +2,7 @@ import { pkcePrefix } from '../../domain/pkce.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
+import type { Store } from '../../ports/store.ts';
 import type { DepsWith } from '../../services.ts';
 import type { NotificationKind } from '../../settings/mail-text-settings.ts';
 import { createNotify } from '../notifications/notify.ts';
@@ -45,7 +46,6 @@ export function createVerify(deps: VerifyDeps): Verify {
   const { store, random, passwords, settings } = deps;
   const findToken = createFindToken(deps);
   const complete = createCompleteVerification(deps);
-  const startSession = createStartSession(deps);
   const notify = createNotify(deps);
 
   /** Before the token is spent: a password that is too weak can be chosen again. */
@@ -56,11 +56,15 @@ export function createVerify(deps: VerifyDeps): Verify {
     return passwords.hash(password);
   }
 
-  async function issueCode({ type, token, user }: FoundToken, facts: RequestFacts): Promise<string> {
+  async function issueCode(
+    within: Store,
+    { type, token, user }: FoundToken,
+    facts: RequestFacts,
+  ): Promise<string> {
     const code = random.uuid();
     const authenticationMethod = verifications[type].flowMethod(token.type);
     const flow = { userId: user.id, authenticationMethod, code };
-    if (!(await store.flows.issueCode(flow, new Date(facts.nowMs))))
+    if (!(await within.flows.issueCode(flow, new Date(facts.nowMs))))
       throw errors.flow_state_not_found({ message: 'No valid flow state found for user.' });
     return code;
   }
@@ -72,21 +76,31 @@ export function createVerify(deps: VerifyDeps): Verify {
       notify(after, 'PHONE_CHANGED_NOTIFICATION', { Phone: after.phone, OldPhone: before.phone });
   }
 
-  return async ({ password, ...presented }, by, facts) => {
-    const found = await findToken(presented, facts);
-    const completed = await complete(
-      found,
-      { passwordHash: await hashFirstPassword(found, password) },
-      facts,
-    );
-    if (completed.kind !== 'user') return completed;
-    const { user } = completed;
-    tellOfChange(found.type, found.user, user);
-    if (by === 'link' && found.token.hash.startsWith(pkcePrefix))
-      return { kind: 'code', code: await issueCode(found, facts) };
+  async function signIn(
+    within: Store,
+    { found, user }: { readonly found: FoundToken; readonly user: User },
+    by: 'request' | 'link',
+    facts: RequestFacts,
+  ): Promise<Verified> {
+    if (by === 'link' && found.token.keptAs.startsWith(pkcePrefix))
+      return { kind: 'code', code: await issueCode(within, found, facts) };
+    const startSession = createStartSession({ ...deps, store: within });
     const traits = { provider: verifications[found.type].contact };
     const session = await startSession(user, { method: 'otp', traits }, facts);
     return { kind: 'session', session, type: typeOf(found) };
+  }
+
+  return async ({ password, ...presented }, by, facts) => {
+    const found = await findToken(presented, facts);
+    const passwordHash = await hashFirstPassword(found, password);
+    // All or nothing: a token that is spent has signed somebody in.
+    const { completed, verified } = await store.transaction(async (within) => {
+      const completed = await complete(within, found, { passwordHash, facts });
+      if (completed.kind !== 'user') return { completed, verified: completed };
+      return { completed, verified: await signIn(within, { found, user: completed.user }, by, facts) };
+    });
+    if (completed.kind === 'user') tellOfChange(found.type, found.user, completed.user);
+    return verified;
   };
 }
 

@@ -251,3 +251,34 @@ t.test('an OAuth 2.0 client exchanges it as authorization_code', async (t) => {
   t.match(await form('w'.repeat(43)), { status: 400, body: { error: 'invalid_grant' } });
   t.match(await form(verifier), { status: 200, body: { token_type: 'bearer' } });
 });
+
+t.test('a link and a code whose session cannot be written are good for another try', async (t) => {
+  const { server, smtp } = await startMailingServer(t);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const failing = async (work: () => Promise<void>) => {
+    await sql`alter table auth.sessions add constraint full_disk check (false) not valid`;
+    await work();
+    await sql`alter table auth.sessions drop constraint full_disk`;
+  };
+  const failure = { status: 500, body: { error_code: 'unexpected_failure' } };
+  await post(server, '/signup', ada);
+  const link = { type: 'signup', token_hash: linkIn(await smtp.mailTo(email)).searchParams.get('token') };
+  await failing(async () => void t.match(await post(server, '/verify', link), failure));
+  t.match(await post(server, '/verify', link), { status: 200, body: { user: { email } } });
+
+  const verifier = 'v'.repeat(43);
+  const other = 'grace@example.com';
+  await post(server, '/signup', {
+    ...ada,
+    email: other,
+    code_challenge: verifier,
+    code_challenge_method: 'plain',
+  });
+  const { pathname, search } = linkIn(await smtp.mailTo(other));
+  const { headers } = await server.call('GET', pathname + search);
+  const code = new URL(headers.get('location') ?? '').searchParams.get('code');
+  const exchange = { auth_code: code, code_verifier: verifier };
+  await failing(async () => void t.match(await post(server, '/token?grant_type=pkce', exchange), failure));
+  t.match(await post(server, '/token?grant_type=pkce', exchange), { status: 200 });
+});

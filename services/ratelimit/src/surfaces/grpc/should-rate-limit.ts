@@ -1,4 +1,5 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import type { UnaryHandler } from '@tollgate/kit/grpc/unary-handler';
 import {
   type RateLimitRequest,
   RateLimitRequestSchema,
@@ -7,7 +8,6 @@ import {
 import type { Decide } from '../../decide/create-decider.ts';
 import { errors } from '../../errors.ts';
 import { toMessage } from '../decision-message.ts';
-import type { UnaryHandler } from './unary-handler.ts';
 
 /** Path of the call. @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 export const shouldRateLimitPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';

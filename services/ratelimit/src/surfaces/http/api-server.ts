@@ -1,4 +1,5 @@
 import { toJsonString } from '@bufbuild/protobuf';
+import { createFailureLog } from '@tollgate/kit/failure-log';
 import type { Health } from '@tollgate/kit/health';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
@@ -7,7 +8,6 @@ import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import type { Decide } from '../../decide/create-decider.ts';
 import { Code } from '../../domain/decision.ts';
 import { toMessage } from '../decision-message.ts';
-import { createFailureLog } from '../failure-log.ts';
 import { readJsonRequest } from './json-request.ts';
 
 /** What the API server takes. */

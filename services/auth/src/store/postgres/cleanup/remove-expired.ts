@@ -21,6 +21,10 @@ const revokedTokens = `
   )
   select count(*)::int as removed from removed`;
 
+// Not of those who are still there: a refresh is a sign of life as well.
+const isGone = `is_anonymous and created_at < $1 and coalesce(last_sign_in_at, created_at) < $1 and not exists (
+  select 1 from sessions s where s.user_id = users.id and coalesce(s.refreshed_at at time zone 'utc', s.created_at) >= $1)`;
+
 const texts: Readonly<Record<ExpiringKind, string>> = {
   revoked_refresh_tokens: revokedTokens,
   ended_sessions: remove('sessions', 'not_after < $1'),
@@ -31,6 +35,7 @@ const texts: Readonly<Record<ExpiringKind, string>> = {
   mfa_challenges: remove('mfa_challenges', 'created_at < $1'),
   unverified_factors: remove('mfa_factors', `status = 'unverified' and created_at < $1`),
   rate_limits: remove('rate_limits', 'since < $1'),
+  anonymous_users: remove('users', isGone),
 };
 
 /** {@link CleanupStore} over PostgreSQL. */

@@ -2,10 +2,11 @@ import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
 import { isUniqueViolation } from '../unique-violation.ts';
+import { lockOwner } from '../users/lock-owner.ts';
 
 const remove = `
-  with removed as (
-    delete from mfa_factors where id = $1 and user_id = $2 returning id, factor_type
+  with owner as (${lockOwner('$2')}), removed as (
+    delete from mfa_factors where id = $1 and user_id = (select id from owner) returning id, factor_type
   ), lowered as (
     update sessions set aal = 'aal1', factor_id = null, updated_at = $3
     where user_id = $2 and factor_id = (select id from removed)

@@ -1,13 +1,15 @@
 import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
+import { lockOwner } from '../users/lock-owner.ts';
 
-// Of answers that arrive together one finds code and challenge unspent; the others wait for their rows and then do not.
+// Of answers that arrive together one finds code and challenge unspent; the others wait for their rows and then do not. The user comes
+// first: each of two sessions would otherwise wait for the factor and the session of the other, which it takes away.
 const text = `
-  with verified as (
+  with owner as (${lockOwner('$3')}), verified as (
     update mfa_factors set status = 'verified', last_totp_period = $8,
       updated_at = case status when 'verified' then updated_at else $7 end
-    where id = $2 and coalesce(last_totp_period, 0) < $8
+    where id = $2 and user_id = (select id from owner) and coalesce(last_totp_period, 0) < $8
       and exists (select 1 from mfa_challenges where id = $1 and factor_id = $2 and verified_at is null)
       and exists (select 1 from sessions where id = $4 and user_id = $3)
     returning id

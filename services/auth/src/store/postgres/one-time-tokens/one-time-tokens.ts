@@ -1,11 +1,12 @@
 import type {
-  OneTimeToken,
+  FoundOneTimeToken,
   OneTimeTokenStore,
   OneTimeTokenType,
 } from '../../../ports/one-time-token-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
 import { userColumns, userOf } from '../users/user-columns.ts';
+import { keptHash, keptHashesOf } from './kept-hash.ts';
 
 /** Columns of the user that say when a token of a type was sent; `email_change_token_current` goes along with its sibling. */
 const sentAtColumns = [
@@ -84,29 +85,33 @@ export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
   return {
     async replace(tokens, audit, { notSince } = { notSince: undefined }) {
       const [{ userId, at }] = tokens;
-      const rows = tokens.map(({ type, hash, relatesTo }) => ({ type, hash, relates_to: relatesTo }));
+      const rows = tokens.map(({ type, hash, relatesTo }) => ({
+        type,
+        hash: keptHash(hash),
+        relates_to: relatesTo,
+      }));
       const parameters = [userId, rows, at, notSince ?? null, ...auditParameters(audit)];
       return (await query(sql, replace, parameters)).length > 0;
     },
     async withdraw(tokens) {
-      await query(sql, withdraw, [tokens[0].userId, tokens.map(({ hash }) => hash)]);
+      await query(sql, withdraw, [tokens[0].userId, tokens.map(({ hash }) => keptHash(hash))]);
     },
     async find(hashes, types) {
-      const [row] = await query(sql, find, [hashes, types]);
+      const [row] = await query(sql, find, [hashes.flatMap(keptHashesOf), types]);
       if (row === undefined) return undefined;
       const user = userOf(row);
       // Parsed boundary: these are the columns selected above, with the types of the schema.
       const {
         token_type: type,
-        token_hash: hash,
+        token_hash: keptAs,
         relates_to: relatesTo,
         sent_at: at,
       } = row as unknown as TokenRow;
-      const token: OneTimeToken = { userId: user.id, type, hash, relatesTo, at };
+      const token: FoundOneTimeToken = { userId: user.id, type, keptAs, relatesTo, at };
       return { token, user };
     },
-    async spend({ userId, type, hash }) {
-      return (await query(sql, spend, [userId, type, hash])).length > 0;
+    async spend({ userId, type, keptAs }) {
+      return (await query(sql, spend, [userId, type, keptAs])).length > 0;
     },
     async clear(userId, { except = [] } = {}) {
       await query(sql, clear, [userId, except]);

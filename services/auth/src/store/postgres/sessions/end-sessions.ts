@@ -1,6 +1,7 @@
 import type { LogoutScope, SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
+import { lockOwner } from '../users/lock-owner.ts';
 
 // Refresh tokens and proofs go with their session.
 const whichOf: Readonly<Record<LogoutScope, string>> = {
@@ -10,7 +11,9 @@ const whichOf: Readonly<Record<LogoutScope, string>> = {
 };
 
 function textOf(which: string): string {
-  return `with ended as (delete from sessions where user_id = $1 and (${which})) ${auditInsert(3)}`;
+  return `with owner as (${lockOwner('$1')}), ended as (
+      delete from sessions where user_id = (select id from owner) and (${which})
+    ) ${auditInsert(3)}`;
 }
 
 const texts: Readonly<Record<LogoutScope, string>> = {

@@ -1,7 +1,14 @@
-import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
-import { backendFailure, errors } from '../../src/errors.ts';
-import { createFailureLog } from '../../src/surfaces/failure-log.ts';
+import { defineErrors, grpcStatus } from '../src/errors.ts';
+import { createFailureLog } from '../src/failure-log.ts';
+import { createLogger } from '../src/logger.ts';
+
+const errors = defineErrors({
+  backend_failure: { httpStatus: 500, grpcStatus: grpcStatus.unavailable, message: 'backend failure' },
+  empty_domain: { httpStatus: 400, grpcStatus: grpcStatus.unknown, message: 'domain must not be empty' },
+});
+
+const backendFailure = (message: string) => errors.backend_failure({ message });
 
 function recordFailures() {
   const lines: Readonly<Record<string, unknown>>[] = [];

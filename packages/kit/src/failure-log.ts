@@ -1,6 +1,6 @@
-import { isAppError, toPublicError } from '@tollgate/kit/errors';
-import type { Logger } from '@tollgate/kit/logger';
-import { monotonicNow } from '@tollgate/kit/time';
+import { isAppError, toPublicError } from './errors.ts';
+import type { Logger } from './logger.ts';
+import { monotonicNow } from './time.ts';
 
 /** Logs a failed call, with what is known of it. */
 export type LogFailure = (error: unknown, fields?: Readonly<Record<string, unknown>>) => void;

@@ -5,40 +5,44 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
-import { toPublicError } from '@tollgate/kit/errors';
-import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health-service';
-import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
-import { unaryMethod } from '@tollgate/kit/grpc/raw-method';
-import type { Health } from '@tollgate/kit/health';
-import type { Logger } from '@tollgate/kit/logger';
+import { toPublicError } from '../errors.ts';
 import { createFailureLog } from '../failure-log.ts';
-import type { ServerStats } from './server-stats.ts';
+import type { Health } from '../health.ts';
+import type { Logger } from '../logger.ts';
+import { createHealthService, healthDefinition } from './health-service.ts';
+import type { PeerGuard } from './peer-guard.ts';
+import { unaryMethod } from './raw-method.ts';
 import { removeStaleSocket } from './stale-socket.ts';
 import type { CallContext, UnaryHandler } from './unary-handler.ts';
 
 /** What the server takes. */
-export interface GrpcServerDeps {
+export interface UnaryServerDeps {
   /** Unary calls by their path. */
   readonly handlers: Readonly<Record<string, UnaryHandler>>;
   readonly health: Health;
-  readonly stats: ServerStats;
+  /** The name under which health checks ask for the health. */
+  readonly serviceName: string;
+  /** Told of every call by the name of its method; the function it answers is called when the call has ended. */
+  readonly begin: (method: string) => () => void;
   readonly credentials: ServerCredentials;
   readonly guard: PeerGuard;
   readonly logger: Logger;
 }
 
 /** Where and how it listens. */
-export interface GrpcServerOptions {
+export interface UnaryServerOptions {
   /** `host:port` or `unix:/path`. */
   readonly address: string;
+  /** The setting that the address comes from, for messages about a path that cannot be used. */
+  readonly addressSetting: string;
   /** 0 lets connections live for ever. */
   readonly maxConnectionAgeMs: number;
   /** 0 waits for ever. */
   readonly maxConnectionAgeGraceMs: number;
 }
 
-/** A gRPC server. */
-export interface GrpcServer {
+/** A gRPC server of unary calls. */
+export interface UnaryServer {
   /** Listens; resolves with the port (0 on a unix socket). Rejects when the address is taken; a dead socket file is not. */
   start(): Promise<number>;
   /** Sends GOAWAY and lets requests in flight end; those left when `signal` aborts are cut off. */
@@ -46,8 +50,8 @@ export interface GrpcServer {
 }
 
 /**
- * Largest message taken in, as for `/json`. Envoy's requests are a few hundred bytes; decoding four times as much, all
- * of it empty descriptors, was seen to take half a second and 200 MB.
+ * Largest message taken in. Envoy's requests are a few hundred bytes to a few kilobytes; decoding four times as much, all
+ * of it empty descriptors of a rate limit request, was seen to take half a second and 200 MB.
  */
 const maxRequestBytes = 1024 * 1024;
 
@@ -60,7 +64,7 @@ const maxStreamsPerConnection = 1_000;
 const unixScheme = 'unix:';
 
 /** Makes a server on @grpc/grpc-js for unary handlers and health. */
-export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOptions): GrpcServer {
+export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOptions): UnaryServer {
   const server = new Server({
     'grpc.max_receive_message_length': maxRequestBytes,
     'grpc.max_concurrent_streams': maxStreamsPerConnection,
@@ -77,16 +81,18 @@ export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOption
   }
   const healthService = createHealthService({
     health: deps.health,
-    serviceName: 'ratelimit',
+    serviceName: deps.serviceName,
     guard: deps.guard,
-    beginCheck: () => deps.stats.begin('Check'),
+    beginCheck: () => deps.begin('Check'),
   });
   server.addService(healthDefinition, healthService.implementation);
 
   return {
     async start() {
-      const { address } = options;
-      if (address.startsWith(unixScheme)) await removeStaleSocket(address.slice(unixScheme.length));
+      const { address, addressSetting } = options;
+      if (address.startsWith(unixScheme)) {
+        await removeStaleSocket(address.slice(unixScheme.length), addressSetting);
+      }
       return new Promise((resolve, reject) => {
         server.bindAsync(address, deps.credentials, (error, port) =>
           error === null ? resolve(port) : reject(error),
@@ -107,7 +113,7 @@ export function createGrpcServer(deps: GrpcServerDeps, options: GrpcServerOption
   };
 }
 
-function adapt(method: string, handler: UnaryHandler, { stats, guard, logger }: GrpcServerDeps) {
+function adapt(method: string, handler: UnaryHandler, { begin, guard, logger }: UnaryServerDeps) {
   const logFailure = createFailureLog({ logger, message: 'call failed' });
   return (call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>): void => {
     const refusal = guard(call);
@@ -115,17 +121,26 @@ function adapt(method: string, handler: UnaryHandler, { stats, guard, logger }: 
       callback({ code: status.UNAUTHENTICATED, details: refusal });
       return;
     }
-    const done = stats.begin(method);
+    const done = begin(method);
     const context: CallContext = { header: (name) => call.metadata.get(name)[0]?.toString() };
-    handler(call.request, context)
-      .then(
-        (reply) => callback(null, reply),
-        (error: unknown) => {
-          const { grpcStatus, message } = toPublicError(error);
-          logFailure(error, { method });
-          callback({ code: grpcStatus, details: message });
-        },
-      )
-      .finally(done);
+    const fail = (error: unknown): void => {
+      const { grpcStatus, message } = toPublicError(error);
+      logFailure(error, { method });
+      callback({ code: grpcStatus, details: message });
+      done();
+    };
+    const succeed = (reply: Uint8Array): void => {
+      callback(null, reply);
+      done();
+    };
+    let reply: ReturnType<UnaryHandler>;
+    try {
+      reply = handler(call.request, context);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (reply instanceof Promise) reply.then(succeed, fail);
+    else succeed(reply);
   };
 }

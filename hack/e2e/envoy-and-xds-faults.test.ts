@@ -1,0 +1,74 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Redis, startRedis } from '@tollgate/testkit/redis';
+import t, { type Test } from 'tap';
+import { type Edge, startEdge } from './support/edge.ts';
+import { type FolderXds, startFolderXds } from './support/folder-xds.ts';
+import type { LimiterProcess } from './support/limiter-process.ts';
+import { startLoad } from './support/load.ts';
+import { countedHits } from './support/redis-counters.ts';
+import { startRedisLimiter } from './support/redis-limiter.ts';
+import { statuses } from './support/statuses.ts';
+
+t.setTimeout(120_000);
+
+t.test('an Envoy that dies amidst requests and comes back finds the counters where they were', async (t) => {
+  const { redis, limiter, edge } = await startPlatform(t);
+  t.same(await statuses(edge.url('ingress'), 'a', 2), [200, 200]);
+  const load = startLoad({ url: edge.url('ingress'), headers: { 'x-tenant': 'load' } });
+  t.teardown(load.stop);
+  await load.goOn(50);
+
+  await edge.kill();
+  await load.stop();
+  const counted = await countedHits(redis);
+  await edge.restart();
+
+  t.same(await statuses(edge.url('ingress'), 'a', 3), [200, 429, 429], 'three a year, two of them before');
+  t.equal(await countedHits(redis), counted + 3, 'requests that were cut off are not counted again');
+  t.ok(limiter.isRunning());
+  t.equal(limiter.logs(), '', 'a client that is gone is nothing to report');
+});
+
+t.test(
+  'limits stay while the management server is away, and edits are enforced once it is back',
+  async (t) => {
+    const { xds, limiter, edge } = await startPlatform(t);
+    t.same(await statuses(edge.url('ingress'), 'a', 4), [200, 200, 200, 429]);
+
+    await xds.kill();
+    t.same(await statuses(edge.url('ingress'), 'b', 4), [200, 200, 200, 429]);
+    // Without a management server a limiter that starts anew has no limits to go by, and does not serve; this one has.
+    xds.allow(5);
+    t.same(await statuses(edge.url('ingress'), 'c', 4), [200, 200, 200, 429]);
+
+    await xds.restart();
+    await awaitUntil(async () => (await limiter.rules()).some((rule) => rule.includes('5')), {
+      what: 'the edited rule in the limiter',
+      timeoutMs: 20_000,
+      everyMs: 50,
+    });
+    t.same(await statuses(edge.url('ingress'), 'd', 6), [200, 200, 200, 200, 200, 429]);
+    t.equal(
+      (await statuses(edge.url('ingress'), 'a', 1))[0],
+      200,
+      'what was counted before is the fifth now',
+    );
+  },
+);
+
+async function startPlatform(t: Test): Promise<{
+  redis: Redis;
+  xds: FolderXds;
+  limiter: LimiterProcess;
+  edge: Edge;
+}> {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const xds = await startFolderXds(t, 3);
+  const limiter = await startRedisLimiter(t, { xds, redis });
+  const edge = await startEdge(t, {
+    limiters: { ports: [limiter.grpcPort] },
+    listeners: [{ name: 'ingress', failureModeDeny: true }],
+  });
+  return { redis, xds, limiter, edge };
+}

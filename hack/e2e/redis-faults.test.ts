@@ -1,0 +1,95 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Redis, startRedis } from '@tollgate/testkit/redis';
+import t, { type Test } from 'tap';
+import { type Edge, startEdge } from './support/edge.ts';
+import { startFolderXds } from './support/folder-xds.ts';
+import { silence } from './support/redis-counters.ts';
+import { startRedisLimiter } from './support/redis-limiter.ts';
+import { statuses } from './support/statuses.ts';
+
+t.setTimeout(120_000);
+
+/** Well below the 5 s that Envoy waits for an answer: when it does not time out, the limiter has kept to this. */
+const kvstoreTimeout = '300ms';
+
+const listeners = [
+  { name: 'denying', failureModeDeny: true },
+  { name: 'allowing', failureModeDeny: false },
+];
+
+t.test(
+  'without Redis requests are refused or let through, as Envoy is told, and none has to wait',
+  async (t) => {
+    const { redis, edge } = await startPlatform(t);
+    t.same(await statuses(edge.url('denying'), 'a', 2), [200, 200]);
+
+    await redis.kill();
+    t.same(await statuses(edge.url('denying'), 'a', 5), [500, 500, 500, 500, 500], 'failure_mode_deny: true');
+    t.same(
+      await statuses(edge.url('allowing'), 'a', 5),
+      [200, 200, 200, 200, 200],
+      'failure_mode_deny: false',
+    );
+    const counts = await edge.stats('^cluster\\.upstream\\.ratelimit\\.');
+    t.equal(counts['cluster.upstream.ratelimit.error'], 10, 'Envoy counts both as errors');
+    t.equal(counts['cluster.upstream.ratelimit.failure_mode_allowed'], 5);
+    await noTimeouts(t, edge);
+
+    const again = await startRedis({ port: redis.port });
+    t.teardown(again.stop);
+    await countsAgain(edge, 'b');
+    t.same(await statuses(edge.url('allowing'), 'c', 5), [200, 200, 200, 429, 429], 'with counters from 0');
+  },
+);
+
+t.test('a Redis that hangs is waited for no longer than KVSTORE_TIMEOUT', async (t) => {
+  const { redis, edge } = await startPlatform(t);
+  t.same(await statuses(edge.url('denying'), 'a', 2), [200, 200]);
+
+  // Longer than this test.
+  await silence(redis, 600_000);
+  t.same(await statuses(edge.url('denying'), 'a', 3), [500, 500, 500]);
+  t.same(await statuses(edge.url('allowing'), 'a', 3), [200, 200, 200]);
+  const many = Array.from({ length: 40 }, (_, i) => statuses(edge.url('denying'), `many-${i}`, 1));
+  t.same(
+    new Set((await Promise.all(many)).flat()),
+    new Set([500]),
+    'many at once do not wait for each other',
+  );
+  await noTimeouts(t, edge);
+
+  await redis.kill();
+  const again = await startRedis({ port: redis.port });
+  t.teardown(again.stop);
+  await countsAgain(edge, 'b');
+});
+
+async function startPlatform(t: Test): Promise<{ redis: Redis; edge: Edge }> {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const xds = await startFolderXds(t, 3);
+  const limiter = await startRedisLimiter(t, { xds, redis }, { KVSTORE_TIMEOUT: kvstoreTimeout });
+  const edge = await startEdge(t, { limiters: { ports: [limiter.grpcPort] }, listeners });
+  return { redis, edge };
+}
+
+/** Whether Envoy has given up waiting for a limiter, or lost one: what it had were answers, however bad. */
+async function noTimeouts(t: Test, edge: Edge): Promise<void> {
+  const stats = await edge.stats(
+    '^cluster\\.ratelimit\\.upstream_(rq_timeout|rq_per_try_timeout|rq_rx_reset|cx_destroy)$',
+  );
+  t.same(
+    Object.values(stats),
+    Object.values(stats).map(() => 0),
+    JSON.stringify(stats),
+  );
+  t.ok(Object.keys(stats).length > 0);
+}
+
+async function countsAgain(edge: Edge, tenant: string): Promise<void> {
+  await awaitUntil(async () => (await statuses(edge.url('denying'), tenant, 1))[0] === 200, {
+    what: 'decisions with the new Redis',
+    timeoutMs: 20_000,
+    everyMs: 100,
+  });
+}

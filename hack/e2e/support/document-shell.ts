@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** What a block of commands did. */
+export interface StepResult {
+  readonly exitCode: number;
+  /** Standard output and error of the commands, in order. */
+  readonly output: string;
+}
+
+/** A shell that remembers, as the terminal of a reader does. */
+export interface DocumentShell {
+  /** Runs commands until the last of them has ended. @throws Error when that takes longer than a minute. */
+  run(script: string): Promise<StepResult>;
+  /** Ends the shell and all that it has started. */
+  close(): Promise<void>;
+}
+
+/** No block of a document takes longer than a reader would wait. */
+const stepTimeoutMs = 60_000;
+/** Cannot be part of what a command prints. */
+const endMark = '\u001e';
+
+/** Where the reader sits. */
+export interface DocumentShellOptions {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where scripts are kept. */
+  readonly folder: string;
+}
+
+/** Starts bash. */
+export function startDocumentShell({ cwd, env, folder }: DocumentShellOptions): DocumentShell {
+  // A group of its own, so that what it starts can be ended with it. It ends by itself when this process does.
+  const bash = spawn('bash', [], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
+  const { pid } = bash;
+  const exited = new Promise<void>((resolve) => bash.once('exit', () => resolve()));
+  const lines = createInterface({ input: bash.stdout })[Symbol.asyncIterator]();
+  bash.stdin.write(`exec 2>&1\ntrap 'kill $(jobs -p) 2>/dev/null' EXIT\n`);
+  let count = 0;
+
+  async function readResult(): Promise<StepResult> {
+    const output: string[] = [];
+    for (;;) {
+      const { done, value } = await lines.next();
+      if (done) throw new Error(`the shell has ended after:\n${output.join('\n')}`);
+      const at = value.indexOf(endMark);
+      if (at < 0) {
+        output.push(value);
+        continue;
+      }
+      // Where the last line of a command had no end, the mark stands behind it.
+      if (at > 0) output.push(value.slice(0, at));
+      return { exitCode: Number(value.slice(at + 1)), output: output.join('\n') };
+    }
+  }
+
+  return {
+    async run(script) {
+      count += 1;
+      const file = join(folder, `step-${count}.sh`);
+      await writeFile(file, `${script}\n`);
+      bash.stdin.write(`. ${file} </dev/null; printf '${endMark}%s\\n' $?\n`);
+      const timeout = AbortSignal.timeout(stepTimeoutMs);
+      const late = new Promise<never>((_, reject) => {
+        timeout.addEventListener('abort', () =>
+          reject(new Error(`not ended within ${stepTimeoutMs} ms:\n${script}`)),
+        );
+      });
+      return Promise.race([readResult(), late]);
+    },
+    async close() {
+      if (pid === undefined) return;
+      bash.stdin.end();
+      await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, 5_000).unref())]);
+      try {
+        process.kill(-pid, 'SIGKILL');
+      } catch {
+        // Nobody of the group is left.
+      }
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { type Echo, startEcho } from '@tollgate/testkit/echo';
+import { type Envoy, startEnvoy } from '@tollgate/testkit/envoy';
+import { freePort } from '@tollgate/testkit/free-port';
+import type { Test } from 'tap';
+import { type EnvoyConfigOptions, envoyConfig } from './envoy-config.ts';
+
+/** An application with Envoy in front of it. */
+export interface Edge {
+  readonly echo: Echo;
+  /** Of one of the listeners, without a slash at the end. */
+  url(listener: string): string;
+  /** The counters and gauges of Envoy whose names match, by name. It makes some of them with their first count. */
+  stats(filter: string): Promise<Readonly<Record<string, number | undefined>>>;
+  /** How many endpoints of the cluster Envoy takes for healthy. */
+  healthyEndpoints(cluster: string): Promise<number>;
+  /** Ends Envoy as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again where it was. */
+  restart(): Promise<void>;
+}
+
+/** Starts both; they are stopped when the test ends. */
+export async function startEdge(t: Test, options: Omit<EnvoyConfigOptions, 'upstreamPort'>): Promise<Edge> {
+  const echo = await startEcho();
+  t.teardown(echo.stop);
+  const listeners: { name: string; port: number; failureModeDeny: boolean }[] = [];
+  for (const listener of options.listeners) listeners.push({ ...listener, port: await freePort() });
+  const config = envoyConfig({ ...options, listeners, upstreamPort: echo.port });
+  let envoy = await startEnvoy({ config });
+  t.teardown(() => envoy.stop());
+  const admin = async (path: string): Promise<string> => {
+    const answer = await fetch(`http://127.0.0.1:${envoy.adminPort}${path}`, {
+      signal: AbortSignal.timeout(5000),
+    });
+    return answer.text();
+  };
+  return {
+    echo,
+    url: (listener) => `http://127.0.0.1:${portOf(envoy, listener)}`,
+    stats: async (filter) => readStats(await admin(`/stats?filter=${encodeURIComponent(filter)}`)),
+    async healthyEndpoints(cluster) {
+      const stats = readStats(await admin(`/stats?filter=cluster.${cluster}.membership_healthy`));
+      return Object.values(stats)[0] ?? 0;
+    },
+    kill: () => envoy.kill(),
+    async restart() {
+      envoy = await startEnvoy({ config });
+    },
+  };
+}
+
+function portOf(envoy: Envoy, listener: string): number {
+  const port = envoy.ports[listener];
+  if (port === undefined) throw new Error(`there is no listener '${listener}'`);
+  return port;
+}
+
+/** From lines such as `cluster.upstream.ratelimit.ok: 3`; histograms are left out. */
+function readStats(text: string): Record<string, number> {
+  const lines = text.split('\n').map((line) => line.split(': '));
+  return Object.fromEntries(
+    lines.flatMap(([name = '', value = '']) => (/^\d+$/.test(value) ? [[name, Number(value)]] : [])),
+  );
+}

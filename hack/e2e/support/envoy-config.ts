@@ -1,0 +1,170 @@
+import { type ExtAuthz, extAuthzFilter } from './envoy-ext-authz.ts';
+
+/** What is asked of an Envoy that stands before an application. */
+export interface EnvoyConfigOptions {
+  readonly upstreamPort: number;
+  readonly limiters: LimiterCluster;
+  /** Each is one way in; they differ in what they do when no limiter answers. */
+  readonly listeners: readonly ListenerOptions[];
+  /** Who decides before limits are counted; nobody when absent. */
+  readonly extAuthz?: ExtAuthz;
+  /** The descriptors of each request, as a route's `rate_limits`. Default: one with the `x-tenant` header. */
+  readonly rateLimits?: readonly object[];
+}
+
+/** The limiters that Envoy asks in turn. */
+export interface LimiterCluster {
+  readonly ports: readonly number[];
+  /** How Envoy finds out which of them serve. Default: not at all, all are asked. */
+  readonly healthChecked?: boolean;
+  /** Connections are given up after so many requests. Default: never. */
+  readonly maxRequestsPerConnection?: number;
+  /** Of TLS; plaintext when absent. */
+  readonly transportSocket?: object;
+}
+
+/** One way in. */
+export interface ListenerOptions {
+  readonly name: string;
+  /** 0, a free one, when absent. */
+  readonly port?: number;
+  /** Without a decision: refuse the request with 500 (true), or let it pass (false). */
+  readonly failureModeDeny: boolean;
+}
+
+/** The domain that Envoy asks for. */
+export const domain = 'shop';
+
+/**
+ * What Envoy gives a limiter or the auth server to answer, 20 and 200 ms by default. Far more than they need: a test
+ * machine is busy, and whether they are slow is told by Envoy's count of timeouts, not by failed requests.
+ */
+export const answerTimeout = '5s';
+
+const perTenant = [
+  { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
+] as const;
+
+/** The bootstrap of an Envoy that asks Tollgate before each request. */
+export function envoyConfig(options: EnvoyConfigOptions): object {
+  const { extAuthz } = options;
+  return {
+    // Whoever reads secrets from files must be somebody.
+    node: { id: 'e2e', cluster: 'e2e' },
+    static_resources: {
+      listeners: options.listeners.map((listener) => listenerOf(listener, options)),
+      clusters: [
+        cluster('upstream', [options.upstreamPort]),
+        limiterCluster(options.limiters),
+        ...(extAuthz === undefined ? [] : [extAuthzCluster(extAuthz)]),
+      ],
+    },
+  };
+}
+
+function listenerOf(
+  { name, port = 0, failureModeDeny }: ListenerOptions,
+  { extAuthz, rateLimits = perTenant }: EnvoyConfigOptions,
+): object {
+  const route = { match: { prefix: '/' }, route: { cluster: 'upstream', rate_limits: rateLimits } };
+  const connectionManager = {
+    name: 'envoy.filters.network.http_connection_manager',
+    typed_config: {
+      '@type':
+        'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+      stat_prefix: name,
+      route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes: [route] }] },
+      http_filters: [
+        ...(extAuthz === undefined ? [] : [extAuthzFilter(answerTimeout)]),
+        rateLimitFilter(failureModeDeny),
+        {
+          name: 'envoy.filters.http.router',
+          typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+        },
+      ],
+    },
+  };
+  return {
+    name,
+    address: { socket_address: { address: '127.0.0.1', port_value: port } },
+    filter_chains: [{ filters: [connectionManager] }],
+  };
+}
+
+function rateLimitFilter(failureModeDeny: boolean): object {
+  return {
+    name: 'envoy.filters.http.ratelimit',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit',
+      domain,
+      timeout: answerTimeout,
+      failure_mode_deny: failureModeDeny,
+      rate_limit_service: {
+        transport_api_version: 'V3',
+        grpc_service: { envoy_grpc: { cluster_name: 'ratelimit' } },
+      },
+    },
+  };
+}
+
+function limiterCluster(limiters: LimiterCluster): object {
+  const { ports, healthChecked = false, maxRequestsPerConnection, transportSocket } = limiters;
+  return {
+    ...cluster('ratelimit', ports),
+    ...http2(maxRequestsPerConnection),
+    ...(transportSocket === undefined ? {} : { transport_socket: transportSocket }),
+    ...(healthChecked ? { health_checks: [healthCheck('ratelimit')] } : {}),
+  };
+}
+
+function extAuthzCluster({ port, transportSocket }: ExtAuthz): object {
+  return {
+    ...cluster('ext_authz', [port]),
+    ...http2(),
+    ...(transportSocket === undefined ? {} : { transport_socket: transportSocket }),
+  };
+}
+
+/** Often enough to see within the `SHUTDOWN_DELAY` of a test that a server is about to stop. */
+function healthCheck(serviceName: string): object {
+  return {
+    timeout: '2s',
+    interval: '0.2s',
+    no_traffic_interval: '0.2s',
+    unhealthy_threshold: 1,
+    healthy_threshold: 1,
+    grpc_health_check: { service_name: serviceName },
+  };
+}
+
+function http2(maxRequestsPerConnection?: number): object {
+  return {
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+        '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+        explicit_http_config: { http2_protocol_options: {} },
+        ...(maxRequestsPerConnection === undefined
+          ? {}
+          : { common_http_protocol_options: { max_requests_per_connection: maxRequestsPerConnection } }),
+      },
+    },
+  };
+}
+
+function cluster(name: string, ports: readonly number[]): object {
+  return {
+    name,
+    type: 'STATIC',
+    connect_timeout: '2s',
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [
+        {
+          lb_endpoints: ports.map((port) => ({
+            endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } },
+          })),
+        },
+      ],
+    },
+  };
+}

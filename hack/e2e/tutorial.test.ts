@@ -1,0 +1,63 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { freePort } from '@tollgate/testkit/free-port';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t from 'tap';
+import { startDocumentShell } from './support/document-shell.ts';
+import { documentSteps, isAsShown } from './support/shell-document.ts';
+
+const checkout = resolve(import.meta.dirname, '../..');
+const tutorial = join(checkout, 'docs/tutorial');
+
+/** Where the commands listen without being told to, by variable. */
+const defaultPorts = {
+  PORT: 8080,
+  GRPC_PORT: 8081,
+  DEBUG_PORT: 6070,
+  XDS_GRPC_PORT: 18_000,
+  XDS_ADMIN_PORT: 8090,
+  SVC_EXT_AUTHZ_GRPC_PORT: 9001,
+  SVC_EXT_AUTHZ_HTTP_PORT: 9003,
+};
+/** Where the tutorial tells them to. */
+const namedPorts = [9000, 9002, 9901, 10_000];
+
+/** A reader has these ports free, a test may not: others take their places. */
+async function movePorts() {
+  const moved = new Map<string, string>();
+  for (const port of [...Object.values(defaultPorts), ...namedPorts])
+    moved.set(String(port), String(await freePort()));
+  const move = (text: string): string =>
+    text.replaceAll(/(?<=localhost:|PORT=|listen\(|port_value: )\d+/g, (port) => moved.get(port) ?? port);
+  const env = Object.fromEntries(
+    Object.entries(defaultPorts).map(([variable, port]) => [variable, moved.get(String(port))]),
+  );
+  return {
+    move,
+    env: { ...env, CONFIG_GRPC_XDS_SERVER_URL: `localhost:${env.XDS_GRPC_PORT}` },
+  };
+}
+
+t.test('every command of the tutorial does what the tutorial shows', async (t) => {
+  const { path: folder, remove } = temporaryFolder();
+  t.teardown(remove);
+  const { move, env } = await movePorts();
+  const page = await readFile(join(tutorial, 'README.md'), 'utf8');
+  const envoyFile = join(folder, 'envoy.yaml');
+  await writeFile(envoyFile, move(await readFile(join(tutorial, 'envoy.yaml'), 'utf8')));
+  const { PATH, HOME } = process.env;
+  const shell = startDocumentShell({ cwd: checkout, env: { PATH, HOME, CI: 'true', ...env }, folder });
+  t.teardown(shell.close);
+
+  const steps = documentSteps(page);
+  t.ok(steps.length > 10, 'the page has commands');
+  for (const { line, script, shown } of steps) {
+    const moved = move(script)
+      .replaceAll('/tmp/tutorial', join(folder, 'tutorial'))
+      .replaceAll('$TOLLGATE/docs/tutorial/envoy.yaml', envoyFile);
+    const { exitCode, output } = await shell.run(moved);
+    t.equal(exitCode, 0, `the commands of line ${line} succeed`);
+    if (shown !== undefined) t.ok(isAsShown(shown, output), `line ${line}: ${output}`);
+    if (!t.passing()) break;
+  }
+});

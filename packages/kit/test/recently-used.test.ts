@@ -1,0 +1,69 @@
+import t from 'tap';
+import { createRecentlyUsed } from '../src/recently-used.ts';
+
+t.test('it answers what was set, until it is deleted or all is cleared', async (t) => {
+  const cache = createRecentlyUsed<number>({ capacity: 10 });
+  t.equal(cache.get('a'), undefined);
+  cache.set('a', 1);
+  cache.set('a', 2);
+  cache.set('b', 3);
+  t.equal(cache.get('a'), 2);
+  t.equal(cache.size(), 2);
+  cache.delete('a');
+  t.equal(cache.get('a'), undefined);
+  t.equal(cache.size(), 1);
+  cache.clear();
+  t.equal(cache.get('b'), undefined);
+  t.equal(cache.size(), 0);
+});
+
+t.test('it never holds more than its capacity, and always the half that was used last', async (t) => {
+  const cache = createRecentlyUsed<number>({ capacity: 100 });
+  const used: string[] = [];
+  let seed = 7;
+  for (let step = 0; step < 20_000; step += 1) {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    const key = `k${seed % 300}`;
+    if (cache.get(key) === undefined) cache.set(key, step);
+    const at = used.indexOf(key);
+    if (at >= 0) used.splice(at, 1);
+    used.push(key);
+    if (cache.size() > 100) throw new Error(`${cache.size()} after ${step} steps`);
+    const oldest = used.at(-50);
+    // Asking would be a use: only now and then.
+    if (step % 97 === 0 && oldest !== undefined) {
+      if (cache.get(oldest) === undefined) throw new Error(`${oldest} was forgotten after ${step} steps`);
+      used.splice(used.indexOf(oldest), 1);
+      used.push(oldest);
+    }
+  }
+  t.ok(cache.size() > 50);
+});
+
+t.test('what is used again and again outlives any number of others', async (t) => {
+  const cache = createRecentlyUsed<string>({ capacity: 4 });
+  cache.set('kept', 'here');
+  for (let n = 0; n < 1_000; n += 1) {
+    cache.set(`other ${n}`, '');
+    if (cache.get('kept') !== 'here') throw new Error(`forgotten after ${n}`);
+  }
+  t.equal(cache.get('other 0'), undefined);
+});
+
+t.test('entries weigh what they are said to, and one that is too heavy is not held at all', async (t) => {
+  const cache = createRecentlyUsed<string>({
+    capacity: 20,
+    weightOf: (key, value) => key.length + value.length,
+  });
+  cache.set('a', '12345');
+  cache.set('b', '1234567890');
+  t.equal(cache.get('b'), undefined, 'more than half of all');
+  t.equal(cache.get('a'), '12345');
+  for (let n = 0; n < 10; n += 1) cache.set('a', '12345');
+  cache.set('c', '123');
+  t.equal(cache.get('a'), '12345', 'what is replaced weighs nothing any more');
+  cache.set('d', '12345');
+  cache.set('e', '12345');
+  t.equal(cache.get('a'), undefined);
+  t.equal(cache.size(), 2);
+});

@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { pkcePrefix } from '../../../domain/pkce.ts';
+
+const keptPrefix = 'sha256:';
+/** What was kept, and accepted, as it was sent: by servers before this one, and by GoTrue. */
+const sentForm = /^(?:pkce_)?[0-9a-f]{56}$/;
+
+/**
+ * What the database keeps of the hash of a one-time token, which is what links carry: a digest, so that who can read the database cannot
+ * follow the links in it. The prefix of PKCE stays in front.
+ */
+export function keptHash(hash: string): string {
+  const isPkce = hash.startsWith(pkcePrefix);
+  const digest = createHash('sha256')
+    .update(isPkce ? hash.slice(pkcePrefix.length) : hash)
+    .digest('hex');
+  return `${isPkce ? pkcePrefix : ''}${keptPrefix}${digest}`;
+}
+
+/**
+ * The values under which a hash that somebody presents may be kept: its digest, or itself in a row of an older server. A digest itself
+ * does not have the form of those: presenting it finds nothing.
+ */
+export function keptHashesOf(hash: string): readonly string[] {
+  return sentForm.test(hash) ? [keptHash(hash), hash] : [keptHash(hash)];
+}

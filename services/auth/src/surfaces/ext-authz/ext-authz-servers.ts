@@ -1,0 +1,104 @@
+import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { followTls, plaintextCredentials } from '@tollgate/kit/grpc/server-credentials';
+import { createUnaryServer, type UnaryServer } from '@tollgate/kit/grpc/unary-server';
+import type { Health } from '@tollgate/kit/health';
+import type { HttpServer } from '@tollgate/kit/http-server';
+import type { Logger } from '@tollgate/kit/logger';
+import type { Tracing } from '@tollgate/kit/telemetry';
+import { watchTlsFiles } from '@tollgate/kit/tls-files';
+import type { Registry } from 'prom-client';
+import { extAuthzSettings } from '../../settings/ext-authz-settings.ts';
+import type { Settings } from '../../settings/settings.ts';
+import type { AuthorizeRequest } from '../../use-cases/authz/authorize-request.ts';
+import { checkPath, createGrpcCheck } from './grpc-check.ts';
+import { createHttpCheck } from './http-check.ts';
+import { createHttpCheckServer } from './http-check-server.ts';
+import { observeChecks } from './observe-checks.ts';
+import { traceGrpcCheck } from './trace-grpc-check.ts';
+
+/** What the servers take. */
+export interface ExtAuthzServersDeps {
+  readonly authorize: AuthorizeRequest;
+  readonly health: Health;
+  readonly logger: Logger;
+  readonly tracing: Tracing;
+  /** Absent for no metrics. */
+  readonly metrics: Registry | undefined;
+  readonly settings: Pick<
+    Settings,
+    | 'mode'
+    | 'apiHost'
+    | 'extAuthzHost'
+    | 'extAuthzGrpcPort'
+    | 'extAuthzHttpPort'
+    | 'extAuthzTlsCert'
+    | 'extAuthzTlsKey'
+    | 'extAuthzTlsCa'
+    | 'extAuthzTlsClientSan'
+  >;
+}
+
+/** The servers that Envoy asks. */
+export interface ExtAuthzServers {
+  readonly grpc: UnaryServer;
+  readonly http: HttpServer;
+  /** Ends the watch of the certificates. */
+  close(): void;
+}
+
+/** The name under which gRPC health checks ask for this service. */
+const healthName = 'ext_authz';
+
+/**
+ * Age at which a connection is asked to close (GOAWAY). Envoy spreads its requests over the connections it has, which
+ * without an end would all stay with the replicas that were there first.
+ */
+const maxConnectionAgeMs = 60 * 60 * 1000;
+/** Time after that in which checks may end. */
+const maxConnectionAgeGraceMs = 60 * 1000;
+
+/** Makes both servers over one decision, with the same certificates. Rejects, naming the file, when these cannot be used. */
+export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<ExtAuthzServers> {
+  const { settings, logger } = deps;
+  const {
+    extAuthzTlsCert: certFile,
+    extAuthzTlsKey: keyFile,
+    extAuthzTlsCa: caFile,
+    extAuthzTlsClientSan: san,
+  } = settings;
+  // The host of the API is loopback in development mode, whatever is set.
+  const host = settings.mode === 'development' ? settings.apiHost : settings.extAuthzHost || settings.apiHost;
+  const mutual = caFile !== '';
+  const tls = certFile === '' ? undefined : await watchTlsFiles({ certFile, keyFile, caFile }, { logger });
+  const guard = san === '' ? everyPeer : createSanGuard(san);
+  const authorize = observeChecks(deps.authorize, deps);
+  return {
+    grpc: createUnaryServer(
+      {
+        handlers: { [checkPath]: traceGrpcCheck(createGrpcCheck(authorize), deps.tracing) },
+        health: deps.health,
+        serviceName: healthName,
+        begin: () => () => undefined,
+        credentials: tls === undefined ? plaintextCredentials().credentials : followTls(tls, { mutual }),
+        guard,
+        logger,
+      },
+      {
+        address: `${bracketed(host)}:${settings.extAuthzGrpcPort}`,
+        addressSetting: extAuthzSettings.extAuthzGrpcPort.env,
+        maxConnectionAgeMs,
+        maxConnectionAgeGraceMs,
+      },
+    ),
+    http: createHttpCheckServer(
+      { check: createHttpCheck(authorize), tls, mutual, guard, logger },
+      { host, port: settings.extAuthzHttpPort },
+    ),
+    close: () => tls?.close(),
+  };
+}
+
+/** An IPv6 address before a port. */
+function bracketed(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { TLSSocket } from 'node:tls';
+import { createFailureLog } from '@tollgate/kit/failure-log';
+import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
+import type { Logger } from '@tollgate/kit/logger';
+import type { WatchedTls } from '@tollgate/kit/tls-files';
+import type { HttpCheck } from './http-check.ts';
+
+/** What the server takes. */
+export interface HttpCheckServerDeps {
+  readonly check: HttpCheck;
+  /** Absent for no TLS. */
+  readonly tls: WatchedTls | undefined;
+  /** Must clients present a certificate? */
+  readonly mutual: boolean;
+  readonly guard: PeerGuard;
+  readonly logger: Logger;
+}
+
+const options: ServerOptions = {
+  // What Envoy itself lets clients send is 60 KiB; more would be refused here with a status that says nothing.
+  maxHeaderSize: 64 * 1024,
+  // Envoy sends a few headers at once, and waits for the answer 200 ms when it is not told otherwise.
+  requestTimeout: 10_000,
+  // Longer than Envoy keeps a connection that it does not use by default: the side that closes first loses no request.
+  keepAliveTimeout: 3_660_000,
+  // Paths and methods are judged, not routed; a missing Host is for the upstream to complain of.
+  requireHostHeader: false,
+};
+
+/** How long a TLS handshake may take: one that stalls holds up a stop. */
+const handshakeTimeoutMs = 5_000;
+
+/** Makes the server that Envoy's `http_service` asks. Everything that it is asked is a check, whatever the path. */
+export function createHttpCheckServer(deps: HttpCheckServerDeps, where: HttpServerOptions): HttpServer {
+  const server = deps.tls === undefined ? createServer(options) : withTls(deps.tls, deps);
+  server.on('request', deps.check);
+  return createHttpServer(
+    {
+      server,
+      listen: (address) => once(server.listen(address), 'listening'),
+      close: () => new Promise((resolve) => server.close(resolve)),
+    },
+    where,
+  );
+}
+
+function withTls(tls: WatchedTls, { mutual, guard, logger }: HttpCheckServerDeps): Server {
+  const server = createTlsServer({
+    ...options,
+    ...contextOf(tls),
+    requestCert: mutual,
+    rejectUnauthorized: mutual,
+    handshakeTimeout: handshakeTimeoutMs,
+  });
+  tls.onChange(() => server.setSecureContext(contextOf(tls)));
+  const logRefusal = createFailureLog({ logger, message: 'connection refused' });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    const refusal = guard({ getAuthContext: () => ({ sslPeerCertificate: socket.getPeerCertificate() }) });
+    if (refusal === undefined) return;
+    logRefusal(new Error(refusal), { peer: socket.remoteAddress });
+    socket.destroy();
+  });
+  return server;
+}
+
+/** For new connections; those that stand keep what they began with. */
+function contextOf(tls: WatchedTls): Pick<ReturnType<WatchedTls['current']>, 'cert' | 'key' | 'ca'> {
+  const { cert, key, ca } = tls.current();
+  return { ...(cert && { cert }), ...(key && { key }), ...(ca && { ca }) };
+}

@@ -1,0 +1,87 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t, { type Test } from 'tap';
+import { readSettingsFrom } from '../../src/cli/load-settings.ts';
+import { createSettingsReload } from '../../src/cli/reload-settings.ts';
+
+const common = `SVC_SITE_URL=https://example.com
+SVC_API_EXTERNAL_URL=https://auth.example.com
+SVC_DB_DRIVER=postgres
+DATABASE_URL=postgres://u:p@db/auth
+SVC_JWT_SECRET=${'s'.repeat(32)}
+SVC_SMTP_ADMIN_EMAIL=a@example.com
+SVC_SMTP_HOST=smtp
+SVC_SMTP_PORT=25
+SVC_JWT_EXP=600
+`;
+
+function makeKeys(kid: string): string {
+  const jwk = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  return JSON.stringify([{ ...jwk, kid, alg: 'EdDSA', key_ops: ['sign', 'verify'] }]);
+}
+
+/** A folder of variables that is followed, and what came of it. */
+async function followedFolder(t: Test) {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const write = (name: string, text: string) => writeFile(join(folder.path, name), text);
+  await write('10-common.env', common);
+  const read = () => readSettingsFrom({ folder: folder.path });
+  const loaded = await read();
+  if (!loaded.ok) throw new Error(loaded.message);
+  const keys: string[] = [];
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'info',
+    format: 'json',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const replaceKeys = (jwtKeys: string): boolean => keys.push(jwtKeys) > 0;
+  const reload = createSettingsReload(folder.path, { loaded, read, replaceKeys, logger });
+  await reload.start?.({ signal: new AbortController().signal });
+  t.teardown(() => reload.stop?.({ signal: new AbortController().signal }));
+  return { settings: loaded.settings, write, keys, logs: () => lines.join('') };
+}
+
+const patience = { timeoutMs: 30_000 };
+
+t.test('of two files of a folder the last by name is believed', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  await writeFile(join(folder.path, '10-common.env'), common);
+  await writeFile(join(folder.path, '20-own.env'), 'SVC_JWT_EXP=900\n');
+  await writeFile(join(folder.path, 'README'), 'SVC_JWT_EXP=1\n');
+  t.match(await readSettingsFrom({ folder: folder.path }), { ok: true, settings: { jwtExpMs: 900_000 } });
+  t.match(await readSettingsFrom({ folder: '/nowhere' }), { ok: false, message: /\/nowhere/ });
+});
+
+t.test('keys of a folder are taken while the service runs', async (t) => {
+  const { write, keys } = await followedFolder(t);
+  const next = makeKeys('next');
+  await write('keys.env', `SVC_JWT_KEYS='${next}'\n`);
+  await awaitUntil(() => keys.at(-1) === next, { what: 'the new keys', ...patience });
+});
+
+t.test('what takes effect at the next start only is told, without its value', async (t) => {
+  const { write, logs } = await followedFolder(t);
+  await write('own.env', 'SVC_SMTP_PASS=geheim\nSVC_JWT_EXP=900\n');
+  const what = 'the warning';
+  await awaitUntil(() => logs().includes('changed settings take effect at the next start'), {
+    what,
+    ...patience,
+  });
+  t.match(logs(), '"variables":["SVC_JWT_EXP","SVC_SMTP_PASS"]');
+  t.notMatch(logs(), 'geheim');
+});
+
+t.test('nothing is used of settings of which one is wrong', async (t) => {
+  const { write, keys, logs } = await followedFolder(t);
+  await write('own.env', `SVC_JWT_EXP=soon\nSVC_JWT_KEYS='${makeKeys('next')}'\n`);
+  await awaitUntil(() => logs().includes('changed settings not used'), { what: 'the problem', ...patience });
+  t.match(logs(), /SVC_JWT_EXP is .*soon/);
+  t.same(keys, []);
+});

@@ -1,0 +1,80 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
+import {
+  CheckRequestSchema,
+  type CheckResponse,
+  CheckResponseSchema,
+} from '@tollgate/proto/envoy/service/auth/v3/external_auth';
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponseSchema,
+  type HealthCheckResponse_ServingStatus as ServingStatus,
+} from '@tollgate/proto/grpc/health/v1/health';
+import type t from 'tap';
+
+/** Asks as Envoy does, over gRPC. */
+export interface AuthzClient {
+  /** Asks about a request of HTTP. */
+  check(http: HttpAttributes): Promise<CheckResponse>;
+  /** Sends any bytes as a check. */
+  send(bytes: Uint8Array): Promise<CheckResponse>;
+  health(service: string): Promise<ServingStatus>;
+}
+
+type HttpAttributes = NonNullable<
+  NonNullable<NonNullable<MessageInitShape<typeof CheckRequestSchema>['attributes']>['request']>['http']
+>;
+
+/** Longer than any answer takes on a busy machine. */
+const timeoutMs = 30_000;
+
+/** Connects to a port of this machine; closed when the test ends. */
+export function connectAuthz(
+  test: Pick<typeof t, 'teardown'>,
+  port: number,
+  channel: ChannelCredentials = credentials.createInsecure(),
+): AuthzClient {
+  const client = new Client(`localhost:${port}`, channel);
+  test.teardown(() => client.close());
+  const call = (path: string, bytes: Uint8Array): Promise<Uint8Array> =>
+    new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        path,
+        (message: Uint8Array) => Buffer.from(message),
+        (message: Buffer) => new Uint8Array(message),
+        bytes,
+        { deadline: Date.now() + timeoutMs },
+        (error, reply) => (reply === undefined ? reject(error) : resolve(reply)),
+      );
+    });
+  const send = async (bytes: Uint8Array): Promise<CheckResponse> =>
+    fromBinary(CheckResponseSchema, await call('/envoy.service.auth.v3.Authorization/Check', bytes));
+  return {
+    send,
+    check: (http) =>
+      send(toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes: { request: { http } } }))),
+    async health(service) {
+      const bytes = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
+      return fromBinary(HealthCheckResponseSchema, await call('/grpc.health.v1.Health/Check', bytes)).status;
+    },
+  };
+}
+
+/** What an answer says, by the names that tests compare. */
+export function summary(response: CheckResponse) {
+  const { status, httpResponse, dynamicMetadata } = response;
+  const code = status?.code;
+  if (httpResponse.case === 'okResponse') {
+    const { headers, headersToRemove } = httpResponse.value;
+    return { code, set: named(headers), remove: headersToRemove, metadata: dynamicMetadata };
+  }
+  if (httpResponse.case !== 'deniedResponse') throw new Error('the answer is neither yes nor no');
+  const { status: httpStatus, headers, body } = httpResponse.value;
+  return { code, httpStatus: httpStatus?.code, headers: named(headers), body: JSON.parse(body) as unknown };
+}
+
+function named(
+  headers: readonly { readonly header?: { readonly key: string; readonly value: string } | undefined }[],
+): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(headers.map(({ header }) => [header?.key ?? '', header?.value]));
+}

@@ -1,0 +1,73 @@
+import { generateKeyPairSync } from 'node:crypto';
+import t from 'tap';
+import { signJwt } from '../../src/tokens/jwt.ts';
+import { parseSigningKeys, type SigningKeys } from '../../src/tokens/signing-keys.ts';
+import { createVerifiedTokens } from '../../src/tokens/verified-tokens.ts';
+
+const nowMs = Date.parse('2026-03-04T05:06:07Z');
+const now = nowMs / 1000;
+
+function makeKeys(): SigningKeys {
+  const jwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
+  const jwtKeys = JSON.stringify([{ ...jwk, kid: 'one', alg: 'ES256', key_ops: ['sign', 'verify'] }]);
+  const parsed = parseSigningKeys({ jwtSecret: 'unused', jwtKeys, jwtKeyId: '' });
+  if (!parsed.ok) throw new Error(parsed.expected);
+  return parsed.keys;
+}
+
+t.test('a token that comes again is believed without another look at its signature', async (t) => {
+  const keys = makeKeys();
+  const tokens = createVerifiedTokens();
+  const token = signJwt({ sub: 'ada', exp: now + 60 }, keys);
+  const first = tokens.verify(token, keys, nowMs);
+  t.match(first, { ok: true, claims: { sub: 'ada' } });
+  const again = tokens.verify(token, keys, nowMs);
+  if (!first.ok || !again.ok) throw new Error('a good token was refused');
+  t.equal(again.claims, first.claims, 'they were not decoded a second time');
+});
+
+t.test('a token that was good is refused once it is over, and one of later until it begins', async (t) => {
+  const keys = makeKeys();
+  const tokens = createVerifiedTokens();
+  const token = signJwt({ exp: now + 60, nbf: now }, keys);
+  t.match(tokens.verify(token, keys, nowMs - 1), { ok: false, reason: 'token is not valid yet' });
+  t.match(tokens.verify(token, keys, nowMs), { ok: true });
+  t.match(tokens.verify(token, keys, nowMs - 1), { ok: false, reason: 'token is not valid yet' });
+  t.match(tokens.verify(token, keys, nowMs + 59_999), { ok: true });
+  t.match(tokens.verify(token, keys, nowMs + 60_000), { ok: false, reason: 'token is expired' });
+});
+
+t.test('a token that differs in one character from one that was verified is refused', async (t) => {
+  const keys = makeKeys();
+  const tokens = createVerifiedTokens();
+  const token = signJwt({ sub: 'ada', exp: now + 60 }, keys);
+  t.match(tokens.verify(token, keys, nowMs), { ok: true });
+  const [header = '', , signature = ''] = token.split('.');
+  const other = Buffer.from(JSON.stringify({ sub: 'eve', exp: now + 60 })).toString('base64url');
+  t.match(tokens.verify(`${header}.${other}.${signature}`, keys, nowMs), { ok: false });
+  const flipped = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`;
+  t.match(tokens.verify(token.replace(signature, flipped), keys, nowMs), { ok: false });
+  t.match(tokens.verify(`${token} `, keys, nowMs), { ok: false });
+  t.match(tokens.verify(token, keys, nowMs), { ok: true });
+});
+
+t.test('nothing is remembered beyond a change of keys', async (t) => {
+  const keys = makeKeys();
+  const tokens = createVerifiedTokens();
+  const token = signJwt({ sub: 'ada', exp: now + 60 }, keys);
+  t.match(tokens.verify(token, keys, nowMs), { ok: true });
+  t.match(tokens.verify(token, makeKeys(), nowMs), { ok: false, reason: 'signature is invalid' });
+  t.match(tokens.verify(token, keys, nowMs), { ok: true }, 'nor is a refusal');
+});
+
+t.test('what is remembered has a bound', async (t) => {
+  const keys = makeKeys();
+  const tokens = createVerifiedTokens({ capacityChars: 4_000 });
+  const first = signJwt({ sub: 'ada', exp: now + 60 }, keys);
+  const before = tokens.verify(first, keys, nowMs);
+  for (let n = 0; n < 40; n++) tokens.verify(signJwt({ sub: String(n), exp: now + 60 }, keys), keys, nowMs);
+  const after = tokens.verify(first, keys, nowMs);
+  if (!before.ok || !after.ok) throw new Error('a good token was refused');
+  t.not(after.claims, before.claims, 'it was forgotten and verified anew');
+  t.same(after.claims, before.claims);
+});
