@@ -30,7 +30,8 @@ function rowsOf(value: ChartValue, parents: readonly ChartValue[]): string[] {
 /** The doc of the value; of a switch that says nothing, that of what it switches. */
 export function meaningOf(path: readonly ChartValue[]): string {
   const value = path.at(-1);
-  if (value === undefined || value.doc !== '' || !/^(enabled|create|existingSecret)$/.test(value.key)) return value?.doc ?? '';
+  if (value === undefined || value.doc !== '' || !/^(enabled|create|existingSecret)$/.test(value.key))
+    return value?.doc ?? '';
   return path.at(-2)?.doc ?? '';
 }
 

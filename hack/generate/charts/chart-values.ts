@@ -52,7 +52,11 @@ function keyLines(text: string): KeyLine[] {
 }
 
 /** The values of a map whose keys are on the lines that begin `lines`, indented by `indent`. */
-function childrenOf(map: Readonly<Record<string, unknown>>, lines: readonly KeyLine[], indent: number): ChartValue[] {
+function childrenOf(
+  map: Readonly<Record<string, unknown>>,
+  lines: readonly KeyLine[],
+  indent: number,
+): ChartValue[] {
   return lines.flatMap((line, at) => {
     if (line.indent !== indent || !Object.hasOwn(map, line.key)) return [];
     const end = lines.findIndex((other, index) => index > at && other.indent <= indent);
@@ -60,7 +64,11 @@ function childrenOf(map: Readonly<Record<string, unknown>>, lines: readonly KeyL
   });
 }
 
-function chartValue({ key, comments, indent }: KeyLine, value: unknown, below: readonly KeyLine[]): ChartValue {
+function chartValue(
+  { key, comments, indent }: KeyLine,
+  value: unknown,
+  below: readonly KeyLine[],
+): ChartValue {
   const annotations = comments.filter((line) => line.startsWith(schemaMark));
   const schema = Object.assign({}, ...annotations.map((line) => parseAnnotation(line, key)));
   const isOpen = schema.additionalProperties === true;

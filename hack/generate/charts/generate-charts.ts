@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { renderChartReadme } from './chart-readme.ts';
 import { readChartValues } from './chart-values.ts';
 import { type ServiceChart, serviceCharts } from './service-charts.ts';
-import { renderServiceValues } from './service-values.ts';
+import { renderServiceValues, settingsSchemas } from './service-values.ts';
 import { valuesSchema } from './values-schema.ts';
 
 /** The charts that are installed; `common` is a part of them. */
@@ -19,7 +19,10 @@ export interface ChartFile {
  * their settings, then schema and README from values.yaml.
  */
 export const chartFiles: readonly ChartFile[] = [
-  ...serviceCharts.map((chart) => ({ path: `charts/${chart.name}/values.yaml`, text: () => serviceValues(chart) })),
+  ...serviceCharts.map((chart) => ({
+    path: `charts/${chart.name}/values.yaml`,
+    text: () => serviceValues(chart),
+  })),
   ...chartNames.flatMap((name) => [
     { path: `charts/${name}/values.schema.json`, text: () => schema(name) },
     { path: `charts/${name}/README.md`, text: () => readme(name) },
@@ -31,9 +34,11 @@ export const chartValues = async (name: string) => readChartValues(await valuesT
 
 /** The values.yaml of a chart as it should be: generators run one after the other, and a check renders without writing. */
 async function valuesText(name: string): Promise<string> {
-  const service = serviceCharts.find((chart) => chart.name === name);
+  const service = serviceChart(name);
   return service === undefined ? readFile(`charts/${name}/values.yaml`, 'utf8') : serviceValues(service);
 }
+
+const serviceChart = (name: string) => serviceCharts.find((chart) => chart.name === name);
 
 async function serviceValues(chart: ServiceChart): Promise<string> {
   const [current, shared] = await Promise.all([
@@ -44,7 +49,10 @@ async function serviceValues(chart: ServiceChart): Promise<string> {
 }
 
 async function schema(name: string): Promise<string> {
-  return `${JSON.stringify(valuesSchema(`Values of the chart ${name}`, await chartValues(name)), null, 2)}\n`;
+  const service = serviceChart(name);
+  const known = service === undefined ? {} : settingsSchemas(service);
+  const schema = valuesSchema(`Values of the chart ${name}`, await chartValues(name), known);
+  return `${JSON.stringify(schema, null, 2)}\n`;
 }
 
 async function readme(name: string): Promise<string> {
@@ -54,5 +62,8 @@ async function readme(name: string): Promise<string> {
 /** Paths of the values files with which a chart is tried: `charts/<name>/ci/*-values.yaml`. */
 export async function valuesFilesOf(name: string): Promise<string[]> {
   const files = await readdir(`charts/${name}/ci`);
-  return files.filter((file) => file.endsWith('-values.yaml')).sort().map((file) => `charts/${name}/ci/${file}`);
+  return files
+    .filter((file) => file.endsWith('-values.yaml'))
+    .sort()
+    .map((file) => `charts/${name}/ci/${file}`);
 }

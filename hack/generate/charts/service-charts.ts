@@ -60,6 +60,8 @@ export const serviceCharts: readonly ServiceChart[] = [
     settings: authSettings,
     decidedBy: {
       PORT: 'ports.http',
+      SVC_EXT_AUTHZ_GRPC_PORT: 'ports.grpc',
+      SVC_EXT_AUTHZ_HTTP_PORT: 'ports.http-authz',
       OTEL_EXPORTER_PULL_PORT: 'ports.metrics',
     },
     settingDefaults: {

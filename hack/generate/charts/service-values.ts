@@ -39,36 +39,54 @@ function withDefaults(shared: string, defaults: Readonly<Record<string, string>>
 
 /** The settings that are values by themselves: neither secret nor decided by another value. */
 function settingsBlock(chart: ServiceChart): string {
-  const settings = Object.values(chart.settings).filter(
-    ({ env, secret }) => !secret && chart.decidedBy[env] === undefined,
-  );
+  const settings = ordinarySettings(chart);
+  const groups = Map.groupBy(settings, ({ group }) => group);
   return [
     '# The settings of the service by the names of their environment variables. Those that are null are left to the service, or',
     '# to the chart where another value decides them.',
     'settings:',
-    ...settings.flatMap((setting) => [
-      ...comment(settingDoc(setting)),
-      `  # @schema ${JSON.stringify(settingSchema(setting.schema))}`,
-      `  ${setting.env}:${defaultOf(chart, setting)}`,
+    ...[...groups].flatMap(([group, members]) => [
+      '',
+      `  # ${group}`,
+      '',
+      ...members.flatMap((setting) => [
+        ...comment(settingDoc(setting)),
+        `  ${setting.env}:${defaultOf(chart, setting)}`,
+      ]),
     ]),
     '',
   ].join('\n');
 }
 
 function secretSettingsBlock(chart: ServiceChart): string {
-  const settings = Object.values(chart.settings).filter(({ secret }) => secret);
+  const settings = secretSettings(chart);
   return [
     '# The secret settings, each by a key of a Secret: `{name: …, key: …}`. Those that are null may be in `existingSecret`.',
-    ...(settings.length === 0
-      ? [`# @schema ${JSON.stringify({ additionalProperties: false })}`, 'secretSettings: {}']
-      : ['secretSettings:']),
-    ...settings.flatMap((setting) => [
-      ...comment(settingDoc(setting)),
-      `  # @schema ${JSON.stringify(secretKeySchema)}`,
-      `  ${setting.env}:`,
-    ]),
+    settings.length === 0 ? 'secretSettings: {}' : 'secretSettings:',
+    ...settings.flatMap((setting) => [...comment(settingDoc(setting)), `  ${setting.env}:`]),
     '',
   ].join('\n');
+}
+
+const ordinarySettings = ({ settings, decidedBy }: ServiceChart) =>
+  Object.values(settings).filter(({ env, secret }) => !secret && decidedBy[env] === undefined);
+const secretSettings = ({ settings }: ServiceChart) => Object.values(settings).filter(({ secret }) => secret);
+
+/** The schemas of the two blocks. They are taken from the settings, because their values are mostly null. */
+export function settingsSchemas(chart: ServiceChart): Readonly<Record<string, JsonSchema>> {
+  const closed = (properties: JsonSchema): JsonSchema => ({
+    type: 'object',
+    additionalProperties: false,
+    properties,
+  });
+  return {
+    settings: closed(
+      Object.fromEntries(ordinarySettings(chart).map(({ env, schema }) => [env, settingSchema(schema)])),
+    ),
+    secretSettings: closed(
+      Object.fromEntries(secretSettings(chart).map(({ env }) => [env, secretKeySchema])),
+    ),
+  };
 }
 
 const secretKeySchema: JsonSchema = {

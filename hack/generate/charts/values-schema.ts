@@ -7,12 +7,22 @@ const helmsOwn: JsonSchema = {
   enabled: { type: 'boolean', description: 'Read by a chart that has this one as a part.' },
 };
 
-/** The values.schema.json of a chart: a key that there is not is an error, and so is a value of another kind. */
-export function valuesSchema(title: string, values: readonly ChartValue[]): JsonSchema {
+/**
+ * The values.schema.json of a chart: a key that there is not is an error, and so is a value of another kind. `known` are the
+ * schemas of values at the top level that say more than their defaults do.
+ */
+export function valuesSchema(
+  title: string,
+  values: readonly ChartValue[],
+  known: Readonly<Record<string, JsonSchema>>,
+): JsonSchema {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title,
-    ...mapOf(values, helmsOwn),
+    ...mapOf(
+      values.filter(({ key }) => known[key] === undefined),
+      { ...helmsOwn, ...known },
+    ),
   };
 }
 
