@@ -14,10 +14,20 @@
 {{- end -}}
 
 {{/* Ends an installation that could not start: nobody else can know these. */}}
-{{- define "auth.requireUrls" -}}
-{{- range $name, $what := dict "SVC_SITE_URL" "https://shop.example.com, where your users are" "SVC_API_EXTERNAL_URL" "https://auth.example.com, where they reach this server" }}
-  {{- if not (index $.Values.settings $name) }}
-    {{- fail (printf "settings.%s is not set: a URL such as %s" $name $what) }}
-  {{- end }}
-{{- end }}
+{{- define "auth.requireSettings" -}}
+{{- $examples := dict
+  "SVC_SITE_URL" "https://shop.example.com (where your users are)"
+  "SVC_API_EXTERNAL_URL" "https://auth.example.com (where they reach this server)"
+  "SVC_SMTP_HOST" "smtp.example.com"
+  "SVC_SMTP_PORT" "587"
+  "SVC_SMTP_ADMIN_EMAIL" "auth@example.com (who mails come from)" -}}
+{{- $missing := list -}}
+{{- range $name, $example := $examples -}}
+  {{- if not (index $.Values.settings $name) -}}
+    {{- $missing = append $missing (printf "\n  settings.%s, such as %s" $name $example) -}}
+  {{- end -}}
+{{- end -}}
+{{- with $missing -}}
+  {{- fail (printf "the authentication server needs:%s" (join "" .)) -}}
+{{- end -}}
 {{- end -}}

@@ -61,7 +61,8 @@ kind: ConfigMap
 metadata:
   {{- include "tollgate.metadata" (list $ "-dashboard" .annotations .labels) | nindent 2 }}
 data:
-
+  {{ include "tollgate.fullname" $ }}.json: |-
+    {{- include "tollgate.dashboardJson" $ | nindent 4 }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
