@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
+import packageJson from '../../package.json' with { type: 'json' };
 import { meaningOf } from '../generate/charts/chart-readme.ts';
 import { type ChartValue, readChartValues } from '../generate/charts/chart-values.ts';
 import { chartNames } from '../generate/charts/generate-charts.ts';
@@ -41,6 +42,16 @@ t.test('every value is explained in values.yaml and in the README', async (t) =>
       t.not(meaningOf(path), '', `${chart}: ${name} has a comment`);
       t.ok(readme.includes(`| \`${name}\` `), `${chart}: ${name} is in the README`);
     }
+  }
+});
+
+t.test('all charts have the version of the repository', async (t) => {
+  const { version } = packageJson;
+  for (const chart of [...chartNames, 'common']) {
+    const text = await readFile(`charts/${chart}/Chart.yaml`, 'utf8');
+    const versions = [...text.matchAll(/^ *(?:appV|v)ersion: (.*)$/gm)].map(([, found]) => found);
+    t.not(versions.length, 0);
+    for (const found of versions) t.equal(found, version, chart);
   }
 });
 
