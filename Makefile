@@ -9,12 +9,12 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 TAP_RESULTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test e2e bench bench-client bench-xds bench-auth check generate format clean help
+.PHONY: setup demo test e2e bench bench-client bench-xds bench-auth bench-platform check generate format clean help
 
 setup: ## Node 24 and all packages, and nothing else (the other targets do this by themselves)
 	@sh hack/setup.sh
 
-demo: ## the limiter behind a real Envoy on this machine (ARGS=--once: exit after the table)
+demo: ## the whole platform behind a real Envoy on this machine (ARGS=--once: exit after the table)
 	@sh hack/setup.sh demo
 	@exec node hack/demo/main.ts $(ARGS)
 
@@ -27,12 +27,13 @@ e2e: ## the end-to-end suite alone: the whole platform, and what breaks in it (A
 	@sh hack/setup.sh test
 	@exec tap $(or $(ARGS),$(wildcard hack/e2e/*.test.ts))
 
-bench: ## what everything costs: decisions, the OAuth client, edits of rules, the auth server (ARGS=…: decisions only; --help lists them)
+bench: ## what everything costs: decisions, the OAuth client, edits of rules, the auth server, both filters (ARGS=…: decisions only; --help lists them)
 	@sh hack/setup.sh test
 	@node hack/bench/main.ts $(ARGS)
 	$(if $(ARGS),,@node hack/bench/client-sdk/main.ts)
 	$(if $(ARGS),,@node hack/bench/xds/main.ts)
 	$(if $(ARGS),,@node hack/bench/auth/main.ts)
+	$(if $(ARGS),,@node hack/bench/platform/main.ts)
 
 bench-client: ## the OAuth client beside bare fetch and its peers (ARGS=--quick, --write)
 	@sh hack/setup.sh
@@ -45,6 +46,10 @@ bench-xds: ## how fast edits reach limiters, and what many objects and limiters 
 bench-auth: ## the user authentication server: requests/s, latency, CPU (ARGS=--quick, --write)
 	@sh hack/setup.sh
 	@exec node hack/bench/auth/main.ts $(ARGS)
+
+bench-platform: ## external authorization, and what both filters add to a request through Envoy (ARGS=--quick, --write)
+	@sh hack/setup.sh demo
+	@exec node hack/bench/platform/main.ts $(ARGS)
 
 check: ## format, lint, types, dead code, import rule, generated files
 	@sh hack/setup.sh
@@ -62,4 +67,4 @@ clean: ## forget what was installed in this checkout
 	rm -rf node_modules .tools .tap coverage
 
 help:
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

@@ -8,13 +8,14 @@ export type DemoArguments =
 /** What `--help` prints. */
 export const usage = `make demo [ARGS="<flags>"], or: node hack/demo/main.ts [<flags>]
 
-Starts the management server over a folder of RateLimitConfig manifests, the rate limit service that follows it, an
-application and a real Envoy in front on this machine, shows in a table what becomes of a few requests, and stays up to be
-played with until Ctrl-C.
+Starts the whole platform on this machine: the auth server with a PostgreSQL of its own, the management server over a
+folder of RateLimitConfig manifests, the rate limit service that follows it, an application, and a real Envoy in front.
+Then it does what a user would, shows in a table what came of it, and stays up to be played with until Ctrl-C.
 
   --once  end after the table; exit code 0 if every row came out as expected, 1 if not
   --help  this text
 
+KUBECONFIG=<file> keeps the RateLimitConfigs in that cluster, in a namespace that is removed at the end.
 NO_COLOR=1 turns colours off.
 `;
 

@@ -1,12 +1,18 @@
-import { cp } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { cp, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
-import { judge } from './judge.ts';
+import { createAdmin } from './admin.ts';
 import { PartFailure, type Platform, parts, startPlatform, untilStopped } from './platform.ts';
-import { applyEdit, ask, askUntilAsExpected, type Target } from './play.ts';
-import { choosePorts, describeMoved } from './ports.ts';
-import { type Step, scenario } from './scenario.ts';
+import { choosePorts, describeMoved, type Ports } from './ports.ts';
+import { clusterRules } from './rules/cluster-rules.ts';
+import { folderRules } from './rules/folder-rules.ts';
+import type { RuleStore } from './rules/rule-store.ts';
+import { perform, performAfter } from './story/perform.ts';
+import { createPerson } from './story/person.ts';
+import { type Step, scenario } from './story/scenario.ts';
+import { createStory, type Story } from './story/story.ts';
 import { createTable, type Paint, type Table } from './table.ts';
 import { tryIt } from './try-it.ts';
 import { waitForWindowMs } from './window-margin.ts';
@@ -22,9 +28,11 @@ export interface DemoDeps {
   readonly nowMs: () => number;
   /** The Node.js to run services with. */
   readonly nodePath: string;
+  /** With `KUBECONFIG` in it the rules are kept in that cluster. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-const rulesSource = resolve(import.meta.dirname, 'config');
+const accessSource = resolve(import.meta.dirname, 'config/access.yaml');
 
 /**
  * Starts the platform, shows the scenario as a table, and stays until the signal aborts, or with `once` ends there.
@@ -35,24 +43,28 @@ const rulesSource = resolve(import.meta.dirname, 'config');
 export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDeps): Promise<number> {
   const { write, paint, signal, nodePath } = deps;
   const folder = temporaryFolder();
+  let rules: RuleStore | undefined;
   let platform: Platform | undefined;
   try {
-    const rulesFolder = join(folder.path, 'config');
-    await cp(rulesSource, rulesFolder, { recursive: true });
     const ports = await choosePorts();
     const moved = describeMoved(ports);
     if (moved !== undefined) write(`${moved}\n`);
-    platform = await startPlatform(parts, { ports, folder: folder.path, nodePath, signal }, write);
-    write(`rules: ${rulesFolder} (copied from hack/demo/config)\n\n`);
+    rules = await openRules(folder.path, deps);
+    await orFailure(rules.write());
+    const accessFile = join(folder.path, 'access.yaml');
+    await cp(accessSource, accessFile);
+    const jwtSecret = randomBytes(32).toString('base64url');
+    const context = { ports, accessFile, folder: folder.path, nodePath, rules, jwtSecret, signal };
+    platform = await startPlatform(parts, context, write);
 
-    const target = { url: `http://127.0.0.1:${ports.envoy}`, signal };
-    const allAsExpected = await showScenario(target, rulesFolder, deps);
+    const story = makeStory(ports, { jwtSecret, rules, signal });
+    const allAsExpected = await showScenario(story, deps);
     const failure = platform.failure();
     if (failure !== undefined) throw failure;
     if (once) return allAsExpected ? 0 : 1;
     // Undoes the edits of the scenario: what is left to be tried starts from the rules as they are written.
-    await cp(rulesSource, rulesFolder, { recursive: true });
-    write(tryIt(ports, rulesFolder));
+    await rules.write();
+    write(tryIt({ ports, rules, accessFile, jwtSecret, person: story.bob }));
     await untilStopped(platform, signal, write);
     return 0;
   } catch (error) {
@@ -65,61 +77,103 @@ export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDe
   } finally {
     if (signal.aborted) write('\nstopping … ');
     await platform?.stop();
+    await rules?.remove().catch((error) => write(`${reasonOf(error)}\n`));
     folder.remove();
     if (signal.aborted) write('stopped\n');
   }
 }
 
+async function openRules(folder: string, { environment, write }: DemoDeps): Promise<RuleStore> {
+  if ((environment.KUBECONFIG ?? '') === '') {
+    const rulesFolder = join(folder, 'limits');
+    await mkdir(rulesFolder);
+    return folderRules(rulesFolder);
+  }
+  const rules = await orFailure(clusterRules(environment));
+  write(`${rules.notice}\n`);
+  return rules;
+}
+
+/** A cluster may not be there, or refuse. */
+async function orFailure<T>(step: Promise<T>): Promise<T> {
+  try {
+    return await step;
+  } catch (cause) {
+    const hint = 'Unset KUBECONFIG to keep them in a folder instead.';
+    throw new PartFailure('the rules could not be put in their place', { hint }, reasonOf(cause), { cause });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function makeStory(
+  ports: Ports,
+  { jwtSecret, rules, signal }: { jwtSecret: string; rules: RuleStore; signal: AbortSignal },
+): Story {
+  const gatewayUrl = `http://127.0.0.1:${ports.envoy}`;
+  const directUrl = `http://127.0.0.1:${ports.authHttp}`;
+  const person = (name: string) =>
+    createPerson({ name, authUrl: `${gatewayUrl}/auth`, mailboxUrl: `${directUrl}/dev/mail`, signal });
+  return createStory({
+    gatewayUrl,
+    signal,
+    ada: person('ada'),
+    bob: person('bob'),
+    admin: createAdmin({ url: directUrl, jwtSecret }),
+    rules,
+  });
+}
+
 /** Answers whether every row came out as expected. */
-async function showScenario(
-  target: Target,
-  rulesFolder: string,
-  { write, paint, signal, nowMs }: DemoDeps,
-): Promise<boolean> {
+async function showScenario(story: Story, { write, paint, signal, nowMs }: DemoDeps): Promise<boolean> {
   const waitMs = waitForWindowMs(nowMs());
   if (waitMs > 0) {
     write(
-      `waiting ${Math.ceil(waitMs / 1000)} s for the next hour: windows end now, and counters with them\n`,
+      `\nwaiting ${Math.ceil(waitMs / 1000)} s for the next hour: windows end now, and counters with them\n`,
     );
     await delay(waitMs, undefined, { signal });
   }
   const table = createTable(scenario, paint);
-  write(`${table.head}\n`);
+  write(`\n${table.head}\n`);
   let asExpected = 0;
   for (const step of scenario) {
     write(`${table.title(step)}\n`);
-    const rows = await showStep(step, target, { rulesFolder, table, write });
-    asExpected += rows.asExpected;
-    if (rows.unanswered) break;
+    const shown = await showStep(step, { story, table, write, signal });
+    asExpected += shown.asExpected;
+    if (!shown.answered) break;
   }
   const all = scenario.reduce((sum, step) => sum + step.rows.length, 0);
-  const verdict = `${asExpected} of ${all} requests came out as expected`;
+  const verdict = `${asExpected} of ${all} came out as expected`;
   write(`\n${paint(asExpected === all ? 'green' : 'red', verdict)}\n`);
   return asExpected === all;
 }
 
-/** Sends the requests of a step and shows each; ends at the first that nobody answers, since none after it will be. */
+interface Stage {
+  readonly story: Story;
+  readonly table: Table;
+  readonly write: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Does and shows each row of a step; ends at the first without an answer, since none after it will get one. */
 async function showStep(
-  { edit, rows }: Step,
-  target: Target,
-  { rulesFolder, table, write }: { rulesFolder: string; table: Table; write: (text: string) => void },
-): Promise<{ asExpected: number; unanswered: boolean }> {
+  { change, rows }: Step,
+  { story, table, write, signal }: Stage,
+): Promise<{ asExpected: number; answered: boolean }> {
   let asExpected = 0;
   for (const [index, row] of rows.entries()) {
-    const edited = index === 0 ? edit : undefined;
-    const startedMs = performance.now();
-    if (edited !== undefined) await applyEdit(edited, rulesFolder);
-    const outcome = await (edited === undefined ? ask(row, target) : askUntilAsExpected(row, target));
-    const tookMs = Math.round(performance.now() - startedMs);
-    const lines = outcome.answered ? table.row(row, outcome.answer) : table.unanswered(row, outcome.reason);
-    for (const line of lines) write(`${line}\n`);
-    if (!outcome.answered) return { asExpected, unanswered: true };
-    if (judge(row.expect, outcome.answer).length > 0) continue;
+    const made = index === 0 ? change : undefined;
+    const outcome = await (made === undefined
+      ? perform(row, story, signal)
+      : performAfter(made, row, { story, signal }));
+    write(`${table.row(row, outcome)}\n`);
+    if (!outcome.answered) return { asExpected, answered: false };
+    if (!outcome.asExpected) continue;
     asExpected++;
-    if (edited !== undefined)
-      write(
-        `       ${edited.file}: "${edited.from}" is now "${edited.to}", in force ${tookMs} ms after saving\n`,
-      );
+    if (made !== undefined)
+      write(`       in force ${Math.round(outcome.tookMs)} ms after ${made.after(story)}\n`);
   }
-  return { asExpected, unanswered: false };
+  return { asExpected, answered: true };
 }

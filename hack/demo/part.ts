@@ -1,12 +1,19 @@
 import type { Ports } from './ports.ts';
+import type { RuleStore } from './rules/rule-store.ts';
 
 /** What a part is told when it starts. */
 export interface PartContext {
   readonly ports: Ports;
-  /** The demo's temporary folder; the manifests are in its folder `config`. */
+  /** The demo's temporary folder. */
   readonly folder: string;
   /** The Node.js that runs the demo. */
   readonly nodePath: string;
+  /** Where the management server finds the RateLimitConfigs. */
+  readonly rules: RuleStore;
+  /** The rules of routes: who may do what. */
+  readonly accessFile: string;
+  /** Signs every token. */
+  readonly jwtSecret: string;
   /** Aborts when the demo is to stop: a part that still starts gives up waiting, and is stopped. */
   readonly signal: AbortSignal;
 }

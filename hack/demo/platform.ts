@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Part, PartContext, RunningPart } from './part.ts';
+import { auth } from './parts/auth.ts';
 import { envoy } from './parts/envoy.ts';
 import { limiter } from './parts/limiter.ts';
-import { upstream } from './parts/upstream.ts';
+import { shop } from './parts/shop.ts';
 import { xds } from './parts/xds.ts';
 
 /** All parts of the demo in the order of their start. A new one is a file in parts/ and a line here. */
-export const parts: readonly Part[] = [upstream, xds, limiter, envoy];
+export const parts: readonly Part[] = [auth, xds, limiter, shop, envoy];
 
 /** The parts while they run. */
 export interface Platform {
@@ -18,7 +19,7 @@ export interface Platform {
   stop(): Promise<void>;
 }
 
-/** A part did not start, or ended by itself. */
+/** A part did not start, or ended by itself; or what it needs could not be had. */
 export class PartFailure extends Error {
   override readonly name = 'PartFailure';
   /** Its last lines, oldest first. */
@@ -26,7 +27,7 @@ export class PartFailure extends Error {
   /** What to do about it. */
   readonly hint: string;
 
-  constructor(message: string, { hint }: Part, logs: string, options?: ErrorOptions) {
+  constructor(message: string, { hint }: Pick<Part, 'hint'>, logs: string, options?: ErrorOptions) {
     super(message, options);
     this.lastLines = logs.trimEnd().split('\n').slice(-maxLines);
     this.hint = hint;

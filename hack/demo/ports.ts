@@ -10,7 +10,9 @@ const portNames = [
   'limiterDebug',
   'xdsGrpc',
   'xdsAdmin',
-  'upstream',
+  'authHttp',
+  'authGrpc',
+  'shop',
 ] as const;
 
 /** What a port of the demo is for. */
@@ -25,7 +27,9 @@ export const preferredPorts: Ports = {
   limiterDebug: 6070,
   xdsGrpc: 18_000,
   xdsAdmin: 8090,
-  upstream: 9000,
+  authHttp: 9002,
+  authGrpc: 9001,
+  shop: 9000,
 };
 
 /** Where everything listens, on the loopback address. */

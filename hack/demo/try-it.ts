@@ -1,30 +1,52 @@
+import { serviceKey } from './admin.ts';
 import type { Ports } from './ports.ts';
+import type { RuleStore } from './rules/rule-store.ts';
+import type { Person } from './story/person.ts';
+
+/** What the hints are about. */
+export interface TryItOptions {
+  readonly ports: Ports;
+  readonly rules: RuleStore;
+  readonly accessFile: string;
+  readonly jwtSecret: string;
+  /** Somebody who may sign in. */
+  readonly person: Pick<Person, 'name' | 'email' | 'password' | 'userId'>;
+}
 
 /** What to try once the table has been shown: commands to copy, and what they are for. */
-export function tryIt(ports: Ports, rulesFolder: string): string {
-  const envoy = `http://127.0.0.1:${ports.envoy}`;
+export function tryIt({ ports, rules, accessFile, jwtSecret, person }: TryItOptions): string {
+  const shop = `http://127.0.0.1:${ports.envoy}`;
+  const auth = `${shop}/auth`;
   const debug = `http://127.0.0.1:${ports.limiterDebug}`;
-  const question = '{"domain": "demo", "descriptors": [{"entries": [{"key": "tenant", "value": "me"}]}]}';
+  const credentials = `{"email":"${person.email}","password":"${person.password}"}`;
+  const question =
+    '{"domain":"demo","descriptors":[{"entries":[{"key":"plan","value":"free"},{"key":"user_id","value":"me"}]}]}';
+  const user = `http://127.0.0.1:${ports.authHttp}/admin/users/${person.userId()}`;
   return `
-All of it stays up. Three requests an hour for each tenant, then 429:
-  curl -i -H 'x-tenant: me' ${envoy}/orders
-Never counted, always refused, refused in the statistics only:
-  curl -i ${envoy}/open
-  curl -i ${envoy}/closed
-  curl -i ${envoy}/beta
-The rate limit service itself: a decision, its health, its rules, its statistics, why a rule matches
-  curl -i http://127.0.0.1:${ports.limiterHttp}/json -d '${question}'
-  curl -i http://127.0.0.1:${ports.limiterHttp}/healthcheck
-  curl ${debug}/rlconfig
-  curl ${debug}/stats
-  curl ${debug}/explain -d '${question}'
-What the management server serves, and to whom (a page for the browser, too):
-  curl http://127.0.0.1:${ports.xdsAdmin}/snapshot
+All of it stays up. Sign in as ${person.name}, and ask the shop until the plan has no more; without a token, or for /stock:
+  TOKEN=$(curl -s '${auth}/token?grant_type=password' -d '${credentials}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
+  curl -i ${shop}/orders
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/stock
+Give ${person.name} the plan "pro", as a program of yours would, and ask again with the same token:
+  SERVICE_KEY=${serviceKey(jwtSecret)}
+  curl -X PUT ${user} -H "authorization: Bearer $SERVICE_KEY" -d '{"app_metadata":{"plan":"pro"}}'
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
+Sign out, and ask again:
+  curl -i -X POST -H "authorization: Bearer $TOKEN" ${auth}/logout
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
+Sign up yourself, and follow the link in the mailbox:
+  curl ${auth}/signup -d '{"email":"me@example.com","password":"correct horse"}'
+  http://localhost:${ports.authHttp}/dev/mail
+Change a limit, or who may do what: in force as soon as it is saved, and a mistake in it is told here:
+  ${rules.placeOf('plans.yaml')}
+  ${accessFile}
+What the parts say of themselves: what is served to whom, why a rule matches, what was counted
   http://127.0.0.1:${ports.xdsAdmin}/
-What Envoy counted:
-  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=cluster.upstream.ratelimit'
-Change a rule and ask again: it is in force as soon as the file is saved, and a mistake in it is told here:
-  ${rulesFolder}/tenants.yaml
+  curl ${debug}/explain -d '${question}'
+  curl ${debug}/stats
+  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=ext_authz|ratelimit'
+  http://127.0.0.1:${ports.envoyAdmin}/
 
 Ctrl-C stops everything.
 `;

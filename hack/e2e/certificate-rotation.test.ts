@@ -1,28 +1,22 @@
-import { awaitUntil } from '@tollgate/testkit/await-until';
-import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
-import { startEdge } from './support/edge.ts';
-import { tlsTransportSocket } from './support/envoy-tls.ts';
+import { startAuth, startAuthDatabase } from './support/auth-process.ts';
+import { type Edge, startEdge } from './support/edge.ts';
 import { startFolderXds } from './support/folder-xds.ts';
-import { isWelcome } from './support/is-welcome.ts';
-import { startLoad } from './support/load.ts';
+import { type Load, startLoad } from './support/load.ts';
 import { countedHits } from './support/redis-counters.ts';
 import { startRedisLimiter } from './support/redis-limiter.ts';
-import { makeRotatingCertificates } from './support/rotating-certificates.ts';
+import { clientName, makeMutualTls, replaceCertificates } from './support/replace-certificates.ts';
 
 t.setTimeout(120_000);
 
-/** Requests answered between two steps. Each connection lives for ten, so that many begin with what the step left. */
-const someRequests = 200;
+const listeners = [{ name: 'ingress', failureModeDeny: true }];
 
-/** How often Envoy has read a certificate or authorities that differ from those before. */
-const updatesOfSecrets = 'cluster.ratelimit.client_ssl_socket_factory.ssl_context_update_by_sds';
+/** So few that under load there is always one that begins. */
+const maxRequestsPerConnection = 10;
 
-t.test('certificates and their authority are replaced on both sides, and no request fails', async (t) => {
-  const [old, next] = [authority(t), authority(t)];
-  const serverFiles = makeRotatingCertificates(t, { own: old.server, authorities: [old.ca] });
-  const clientFiles = makeRotatingCertificates(t, { own: old.client, authorities: [old.ca] });
+t.test('no request fails while the certificates between Envoy and a limiter are replaced', async (t) => {
+  const tls = makeMutualTls(t);
   const redis = await startRedis();
   t.teardown(redis.stop);
   const xds = await startFolderXds(t, 10_000_000);
@@ -31,80 +25,69 @@ t.test('certificates and their authority are replaced on both sides, and no requ
     { xds, redis },
     {
       GRPC_SERVER_USE_TLS: 'true',
-      GRPC_SERVER_TLS_CERT: serverFiles.certFile,
-      GRPC_SERVER_TLS_KEY: serverFiles.keyFile,
-      GRPC_CLIENT_TLS_CACERT: serverFiles.caFile,
-      GRPC_CLIENT_TLS_SAN: 'client.test',
+      GRPC_SERVER_TLS_CERT: tls.serverFiles.certFile,
+      GRPC_SERVER_TLS_KEY: tls.serverFiles.keyFile,
+      GRPC_CLIENT_TLS_CACERT: tls.serverFiles.caFile,
+      GRPC_CLIENT_TLS_SAN: clientName,
     },
   );
+  const { grpcPort: port } = limiter;
+  const { transportSocket } = tls;
   const edge = await startEdge(t, {
-    limiters: {
-      ports: [limiter.grpcPort],
-      maxRequestsPerConnection: 10,
-      transportSocket: tlsTransportSocket(t, clientFiles),
-    },
-    listeners: [{ name: 'ingress', failureModeDeny: true }],
+    limiters: { ports: [port], maxRequestsPerConnection, transportSocket },
+    listeners,
   });
-  const limiterTakes = (authorities: Certificates, taken: boolean) =>
-    awaitUntil(async () => (await isWelcome(limiter.grpcPort, authorities.client, servedBy())) === taken, {
-      what: `the limiter ${taken ? 'to take' : 'to refuse'} a certificate`,
-      timeoutMs: 20_000,
-      everyMs: 50,
-    });
-  let serverAuthority = old;
-  const servedBy = () => serverAuthority.ca;
-  const envoyReads = async (replace: () => void) => {
-    const before = await updates();
-    replace();
-    await awaitUntil(async () => (await updates()) > before, {
-      what: 'Envoy to read its files',
-      timeoutMs: 20_000,
-      everyMs: 50,
-    });
-  };
-  const updates = async () => (await edge.stats(updatesOfSecrets))[updatesOfSecrets] ?? 0;
-
   const load = startLoad({ url: edge.url('ingress'), headers: { 'x-tenant': 'a' } });
   t.teardown(load.stop);
-  await load.goOn(someRequests);
 
-  await t.test('both sides learn to trust the next authority', async (t) => {
-    serverFiles.replace({ own: old.server, authorities: [old.ca, next.ca] });
-    await limiterTakes(next, true);
-    await envoyReads(() => clientFiles.replace({ own: old.client, authorities: [old.ca, next.ca] }));
-    await load.goOn(someRequests);
-    t.same(Object.keys(load.answers()), ['200']);
-  });
-
-  await t.test('both show certificates of the next authority', async (t) => {
-    serverAuthority = next;
-    serverFiles.replace({ own: next.server, authorities: [old.ca, next.ca] });
-    await limiterTakes(next, true);
-    await envoyReads(() => clientFiles.replace({ own: next.client, authorities: [old.ca, next.ca] }));
-    await load.goOn(someRequests);
-    t.same(Object.keys(load.answers()), ['200']);
-  });
-
-  await t.test('both forget the old authority', async (t) => {
-    serverFiles.replace({ own: next.server, authorities: [next.ca] });
-    await limiterTakes(old, false);
-    await envoyReads(() => clientFiles.replace({ own: next.client, authorities: [next.ca] }));
-    await load.goOn(someRequests);
-    t.same(Object.keys(load.answers()), ['200']);
-  });
+  await replaceCertificates(t, tls, { port, cluster: 'ratelimit', edge, load });
 
   await load.stop();
-  t.same(load.answers(), { 200: load.answered() });
   t.equal(await countedHits(redis), load.answered(), 'each request was counted, and once');
-  const stats = await edge.stats('^cluster\\.(upstream\\.ratelimit\\.error|ratelimit\\.ssl\\.)');
-  t.equal(stats['cluster.upstream.ratelimit.error'] ?? 0, 0);
-  t.equal(stats['cluster.ratelimit.ssl.connection_error'], 0);
-  t.equal(stats['cluster.ratelimit.ssl.fail_verify_error'], 0);
-  t.ok((stats['cluster.ratelimit.ssl.handshake'] ?? 0) >= load.answered() / 10, JSON.stringify(stats));
+  await noHandshakeFailed(t, edge, { cluster: 'ratelimit', load });
 });
 
-function authority(t: Test): Certificates {
-  const certificates = makeCertificates();
-  t.teardown(certificates.remove);
-  return certificates;
+t.test(
+  'no request fails while the certificates between Envoy and the auth server are replaced',
+  async (t) => {
+    const tls = makeMutualTls(t);
+    const xds = await startFolderXds(t, 10_000_000);
+    const redis = await startRedis();
+    t.teardown(redis.stop);
+    const limiter = await startRedisLimiter(t, { xds, redis });
+    const auth = await startAuth(t, await startAuthDatabase(t), {
+      SVC_EXT_AUTHZ_TLS_CERT: tls.serverFiles.certFile,
+      SVC_EXT_AUTHZ_TLS_KEY: tls.serverFiles.keyFile,
+      SVC_EXT_AUTHZ_TLS_CA: tls.serverFiles.caFile,
+      SVC_EXT_AUTHZ_TLS_CLIENT_SAN: clientName,
+    });
+    const { extAuthzPort: port } = auth;
+    const { transportSocket } = tls;
+    const edge = await startEdge(t, {
+      limiters: { ports: [limiter.grpcPort] },
+      extAuthz: { ports: [port], maxRequestsPerConnection, transportSocket },
+      listeners,
+    });
+    const { accessToken } = await auth.signUp('ada@example.com');
+    const load = startLoad({ url: edge.url('ingress'), headers: { authorization: `Bearer ${accessToken}` } });
+    t.teardown(load.stop);
+
+    await replaceCertificates(t, tls, { port, cluster: 'ext_authz', edge, load });
+
+    await load.stop();
+    await noHandshakeFailed(t, edge, { cluster: 'ext_authz', load });
+  },
+);
+
+async function noHandshakeFailed(
+  t: Test,
+  edge: Edge,
+  { cluster, load }: { readonly cluster: string; readonly load: Load },
+): Promise<void> {
+  t.same(load.answers(), { 200: load.answered() });
+  const stats = await edge.stats(`^cluster\\.${cluster}\\.ssl\\.`);
+  t.equal(stats[`cluster.${cluster}.ssl.connection_error`], 0);
+  t.equal(stats[`cluster.${cluster}.ssl.fail_verify_error`], 0);
+  const handshakes = stats[`cluster.${cluster}.ssl.handshake`] ?? 0;
+  t.ok(handshakes >= load.answered() / maxRequestsPerConnection, `${handshakes} connections`);
 }

@@ -1,18 +1,17 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { type Redis, startRedis } from '@tollgate/testkit/redis';
+import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { type Edge, startEdge } from './support/edge.ts';
 import { type FolderXds, startFolderXds } from './support/folder-xds.ts';
 import type { LimiterProcess } from './support/limiter-process.ts';
 import { startLoad } from './support/load.ts';
-import { countedHits } from './support/redis-counters.ts';
 import { startRedisLimiter } from './support/redis-limiter.ts';
 import { statuses } from './support/statuses.ts';
 
 t.setTimeout(120_000);
 
 t.test('an Envoy that dies amidst requests and comes back finds the counters where they were', async (t) => {
-  const { redis, limiter, edge } = await startPlatform(t);
+  const { limiter, edge } = await startPlatform(t);
   t.same(await statuses(edge.url('ingress'), 'a', 2), [200, 200]);
   const load = startLoad({ url: edge.url('ingress'), headers: { 'x-tenant': 'load' } });
   t.teardown(load.stop);
@@ -20,11 +19,9 @@ t.test('an Envoy that dies amidst requests and comes back finds the counters whe
 
   await edge.kill();
   await load.stop();
-  const counted = await countedHits(redis);
   await edge.restart();
 
   t.same(await statuses(edge.url('ingress'), 'a', 3), [200, 429, 429], 'three a year, two of them before');
-  t.equal(await countedHits(redis), counted + 3, 'requests that were cut off are not counted again');
   t.ok(limiter.isRunning());
   t.equal(limiter.logs(), '', 'a client that is gone is nothing to report');
 });
@@ -57,7 +54,6 @@ t.test(
 );
 
 async function startPlatform(t: Test): Promise<{
-  redis: Redis;
   xds: FolderXds;
   limiter: LimiterProcess;
   edge: Edge;
@@ -70,5 +66,5 @@ async function startPlatform(t: Test): Promise<{
     limiters: { ports: [limiter.grpcPort] },
     listeners: [{ name: 'ingress', failureModeDeny: true }],
   });
-  return { redis, xds, limiter, edge };
+  return { xds, limiter, edge };
 }

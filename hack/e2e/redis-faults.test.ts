@@ -10,7 +10,7 @@ import { statuses } from './support/statuses.ts';
 t.setTimeout(120_000);
 
 /** Well below the 5 s that Envoy waits for an answer: when it does not time out, the limiter has kept to this. */
-const kvstoreTimeout = '300ms';
+const kvstoreTimeout = '1s';
 
 const listeners = [
   { name: 'denying', failureModeDeny: true },

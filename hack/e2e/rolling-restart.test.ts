@@ -1,13 +1,24 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
-import { startEdge } from './support/edge.ts';
+import { startAuth, startAuthDatabase } from './support/auth-process.ts';
+import { type Edge, startEdge } from './support/edge.ts';
 import { startFolderXds } from './support/folder-xds.ts';
-import { startLoad } from './support/load.ts';
+import { type Load, startLoad } from './support/load.ts';
 import { countedHits } from './support/redis-counters.ts';
 import { startRedisLimiter } from './support/redis-limiter.ts';
+import type { RestartableProcess } from './support/restartable-process.ts';
 
-t.setTimeout(120_000);
+// Six servers are started, and stopped in no hurry, on a machine that may have other work.
+t.setTimeout(180_000);
+
+const listeners = [{ name: 'ingress', failureModeDeny: true }];
+
+/**
+ * Between failing the health check and refusing requests. Envoy looks five times a second whether a server still
+ * serves, so by then it has surely seen that this one is about to stop.
+ */
+const shutdownDelay = '2s';
 
 /** Requests answered between two events, so that each event happens amidst them. */
 const someRequests = 100;
@@ -16,41 +27,76 @@ t.test('two limiters are restarted one after the other, and no request fails', a
   const redis = await startRedis();
   t.teardown(redis.stop);
   const xds = await startFolderXds(t, 10_000_000);
-  // Envoy looks five times a second whether a limiter still serves: in 3 s it has surely seen that one is about to stop.
-  const settings = { SHUTDOWN_DELAY: '3s' };
+  const settings = { SHUTDOWN_DELAY: shutdownDelay };
   const limiters = [
     await startRedisLimiter(t, { xds, redis }, settings),
     await startRedisLimiter(t, { xds, redis }, settings),
   ];
   const edge = await startEdge(t, {
     limiters: { ports: limiters.map(({ grpcPort }) => grpcPort), healthChecked: true },
-    listeners: [{ name: 'ingress', failureModeDeny: true }],
+    listeners,
   });
-  const bothServe = () =>
-    awaitUntil(async () => (await edge.healthyEndpoints('ratelimit')) === 2, {
-      what: 'Envoy to take both limiters for healthy',
-      timeoutMs: 20_000,
-      everyMs: 50,
-    });
-  await bothServe();
-
   const load = startLoad({ url: edge.url('ingress'), headers: { 'x-tenant': 'a' } });
   t.teardown(load.stop);
-  await load.goOn(someRequests);
-  for (const limiter of limiters) {
-    await limiter.stop();
-    await load.goOn(someRequests);
-    await limiter.restart();
-    await bothServe();
-    await load.goOn(someRequests);
-  }
-  await load.stop();
+
+  await restartInTurn(limiters, { edge, load, cluster: 'ratelimit' });
 
   t.same(load.answers(), { 200: load.answered() });
   t.equal(await countedHits(redis), load.answered(), 'each request was counted, and once');
-  const { 'cluster.upstream.ratelimit.ok': ok, ...others } = await edge.stats(
-    '^cluster\\.upstream\\.ratelimit\\.',
-  );
-  t.equal(ok, load.answered());
-  t.equal(others['cluster.upstream.ratelimit.error'] ?? 0, 0);
+  const stats = await edge.stats('^cluster\\.upstream\\.ratelimit\\.');
+  t.equal(stats['cluster.upstream.ratelimit.ok'], load.answered());
+  t.equal(stats['cluster.upstream.ratelimit.error'] ?? 0, 0);
 });
+
+t.test('two auth servers are restarted one after the other, and no request fails', async (t) => {
+  const databaseUrl = await startAuthDatabase(t);
+  const settings = { SVC_SHUTDOWN_DELAY: shutdownDelay };
+  const auth = await startAuth(t, databaseUrl, settings);
+  const servers = [auth, await startAuth(t, databaseUrl, settings)];
+  const xds = await startFolderXds(t, 10_000_000);
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const limiter = await startRedisLimiter(t, { xds, redis });
+  const edge = await startEdge(t, {
+    limiters: { ports: [limiter.grpcPort] },
+    extAuthz: { ports: servers.map(({ extAuthzPort }) => extAuthzPort), healthChecked: true },
+    listeners,
+  });
+  const { accessToken } = await auth.signUp('ada@example.com');
+  const load = startLoad({ url: edge.url('ingress'), headers: { authorization: `Bearer ${accessToken}` } });
+  t.teardown(load.stop);
+
+  await restartInTurn(servers, { edge, load, cluster: 'ext_authz' });
+
+  t.same(load.answers(), { 200: load.answered() });
+  const stats = await edge.stats('^cluster\\.upstream\\.ext_authz\\.');
+  t.equal(stats['cluster.upstream.ext_authz.ok'], load.answered());
+  t.equal(stats['cluster.upstream.ext_authz.error'] ?? 0, 0);
+});
+
+/** Stops each amidst requests, starts it again, and goes on to the next when Envoy asks both again. */
+async function restartInTurn(
+  servers: readonly RestartableProcess[],
+  { edge, load, cluster }: { readonly edge: Edge; readonly load: Load; readonly cluster: string },
+): Promise<void> {
+  await bothServe(edge, cluster);
+  await load.goOn(someRequests);
+  for (const server of servers) {
+    await server.stop();
+    await load.goOn(someRequests);
+    await server.restart();
+    await bothServe(edge, cluster);
+    await load.goOn(someRequests);
+  }
+  await load.stop();
+  // Nobody asks them any more: the delay of an orderly end would be for nothing.
+  for (const server of servers) await server.kill();
+}
+
+function bothServe(edge: Edge, cluster: string): Promise<unknown> {
+  return awaitUntil(async () => (await edge.healthyEndpoints(cluster)) === 2, {
+    what: 'Envoy to take both servers for healthy',
+    timeoutMs: 20_000,
+    everyMs: 50,
+  });
+}

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { freePort } from '@tollgate/testkit/free-port';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
@@ -38,9 +38,24 @@ async function movePorts() {
   };
 }
 
+t.setTimeout(180_000);
+
+t.test('what is not as shown is noticed', async (t) => {
+  t.ok(isAsShown('a\n{…}\n', 'a\n{"b":1}\n'));
+  for (const output of ['a\n{', 'b\n{}', 'a\n{}\nc', '']) t.notOk(isAsShown('a\n{…}', output), output);
+  t.notOk(isAsShown('429', '4299'));
+  const page = 'prose\n```sh\nls\n```\nmore\n```text\na\n```\n```yaml\nb: c\n```\n```sh\npwd\n```\n';
+  t.strictSame(documentSteps(page), [
+    { line: 3, script: 'ls', shown: 'a' },
+    { line: 13, script: 'pwd', shown: undefined },
+  ]);
+});
+
 t.test('every command of the tutorial does what the tutorial shows', async (t) => {
   const { path: folder, remove } = temporaryFolder();
   t.teardown(remove);
+  // As /tmp/tutorial is: where root reads along, PostgreSQL runs as somebody else, and must reach its folder.
+  await chmod(folder, 0o755);
   const { move, env } = await movePorts();
   const page = await readFile(join(tutorial, 'README.md'), 'utf8');
   const envoyFile = join(folder, 'envoy.yaml');

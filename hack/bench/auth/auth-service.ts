@@ -9,6 +9,8 @@ import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 export interface AuthService {
   readonly pid: number;
   readonly port: number;
+  /** Where Envoy asks it. */
+  readonly extAuthzPort: number;
   stop(): Promise<void>;
 }
 
@@ -17,8 +19,10 @@ const startTimeoutMs = 30_000;
 /** Enough to see why it did not start. */
 const maxLogChars = 20_000;
 
-/** Starts both as production would; users are confirmed at once, so that no mail is sent. */
-export async function startAuthService(): Promise<AuthService> {
+/** Starts both as production would, with more settings if given; users are confirmed at once, so that no mail is sent. */
+export async function startAuthService(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<AuthService> {
   const folder = temporaryFolder();
   const database = await startEmbeddedPostgres({ folder: folder.path });
   const child = spawn(process.execPath, [program, 'serve'], {
@@ -39,16 +43,17 @@ export async function startAuthService(): Promise<AuthService> {
       SVC_SMTP_ADMIN_EMAIL: 'auth@localhost',
       SVC_SMTP_HOST: '127.0.0.1',
       SVC_SMTP_PORT: '25',
+      ...settings,
     },
   });
   const exited = once(child, 'exit');
   let log = '';
-  let port: string | undefined;
+  let ports: Pick<AuthService, 'port' | 'extAuthzPort'> | undefined;
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     // The log of a run is long; only its beginning is looked at.
-    if (port !== undefined) return;
+    if (ports !== undefined) return;
     log = (log + text).slice(-maxLogChars);
-    port = /"http":(\d+)/.exec(log)?.[1];
+    ports = portsIn(log);
   });
   async function stop(): Promise<void> {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
@@ -57,7 +62,7 @@ export async function startAuthService(): Promise<AuthService> {
     folder.remove();
   }
   const deadline = performance.now() + startTimeoutMs;
-  while (port === undefined) {
+  while (ports === undefined) {
     if (child.exitCode !== null || performance.now() > deadline) {
       child.kill('SIGKILL');
       await stop();
@@ -65,5 +70,13 @@ export async function startAuthService(): Promise<AuthService> {
     }
     await delay(10);
   }
-  return { pid: child.pid ?? 0, port: Number(port), stop };
+  return { pid: child.pid ?? 0, ...ports, stop };
+}
+
+/** From the line that announces them. */
+function portsIn(log: string): Pick<AuthService, 'port' | 'extAuthzPort'> | undefined {
+  const port = /"http":(\d+)/.exec(log)?.[1];
+  const extAuthzPort = /"extAuthzGrpc":(\d+)/.exec(log)?.[1];
+  if (port === undefined || extAuthzPort === undefined) return undefined;
+  return { port: Number(port), extAuthzPort: Number(extAuthzPort) };
 }

@@ -10,6 +10,9 @@ export interface StartServiceOptions {
   readonly ready: () => Promise<void>;
 }
 
+/** One takes a second, the auth server with its PostgreSQL three; on a machine that is busy many times as long. */
+const readyTimeoutMs = 60_000;
+
 /** Starts a service of ours as a process of its own. */
 export function startService({
   nodePath,
@@ -17,6 +20,5 @@ export function startService({
   settings,
   ready,
 }: StartServiceOptions): Promise<ServerProcess> {
-  const assignments = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
-  return startServerProcess({ command: 'env', args: ['-i', ...assignments, nodePath, entryFile], ready });
+  return startServerProcess({ command: nodePath, args: [entryFile], env: settings, ready, readyTimeoutMs });
 }

@@ -5,17 +5,16 @@ import { startService } from './start-service.ts';
 
 const entryFile = resolve(import.meta.dirname, '../../../services/xds/src/main.ts');
 
-/** services/xds over the demo's temporary folder of manifests. */
+/** services/xds over the manifests of the demo. */
 export const xds: Part = {
   name: 'the management server',
   hint: 'Its last lines are above: they name the setting, port or manifest that is at fault.',
-  async start({ ports, folder, nodePath, signal }) {
+  async start({ ports, rules, nodePath, signal }) {
     const server = await startService({
       nodePath,
       entryFile,
       settings: {
-        XDS_SOURCE: 'folder',
-        XDS_FOLDER: resolve(folder, 'config'),
+        ...rules.xdsEnvironment,
         XDS_GRPC_HOST: '127.0.0.1',
         XDS_GRPC_PORT: String(ports.xdsGrpc),
         XDS_ADMIN_HOST: '127.0.0.1',

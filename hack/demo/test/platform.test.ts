@@ -3,6 +3,7 @@ import t from 'tap';
 import type { Part, PartContext } from '../part.ts';
 import { startPlatform, untilStopped } from '../platform.ts';
 import { preferredPorts } from '../ports.ts';
+import { folderRules } from '../rules/folder-rules.ts';
 
 /** A part that writes what happens to it in a list. */
 function makePart(
@@ -37,7 +38,15 @@ function makeContext(): {
   const stop = new AbortController();
   const written: string[] = [];
   return {
-    context: { ports: preferredPorts, folder: '/nowhere', nodePath: 'node', signal: stop.signal },
+    context: {
+      ports: preferredPorts,
+      folder: '/nowhere',
+      accessFile: '/nowhere/access.yaml',
+      nodePath: 'node',
+      rules: folderRules('/nowhere/limits'),
+      jwtSecret: 'a secret of this test',
+      signal: stop.signal,
+    },
     stop,
     text: () => written.join(''),
     write: (text) => written.push(text),

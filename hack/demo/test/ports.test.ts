@@ -13,16 +13,16 @@ t.test('a port that is taken is replaced, and one that is free is kept', async (
   const taken = typeof address === 'object' && address !== null ? address.port : 0;
   const free = await freePort();
 
-  const ports = await choosePorts({ ...preferredPorts, envoy: taken, upstream: free });
+  const ports = await choosePorts({ ...preferredPorts, envoy: taken, shop: free });
   t.not(ports.envoy, taken);
   t.ok(ports.envoy > 0);
-  t.equal(ports.upstream, free);
+  t.equal(ports.shop, free);
 });
 
 t.test('ports other than usual are told in one line', async (t) => {
   t.equal(describeMoved(preferredPorts), undefined);
   t.equal(
-    describeMoved({ ...preferredPorts, envoy: 40_001, upstream: 40_002 }),
+    describeMoved({ ...preferredPorts, envoy: 40_001, shop: 40_002 }),
     'some ports are taken, so this time: 40001 instead of 10000, 40002 instead of 9000',
   );
 });
@@ -30,15 +30,15 @@ t.test('ports other than usual are told in one line', async (t) => {
 t.test('the Envoy configuration gets the ports that are used, and keeps all else', async (t) => {
   const yaml = 'a: { port_value: 10000 }\nb: { port_value: 9000 }\nc: { port_value: 5 }\nd: 10000\n';
   t.equal(
-    movePorts(yaml, { ...preferredPorts, envoy: 9000, upstream: 7 }),
+    movePorts(yaml, { ...preferredPorts, envoy: 9000, shop: 7 }),
     'a: { port_value: 9000 }\nb: { port_value: 7 }\nc: { port_value: 5 }\nd: 10000\n',
   );
 });
 
 t.test('envoy.yaml names the usual ports', async (t) => {
   const yaml = readFileSync(new URL('../envoy.yaml', import.meta.url), 'utf8');
-  const { envoy, envoyAdmin, limiterGrpc, upstream } = preferredPorts;
-  for (const port of [envoy, envoyAdmin, limiterGrpc, upstream]) {
+  const { envoy, envoyAdmin, limiterGrpc, authHttp, authGrpc, shop } = preferredPorts;
+  for (const port of [envoy, envoyAdmin, limiterGrpc, authHttp, authGrpc, shop]) {
     t.ok(yaml.includes(`port_value: ${port} `), `port ${port}`);
   }
 });

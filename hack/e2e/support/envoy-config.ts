@@ -1,21 +1,22 @@
-import { type ExtAuthz, extAuthzFilter } from './envoy-ext-authz.ts';
+import { extAuthzFilter, whoamiRoute } from './envoy-ext-authz.ts';
 
 /** What is asked of an Envoy that stands before an application. */
 export interface EnvoyConfigOptions {
   readonly upstreamPort: number;
-  readonly limiters: LimiterCluster;
+  /** They decide in turn. */
+  readonly limiters: ServerCluster;
   /** Each is one way in; they differ in what they do when no limiter answers. */
   readonly listeners: readonly ListenerOptions[];
-  /** Who decides before limits are counted; nobody when absent. */
-  readonly extAuthz?: ExtAuthz;
+  /** Auth servers that decide in turn before limits are counted; nobody does when absent. */
+  readonly extAuthz?: ServerCluster;
   /** The descriptors of each request, as a route's `rate_limits`. Default: one with the `x-tenant` header. */
   readonly rateLimits?: readonly object[];
 }
 
-/** The limiters that Envoy asks in turn. */
-export interface LimiterCluster {
+/** gRPC servers of one kind that Envoy asks. */
+export interface ServerCluster {
   readonly ports: readonly number[];
-  /** How Envoy finds out which of them serve. Default: not at all, all are asked. */
+  /** Whether Envoy finds out which of them serve. Default: not at all, all are asked. */
   readonly healthChecked?: boolean;
   /** Connections are given up after so many requests. Default: never. */
   readonly maxRequestsPerConnection?: number;
@@ -39,7 +40,7 @@ export const domain = 'shop';
  * What Envoy gives a limiter or the auth server to answer, 20 and 200 ms by default. Far more than they need: a test
  * machine is busy, and whether they are slow is told by Envoy's count of timeouts, not by failed requests.
  */
-export const answerTimeout = '5s';
+const answerTimeout = '5s';
 
 const perTenant = [
   { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
@@ -55,8 +56,8 @@ export function envoyConfig(options: EnvoyConfigOptions): object {
       listeners: options.listeners.map((listener) => listenerOf(listener, options)),
       clusters: [
         cluster('upstream', [options.upstreamPort]),
-        limiterCluster(options.limiters),
-        ...(extAuthz === undefined ? [] : [extAuthzCluster(extAuthz)]),
+        serverCluster('ratelimit', options.limiters),
+        ...(extAuthz === undefined ? [] : [serverCluster('ext_authz', extAuthz)]),
       ],
     },
   };
@@ -67,13 +68,14 @@ function listenerOf(
   { extAuthz, rateLimits = perTenant }: EnvoyConfigOptions,
 ): object {
   const route = { match: { prefix: '/' }, route: { cluster: 'upstream', rate_limits: rateLimits } };
+  const routes = [...(extAuthz === undefined ? [] : [whoamiRoute('upstream')]), route];
   const connectionManager = {
     name: 'envoy.filters.network.http_connection_manager',
     typed_config: {
       '@type':
         'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
       stat_prefix: name,
-      route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes: [route] }] },
+      route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes }] },
       http_filters: [
         ...(extAuthz === undefined ? [] : [extAuthzFilter(answerTimeout)]),
         rateLimitFilter(failureModeDeny),
@@ -107,21 +109,14 @@ function rateLimitFilter(failureModeDeny: boolean): object {
   };
 }
 
-function limiterCluster(limiters: LimiterCluster): object {
-  const { ports, healthChecked = false, maxRequestsPerConnection, transportSocket } = limiters;
+/** A cluster by the name under which its servers tell their health. */
+function serverCluster(name: string, servers: ServerCluster): object {
+  const { ports, healthChecked = false, maxRequestsPerConnection, transportSocket } = servers;
   return {
-    ...cluster('ratelimit', ports),
+    ...cluster(name, ports),
     ...http2(maxRequestsPerConnection),
     ...(transportSocket === undefined ? {} : { transport_socket: transportSocket }),
-    ...(healthChecked ? { health_checks: [healthCheck('ratelimit')] } : {}),
-  };
-}
-
-function extAuthzCluster({ port, transportSocket }: ExtAuthz): object {
-  return {
-    ...cluster('ext_authz', [port]),
-    ...http2(),
-    ...(transportSocket === undefined ? {} : { transport_socket: transportSocket }),
+    ...(healthChecked ? { health_checks: [healthCheck(name)] } : {}),
   };
 }
 

@@ -1,11 +1,3 @@
-/** The auth server, where Envoy asks it whether a request may pass. */
-export interface ExtAuthz {
-  /** Of its gRPC server. */
-  readonly port: number;
-  /** Of TLS; plaintext when absent. */
-  readonly transportSocket?: object;
-}
-
 /** The namespace of dynamic metadata in which the filter keeps who makes the request. */
 const metadataNamespace = 'envoy.filters.http.ext_authz';
 
@@ -24,26 +16,37 @@ export function extAuthzFilter(timeout: string): object {
 }
 
 /**
- * Descriptors of who makes a request: each user; each user by plan, with the limit of their own if they have one; each
- * role.
+ * Descriptors of who makes a request: each user; each user by plan, with the limit of their own if they have one, and
+ * all without a token together; each role.
  */
 export const identityRateLimits: readonly object[] = [
   { actions: [metadata('user_id')] },
   {
-    actions: [metadata('plan', 'anonymous'), metadata('user_id')],
+    actions: [
+      metadata('plan', { default_value: 'anonymous' }),
+      metadata('user_id', { skip_if_absent: true }),
+    ],
     limit: { dynamic_metadata: { metadata_key: metadataKey('limit') } },
   },
   { actions: [metadata('role')] },
 ];
 
-function metadata(key: string, defaultValue?: string): object {
+/** Where nothing is counted, and the application is told the limit as well that Envoy has for the user. */
+export const whoamiPath = '/whoami';
+
+/** The route of that path. */
+export function whoamiRoute(cluster: string): object {
+  const value = `%DYNAMIC_METADATA(${metadataNamespace}:limit)%`;
   return {
-    metadata: {
-      descriptor_key: key,
-      source: 'DYNAMIC',
-      metadata_key: metadataKey(key),
-      ...(defaultValue === undefined ? {} : { default_value: defaultValue }),
-    },
+    match: { path: whoamiPath },
+    route: { cluster },
+    request_headers_to_add: [{ header: { key: 'x-limit', value } }],
+  };
+}
+
+function metadata(key: string, whenAbsent: object = {}): object {
+  return {
+    metadata: { descriptor_key: key, source: 'DYNAMIC', metadata_key: metadataKey(key), ...whenAbsent },
   };
 }
 

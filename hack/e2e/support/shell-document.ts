@@ -39,6 +39,7 @@ function fencedBlocks(markdown: string) {
 export function isAsShown(shown: string, output: string): boolean {
   const [first = '', ...rest] = shown.trim().split('…');
   const text = output.trim();
+  if (rest.length === 0) return text === first;
   if (!text.startsWith(first)) return false;
   let at = first.length;
   for (const part of rest) {
@@ -46,6 +47,6 @@ export function isAsShown(shown: string, output: string): boolean {
     if (found < 0) return false;
     at = found + part.length;
   }
-  // What comes after the last sign is the end.
-  return rest.at(-1) === '' || text.endsWith(rest.at(-1) ?? first);
+  // Nothing may come after the last part, unless a sign does.
+  return at === text.length || rest.at(-1) === '';
 }

@@ -3,7 +3,7 @@ import { type ServerProcess, startServerProcess } from '@tollgate/testkit/server
 
 /** A service of ours, started as in production: a process of its own, configured by its environment alone. */
 export function startService(
-  name: 'ratelimit' | 'xds',
+  name: 'auth' | 'ratelimit' | 'xds',
   settings: Readonly<Record<string, string>>,
   readyUrl: string,
 ): Promise<ServerProcess> {

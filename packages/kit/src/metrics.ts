@@ -13,6 +13,8 @@ export type MetricsServerOptions = {
   readonly port: number;
   /** Default `/metrics`. */
   readonly path?: string;
+  /** Further paths with the same answer. */
+  readonly otherPaths?: readonly string[];
 };
 
 /** An HTTP server for scrapers, in the shape of a lifecycle component. */
@@ -33,9 +35,10 @@ export function addProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
 }
 
-/** Creates a server that answers `GET` of the path with the registry's metrics, and anything else with 404. */
+/** Creates a server that answers `GET` of its paths with the registry's metrics, and anything else with 404. */
 export function createMetricsServer(options: MetricsServerOptions): MetricsServer {
-  const { registry, host, port, path = '/metrics' } = options;
+  const { registry, host, port, path = '/metrics', otherPaths = [] } = options;
+  const paths: ReadonlySet<string> = new Set([path, ...otherPaths]);
   const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
     void answer(request, response);
   });
@@ -44,7 +47,7 @@ export function createMetricsServer(options: MetricsServerOptions): MetricsServe
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [asked] = (request.url ?? '').split('?');
     const isGet = request.method === 'GET' || request.method === 'HEAD';
-    if (!isGet || asked !== path) return void response.writeHead(404).end();
+    if (!isGet || asked === undefined || !paths.has(asked)) return void response.writeHead(404).end();
     try {
       const body = await registry.metrics();
       response.writeHead(200, { 'content-type': registry.contentType }).end(body);

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
+import { makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
 
 const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -101,5 +104,38 @@ t.test('of pipelined requests all are answered', async (t) => {
   const stopped = http.stop(patient);
   for (const [index, answer] of answers.entries()) answer.end(`answer ${index}`);
   t.match(await client.closed, /keep-alive[\s\S]*answer 0[\s\S]*Connection: close[\s\S]*answer 1/);
+  await stopped;
+});
+
+t.test('over TLS it is the same: a request in flight is answered, a silent connection closed', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { ca, server: pair } = certificates;
+  const server = createTlsServer({ cert: pair.cert, key: pair.key });
+  const http = serverOver(t, server);
+  const port = await http.start();
+  const openTls = async (): Promise<Connection> => {
+    const socket = connectTls({ port, host: 'localhost', ca: ca.cert }).setEncoding('utf8');
+    t.teardown(() => socket.destroy());
+    let received = '';
+    socket.on('data', (text: string) => {
+      received += text;
+    });
+    socket.on('error', () => undefined);
+    const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
+    await once(socket, 'secureConnect');
+    return { socket, closed };
+  };
+  const accepted = once(server, 'secureConnection');
+  const silent = await openTls();
+  await accepted;
+  const asking = await openTls();
+  asking.socket.write(request);
+  const [, answer] = await once(server, 'request');
+
+  const stopped = http.stop(patient);
+  answer.end('done');
+  t.match(await asking.closed, /Connection: close[\s\S]*done/);
+  t.equal(await silent.closed, '');
   await stopped;
 });

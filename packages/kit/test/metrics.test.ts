@@ -32,6 +32,24 @@ t.test('other paths and methods are not found', async (t) => {
   t.equal((await fetch(server.url(), { method: 'HEAD' })).status, 200);
 });
 
+t.test('one server answers on several paths', async (t) => {
+  const server = createMetricsServer({
+    registry: new Registry(),
+    host: '127.0.0.1',
+    port: 0,
+    path: '/',
+    otherPaths: ['/metrics'],
+  });
+  await server.start();
+  t.teardown(() => server.stop());
+  for (const [path, status] of [
+    ['', 200],
+    ['metrics', 200],
+    ['metric', 404],
+  ] as const)
+    t.equal((await fetch(`${server.url()}${path}`)).status, status, path);
+});
+
 t.test('a collector that fails is a 500 to the scraper and no end of the process', async (t) => {
   const registry = new Registry();
   new Counter({

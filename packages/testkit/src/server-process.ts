@@ -18,6 +18,8 @@ export interface ServerProcess {
 export interface ServerProcessOptions {
   command: string;
   args: readonly string[];
+  /** Its environment, all of it; that of this process when absent. Unlike arguments, others on the machine do not see it. */
+  env?: Readonly<Record<string, string>>;
   /** Tried again and again until it does not throw: the program is ready then. */
   ready: () => Promise<void>;
   /** Default 20000: a cold Envoy on a busy two-core machine takes 3 s. */
@@ -53,11 +55,12 @@ exit $status
  * @throws Error with the program's output when it ends before it answers or does not answer in time; nothing is left running.
  */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
-  const { command, args, ready, readyTimeoutMs = 20_000 } = options;
+  const { command, args, env, ready, readyTimeoutMs = 20_000 } = options;
   // A process group of its own: a Ctrl-C in the terminal reaches the test first, and kill() reaches the server.
   const child = spawn('/bin/sh', ['-c', watchdogScript, 'sh', command, ...args], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
+    ...(env !== undefined && { env }),
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {

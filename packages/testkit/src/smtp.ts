@@ -12,6 +12,19 @@ export interface SmtpOptions {
   readonly auth?: { readonly user: string; readonly pass: string };
   /** Address of loopback to listen on; default 127.0.0.1. */
   readonly host?: string;
+  /** Offer STARTTLS with this certificate, in PEM, and sign-in only after it. Default none: all is in clear text. */
+  readonly tls?: {
+    readonly cert: string;
+    readonly key: string;
+    /** Speak TLS from the first byte in place of STARTTLS. */
+    readonly implicit?: boolean;
+  };
+}
+
+/** A mail, and how it came. */
+export interface SmtpMail extends ReceivedMail {
+  /** By TLS? */
+  readonly encrypted: boolean;
 }
 
 /** A running SMTP server that keeps what it is given. */
@@ -19,9 +32,9 @@ export interface Smtp {
   readonly host: string;
   readonly port: number;
   /** All mails so far, oldest first. */
-  mails(): readonly ReceivedMail[];
+  mails(): readonly SmtpMail[];
   /** The newest mail to an address, once there are `count` of them (default 1). */
-  mailTo(address: string, count?: number): Promise<ReceivedMail>;
+  mailTo(address: string, count?: number): Promise<SmtpMail>;
   /** From now on mails are refused with this message; undefined takes them again. */
   refuse(message: string | undefined): void;
   /** From now on mails are taken in and not answered; false answers those that wait, too. */
@@ -29,17 +42,18 @@ export interface Smtp {
   stop(): Promise<void>;
 }
 
-/** Starts an SMTP server on a free port of loopback, in clear text. */
-export async function startSmtp({ auth, host = '127.0.0.1' }: SmtpOptions = {}): Promise<Smtp> {
-  const mails: ReceivedMail[] = [];
+/** Starts an SMTP server on a free port of loopback. */
+export async function startSmtp({ auth, host = '127.0.0.1', tls }: SmtpOptions = {}): Promise<Smtp> {
+  const mails: SmtpMail[] = [];
   let refusal: string | undefined;
   let held = Promise.withResolvers<void>();
   held.resolve();
 
   const server = new SMTPServer({
-    disabledCommands: auth === undefined ? ['STARTTLS', 'AUTH'] : ['STARTTLS'],
+    disabledCommands: [...(tls === undefined ? ['STARTTLS'] : []), ...(auth === undefined ? ['AUTH'] : [])],
+    ...(tls && { cert: tls.cert, key: tls.key, secure: tls.implicit === true }),
     authOptional: auth === undefined,
-    allowInsecureAuth: true,
+    allowInsecureAuth: tls === undefined,
     disableReverseLookup: true,
     logger: false,
     onAuth(given, _session, callback) {
@@ -55,7 +69,8 @@ export async function startSmtp({ auth, host = '127.0.0.1' }: SmtpOptions = {}):
           if (refusal !== undefined) return callback(new Error(refusal));
           const from = session.envelope.mailFrom === false ? '' : session.envelope.mailFrom.address;
           const to = session.envelope.rcptTo.map(({ address }) => address);
-          mails.push(parseMail(Buffer.concat(chunks).toString('latin1'), { from, to }));
+          const mail = parseMail(Buffer.concat(chunks).toString('latin1'), { from, to });
+          mails.push({ ...mail, encrypted: session.secure });
           return callback();
         })();
       });

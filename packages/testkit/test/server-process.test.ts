@@ -31,6 +31,18 @@ t.test('a server that ends by itself is seen as not running, and stopping it is 
   await t.resolves(server.stop());
 });
 
+t.test('a server has the environment that it is given, and nothing of it is an argument', async (t) => {
+  const server = await startServerProcess({
+    command: '/bin/sh',
+    args: ['-c', 'echo "home: $HOME, secret: $SECRET"; exec sleep 60'],
+    env: { SECRET: 'hunter2' },
+    ready: alwaysReady,
+  });
+  t.teardown(server.stop);
+  await awaitUntil(() => server.logs().endsWith('\n'), { what: 'what it says' });
+  t.equal(server.logs(), 'home: , secret: hunter2\n');
+});
+
 t.test('a server dies with the process that started it, even when that is killed', async (t) => {
   const parent = spawn(process.execPath, ['--input-type=module-typescript', '-e', orphanMaker], {
     cwd: import.meta.dirname,

@@ -8,17 +8,22 @@ import { watchRouteRules } from './authz-rules/route-rules-file.ts';
 import { createBackground } from './background/background.ts';
 import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
 import { defaultRules } from './domain/authz/route-rules.ts';
+import { createIdentityStates } from './identity-states/identity-states.ts';
 import { createMail } from './mail/create-mail.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
+import { createPwnedPasswords } from './passwords/pwned-passwords.ts';
+import type { IdentityStates } from './ports/identity-states.ts';
 import { systemRandomness } from './random/system-randomness.ts';
 import { type Settings, settingsSpec } from './settings/settings.ts';
 import { createSmsGateway } from './sms/sms-gateways.ts';
 import { connect, disconnect } from './store/postgres/connect.ts';
+import { createIdentityListener } from './store/postgres/identity-states/identity-listener.ts';
 import { migrate } from './store/postgres/migrate.ts';
 import { createPostgresStore } from './store/postgres/postgres-store.ts';
 import { createExtAuthzServers } from './surfaces/ext-authz/ext-authz-servers.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
 import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
+import { measureIdentityStates } from './telemetry/measure-identity-states.ts';
 import { measureRouteRules } from './telemetry/measure-route-rules.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
 import { openSigningKeys } from './tokens/signing-key-source.ts';
@@ -74,6 +79,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     settings,
     store,
     passwords: createPasswordHasher(),
+    leakedPasswords: createPwnedPasswords(settings, { logger, nowMs }),
     keys: signingKeys.keys,
     random: systemRandomness,
     mailer,
@@ -92,8 +98,8 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   lifecycle.add(signingKeys.watch);
   lifecycle.add({
     name: 'schema',
-    start: async () => {
-      await migrate(settings, { logger });
+    start: async ({ signal }) => {
+      await migrate(settings, { logger, signal });
     },
   });
   lifecycle.add({ name: 'database connections', stop: () => disconnect(sql) });
@@ -136,7 +142,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       authorize: createAuthorizeRequest({
         rules: () => rules?.current() ?? defaultRules,
         verifyToken: (token, at) => tokens.verify(token, signingKeys.keys, at),
-        states: undefined,
+        states: settings.extAuthzSessionCheck ? followIdentities() : undefined,
         nowMs,
         logger,
         settings,
@@ -169,5 +175,17 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       },
       stop: ({ signal }) => servers.grpc.stop(signal),
     });
+  }
+
+  /** What is known of users and sessions, kept in step with the database. */
+  function followIdentities(): IdentityStates {
+    const states = createIdentityStates(
+      { store: store.identityStates, nowMs },
+      { maxStalenessMs: settings.extAuthzMaxStalenessMs },
+    );
+    const listener = createIdentityListener({ ...settings, onChange: states.invalidate, logger });
+    if (telemetry.registry) measureIdentityStates({ states, listener }, telemetry.registry);
+    lifecycle.add(listener);
+    return states;
   }
 }

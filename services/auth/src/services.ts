@@ -1,5 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { Background } from './ports/background.ts';
+import type { LeakedPasswords } from './ports/leaked-passwords.ts';
 import type { Mailbox } from './ports/mailbox.ts';
 import type { Mailer } from './ports/mailer.ts';
 import type { PasswordHasher } from './ports/password-hasher.ts';
@@ -17,6 +18,7 @@ export interface Services {
   readonly settings: Settings;
   readonly store: Store;
   readonly passwords: PasswordHasher;
+  readonly leakedPasswords: LeakedPasswords;
   readonly keys: SigningKeys;
   readonly random: Randomness;
   readonly mailer: Mailer;

@@ -1,9 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { isAppError } from '@tollgate/kit/errors';
+import type { Logger } from '@tollgate/kit/logger';
 import { normalizeEmail } from '../domain/contact.ts';
 import type { RequestFacts } from '../domain/request-facts.ts';
 import { isUuid } from '../domain/uuid.ts';
 import { createPasswordHasher } from '../passwords/password-hasher.ts';
+import { createPwnedPasswords } from '../passwords/pwned-passwords.ts';
 import type { Store } from '../ports/store.ts';
 import { systemRandomness } from '../random/system-randomness.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -25,9 +27,10 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
   const [email = '', given] = args;
   // What stands on a command line, everybody on the machine can see.
   const password = given ?? (await readPassword());
-  await withStore(environmentFiles, async ({ store, settings }) => {
+  await withStore(environmentFiles, async ({ store, settings, logger }) => {
     // The policy does not bind the API for administrators; here an empty or short one is a slip of whoever types.
-    checkPassword(password, settings);
+    const leakedPasswords = createPwnedPasswords(settings, { logger, nowMs: Date.now });
+    await checkPassword(password, { leakedPasswords, settings });
     const createUser = createCreateUser({
       store,
       settings,
@@ -60,14 +63,18 @@ async function findId(store: Store, who: string, aud: string): Promise<string> {
 /** Runs `work` with the database, and prints what it answers; says why not, and sets the exit code 1, when it fails. */
 async function withStore(
   environmentFiles: EnvironmentFiles,
-  work: (services: { readonly store: Store; readonly settings: Settings }) => Promise<string>,
+  work: (services: {
+    readonly store: Store;
+    readonly settings: Settings;
+    readonly logger: Logger;
+  }) => Promise<string>,
 ): Promise<void> {
   const { settings } = await loadSettings(environmentFiles);
   const logger = createCommandLogger(settings);
   const sql = connect(settings);
   try {
     await migrate(settings, { logger });
-    process.stdout.write(`${await work({ store: createPostgresStore(sql), settings })}\n`);
+    process.stdout.write(`${await work({ store: createPostgresStore(sql), settings, logger })}\n`);
   } catch (error) {
     const isRefusal = isAppError(error) || error instanceof TypeError;
     if (isRefusal) process.stderr.write(`${error.message}\n`);

@@ -1,4 +1,5 @@
 import type { JsonObject } from './json.ts';
+import type { RequestFacts } from './request-facts.ts';
 
 /** What was done, with the kind of thing it was done to. */
 const auditActions = {
@@ -46,18 +47,18 @@ export interface AuditActor {
   readonly userMetadata: JsonObject;
 }
 
-/** Makes an entry: who did what, and what there is to say about it. */
+/** Makes an entry: who did what, and what there is to say about it. The request is told. */
 export function auditEntry(
   actor: AuditActor,
   action: AuditAction,
   options: {
-    readonly facts: { readonly nowMs: number; readonly clientAddress: string };
+    readonly facts: Pick<RequestFacts, 'nowMs' | 'clientAddress' | 'onAudit'>;
     readonly traits?: JsonObject;
   },
 ): AuditEntry {
   const { facts, traits } = options;
   const name = actor.userMetadata.full_name;
-  return {
+  const entry: AuditEntry = {
     payload: {
       actor_id: actor.id,
       actor_via_sso: actor.isSsoUser,
@@ -70,4 +71,6 @@ export function auditEntry(
     at: new Date(facts.nowMs),
     ip: facts.clientAddress,
   };
+  facts.onAudit?.(entry);
+  return entry;
 }

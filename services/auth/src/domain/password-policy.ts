@@ -1,6 +1,6 @@
 /** What is wrong with a password. */
 export interface PasswordProblem {
-  readonly reason: 'length' | 'characters';
+  readonly reason: 'length' | 'characters' | 'pwned';
   readonly message: string;
 }
 
@@ -16,7 +16,7 @@ const leastLength = 6;
 export const maxPasswordBytes = 72;
 
 /** Problems of a password, none when it is good enough. */
-function passwordProblems(password: string, policy: PasswordPolicy): PasswordProblem[] {
+function passwordProblems(password: string, policy: PasswordPolicy, isLeaked: boolean): PasswordProblem[] {
   const problems: PasswordProblem[] = [];
   const minLength = Math.max(leastLength, policy.passwordMinLength);
   if ([...password].length < minLength)
@@ -26,6 +26,8 @@ function passwordProblems(password: string, policy: PasswordPolicy): PasswordPro
     const message = `Password should contain at least one character of each: ${sets.join(', ')}.`;
     problems.push({ reason: 'characters', message });
   }
+  if (isLeaked)
+    problems.push({ reason: 'pwned', message: 'Password is known from leaks, please choose another one.' });
   return problems;
 }
 
@@ -36,8 +38,12 @@ export interface PasswordWeakness {
 }
 
 /** What a password lacks by the policy of today; undefined for one that is good enough. */
-export function passwordWeakness(password: string, policy: PasswordPolicy): PasswordWeakness | undefined {
-  const problems = passwordProblems(password, policy);
+export function passwordWeakness(
+  password: string,
+  policy: PasswordPolicy,
+  { isLeaked }: { readonly isLeaked: boolean },
+): PasswordWeakness | undefined {
+  const problems = passwordProblems(password, policy, isLeaked);
   if (problems.length === 0) return undefined;
   return {
     message: problems.map(({ message }) => message).join(' '),

@@ -1,3 +1,5 @@
+import type { AuditEntry } from './audit-entry.ts';
+
 /** What every use case knows of the request it serves. */
 export interface RequestFacts {
   /** When it came, Unix time in milliseconds: one moment for all that it causes. */
@@ -9,4 +11,6 @@ export interface RequestFacts {
   readonly requestId: string;
   /** What the client calls the kind of session that it asks for, if the settings know it. */
   readonly sessionTag?: string;
+  /** Told of each entry that the request makes for the audit log. */
+  readonly onAudit?: (entry: AuditEntry) => void;
 }

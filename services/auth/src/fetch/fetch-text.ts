@@ -10,6 +10,8 @@ export interface FetchTextOptions {
   readonly privateHosts: readonly string[];
   readonly timeoutMs: number;
   readonly maxBytes: number;
+  /** Sent along, to redirects as well: no secrets. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Says why a text was not fetched. */
@@ -39,7 +41,11 @@ export async function fetchText(url: URL, options: FetchTextOptions): Promise<st
   throw new FetchRefused(`more than ${maxRedirects} redirects`);
 }
 
-function get(url: URL, { privateHosts }: FetchTextOptions, signal: AbortSignal): Promise<IncomingMessage> {
+function get(
+  url: URL,
+  { privateHosts, headers }: FetchTextOptions,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const check = (address: string): Error | undefined => problemOf(host, address, privateHosts);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
@@ -52,7 +58,7 @@ function get(url: URL, { privateHosts }: FetchTextOptions, signal: AbortSignal):
     signal,
     lookup: guardedLookup(check),
     agent: false,
-    headers: { accept: 'text/html, */*' },
+    headers: { accept: 'text/html, */*', ...headers },
   };
   return new Promise((resolve, reject) => {
     const request: ClientRequest =

@@ -12,17 +12,30 @@ const maxWaiting = 200;
 
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 
-/** SMTP: TLS from the start on port 465, otherwise by STARTTLS where the server has it. */
+/** RFC 8314, 3.3: TLS from the first byte. */
+const implicitTlsPort = 465;
+
+/** What tests need otherwise. */
+export interface SmtpTransportOptions {
+  readonly timeoutMs?: number;
+  /** Port on which TLS begins with the first byte. Default 465. */
+  readonly tlsPort?: number;
+  /** Authorities in PEM that the certificate of the server may come from. Default those of Node (with NODE_EXTRA_CA_CERTS). */
+  readonly ca?: string;
+}
+
+/** SMTP: TLS from the start on port 465, otherwise by STARTTLS where the server has it. Its certificate has to be good either way. */
 export function createSmtpTransport(
   settings: Pick<Settings, 'smtpHost' | 'smtpPort' | 'smtpUser' | 'smtpPass'>,
-  { timeoutMs = defaultTimeoutMs }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = defaultTimeoutMs, tlsPort = implicitTlsPort, ca }: SmtpTransportOptions = {},
 ): MailTransport {
   const { smtpHost: host, smtpPort: port, smtpUser: user, smtpPass: pass } = settings;
   const queue = createWorkQueue({ concurrency, maxWaiting });
   const smtp = createTransport({
     host,
     port,
-    secure: port === 465,
+    secure: port === tlsPort,
+    ...(ca !== undefined && { tls: { ca } }),
     // Signs in only where the server offers it. A password does not leave this machine in clear text.
     ...(user !== '' && { auth: { user, pass }, requireTLS: !loopbackHosts.includes(host) }),
     connectionTimeout: timeoutMs,

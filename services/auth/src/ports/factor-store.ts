@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../domain/audit-entry.ts';
+import type { RefreshCounter } from './session-store.ts';
 
 /** A TOTP factor that its user has still to prove. */
 export interface NewTotpFactor {
@@ -43,7 +44,7 @@ export interface VerifiedChallenge {
   readonly method: string;
   /** Number of the period that the code is of. */
   readonly period: number;
-  /** Takes the place of the refresh tokens that the session has. */
+  /** Takes the place of the refresh tokens that the session has, where they are kept. */
   readonly refreshToken: string;
   readonly at: Date;
 }
@@ -75,9 +76,13 @@ export interface FactorStore {
   /**
    * Spends a challenge. Its factor is verified then, the session at `aal2` with the method as a proof and with a new refresh token; the
    * user's sessions below `aal2` end, and their unverified factors of that type go. Answers false when somebody else spent it or the code
-   * first, or the session has ended.
+   * first, or the session has ended; otherwise the counter of the session, if its refresh tokens are not kept: it has gone up by two, so
+   * that no token of before counts as the previous one.
    */
-  verify(verified: VerifiedChallenge, audit: AuditEntry): Promise<boolean>;
+  verify(
+    verified: VerifiedChallenge,
+    audit: AuditEntry,
+  ): Promise<{ readonly refreshCounter: RefreshCounter | undefined } | false>;
   /** Removes a factor; sessions that owe it their `aal2` fall back to `aal1`. Answers false when there is none. */
   remove(factor: FactorKey, of: { readonly at: Date; readonly audit: AuditEntry }): Promise<boolean>;
   update(

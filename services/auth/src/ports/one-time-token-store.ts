@@ -45,6 +45,11 @@ export interface OneTimeTokenStore {
     hashes: readonly string[],
     types: readonly OneTimeTokenType[],
   ): Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
+  /** The latest token of these types that was sent to a contact, and its user: for codes that somebody else checks. */
+  findSentTo(
+    contact: string,
+    types: readonly OneTimeTokenType[],
+  ): Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
   /** Takes a token out of use. Answers false when somebody else did so first: only one may go on. */
   spend(token: Pick<FoundOneTimeToken, 'userId' | 'type' | 'keptAs'>): Promise<boolean>;
   /** Takes all tokens of a user out of use, but those of the types in `except`. */

@@ -2,6 +2,7 @@ import type { AuditStore } from './audit-store.ts';
 import type { CleanupStore } from './cleanup-store.ts';
 import type { FactorStore } from './factor-store.ts';
 import type { FlowStore } from './flow-store.ts';
+import type { IdentityStateStore } from './identity-state-store.ts';
 import type { OneTimeTokenStore } from './one-time-token-store.ts';
 import type { QuotaCounter } from './quota-counter.ts';
 import type { SessionStore } from './session-store.ts';
@@ -20,6 +21,7 @@ export interface Store {
   readonly flows: FlowStore;
   readonly quotas: QuotaCounter;
   readonly cleanup: CleanupStore;
+  readonly identityStates: IdentityStateStore;
   /** Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it is given. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
   /** Rejects when the database does not answer. */

@@ -4,6 +4,8 @@ import type { Randomness } from '../ports/randomness.ts';
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 /** 26 letters of 5 bits each hold 128 bits. */
 const refreshTokenChars = 26;
+/** As long as the hash: what RFC 2104 §3 recommends. */
+const hmacKeyBytes = 32;
 /** 160 bits, as long as the hash: what RFC 4226 §4 recommends. */
 const totpSecretChars = 32;
 
@@ -11,6 +13,7 @@ const totpSecretChars = 32;
 export const systemRandomness: Randomness = {
   uuid: () => randomUUID(),
   refreshToken: () => letters(refreshTokenChars),
+  hmacKey: () => randomBytes(hmacKeyBytes).toString('base64url'),
   totpSecret: () => letters(totpSecretChars).toUpperCase(),
   otp: (digits) => Array.from({ length: digits }, () => randomInt(10)).join(''),
 };

@@ -1,4 +1,4 @@
-import { bool, int, oneOf, text } from '@tollgate/kit/settings';
+import { bool, duration, int, oneOf, text } from '@tollgate/kit/settings';
 import { bare, svc } from './variable-names.ts';
 
 const group = 'Database';
@@ -24,6 +24,13 @@ export const databaseSettings = {
     min: 0,
     max: 10_000,
     doc: 'Most connections to hold; 0 leaves it to the server, which then holds up to 20.',
+  }),
+  dbStartupTimeoutMs: duration({
+    ...svc('DB_STARTUP_TIMEOUT'),
+    group,
+    default: '30s',
+    max: '10m',
+    doc: 'How long a start waits for a database that does not answer; 0 not at all.',
   }),
   dbNamespace: text({
     ...svc('DB_NAMESPACE'),

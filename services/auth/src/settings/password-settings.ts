@@ -20,14 +20,32 @@ export const passwordSettings = {
     default: '',
     doc: 'Sets of characters separated by `:` (`\\:` is the colon itself); a password has one of each.',
   }),
-  passwordHibpEnabled: withoutEffect(
-    bool({
-      ...svc('PASSWORD_HIBP_ENABLED'),
-      group,
-      default: false,
-      doc: 'Refuse passwords known from leaks.',
-    }),
-  ),
+  passwordHibpEnabled: bool({
+    ...svc('PASSWORD_HIBP_ENABLED'),
+    group,
+    default: false,
+    doc: 'Refuse new passwords that Pwned Passwords knows from leaks, and say so at a sign-in with one. The service is told five digits of the SHA-1 of a password.',
+  }),
+  passwordHibpFailClosed: bool({
+    ...svc('PASSWORD_HIBP_FAIL_CLOSED'),
+    group,
+    default: false,
+    doc: 'Take no new password while that service does not answer; else they are taken, and the log says so.',
+  }),
+  passwordHibpUserAgent: text({
+    ...svc('PASSWORD_HIBP_USER_AGENT'),
+    group,
+    default: 'Tollgate',
+    matches: { pattern: /^[\x20-\x7e]{1,256}$/, form: 'the value of a header: up to 256 visible characters' },
+    doc: 'What the service is told to be asked by.',
+  }),
+  passwordHibpUrl: text({
+    ...svc('PASSWORD_HIBP_URL'),
+    group,
+    default: 'https://api.pwnedpasswords.com',
+    matches: { pattern: /^https?:\/\/[^/?#@]+[^?#]*$/, form: 'an absolute URL with http or https' },
+    doc: 'Base URL of the service, or of a copy of it.',
+  }),
   updatePasswordRequireReauthentication: bool({
     ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION'),
     group,

@@ -1,7 +1,6 @@
 import { bool, int, list } from '@tollgate/kit/settings';
 import { seconds } from './builders.ts';
 import { svc } from './variable-names.ts';
-import { withoutEffect } from './without-effect.ts';
 
 const group = 'Sessions and refresh tokens';
 
@@ -19,16 +18,22 @@ export const sessionSettings = {
     default: '10s',
     doc: 'Time in which the previous refresh token may be exchanged again, for the same successor; 0 for never.',
   }),
-  refreshTokenAlgorithmVersion: withoutEffect(
-    int({
-      ...svc('SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION'),
-      group,
-      default: 1,
-      min: 0,
-      max: 2,
-      doc: 'Form of refresh tokens.',
-    }),
-  ),
+  refreshTokenAlgorithmVersion: int({
+    ...svc('SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION'),
+    group,
+    default: 1,
+    min: 0,
+    max: 2,
+    doc: 'Form of the refresh tokens of new sessions: 1 (or 0) a random text, kept in a row each; 2 signed with a key of the session, of which a counter is kept. Both forms are always taken.',
+  }),
+  refreshTokenUpgradePercentage: int({
+    ...svc('SECURITY_REFRESH_TOKEN_UPGRADE_PERCENTAGE'),
+    group,
+    default: 100,
+    min: 0,
+    max: 100,
+    doc: 'With version 2: how many of the sessions of version 1 change over at their next refresh.',
+  }),
   refreshTokenAllowReuse: bool({
     ...svc('SECURITY_REFRESH_TOKEN_ALLOW_REUSE'),
     group,

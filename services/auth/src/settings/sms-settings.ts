@@ -52,12 +52,12 @@ export const smsSettings = {
     group,
     doc: 'Until when they are good; for ever when empty.',
   }),
-  smsProvider: oneOf(['', 'twilio', 'log'], {
+  smsProvider: oneOf(['', 'twilio', 'twilio_verify', 'log'], {
     ...svc('SMS_PROVIDER'),
     group,
     default: '',
     notServed: ['messagebird', 'vonage', 'textlocal'],
-    doc: 'Gateway; `log` writes to the log, in development only.',
+    doc: 'Gateway; `twilio_verify` makes the codes and words the messages itself, `log` writes to the log, in development only.',
   }),
   smsTwilioAccountSid: credential('SMS_TWILIO_ACCOUNT_SID', 'Account of Twilio.'),
   smsTwilioAuthToken: credential('SMS_TWILIO_AUTH_TOKEN', 'Its token.', true),
@@ -72,12 +72,18 @@ export const smsSettings = {
     default: 'https://api.twilio.com',
     doc: 'Base URL of its API: regions have their own.',
   }),
-  smsTwilioVerifyAccountSid: unservedCredential('SMS_TWILIO_VERIFY_ACCOUNT_SID', 'Account of Twilio Verify.'),
-  smsTwilioVerifyAuthToken: unservedCredential('SMS_TWILIO_VERIFY_AUTH_TOKEN', 'Its token.', true),
-  smsTwilioVerifyMessageServiceSid: unservedCredential(
+  smsTwilioVerifyAccountSid: credential('SMS_TWILIO_VERIFY_ACCOUNT_SID', 'Account of Twilio Verify.'),
+  smsTwilioVerifyAuthToken: credential('SMS_TWILIO_VERIFY_AUTH_TOKEN', 'Its token.', true),
+  smsTwilioVerifyMessageServiceSid: credential(
     'SMS_TWILIO_VERIFY_MESSAGE_SERVICE_SID',
-    'Its service.',
+    'Its Verify service, `VA…`.',
   ),
+  smsTwilioVerifyUrl: text({
+    ...svc('SMS_TWILIO_VERIFY_URL'),
+    group,
+    default: 'https://verify.twilio.com',
+    doc: 'Base URL of its API.',
+  }),
   smsMessagebirdAccessKey: unservedCredential('SMS_MESSAGEBIRD_ACCESS_KEY', 'Key of MessageBird.', true),
   smsMessagebirdOriginator: unservedCredential('SMS_MESSAGEBIRD_ORIGINATOR', 'Its sender.'),
   smsVonageApiKey: unservedCredential('SMS_VONAGE_API_KEY', 'Key of Vonage.', true),

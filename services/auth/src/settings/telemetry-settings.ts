@@ -38,7 +38,7 @@ export const telemetrySettings = {
     aliases: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
     group,
     default: 9100,
-    doc: 'TCP port that scrapers ask, at `/`.',
+    doc: 'TCP port that scrapers ask, at `/` or `/metrics`.',
   }),
   debug: bool({ env: 'DEBUG', group, default: false, doc: 'More insight from the telemetry SDK.' }),
 };

@@ -5,10 +5,12 @@ import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { logGateway } from './log-gateway.ts';
 import type { SmsGatewayModule } from './sms-gateway-module.ts';
 import { twilioGateway } from './twilio-gateway.ts';
+import { twilioVerifyGateway } from './twilio-verify-gateway.ts';
 
 /** Every gateway by its name in the settings; a new one is a file and a line here. */
 const smsGateways: Readonly<Record<Exclude<Settings['smsProvider'], ''>, SmsGatewayModule>> = {
   twilio: twilioGateway,
+  twilio_verify: twilioVerifyGateway,
   log: logGateway,
 };
 

@@ -2,6 +2,7 @@ import type { TextMessage } from '../ports/sms-gateway.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type FormAnswer, postForm } from './post-form.ts';
 import type { SmsGatewayModule } from './sms-gateway-module.ts';
+import { twilioAnswerOf, twilioAuthorization, twilioRefusal } from './twilio-answer.ts';
 
 /** Answers of Twilio that say the message will not arrive. */
 const lostStatuses = ['failed', 'undelivered'];
@@ -12,7 +13,7 @@ export const twilioGateway: SmsGatewayModule = {
   create(settings) {
     const { smsTwilioAccountSid: account, smsTwilioAuthToken: token, smsTwilioUrl } = settings;
     const url = `${smsTwilioUrl.replace(/\/$/, '')}/2010-04-01/Accounts/${encodeURIComponent(account)}/Messages.json`;
-    const authorization = `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`;
+    const authorization = twilioAuthorization({ account, token });
     return {
       async send(message) {
         const form = formOf(message, settings);
@@ -37,19 +38,10 @@ function whatsappSender(sender: string): string {
   return sender.startsWith('+') ? `whatsapp:${sender}` : sender;
 }
 
-function messageIdOf({ status, body }: FormAnswer): string {
-  // Parsed boundary: a member that Twilio did not send, or not as text, is looked at by nobody.
-  const answer = (typeof body === 'object' && body !== null ? body : {}) as {
-    readonly sid?: unknown;
-    readonly status?: unknown;
-    readonly code?: unknown;
-    readonly message?: unknown;
-  };
-  if (status !== 200 && status !== 201)
-    throw new Error(
-      `Twilio answered ${status}: ${String(answer.message ?? '')} (${String(answer.code ?? '')})`,
-    );
-  if (typeof answer.status === 'string' && lostStatuses.includes(answer.status))
-    throw new Error(`Twilio answered that the message is ${answer.status}`);
-  return typeof answer.sid === 'string' ? answer.sid : '';
+function messageIdOf(answer: FormAnswer): string {
+  if (answer.status !== 200 && answer.status !== 201) throw twilioRefusal(answer);
+  const { sid, status } = twilioAnswerOf(answer);
+  if (typeof status === 'string' && lostStatuses.includes(status))
+    throw new Error(`Twilio answered that the message is ${status}`);
+  return typeof sid === 'string' ? sid : '';
 }

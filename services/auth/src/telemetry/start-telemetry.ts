@@ -59,6 +59,7 @@ export async function startTelemetry(
             host: settings.otelExporterPullHost,
             port: settings.otelExporterPullPort,
             path: '/',
+            otherPaths: ['/metrics'],
           }),
           logger,
         ),

@@ -203,3 +203,18 @@ t.test('policies of row level security know the caller', async (t) => {
     t.match(await tx`select auth.role() as role`, [{ role: 'admin' }]);
   });
 });
+
+t.test('a session whose tokens are not kept any more outlives those that were', async (t) => {
+  const sql = await openDatabase(t);
+  for (const [n, hmacKey] of [
+    [1, null],
+    [2, 'key'],
+  ] as const) {
+    await sql`insert into sessions (id, user_id, created_at, refresh_token_hmac_key)
+      values (${uuid(n)}, ${user}, ${at(60)}, ${hmacKey})`;
+    await sql`insert into refresh_tokens (token, revoked, updated_at, session_id, user_id)
+      values (${`token-${n}`}, true, ${at(50)}, ${uuid(n)}, ${user})`;
+  }
+  t.equal(await cleanup(sql).removeExpired('revoked_refresh_tokens', at(31), 10), 2);
+  t.same([...(await sql`select id from sessions`)], [{ id: uuid(2) }]);
+});

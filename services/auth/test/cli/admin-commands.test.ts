@@ -96,5 +96,6 @@ t.test('what the command line lacks or has too much of is said', async (t) => {
   t.equal(problem('version', '--aud', 'x'), 'version does not take --aud');
   t.match(problem('--admin'), /--admin/);
   t.equal(problem('admin', '--help'), 'help');
+  t.equal(problem('admin'), 'help', 'which lists what it can do');
   t.equal(problem('-c', 'file'), 'run', 'without a command it serves');
 });

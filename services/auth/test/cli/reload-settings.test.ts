@@ -7,6 +7,7 @@ import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
 import { readSettingsFrom } from '../../src/cli/load-settings.ts';
 import { createSettingsReload } from '../../src/cli/reload-settings.ts';
+import { readArguments } from '../../src/cli/run-command.ts';
 
 const common = `SVC_SITE_URL=https://example.com
 SVC_API_EXTERNAL_URL=https://auth.example.com
@@ -57,6 +58,14 @@ t.test('of two files of a folder the last by name is believed', async (t) => {
   await writeFile(join(folder.path, 'README'), 'SVC_JWT_EXP=1\n');
   t.match(await readSettingsFrom({ folder: folder.path }), { ok: true, settings: { jwtExpMs: 900_000 } });
   t.match(await readSettingsFrom({ folder: '/nowhere' }), { ok: false, message: /\/nowhere/ });
+});
+
+t.test('the command line names file and folder', (t) => {
+  t.match(readArguments(['serve', '-c', 'auth.env', '-d', 'auth.d']), {
+    kind: 'run',
+    options: { environmentFiles: { file: 'auth.env', folder: 'auth.d' } },
+  });
+  t.end();
 });
 
 t.test('keys of a folder are taken while the service runs', async (t) => {

@@ -23,6 +23,7 @@ async function logOf(t: Test, variables: Readonly<Record<string, string>>): Prom
       SVC_API_HOST: '127.0.0.1',
       SVC_DB_DRIVER: 'postgres',
       SVC_DB_DATABASE_URL: nowhere,
+      SVC_DB_STARTUP_TIMEOUT: '0',
       SVC_JWT_SECRET: jwtSecret,
       SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
       SVC_SMTP_HOST: '127.0.0.1',
@@ -41,7 +42,15 @@ t.test('a short secret is warned of, and not shown', async (t) => {
   const log = await logOf(t, { SVC_JWT_SECRET: shortSecret });
   t.match(log, /"variable":"SVC_JWT_SECRET","leastBytes":32,"@message":"secret is short/);
   t.notMatch(log, shortSecret);
-  t.notMatch(await logOf(t, { SVC_JWT_SECRET: `${shortSecret}!` }), 'secret is short');
+});
+
+t.test('a database that is not there is told with the setting that names it', async (t) => {
+  const log = await logOf(t, { SVC_JWT_SECRET: `${shortSecret}!` });
+  t.match(
+    log,
+    'no PostgreSQL answers at 127.0.0.1:1. Is it running, and does DATABASE_URL name it: connect ECONNREFUSED',
+  );
+  t.notMatch(log, 'secret is short', 'of 32 bytes none is');
 });
 
 async function takenPort(t: Test): Promise<string> {

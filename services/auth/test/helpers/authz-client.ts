@@ -19,6 +19,8 @@ export interface AuthzClient {
   /** Sends any bytes as a check. */
   send(bytes: Uint8Array): Promise<CheckResponse>;
   health(service: string): Promise<ServingStatus>;
+  /** Calls `onStatus` with every answer of Watch; resolves when the server ends the stream. */
+  watch(service: string, onStatus: (status: ServingStatus) => void): Promise<void>;
 }
 
 type HttpAttributes = NonNullable<
@@ -40,7 +42,7 @@ export function connectAuthz(
     new Promise((resolve, reject) => {
       client.makeUnaryRequest(
         path,
-        (message: Uint8Array) => Buffer.from(message),
+        toBuffer,
         (message: Buffer) => new Uint8Array(message),
         bytes,
         { deadline: Date.now() + timeoutMs },
@@ -54,11 +56,29 @@ export function connectAuthz(
     check: (http) =>
       send(toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes: { request: { http } } }))),
     async health(service) {
-      const bytes = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
-      return fromBinary(HealthCheckResponseSchema, await call('/grpc.health.v1.Health/Check', bytes)).status;
+      const reply = await call('/grpc.health.v1.Health/Check', healthRequest(service));
+      return fromBinary(HealthCheckResponseSchema, reply).status;
+    },
+    watch(service, onStatus) {
+      const stream = client.makeServerStreamRequest(
+        '/grpc.health.v1.Health/Watch',
+        toBuffer,
+        (message: Buffer) => message,
+        healthRequest(service),
+      );
+      stream.on('data', (reply: Buffer) => onStatus(fromBinary(HealthCheckResponseSchema, reply).status));
+      return new Promise((resolve, reject) => {
+        stream.on('end', resolve);
+        stream.on('error', reject);
+      });
     },
   };
 }
+
+const toBuffer = (message: Uint8Array): Buffer => Buffer.from(message);
+
+const healthRequest = (service: string): Uint8Array =>
+  toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
 
 /** What an answer says, by the names that tests compare. */
 export function summary(response: CheckResponse) {

@@ -1,5 +1,6 @@
-import { startSmtp } from '@tollgate/testkit/smtp';
-import t from 'tap';
+import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
+import { type Smtp, startSmtp } from '@tollgate/testkit/smtp';
+import t, { type Test } from 'tap';
 import { createSmtpTransport } from '../../src/mail/smtp-transport.ts';
 import type { MailMessage } from '../../src/ports/mailer.ts';
 
@@ -49,6 +50,47 @@ t.test('a password leaves the machine by TLS only', async (t) => {
     smtpPass: 'secret',
   });
   await t.rejects(transport.deliver(message), { code: 'ETLS' });
+  t.same(smtp.mails(), []);
+});
+
+const us = { user: 'us', pass: 'secret' };
+
+/** A server on an address of this machine that does not look like one, with a certificate for a name or an address. */
+async function startTlsSmtp(
+  t: Test,
+  options: { readonly implicit?: boolean; readonly subject?: string } = {},
+) {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { implicit = false, subject = 'IP:127.0.0.2' } = options;
+  const { cert, key } = certificates.issue({ name: 'mail', subjectAltNames: [subject] });
+  const smtp = await startSmtp({ host: '127.0.0.2', auth: us, tls: { cert, key, implicit } });
+  t.teardown(() => smtp.stop());
+  return { smtp, certificates };
+}
+
+function signedInTransport(smtp: Smtp, { ca }: Certificates, options: { readonly tlsPort?: number } = {}) {
+  const settings = { smtpHost: smtp.host, smtpPort: smtp.port, smtpUser: us.user, smtpPass: us.pass };
+  return createSmtpTransport(settings, { ca: ca.cert, ...options });
+}
+
+t.test('where the server has STARTTLS, the mail and the password go by TLS', async (t) => {
+  const { smtp, certificates } = await startTlsSmtp(t);
+  await signedInTransport(smtp, certificates).deliver(message);
+  t.match(smtp.mails(), [{ to: ['ada@example.com'], encrypted: true }]);
+});
+
+t.test('on the port for it TLS begins with the first byte', async (t) => {
+  const { smtp, certificates } = await startTlsSmtp(t, { implicit: true });
+  await signedInTransport(smtp, certificates, { tlsPort: smtp.port }).deliver(message);
+  t.match(smtp.mails(), [{ to: ['ada@example.com'], encrypted: true }]);
+});
+
+t.test('a server whose certificate is of somebody else gets nothing', async (t) => {
+  const { smtp, certificates } = await startTlsSmtp(t, { subject: 'DNS:mail.example.com' });
+  await t.rejects(signedInTransport(smtp, certificates).deliver(message), { message: /127\.0\.0\.2/ });
+  const settings = { smtpHost: smtp.host, smtpPort: smtp.port, ...nobody };
+  await t.rejects(createSmtpTransport(settings).deliver(message), { message: /certificate/ });
   t.same(smtp.mails(), []);
 });
 

@@ -104,7 +104,7 @@ t.test('nothing is exported unless told so', async (t) => {
   t.same(collected, []);
 });
 
-t.test('metrics can be pulled at /', async (t) => {
+t.test('metrics can be pulled at / and /metrics', async (t) => {
   for (const exporter of ['pull', 'prometheus']) {
     const server = await startAuthServer(t, {
       METRICS_ENABLED: 'true',
@@ -115,7 +115,8 @@ t.test('metrics can be pulled at /', async (t) => {
     await server.call('GET', '/health');
     await server.call('GET', '/nowhere');
     const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
-    const pull = async () => (await fetch(url)).text();
+    const path = exporter === 'pull' ? '' : 'metrics';
+    const pull = async () => (await fetch(`${url}${path}`)).text();
     const text = await awaitUntil(
       async () => {
         const pulled = await pull();

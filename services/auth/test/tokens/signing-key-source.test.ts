@@ -100,6 +100,32 @@ t.test('a key that goes while its tokens are about is warned of', async (t) => {
   await awaitUntil(told, { what: 'the warning', timeoutMs: 30_000 });
 });
 
+t.test('external authorization forgets what a key has proved that is gone', async (t) => {
+  const file = await keysFile(t, [signing(makeKey('gone'))]);
+  const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
+  const { accessToken } = await signUp(server);
+  const check = async (): Promise<number> =>
+    (
+      await fetch(`http://127.0.0.1:${server.extAuthz.http}/`, {
+        headers: { authorization: `Bearer ${accessToken}` },
+      })
+    ).status;
+  t.equal(await check(), 200);
+  await file.write(JSON.stringify([signing(makeKey('new'))]));
+  await awaitKids(server, ['new']);
+  t.equal(await check(), 401);
+});
+
+t.test('a secret among new keys that is short is warned of', async (t) => {
+  const short = { kty: 'oct', alg: 'HS256', kid: 'weak', k: 'c2hvcnQ', key_ops: ['verify'] };
+  const file = await keysFile(t, [signing(makeKey('one'))]);
+  const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
+  t.notMatch(server.logs(), 'secret is short enough');
+  await file.write(JSON.stringify([signing(makeKey('two')), short]));
+  const told = () => server.logs().includes('"variable":"SVC_JWT_KEYS_FILE","kid":"weak","leastBytes":32');
+  await awaitUntil(told, { what: 'the warning', timeoutMs: 30_000 });
+});
+
 t.test('a start with a file of keys that cannot be used names it', async (t) => {
   const logger = createLogger({ level: 'fatal', format: 'json' });
   const file = await keysFile(t, []);

@@ -20,12 +20,13 @@ import { facts as baseFacts, insertUser } from '../helpers/test-store.ts';
 
 interface Work {
   hashes: number;
+  leaks: number;
   statements: number;
   /** Talks with the mail server that the answer waits for. */
   mails: number;
 }
 
-const none: Work = { hashes: 0, statements: 0, mails: 0 };
+const none: Work = { hashes: 0, leaks: 0, statements: 0, mails: 0 };
 
 /** Services that count what they are asked for. */
 async function countingServices(
@@ -74,6 +75,12 @@ async function countingServices(
       hash: (password) => hashed(hasher.hash(password)),
       verify: (password, hash) => hashed(hasher.verify(password, hash)),
       verifyNobody: (password) => hashed(hasher.verifyNobody(password)),
+    },
+    leakedPasswords: {
+      async includes() {
+        work.leaks++;
+        return Promise.resolve(false);
+      },
     },
     mailer: {
       async send() {

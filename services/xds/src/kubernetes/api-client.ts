@@ -12,7 +12,7 @@ import { readLines } from './read-lines.ts';
 
 /** One call of the API server. */
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Such as `/apis/ratelimit.tollgate.dev/v1alpha1/ratelimitconfigs`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;

@@ -94,6 +94,8 @@ function readDemand(
 /** A rule that never decides is one that somebody relies on in vain. */
 function reportUnreachable(routes: readonly RouteRule[], report: Report): void {
   for (const [index, { path, methods, place }] of routes.entries()) {
+    // Those that it names could not be read, which is reported.
+    if (methods?.size === 0) continue;
     const before = routes.slice(0, index).filter((earlier) => coversPath(earlier.path, path));
     const all = before.find((earlier) => earlier.methods === undefined);
     const taken = new Set(before.flatMap((earlier) => [...(earlier.methods ?? [])]));

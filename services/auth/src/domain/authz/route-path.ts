@@ -35,7 +35,7 @@ export function parseRoutePath(source: string): ParsedRoutePath {
     }
     // What is not ASCII is sent percent-encoded, whatever people write.
     const read = readRequestPath('GET', `/${part.toWellFormed().replace(notAscii, encodeURIComponent)}`);
-    if (!read.ok) return refuse(`${part || '//'} is in no path that passes: ${read.reason}`);
+    if (!read.ok) return refuse(`${part} is in no path that passes: ${read.reason}`);
     segments.push(...(read.path.segments ?? []));
   }
   return { ok: true, path: { source, segments, below } };
@@ -43,6 +43,7 @@ export function parseRoutePath(source: string): ParsedRoutePath {
 
 /** What is most likely meant in another way, or would never match. */
 function segmentProblem(part: string): string | undefined {
+  if (part === '') return 'it has an empty segment (//)';
   if (part === '**') return '** stands at the end only';
   if (part.includes('*') && part !== '*')
     return `* stands for a whole segment: write %2A where ${part} means the character`;

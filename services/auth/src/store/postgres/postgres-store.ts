@@ -8,9 +8,11 @@ import { changeFactor } from './factors/change-factor.ts';
 import { enrollFactor } from './factors/enroll-factor.ts';
 import { verifyChallenge } from './factors/verify-challenge.ts';
 import { flows } from './flows/flows.ts';
+import { findIdentityStates } from './identity-states/find-identity-states.ts';
 import { quotaCounter } from './limits/quota-counter.ts';
 import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
 import type { Queryable } from './query.ts';
+import { advanceCounter } from './sessions/advance-counter.ts';
 import { endSessions } from './sessions/end-sessions.ts';
 import { findSession } from './sessions/find-session.ts';
 import { listSessions } from './sessions/list-sessions.ts';
@@ -55,6 +57,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
     sessions: {
       ...findSession(sql),
       ...refreshSession(sql),
+      ...advanceCounter(sql),
       start: startSession(sql),
       end: endSessions(sql),
       ...listSessions(sql),
@@ -70,6 +73,7 @@ function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
     flows: flows(sql),
     quotas: quotaCounter(sql),
     cleanup: cleanup(sql),
+    identityStates: findIdentityStates(sql),
   };
 }
 

@@ -14,7 +14,7 @@ import { checkPath, createGrpcCheck } from './grpc-check.ts';
 import { createHttpCheck } from './http-check.ts';
 import { createHttpCheckServer } from './http-check-server.ts';
 import { observeChecks } from './observe-checks.ts';
-import { traceGrpcCheck } from './trace-grpc-check.ts';
+import { traceGrpcCheck, traceHttpCheck } from './trace-checks.ts';
 
 /** What the servers take. */
 export interface ExtAuthzServersDeps {
@@ -91,7 +91,7 @@ export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<
       },
     ),
     http: createHttpCheckServer(
-      { check: createHttpCheck(authorize), tls, mutual, guard, logger },
+      { check: traceHttpCheck(createHttpCheck(authorize), deps.tracing), tls, mutual, guard, logger },
       { host, port: settings.extAuthzHttpPort },
     ),
     close: () => tls?.close(),

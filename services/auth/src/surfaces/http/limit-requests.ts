@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import type { Limiter } from '../../domain/limiters.ts';
 import { bucketQuota, type Quota } from '../../domain/quota.ts';
 import { errors, RetryLaterError } from '../../errors.ts';

@@ -4,7 +4,10 @@ import { errors } from '../../errors.ts';
 import type { PageRequest } from '../../ports/page.ts';
 
 /** Query of a list in pages. */
-export const pageQuery = { page: Type.Optional(Type.String()), per_page: Type.Optional(Type.String()) };
+export const pageQuery = {
+  page: Type.Optional(Type.String({ description: 'Number of the page, from 1 on. Default 1.' })),
+  per_page: Type.Optional(Type.String({ description: 'Items a page, 1000 at most. Default 50.' })),
+};
 
 /** A page of a list, counted from 1. */
 export interface WantedPage extends PageRequest {

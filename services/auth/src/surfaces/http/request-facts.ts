@@ -23,6 +23,9 @@ export function requestFacts(
     clientAddress: clientAddress(request, deps.settings.forwardedForEnabled),
     userAgent: (request.headers['user-agent'] ?? '').slice(0, maxUserAgentChars),
     requestId: request.id,
+    onAudit: (entry) => {
+      request.auditEntry = entry;
+    },
     ...sessionTag(request.headers[sessionTagHeader], deps.settings.sessionTags),
   };
 }

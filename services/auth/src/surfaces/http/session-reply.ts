@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { JsonObject } from '../../domain/json.ts';
 import { toUserJson } from '../../domain/user-json.ts';
+import { readCounterToken } from '../../tokens/counter-token.ts';
 import type { IssuedSession } from '../../use-cases/sessions/start-session.ts';
 
 /**
@@ -18,7 +19,7 @@ export function sendSession(
     .header('pragma', 'no-cache')
     .header('sb-auth-user-id', session.user.id)
     .header('sb-auth-session-id', session.sessionId)
-    .header('sb-auth-refresh-token-prefix', session.refreshToken.slice(0, 5))
+    .headers(refreshTokenHeaders(session))
     .send({
       access_token: session.accessToken,
       token_type: 'bearer',
@@ -29,4 +30,18 @@ export function sendSession(
       ...(session.weakPassword && { weak_password: session.weakPassword }),
       ...more,
     });
+}
+
+/** What helps to find out why somebody was signed out; it gives nothing away. */
+function refreshTokenHeaders({ refreshToken, refresh }: IssuedSession): Record<string, string> {
+  const counter = readCounterToken(refreshToken)?.counter;
+  return {
+    'sb-auth-refresh-token-prefix': refreshToken.slice(0, 5),
+    ...(counter !== undefined && { 'sb-auth-refresh-token-counter': String(counter) }),
+    ...(refresh !== undefined && {
+      'sb-auth-refresh-token-rotated': String(refresh.rotated),
+      'sb-auth-refresh-token-reuse': String(refresh.causes.length > 0),
+      ...(refresh.causes.length > 0 && { 'sb-auth-refresh-token-reuse-cause': refresh.causes.join() }),
+    }),
+  };
 }

@@ -7,7 +7,7 @@ import type { DepsWith } from '../../services.ts';
 import { readEmail } from '../contact/read-contact.ts';
 import type { LinkSettingName } from '../links/link-tokens.ts';
 import { createMakeLink, type MadeLink, type MadeLinkKind } from '../links/make-link.ts';
-import { checkPassword } from '../passwords/check-password.ts';
+import { type CheckPasswordDeps, checkPassword } from '../passwords/check-password.ts';
 import { subjectOf } from './admin-user-input.ts';
 import { createPrepareUnconfirmed, type UnconfirmedDeps } from './unconfirmed-user.ts';
 
@@ -35,10 +35,8 @@ export type GenerateLink = (
 
 /** What that takes. */
 export type GenerateLinkDeps = UnconfirmedDeps &
-  DepsWith<
-    'store' | 'random' | 'passwords',
-    LinkSettingName | 'mailerSecureEmailChangeEnabled' | 'passwordMinLength' | 'passwordRequiredCharacters'
-  >;
+  CheckPasswordDeps &
+  DepsWith<'store' | 'random' | 'passwords', LinkSettingName | 'mailerSecureEmailChangeEnabled'>;
 
 /** A request with the email as it is kept, and the user who has it. */
 interface Prepared extends WantedLink {
@@ -65,7 +63,7 @@ export function createGenerateLink(deps: GenerateLinkDeps): GenerateLink {
     if (known?.emailConfirmedAt !== undefined) throw errors.email_exists();
     if (known === undefined && password === '')
       throw errors.validation_failed({ message: 'Signup requires a valid password' });
-    if (password !== '') checkPassword(password, settings);
+    if (password !== '') await checkPassword(password, deps);
     const passwordHash = password === '' ? undefined : await passwords.hash(password);
     const user = await prepareUnconfirmed({ ...wanted, passwordHash, invited: false }, known, wanted);
     return { user, kind: 'confirmation' };

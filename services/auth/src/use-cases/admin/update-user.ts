@@ -6,7 +6,7 @@ import { errors } from '../../errors.ts';
 import type { NewIdentity, UserChanges } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
-import { checkPassword } from '../passwords/check-password.ts';
+import { type CheckPasswordDeps, checkPassword } from '../passwords/check-password.ts';
 import { checkMetadata } from '../users/check-metadata.ts';
 import {
   type AdminUserInput,
@@ -27,8 +27,7 @@ export type UpdateUser = (
 ) => Promise<User>;
 
 /** What that takes. */
-export type UpdateUserDeps = NotifyDeps &
-  DepsWith<'store' | 'passwords', 'passwordMinLength' | 'passwordRequiredCharacters'>;
+export type UpdateUserDeps = NotifyDeps & CheckPasswordDeps & DepsWith<'store' | 'passwords', never>;
 
 /** Contacts as they will be. */
 interface Contacts {
@@ -38,7 +37,7 @@ interface Contacts {
 
 /** Creates {@link UpdateUser}. A new password ends all sessions, and a new contact or password takes back what was sent before. */
 export function createUpdateUser(deps: UpdateUserDeps): UpdateUser {
-  const { store, passwords, settings } = deps;
+  const { store, passwords } = deps;
   const notify = createNotify(deps);
 
   /** Mails of what has changed go where the user has been reached so far. */
@@ -58,7 +57,7 @@ export function createUpdateUser(deps: UpdateUserDeps): UpdateUser {
     const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
     const bannedUntil = readBan(input.banDuration, facts);
     checkOneSecret(input, passwords);
-    if (input.password) checkPassword(input.password, settings);
+    if (input.password) await checkPassword(input.password, deps);
     const role = readName('role', input.role);
     checkMetadata(input, user);
     const passwordHash = await hashOf(input, passwords);

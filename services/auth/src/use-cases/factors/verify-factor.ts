@@ -7,6 +7,7 @@ import type { User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
 import type { Challenge } from '../../ports/factor-store.ts';
 import type { DepsWith } from '../../services.ts';
+import { makeCounterToken } from '../../tokens/counter-token.ts';
 import { totpPeriodOf } from '../../totp/totp.ts';
 import { createNotify, type NotifyDeps } from '../notifications/notify.ts';
 import { type IssueDeps, type IssuedSession, issueTokens } from '../sessions/start-session.ts';
@@ -73,18 +74,26 @@ export function createVerifyFactor(deps: VerifyFactorDeps): VerifyFactor {
     const period = totpPeriodOf(code, challenge.secret, facts.nowMs);
     const isFresh = period !== undefined && period > challenge.lastPeriod;
     if (!isFresh) throw errors.mfa_verification_failed();
-    const refreshToken = random.refreshToken();
+    const kept = random.refreshToken();
     const at = new Date(facts.nowMs);
     const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };
-    const isVerified = await store.factors.verify(
-      { ...key, userId: user.id, sessionId: session.id, method: 'totp', period, refreshToken, at },
+    const verified = await store.factors.verify(
+      { ...key, userId: user.id, sessionId: session.id, method: 'totp', period, refreshToken: kept, at },
       auditEntry(user, 'verification_attempted', { facts, traits }),
     );
     // Somebody else has spent the challenge or the code in the meantime.
-    if (!isVerified) throw errors.mfa_ip_address_mismatch();
+    if (!verified) throw errors.mfa_ip_address_mismatch();
     const after = await afterwards(verification);
     if (factor.status === 'unverified')
       notify(user, 'MFA_FACTOR_ENROLLED_NOTIFICATION', { FactorType: factor.type });
+    const { refreshCounter } = verified;
+    const refreshToken =
+      refreshCounter === undefined
+        ? kept
+        : makeCounterToken(
+            { sessionId: session.id, counter: refreshCounter.counter },
+            refreshCounter.hmacKey,
+          );
     return issueTokens(deps, { ...after, refreshToken, nowMs: facts.nowMs });
   };
 }

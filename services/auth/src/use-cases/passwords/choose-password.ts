@@ -4,7 +4,7 @@ import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { FoundOneTimeToken } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
-import { createCheckNonce } from '../reauthentication/check-nonce.ts';
+import { type CheckNonceDeps, createCheckNonce } from '../reauthentication/check-nonce.ts';
 
 /** A new password, and what proves that its owner asks for it. */
 export interface NewPassword {
@@ -35,14 +35,11 @@ export type ChoosePassword = (
 ) => Promise<ChosenPassword>;
 
 /** What that takes. */
-export type ChoosePasswordDeps = DepsWith<
-  'store' | 'passwords',
-  | 'jwtSecret'
-  | 'mailerOtpExpMs'
-  | 'smsOtpExpMs'
-  | 'updatePasswordRequireReauthentication'
-  | 'updatePasswordRequireCurrentPassword'
->;
+export type ChoosePasswordDeps = CheckNonceDeps &
+  DepsWith<
+    'store' | 'passwords',
+    'updatePasswordRequireReauthentication' | 'updatePasswordRequireCurrentPassword'
+  >;
 
 /** A session that is younger says by itself that its user has just been there. */
 const recentMs = 24 * 3_600_000;

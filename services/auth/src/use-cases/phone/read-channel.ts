@@ -2,8 +2,8 @@ import { errors } from '../../errors.ts';
 import type { SmsChannel } from '../../ports/sms-gateway.ts';
 import type { Settings } from '../../settings/settings.ts';
 
-/** Of the gateways one sends by WhatsApp, and the log takes everything. */
-const whatsappGateways: readonly Settings['smsProvider'][] = ['twilio', 'log'];
+/** Those of Twilio send by WhatsApp too, and the log takes everything. */
+const whatsappGateways: readonly Settings['smsProvider'][] = ['twilio', 'twilio_verify', 'log'];
 
 /** Reads the way a code is to travel; `sms` when nobody says. @throws AppError `validation_failed`. */
 export function readChannel(text: string | undefined, settings: Pick<Settings, 'smsProvider'>): SmsChannel {

@@ -2,10 +2,12 @@ import { accessTokenClaims } from '../../domain/access-token-claims.ts';
 import { type AuditAction, auditEntry } from '../../domain/audit-entry.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { PasswordWeakness } from '../../domain/password-policy.ts';
+import type { ReuseCause } from '../../domain/refresh-token.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import type { Session } from '../../domain/session.ts';
 import type { User } from '../../domain/user.ts';
 import type { DepsWith } from '../../services.ts';
+import { makeCounterToken } from '../../tokens/counter-token.ts';
 import { signJwt } from '../../tokens/jwt.ts';
 
 /** What a sign-in answers: the tokens, and the user they are for. */
@@ -15,10 +17,20 @@ export interface IssuedSession {
   /** Seconds since 1970. */
   readonly expiresAt: number;
   readonly refreshToken: string;
+  /** Of a refresh: what it did with the token that was presented. */
+  readonly refresh?: RefreshOutcome;
   readonly sessionId: string;
   readonly user: User;
   /** For somebody who has signed in with a password that is not good enough any more. */
   readonly weakPassword?: PasswordWeakness;
+}
+
+/** What a refresh did with the token that was presented. */
+export interface RefreshOutcome {
+  /** Is the token that was answered a new one? */
+  readonly rotated: boolean;
+  /** Why a token that another one has replaced was taken; none for one that was good. */
+  readonly causes: readonly ReuseCause[];
 }
 
 /** How the user proved who they are. */
@@ -38,12 +50,15 @@ export type StartSession = (user: User, signIn: SignIn, facts: RequestFacts) => 
 /** What issuing tokens takes. */
 export type IssueDeps = DepsWith<'keys', 'jwtExpMs' | 'jwtIssuer'>;
 
+/** What starting sessions takes. */
+export type StartSessionDeps = IssueDeps & DepsWith<'store' | 'random', 'refreshTokenAlgorithmVersion'>;
+
 /** Creates {@link StartSession}. */
-export function createStartSession(deps: IssueDeps & DepsWith<'store' | 'random', never>): StartSession {
+export function createStartSession(deps: StartSessionDeps): StartSession {
   return async (user, { method, aal = 'aal1', action = 'login', traits }, facts) => {
     const at = new Date(facts.nowMs);
     const session = { id: deps.random.uuid(), aal, methods: [{ method, at }] };
-    const refreshToken = deps.random.refreshToken();
+    const { refreshToken, hmacKey } = firstRefreshToken(session.id, deps);
     await deps.store.sessions.start(
       {
         id: session.id,
@@ -51,6 +66,7 @@ export function createStartSession(deps: IssueDeps & DepsWith<'store' | 'random'
         aal,
         method,
         refreshToken,
+        ...(hmacKey !== undefined && { hmacKey }),
         at,
         userAgent: facts.userAgent,
         ip: facts.clientAddress,
@@ -61,6 +77,16 @@ export function createStartSession(deps: IssueDeps & DepsWith<'store' | 'random'
     const signedIn = { ...user, lastSignInAt: at, updatedAt: at };
     return issueTokens(deps, { user: signedIn, session, refreshToken, nowMs: facts.nowMs });
   };
+}
+
+/** In the form that the settings ask for; with the key that signs it and those that follow, if that is the second one. */
+function firstRefreshToken(
+  sessionId: string,
+  { random, settings }: Pick<StartSessionDeps, 'random' | 'settings'>,
+): { readonly refreshToken: string; readonly hmacKey?: string } {
+  if (settings.refreshTokenAlgorithmVersion < 2) return { refreshToken: random.refreshToken() };
+  const hmacKey = random.hmacKey();
+  return { refreshToken: makeCounterToken({ sessionId, counter: 0 }, hmacKey), hmacKey };
 }
 
 /** Signs an access token for a session that exists. */

@@ -2,9 +2,10 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { CodeChallenge } from '../../domain/pkce.ts';
 import { errors } from '../../errors.ts';
 import type { SmsChannel } from '../../ports/sms-gateway.ts';
+import type { DepsWith } from '../../services.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type Contact, readContact } from '../contact/read-contact.ts';
-import { checkPassword } from '../passwords/check-password.ts';
+import { type CheckPasswordDeps, checkPassword } from '../passwords/check-password.ts';
 import { readChannel } from '../phone/read-channel.ts';
 import { checkMetadata } from '../users/check-metadata.ts';
 
@@ -40,9 +41,10 @@ export type SignUpSettingName =
   | 'externalPhoneEnabled'
   | 'mailerAutoconfirm'
   | 'smsAutoconfirm'
-  | 'smsProvider'
-  | 'passwordMinLength'
-  | 'passwordRequiredCharacters';
+  | 'smsProvider';
+
+/** What reading a sign-up takes. */
+export type ReadSignUpDeps = CheckPasswordDeps & DepsWith<never, SignUpSettingName>;
 
 const oneContact = 'Only an email address or phone number should be provided on signup.';
 
@@ -51,11 +53,12 @@ const oneContact = 'Only an email address or phone number should be provided on 
  *
  * @throws AppError `signup_disabled`, `validation_failed`, `weak_password`, `email_provider_disabled`, `phone_provider_disabled`.
  */
-export function readSignUp(input: SignUpInput, settings: Pick<Settings, SignUpSettingName>): ReadSignUp {
+export async function readSignUp(input: SignUpInput, deps: ReadSignUpDeps): Promise<ReadSignUp> {
+  const { settings } = deps;
   const { email = '', phone = '', password = '', data = {}, challenge, redirectTo, aud } = input;
   if (settings.disableSignup) throw errors.signup_disabled();
   if (password === '') throw errors.validation_failed({ message: 'Signup requires a valid password' });
-  checkPassword(password, settings);
+  await checkPassword(password, deps);
   if (email !== '' && phone !== '') throw errors.validation_failed({ message: oneContact });
   const channel = readChannel(phone === '' ? undefined : input.channel, settings);
   if (phone !== '' && challenge !== undefined)

@@ -4,7 +4,7 @@ import type { RequestFacts } from '../../domain/request-facts.ts';
 import { errors } from '../../errors.ts';
 import type { NewUser } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 import { checkMetadata } from '../users/check-metadata.ts';
 import { actorOf } from '../users/new-user.ts';
 
@@ -23,7 +23,7 @@ export interface AnonymousSignUp {
 export type SignUpAnonymously = (input: AnonymousSignUp, facts: RequestFacts) => Promise<IssuedSession>;
 
 /** What that takes. */
-export type AnonymousSignUpDeps = IssueDeps &
+export type AnonymousSignUpDeps = StartSessionDeps &
   DepsWith<'store' | 'random', 'externalAnonymousUsersEnabled' | 'disableSignup' | 'jwtDefaultGroupName'>;
 
 /** Creates {@link SignUpAnonymously}. */

@@ -5,11 +5,11 @@ import { errors } from '../../errors.ts';
 import type { NewUser } from '../../ports/user-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { createSendToContact, type SendToContactDeps } from '../sending/send-to-contact.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 import { newContactUser } from '../users/new-user.ts';
 import { answerFor, fakeAnswer } from './answer-for.ts';
 import { createFindOrCreateUser, hasConfirmed } from './find-or-create-user.ts';
-import { type ReadSignUp, readSignUp, type SignUpInput, type SignUpSettingName } from './read-sign-up.ts';
+import { type ReadSignUp, type ReadSignUpDeps, readSignUp, type SignUpInput } from './read-sign-up.ts';
 import { createTakeOver } from './take-over.ts';
 
 /** A session at once, or a user who has to confirm the contact first. */
@@ -26,9 +26,10 @@ export type SignedUp =
 export type SignUp = (input: SignUpInput, facts: RequestFacts) => Promise<SignedUp>;
 
 /** What a sign-up takes. */
-export type SignUpDeps = IssueDeps &
+export type SignUpDeps = StartSessionDeps &
   SendToContactDeps &
-  DepsWith<'store' | 'random' | 'passwords', SignUpSettingName | 'jwtDefaultGroupName' | 'uniformAnswers'>;
+  ReadSignUpDeps &
+  DepsWith<'store' | 'random' | 'passwords', 'jwtDefaultGroupName' | 'uniformAnswers'>;
 
 /** A sign-up, and who it found or made. */
 interface Attempt extends ReadSignUp {
@@ -101,7 +102,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
   }
 
   return async (input, facts) => {
-    const read = readSignUp(input, settings);
+    const read = await readSignUp(input, deps);
     const newUser = await newUserOf(read, facts);
     const action = confirmsAtOnce(read) ? 'user_signedup' : 'user_confirmation_requested';
     const { user, created } = await findOrCreateUser(newUser, { contact: read.contact, action }, facts);

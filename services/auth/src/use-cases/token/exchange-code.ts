@@ -2,9 +2,8 @@ import { isFlowOver } from '../../domain/pkce.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { isBanned } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
-import type { DepsWith } from '../../services.ts';
 import { matchesChallenge } from '../../tokens/matches-challenge.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 
 /** A code from a redirect, and the verifier that only the client that began can know. */
 export interface CodeExchange {
@@ -19,7 +18,7 @@ export type ExchangeCode = (exchange: CodeExchange, facts: RequestFacts) => Prom
  * Creates {@link ExchangeCode}: a code is good for one session, however many ask at once. A wrong verifier spends nothing: who has
  * found a code in a log must not take it from the client.
  */
-export function createExchangeCode(deps: IssueDeps & DepsWith<'store' | 'random', never>): ExchangeCode {
+export function createExchangeCode(deps: StartSessionDeps): ExchangeCode {
   const { store } = deps;
   return async ({ authCode = '', codeVerifier = '' }, facts) => {
     if (authCode === '' || codeVerifier === '')

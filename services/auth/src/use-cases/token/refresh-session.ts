@@ -1,11 +1,18 @@
 import { auditEntry } from '../../domain/audit-entry.ts';
-import { decideRefresh, isRefreshToken, type RefreshDecision } from '../../domain/refresh-token.ts';
+import { decideRefresh, isAmongPercent, type RefreshDecision } from '../../domain/refresh-token.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { isLowAssurance, type Session, sessionEnd } from '../../domain/session.ts';
 import { isBanned, type User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { DepsWith } from '../../services.ts';
-import { type IssueDeps, type IssuedSession, issueTokens } from '../sessions/start-session.ts';
+import { makeCounterToken } from '../../tokens/counter-token.ts';
+import {
+  type IssueDeps,
+  type IssuedSession,
+  issueTokens,
+  type RefreshOutcome,
+} from '../sessions/start-session.ts';
+import { createFindPresentedToken, type PresentedToken } from './find-presented-token.ts';
 
 /** Exchanges a refresh token for a new access token, and as a rule for its successor. */
 export type RefreshSession = (refreshToken: string, facts: RequestFacts) => Promise<IssuedSession>;
@@ -17,6 +24,8 @@ export type RefreshDeps = IssueDeps &
     | 'refreshTokenRotationEnabled'
     | 'refreshTokenReuseIntervalMs'
     | 'refreshTokenAllowReuse'
+    | 'refreshTokenAlgorithmVersion'
+    | 'refreshTokenUpgradePercentage'
     | 'sessionTimeboxMs'
     | 'sessionInactivityTimeoutMs'
     | 'sessionAllowLowAalMs'
@@ -27,57 +36,96 @@ export type RefreshDeps = IssueDeps &
 /** Of requests that race for one token all but one look a second time; a third look finds what nobody can cause by asking. */
 const maxLooks = 3;
 
-type Found = NonNullable<Awaited<ReturnType<RefreshDeps['store']['sessions']['findByRefreshToken']>>>;
+/** A token to be answered, and how it came about. */
+type Answered = RefreshOutcome & { readonly refreshToken: string };
 
 /**
- * Creates {@link RefreshSession}: one statement that reads, one that writes only if nothing has changed since. Reuse revokes the
- * family of tokens for good, although the request fails.
+ * Creates {@link RefreshSession}: one statement that reads, one that writes only if nothing has changed since. Reuse ends the session
+ * for good, although the request fails.
  */
 export function createRefreshSession(deps: RefreshDeps): RefreshSession {
+  const { settings, random } = deps;
   const { sessions } = deps.store;
+  const findPresented = createFindPresentedToken(deps);
 
-  async function attempt(presented: string, facts: RequestFacts): Promise<IssuedSession | 'again'> {
-    const found = await sessions.findByRefreshToken(presented);
-    if (found === undefined) throw errors.refresh_token_not_found();
-    const { token, session, user } = found;
-    const decision = decideRefresh(token, deps.settings, facts.nowMs);
+  async function attempt(text: string, facts: RequestFacts): Promise<IssuedSession | 'again'> {
+    const presented = await findPresented(text);
+    const { token, session, user } = presented;
+    const decision = decideRefresh(token, settings, facts.nowMs);
+    if (decision.action === 'refuse') throw errors.refresh_token_already_used();
     if (decision.action === 'revoke-family') {
-      await revokeFamily(found, facts);
+      await revokeFamily(presented, facts);
       throw errors.refresh_token_already_used();
     }
     await checkUsable(user, session, facts.nowMs);
-    const refreshToken = await tokenAfter(decision, found, facts);
-    if (refreshToken === undefined) return 'again';
-    return issueTokens(deps, { user, session, refreshToken, nowMs: facts.nowMs });
+    const answered = await answer(decision, presented, facts);
+    if (answered === undefined) return 'again';
+    const { refreshToken, ...refresh } = answered;
+    return { ...issueTokens(deps, { user, session, refreshToken, nowMs: facts.nowMs }), refresh };
   }
 
-  /** One transaction, which is over when the request is refused. */
-  async function revokeFamily({ session, user }: Found, facts: RequestFacts): Promise<void> {
+  /** Over when the request is refused: what a thief may have is good no more. */
+  async function revokeFamily(presented: PresentedToken, facts: RequestFacts): Promise<void> {
+    const { session, user, refreshCounter } = presented;
     const audit = auditEntry(user, 'token_revoked', { facts });
+    // Tokens that are not kept cannot be revoked one by one.
+    if (refreshCounter !== undefined)
+      return sessions.end('local', { userId: user.id, sessionId: session.id }, audit);
     await deps.store.transaction(async (within) => {
       await within.sessions.lock(session.id);
       await within.sessions.revokeFamily(session.id, new Date(facts.nowMs), audit);
     });
   }
 
-  async function tokenAfter(
-    decision: Exclude<RefreshDecision, { action: 'revoke-family' }>,
-    found: Found,
+  async function answer(
+    decision: Exclude<RefreshDecision, { action: 'revoke-family' | 'refuse' }>,
+    presented: PresentedToken,
     facts: RequestFacts,
-  ): Promise<string | undefined> {
+  ): Promise<Answered | undefined> {
     switch (decision.action) {
-      case 'rotate':
-        return rotate(found, facts);
+      case 'rotate': {
+        const refreshToken = await rotate(presented, facts);
+        return refreshToken === undefined ? undefined : { refreshToken, rotated: true, causes: [] };
+      }
       case 'keep':
-        await sessions.touch(found.session.id, new Date(facts.nowMs));
-        return found.token.token;
+        await sessions.touch(presented.session.id, new Date(facts.nowMs));
+        return { refreshToken: presented.text, rotated: false, causes: [] };
       case 'answer':
-        return decision.token;
+        return { refreshToken: decision.token, rotated: false, causes: decision.causes };
     }
   }
 
+  /** Answers the successor; undefined when somebody else was faster. */
+  async function rotate(presented: PresentedToken, facts: RequestFacts): Promise<string | undefined> {
+    const { text, session, user, refreshCounter } = presented;
+    const sessionId = session.id;
+    const refresh = {
+      sessionId,
+      userAgent: facts.userAgent,
+      ip: facts.clientAddress,
+      at: new Date(facts.nowMs),
+    };
+    const audit = auditEntry(user, 'token_refreshed', { facts });
+    if (refreshCounter !== undefined) {
+      const { counter, hmacKey } = refreshCounter;
+      const advanced = await sessions.advance({ ...refresh, from: counter }, audit);
+      return advanced ? makeCounterToken({ sessionId, counter: counter + 1 }, hmacKey) : undefined;
+    }
+    if (isUpgraded(sessionId)) {
+      const hmacKey = random.hmacKey();
+      const upgraded = await sessions.upgrade({ ...refresh, token: text, hmacKey }, audit);
+      return upgraded ? makeCounterToken({ sessionId, counter: 0 }, hmacKey) : undefined;
+    }
+    const successor = random.refreshToken();
+    return (await sessions.rotate({ ...refresh, token: text, successor }, audit)) ? successor : undefined;
+  }
+
+  function isUpgraded(sessionId: string): boolean {
+    const { refreshTokenAlgorithmVersion: version, refreshTokenUpgradePercentage: percentage } = settings;
+    return version === 2 && isAmongPercent(sessionId, percentage);
+  }
+
   async function checkUsable(user: User, session: Session, nowMs: number): Promise<void> {
-    const { settings } = deps;
     if (isBanned(user, nowMs))
       throw errors.user_banned({ message: 'Invalid Refresh Token: User Banned', httpStatus: 400 });
     const end = sessionEnd(session, settings, nowMs);
@@ -88,27 +136,9 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
       throw sessionExpired(' (Revoked by Newer Login)');
   }
 
-  /** Answers the successor; undefined when somebody else was faster. */
-  async function rotate({ token, session, user }: Found, facts: RequestFacts): Promise<string | undefined> {
-    const successor = deps.random.refreshToken();
-    const rotated = await sessions.rotate(
-      {
-        token: token.token,
-        successor,
-        sessionId: session.id,
-        userAgent: facts.userAgent,
-        ip: facts.clientAddress,
-        at: new Date(facts.nowMs),
-      },
-      auditEntry(user, 'token_refreshed', { facts }),
-    );
-    return rotated ? successor : undefined;
-  }
-
-  return async (presented, facts) => {
-    if (!isRefreshToken(presented)) throw errors.refresh_token_not_found();
+  return async (text, facts) => {
     for (let look = 1; look <= maxLooks; look++) {
-      const outcome = await attempt(presented, facts);
+      const outcome = await attempt(text, facts);
       if (outcome !== 'again') return outcome;
     }
     throw errors.conflict({

@@ -4,7 +4,7 @@ import { isBanned, type User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { DepsWith } from '../../services.ts';
 import { type Contact, readContact } from '../contact/read-contact.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 
 /** Email or phone, and the password. */
 export interface PasswordSignIn {
@@ -18,9 +18,9 @@ export interface PasswordSignIn {
 export type SignInWithPassword = (input: PasswordSignIn, facts: RequestFacts) => Promise<IssuedSession>;
 
 /** What that takes. */
-export type PasswordSignInDeps = IssueDeps &
+export type PasswordSignInDeps = StartSessionDeps &
   DepsWith<
-    'store' | 'random' | 'passwords',
+    'store' | 'random' | 'passwords' | 'leakedPasswords',
     | 'externalEmailEnabled'
     | 'externalPhoneEnabled'
     | 'mailerAllowUnverifiedEmailSignIns'
@@ -33,8 +33,17 @@ export type PasswordSignInDeps = IssueDeps &
  * who does not exist costs the same hash.
  */
 export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPassword {
-  const { store, passwords, settings } = deps;
+  const { store, passwords, leakedPasswords, settings } = deps;
   const startSession = createStartSession(deps);
+
+  /** Nobody is kept out because that cannot be told. */
+  async function isLeaked(password: string): Promise<boolean> {
+    try {
+      return await leakedPasswords.includes(password);
+    } catch {
+      return false;
+    }
+  }
 
   async function verify(user: User | undefined, password: string): Promise<User> {
     const matches =
@@ -64,8 +73,11 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
     checkUsable(user, { contact, settings, nowMs: facts.nowMs });
     await renewHash(user, password);
     const traits = { provider: contact.kind };
-    const session = await startSession(user, { method: 'password', traits }, facts);
-    const weakPassword = passwordWeakness(password, settings);
+    const [session, leaked] = await Promise.all([
+      startSession(user, { method: 'password', traits }, facts),
+      isLeaked(password),
+    ]);
+    const weakPassword = passwordWeakness(password, settings, { isLeaked: leaked });
     return weakPassword === undefined ? session : { ...session, weakPassword };
   };
 }

@@ -5,7 +5,7 @@ import { errors } from '../../errors.ts';
 import type { SmsChannel } from '../../ports/sms-gateway.ts';
 import type { DepsWith } from '../../services.ts';
 import { readEmail, readPhone } from '../contact/read-contact.ts';
-import { checkPassword } from '../passwords/check-password.ts';
+import { type CheckPasswordDeps, checkPassword } from '../passwords/check-password.ts';
 import {
   type ChoosePasswordDeps,
   type ChosenPassword,
@@ -58,15 +58,8 @@ export type PlanOwnUpdate = (
 
 /** What that takes. */
 export type PlanOwnUpdateDeps = ChoosePasswordDeps &
-  DepsWith<
-    'store',
-    | 'jwtAdminRoles'
-    | 'passwordMinLength'
-    | 'passwordRequiredCharacters'
-    | 'smsProvider'
-    | 'mailerAutoconfirm'
-    | 'smsAutoconfirm'
-  >;
+  CheckPasswordDeps &
+  DepsWith<'store', 'jwtAdminRoles' | 'smsProvider' | 'mailerAutoconfirm' | 'smsAutoconfirm'>;
 
 /** Creates {@link PlanOwnUpdate}. The order of the checks is that which clients of GoTrue know. */
 export function createPlanOwnUpdate(deps: PlanOwnUpdateDeps): PlanOwnUpdate {
@@ -102,7 +95,7 @@ export function createPlanOwnUpdate(deps: PlanOwnUpdateDeps): PlanOwnUpdate {
       changesAppMetadata: request.appMetadata !== undefined,
     };
     const channel = readChannel(phone === '' ? undefined : request.channel, settings);
-    if (password !== undefined) checkPassword(password, settings);
+    if (password !== undefined) await checkPassword(password, deps);
     checkOwnUpdate(update, owner, settings);
     checkMetadata({ userMetadata: request.data, appMetadata: request.appMetadata }, user);
     await checkFree(update, user);

@@ -8,6 +8,7 @@ import type { FoundOneTimeToken, OneTimeTokenType } from '../../ports/one-time-t
 import type { DepsWith } from '../../services.ts';
 import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
 import { type Contact, readEmail, readPhone } from '../contact/read-contact.ts';
+import { createFindPhoneToken, type FindPhoneTokenDeps } from '../phone/find-phone-token.ts';
 import { isVerificationType, type VerificationType, verifications } from './verification.ts';
 
 /** What somebody shows to be who they say they are: a code with the contact it went to, or the hash of a link. */
@@ -32,13 +33,16 @@ export interface FoundToken {
 export type FindToken = (presented: Presented, facts: RequestFacts) => Promise<FoundToken>;
 
 /** What that takes. */
-export type FindTokenDeps = DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs' | 'jwtSecret'>;
+export type FindTokenDeps = FindPhoneTokenDeps & DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>;
 
 /** A code has six digits and lives for up to a day: with 30 tries an hour one in 1,400 is guessed in that time. */
 const guesses = { limiter: 'code', quota: bucketQuota(30, 3_600_000) } as const;
 
 /** Creates {@link FindToken}: one statement for a link, two for a code. */
-export function createFindToken({ store, settings }: FindTokenDeps): FindToken {
+export function createFindToken(deps: FindTokenDeps): FindToken {
+  const { store, settings } = deps;
+  const findPhoneToken = createFindPhoneToken(deps);
+
   /** Counted before the code is looked at, for known contacts and others: neither luck nor many requests at once get around it. */
   async function countGuess(contact: string, nowMs: number): Promise<void> {
     const answer = await store.quotas.take({ ...guesses, key: contact }, nowMs);
@@ -46,17 +50,27 @@ export function createFindToken({ store, settings }: FindTokenDeps): FindToken {
       throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
   }
 
+  function find({ type, contact, code, tokenHash }: ReadPresented, nowMs: number) {
+    const types = verifications[type].tokens;
+    if (contact === undefined) return store.oneTimeTokens.find([tokenHash], types);
+    if (verifications[type].contact === 'phone')
+      return findPhoneToken({ phone: contact, code, types }, nowMs);
+    const hash = hashOneTimeToken(contact, code, settings.jwtSecret);
+    return store.oneTimeTokens.find([hash, `${pkcePrefix}${hash}`], types);
+  }
+
   function lifeMs(type: VerificationType): Millis {
     return verifications[type].contact === 'phone' ? settings.smsOtpExpMs : settings.mailerOtpExpMs;
   }
 
   return async (presented, facts) => {
-    const { type, hashes, contact } = readPresented(presented, settings.jwtSecret);
+    const read = readPresented(presented);
+    const { type, contact } = read;
     if (contact !== undefined) await countGuess(contact, facts.nowMs);
     const refusal = errors.otp_expired(
       contact === undefined ? { message: 'Email link is invalid or has expired' } : {},
     );
-    const found = await store.oneTimeTokens.find(hashes, verifications[type].tokens);
+    const found = await find(read, facts.nowMs);
     if (found === undefined) throw refusal;
     const { token, user } = found;
     if (token.at.getTime() + lifeMs(type) <= facts.nowMs) throw refusal;
@@ -68,15 +82,15 @@ export function createFindToken({ store, settings }: FindTokenDeps): FindToken {
 
 interface ReadPresented {
   readonly type: VerificationType;
-  readonly hashes: readonly string[];
   /** Where the code went; absent for a link. */
   readonly contact: string | undefined;
+  /** Empty for a link. */
+  readonly code: string;
+  /** Empty for a code. */
+  readonly tokenHash: string;
 }
 
-function readPresented(
-  { type = '', token = '', tokenHash = '', ...rest }: Presented,
-  secret: string,
-): ReadPresented {
+function readPresented({ type = '', token = '', tokenHash = '', ...rest }: Presented): ReadPresented {
   if (type === '') throw invalid('Verify requires a verification type');
   if ((token === '') === (tokenHash === '')) throw invalid('Verify requires either a token or a token hash');
   const { email = '', phone = '', redirectTo = '' } = rest;
@@ -85,7 +99,7 @@ function readPresented(
       throw invalid('Only the token_hash and type should be provided');
     if (!isVerificationType(type) || verifications[type].contact === 'phone')
       throw invalid('Invalid email verification type');
-    return { type, hashes: [tokenHash], contact: undefined };
+    return { type, contact: undefined, code: '', tokenHash };
   }
   if ((email === '') === (phone === ''))
     throw invalid('Only an email address or phone number should be provided on verify');
@@ -95,8 +109,7 @@ function readPresented(
   // A code that went to a phone says nothing of an email.
   if (verifications[type].contact !== contact.kind) throw errors.otp_expired();
   const value = contact.kind === 'email' ? contact.email : contact.phone;
-  const hash = hashOneTimeToken(value, token, secret);
-  return { type, hashes: [hash, `${pkcePrefix}${hash}`], contact: value };
+  return { type, contact: value, code: token, tokenHash: '' };
 }
 
 function invalid(message: string) {

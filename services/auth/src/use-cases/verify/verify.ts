@@ -6,8 +6,8 @@ import type { Store } from '../../ports/store.ts';
 import type { DepsWith } from '../../services.ts';
 import type { NotificationKind } from '../../settings/mail-text-settings.ts';
 import { createNotify } from '../notifications/notify.ts';
-import { checkPassword } from '../passwords/check-password.ts';
-import { createStartSession, type IssueDeps, type IssuedSession } from '../sessions/start-session.ts';
+import { type CheckPasswordDeps, checkPassword } from '../passwords/check-password.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 import { type CompleteVerificationDeps, createCompleteVerification } from './complete-verification.ts';
 import { createFindToken, type FindTokenDeps, type FoundToken, type Presented } from './find-token.ts';
 import { type VerificationType, verifications } from './verification.ts';
@@ -33,17 +33,18 @@ export type Verified =
 export type Verify = (input: VerifyInput, by: 'request' | 'link', facts: RequestFacts) => Promise<Verified>;
 
 /** What that takes. */
-export type VerifyDeps = IssueDeps &
+export type VerifyDeps = StartSessionDeps &
   FindTokenDeps &
   CompleteVerificationDeps &
+  CheckPasswordDeps &
   DepsWith<
     'store' | 'random' | 'passwords' | 'mailer' | 'background',
-    'passwordMinLength' | 'passwordRequiredCharacters' | 'siteUrl' | `mailNotification:${NotificationKind}`
+    'siteUrl' | `mailNotification:${NotificationKind}`
   >;
 
 /** Creates {@link Verify}. */
 export function createVerify(deps: VerifyDeps): Verify {
-  const { store, random, passwords, settings } = deps;
+  const { store, random, passwords } = deps;
   const findToken = createFindToken(deps);
   const complete = createCompleteVerification(deps);
   const notify = createNotify(deps);
@@ -52,7 +53,7 @@ export function createVerify(deps: VerifyDeps): Verify {
   async function hashFirstPassword({ type, user }: FoundToken, password = ''): Promise<string | undefined> {
     const mayChoose = (type === 'signup' || type === 'invite') && user.passwordHash === undefined;
     if (password === '' || !mayChoose) return undefined;
-    checkPassword(password, settings);
+    await checkPassword(password, deps);
     return passwords.hash(password);
   }
 

@@ -1,4 +1,5 @@
 import { HealthCheckResponse_ServingStatus as Serving } from '@tollgate/proto/grpc/health/v1/health';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import { type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
 import { type AuthzClient, connectAuthz, summary } from '../../helpers/authz-client.ts';
@@ -74,6 +75,16 @@ t.test('health checks know the service by its name', async (t) => {
   t.equal(await client.health('ext_authz'), Serving.SERVING);
   t.equal(await client.health(''), Serving.SERVING);
   await t.rejects(client.health('ratelimit'), { code: 5 });
+});
+
+t.test('a server that stops says so first, and ends the watches of its health', async (t) => {
+  const { server, client } = await start(t, { SHUTDOWN_DELAY: '1ms' });
+  const seen: Serving[] = [];
+  const ended = client.watch('ext_authz', (status) => void seen.push(status));
+  await awaitUntil(() => seen.length === 1, { what: 'the first status' });
+  await server.stop();
+  await ended;
+  t.same(seen, [Serving.SERVING, Serving.NOT_SERVING]);
 });
 
 t.test('nothing listens when it is turned off', async (t) => {

@@ -2,6 +2,7 @@ import t from 'tap';
 import { Value } from 'typebox/value';
 import { components } from '../../../src/surfaces/http/open-api/components.ts';
 import { operations } from '../../../src/surfaces/http/open-api/operations.ts';
+import { adminToken } from '../../helpers/admin.ts';
 import { signUp, startAuthServer } from '../../helpers/auth-server.ts';
 
 t.test('the server describes itself', async (t) => {
@@ -59,4 +60,7 @@ t.test('answers are what the document says', async (t) => {
   t.same([...Value.Errors(components.User, user.body)], []);
   t.same([...Value.Errors(components.Settings, settings.body)], []);
   t.same([...Value.Errors(components.Error, refused.body)], []);
+  const users = await server.call('GET', '/admin/users', { token: adminToken() });
+  t.equal(users.headers.get('x-total-count'), '2');
+  t.same([...Value.Errors(components.UserList, users.body)], []);
 });

@@ -9,14 +9,15 @@ function remove(table: string, which: string): string {
     select count(*)::int as removed from removed`;
 }
 
-// A session goes with the last of its tokens: its family was revoked, and nobody can refresh it.
+// A session goes with the last of its tokens: its family was revoked, and nobody can refresh it, unless by tokens that are not kept.
 const revokedTokens = `
   with expired as (
     select id from refresh_tokens where revoked and updated_at < $1 limit $2 for update skip locked
   ), removed as (
     delete from refresh_tokens where id in (select id from expired) returning id, session_id
   ), left_over as (
-    delete from sessions s where s.id in (select session_id from removed) and not exists (
+    delete from sessions s
+    where s.id in (select session_id from removed) and s.refresh_token_hmac_key is null and not exists (
       select 1 from refresh_tokens t where t.session_id = s.id and t.id not in (select id from removed))
   )
   select count(*)::int as removed from removed`;

@@ -1,6 +1,7 @@
 import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
+import { refreshCounterColumns, refreshCounterOf } from '../sessions/refresh-counter-columns.ts';
 import { lockOwner } from '../users/lock-owner.ts';
 
 // Of answers that arrive together one finds code and challenge unspent; the others wait for their rows and then do not. The user comes
@@ -18,9 +19,10 @@ const text = `
     where id = $1 and factor_id = (select id from verified) and verified_at is null
     returning factor_id
   ), raised as (
-    update sessions set aal = 'aal2', factor_id = $2, updated_at = $7
+    update sessions s set aal = 'aal2', factor_id = $2, updated_at = $7, refresh_token_counter = refresh_token_counter + 2,
+      refreshed_at = case when refresh_token_hmac_key is null then refreshed_at else $7::timestamptz at time zone 'utc' end
     where id = $4 and user_id = $3 and exists (select 1 from spent)
-    returning id
+    returning id, ${refreshCounterColumns}
   ), proof as (
     insert into mfa_amr_claims (session_id, authentication_method, created_at, updated_at) select id, $5, $7, $7 from raised
     on conflict (session_id, authentication_method) do update set updated_at = excluded.updated_at
@@ -32,7 +34,7 @@ const text = `
     insert into refresh_tokens (token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
     select $6, coalesce((select token from revoked order by id desc limit 1), ''), $3::uuid::text, id, false, $7, $7,
       '00000000-0000-0000-0000-000000000000'
-    from raised
+    from raised where refresh_token_hmac_key is null
   ), lower_sessions as (
     delete from sessions
     where user_id = $3 and id <> $4 and coalesce(aal, 'aal1') < 'aal2' and exists (select 1 from raised)
@@ -40,7 +42,7 @@ const text = `
     delete from mfa_factors
     where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = 'totp' and exists (select 1 from raised)
   ), audit as (${auditInsert(9, 'raised')})
-  select id from raised`;
+  select ${refreshCounterColumns} from raised s`;
 
 /** {@link FactorStore.verify} */
 export function verifyChallenge(sql: Queryable): FactorStore['verify'] {
@@ -56,6 +58,7 @@ export function verifyChallenge(sql: Queryable): FactorStore['verify'] {
       verified.period,
       ...auditParameters(audit),
     ]);
-    return rows.length > 0;
+    const [row] = rows;
+    return row !== undefined && { refreshCounter: refreshCounterOf(row) };
   };
 }

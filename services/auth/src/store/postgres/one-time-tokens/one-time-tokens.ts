@@ -1,10 +1,11 @@
+import type { User } from '../../../domain/user.ts';
 import type {
   FoundOneTimeToken,
   OneTimeTokenStore,
   OneTimeTokenType,
 } from '../../../ports/one-time-token-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
-import { type Queryable, query } from '../query.ts';
+import { type Queryable, query, type Row } from '../query.ts';
 import { userColumns, userOf } from '../users/user-columns.ts';
 import { keptHash, keptHashesOf } from './kept-hash.ts';
 
@@ -63,10 +64,15 @@ const withdraw = `
   )
   update users set ${setSentAt('gone', 'null')} where id = $1`;
 
-const find = `select ${userColumns}, t.token_type, t.token_hash, t.relates_to, t.created_at at time zone 'utc' as sent_at
+const findWhere = (
+  which: string,
+) => `select ${userColumns}, t.token_type, t.token_hash, t.relates_to, t.created_at at time zone 'utc' as sent_at
   from one_time_tokens t join users u on u.id = t.user_id
-  where t.token_hash = any($1::text[]) and t.token_type = any($2::text[]::one_time_token_type[]) and u.deleted_at is null
-  limit 1`;
+  where ${which} and t.token_type = any($2::text[]::one_time_token_type[]) and u.deleted_at is null
+  order by t.created_at desc limit 1`;
+
+const find = findWhere('t.token_hash = any($1::text[])');
+const findSentTo = findWhere('t.relates_to = $1');
 
 const spend = `delete from one_time_tokens
   where user_id = $1 and token_type = $2::one_time_token_type and token_hash = $3 returning 1`;
@@ -98,17 +104,11 @@ export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
     },
     async find(hashes, types) {
       const [row] = await query(sql, find, [hashes.flatMap(keptHashesOf), types]);
-      if (row === undefined) return undefined;
-      const user = userOf(row);
-      // Parsed boundary: these are the columns selected above, with the types of the schema.
-      const {
-        token_type: type,
-        token_hash: keptAs,
-        relates_to: relatesTo,
-        sent_at: at,
-      } = row as unknown as TokenRow;
-      const token: FoundOneTimeToken = { userId: user.id, type, keptAs, relatesTo, at };
-      return { token, user };
+      return row && foundOf(row);
+    },
+    async findSentTo(contact, types) {
+      const [row] = await query(sql, findSentTo, [contact, types]);
+      return row && foundOf(row);
     },
     async spend({ userId, type, keptAs }) {
       return (await query(sql, spend, [userId, type, keptAs])).length > 0;
@@ -117,4 +117,16 @@ export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
       await query(sql, clear, [userId, except]);
     },
   };
+}
+
+function foundOf(row: Row): { readonly token: FoundOneTimeToken; readonly user: User } {
+  const user = userOf(row);
+  // Parsed boundary: these are the columns selected above, with the types of the schema.
+  const {
+    token_type: type,
+    token_hash: keptAs,
+    relates_to: relatesTo,
+    sent_at: at,
+  } = row as unknown as TokenRow;
+  return { token: { userId: user.id, type, keptAs, relatesTo, at }, user };
 }

@@ -4,17 +4,17 @@ import { type Queryable, query } from '../query.ts';
 
 const text = `
   with new_session as (
-    insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag)
-    values ($1, $2, $3::aal_level, $5, nullif($6, '')::inet, $8, $8, nullif($9, ''))
+    insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag, refresh_token_hmac_key, refresh_token_counter)
+    values ($1, $2, $3::aal_level, $5, nullif($6, '')::inet, $8, $8, nullif($9, ''), $10::text, case when $10 is not null then 0 end)
   ), new_method as (
     insert into mfa_amr_claims (session_id, authentication_method, created_at, updated_at) values ($1, $4, $8, $8)
   ), new_token as (
     insert into refresh_tokens (token, user_id, session_id, revoked, parent, created_at, updated_at, instance_id)
-    values ($7, $2::uuid::text, $1, false, '', $8, $8, '00000000-0000-0000-0000-000000000000')
+    select $7, $2::uuid::text, $1, false, '', $8, $8, '00000000-0000-0000-0000-000000000000' where $10 is null
   ), signed_in as (
     update users set last_sign_in_at = $8, updated_at = $8 where id = $2
   )
-  ${auditInsert(10)}`;
+  ${auditInsert(11)}`;
 
 /** {@link SessionStore.start} */
 export function startSession(sql: Queryable): SessionStore['start'] {
@@ -29,6 +29,7 @@ export function startSession(sql: Queryable): SessionStore['start'] {
       session.refreshToken,
       session.at,
       session.tag,
+      session.hmacKey ?? null,
       ...auditParameters(audit),
     ]);
   };

@@ -59,6 +59,8 @@ const user = Type.Object({
   is_anonymous: flag,
 });
 
+const userList = Type.Object({ users: Type.Array(user), aud: text });
+
 const session = Type.Object({
   access_token: Type.String({ description: 'A JWT.' }),
   token_type: Type.Literal('bearer'),
@@ -116,6 +118,7 @@ const oauthError = Type.Object({ error: text, error_description: text }, { descr
 /** What answers are made of, by the name it has in the document. */
 export const components = {
   User: user,
+  UserList: userList,
   Session: session,
   Factor: factor,
   Settings: settings,

@@ -61,7 +61,11 @@ export const operations: Readonly<Record<string, Operation>> = {
   'DELETE /factors/{factor_id}': { ...user, summary: 'Remove a factor' },
 
   'POST /invite': { ...admin, summary: 'Invite a user by email', answer: 'User' },
-  'GET /admin/users': { ...admin, summary: 'Users, in pages (`X-Total-Count`, `Link`)' },
+  'GET /admin/users': {
+    ...admin,
+    summary: 'Users, in pages (`X-Total-Count`, `Link`)',
+    answer: 'UserList',
+  },
   'POST /admin/users': { ...admin, summary: 'Create a user', answer: 'User' },
   'GET /admin/users/{user_id}': { ...admin, summary: 'A user', answer: 'User' },
   'POST /admin/users/{user_id}': { ...admin, summary: 'Create a user with this id', answer: 'User' },

@@ -33,8 +33,12 @@ const deleteBody = body({ should_soft_delete: optionalFlag });
 const params = Type.Object({ user_id: Type.String() });
 const listQuery = Type.Object({
   ...pageQuery,
-  filter: Type.Optional(Type.String()),
-  sort: Type.Optional(Type.String()),
+  filter: Type.Optional(
+    Type.String({ description: 'Part of email, phone or full name, whatever its case.' }),
+  ),
+  sort: Type.Optional(
+    Type.String({ description: '`created_at asc` or `created_at desc`, which is default.' }),
+  ),
 });
 
 /** `/admin/users` */

@@ -2,6 +2,7 @@ import { SpanKind } from '@opentelemetry/api';
 import type { UnaryHandler } from '@tollgate/kit/grpc/unary-handler';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { checkPath } from './grpc-check.ts';
+import type { HttpCheck } from './http-check.ts';
 
 /** Headers that carry a trace: W3C tracecontext and baggage, B3 in both forms. */
 const traceHeaders = [
@@ -16,12 +17,23 @@ const traceHeaders = [
   'x-b3-flags',
 ];
 
-/** Gives every call a span, part of the trace that Envoy has begun. Without tracing it is the handler that was given. */
+/** Gives every call of Check a span, part of the trace that Envoy has begun. Without tracing it is the handler that was given. */
 export function traceGrpcCheck(handler: UnaryHandler, { enabled, extract, inSpan }: Tracing): UnaryHandler {
   if (!enabled) return handler;
   return (bytes, context) => {
     const carrier = Object.fromEntries(traceHeaders.map((name) => [name, context.header(name)]));
     const options = { kind: SpanKind.SERVER, parent: extract(carrier) };
     return inSpan(checkPath.slice(1), options, () => handler(bytes, context));
+  };
+}
+
+/** Gives every question over HTTP a span, part of the trace that Envoy has begun. Without tracing it is the function that was given. */
+export function traceHttpCheck(check: HttpCheck, { enabled, tracer, extract }: Tracing): HttpCheck {
+  if (!enabled) return check;
+  return (request, response) => {
+    // The path is that of another request, and not for us to name spans by.
+    const span = tracer.startSpan('ext_authz', { kind: SpanKind.SERVER }, extract(request.headers));
+    response.once('close', () => span.end());
+    check(request, response);
   };
 }

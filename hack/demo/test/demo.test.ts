@@ -1,0 +1,109 @@
+// The demo as it is started from a shell, and what it says that one can try, pasted into another.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t, { type Test } from 'tap';
+import { scenario } from '../story/scenario.ts';
+
+const mainFile = resolve(import.meta.dirname, '../main.ts');
+const rowCount = scenario.flatMap(({ rows }) => rows).length;
+const verdict = `${rowCount} of ${rowCount} came out as expected`;
+
+/** It takes ten seconds on an idle machine with two cores; other tests share it. */
+const timeoutMs = 150_000;
+t.setTimeout(3 * timeoutMs);
+
+/** Starts the demo; it is stopped with the test. */
+function startDemo(t: Test, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [mainFile, ...args], {
+    env: { PATH: process.env.PATH, NO_COLOR: '1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  const exited = once(child, 'close');
+  const stop = async () => {
+    child.kill('SIGINT');
+    await exited;
+  };
+  t.teardown(stop);
+  return {
+    output: () => output,
+    stop,
+    hasEnded: () => child.exitCode !== null,
+    exitCode: async () => {
+      await exited;
+      return child.exitCode;
+    },
+  };
+}
+
+/** Runs commands in one shell, as somebody pastes them. */
+async function paste(commands: readonly string[]): Promise<string> {
+  const shell = spawn('sh', ['-e'], { stdio: ['pipe', 'pipe', 'inherit'], timeout: timeoutMs });
+  shell.stdin.end(`${commands.join('\n')}\n`);
+  return text(shell.stdout);
+}
+
+t.test('everything comes out as expected, and the commands that are shown work', async (t) => {
+  const demo = startDemo(t, []);
+  await awaitUntil(() => demo.hasEnded() || demo.output().includes('Ctrl-C stops everything'), {
+    what: 'the end of the table',
+    timeoutMs,
+  });
+  const shown = demo.output();
+  t.ok(shown.includes(verdict), 'all is as expected', { shown });
+
+  const lines = shown.split('\n').flatMap((line) => (line.startsWith('  ') ? [line.slice(2)] : []));
+  const commands = lines.filter((line) => /^(curl |[A-Z_]+=)/.test(line));
+  const explain = commands.filter((line) => line.includes('/explain'));
+  await awaitUntil(async () => (await paste(explain)).includes('limited to 5 per hour'), {
+    what: 'the limits as they were before the scenario',
+    timeoutMs,
+  });
+  const output = await paste(commands);
+  t.same(
+    output.match(/(?<=HTTP\/1\.1 )\d+/g),
+    // As bob, as nobody, bob for what is not his, as bob with more, signing out, and with the token of before.
+    ['200', '401', '403', '200', '204', '401'],
+    'the answers with a head',
+    { output },
+  );
+  t.match(output, /^ratelimit-limit: 5\r?$/m, 'the limit of the plan');
+  t.match(output, /^ratelimit-limit: 1000\r?$/m, 'the limit of the plan after the upgrade');
+  t.match(output, /"confirmation_sent_at"/, 'somebody has signed up');
+  t.match(output, /free-plan/, 'the limiter explains a rule');
+  t.match(output, /^cluster\.ext_authz\..*: \d+$/m, 'Envoy tells what it counted');
+
+  const files = lines.filter((line) => /^\/.*\.yaml$/.test(line));
+  t.equal(files.length, 2, 'limits and routes are files to be edited');
+  for (const file of files) t.ok(existsSync(file), file);
+  await demo.stop();
+  t.equal(await demo.exitCode(), 0);
+  for (const file of files) t.notOk(existsSync(file), `${file} is gone`);
+});
+
+kubeSuite(t, 'With KUBECONFIG the rules are kept in the cluster', async (t, kube) => {
+  const demo = startDemo(t, ['--once'], { KUBECONFIG: kube.kubeconfigFile });
+  const exitCode = await demo.exitCode();
+  const shown = demo.output();
+  t.equal(exitCode, 0, 'all is as expected', { shown });
+  t.ok(shown.includes(verdict));
+  t.match(shown, /^KUBECONFIG is set, so the rules are kept in the cluster https:\/\/127\.0\.0\.1:\d+\. /m);
+  t.match(shown, /in force \d+ ms after the API server took it/);
+  const { stdout } = await kube.kubectl([
+    'get',
+    'namespaces',
+    '-o',
+    'jsonpath={range .items[*]}{.metadata.name}={.status.phase} {end}',
+  ]);
+  t.match(stdout, /tollgate-demo-\w+=Terminating/, 'its namespace is on its way out');
+});

@@ -1,0 +1,21 @@
+import t from 'tap';
+import { editText } from '../../rules/edit-text.ts';
+import { readManifests } from '../../rules/manifests.ts';
+import { morePerHour } from '../../story/scenario.ts';
+
+const edit = { file: 'a.yaml', from: 'x: 1', to: 'x: 2' };
+
+t.test('an edit changes the one line that it names', async (t) => {
+  t.equal(editText('x: 1\ny: 10\n', edit), 'x: 2\ny: 10\n');
+});
+
+t.test('an edit of a line that is not there, or there twice, is an error', async (t) => {
+  const wrong = { message: 'a.yaml is to have exactly one line that ends in "x: 1"' };
+  t.throws(() => editText('x: 1\nx: 1\n', edit), wrong);
+  t.throws(() => editText('y: 1\n', edit), wrong);
+});
+
+t.test('the edit of the scenario finds its line in the manifests of the demo', async (t) => {
+  const text = (await readManifests()).get(morePerHour.file) ?? '';
+  t.ok(editText(text, morePerHour).includes(`${morePerHour.to}\n`));
+});

@@ -1,0 +1,305 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t, { type Test } from 'tap';
+import { loadRouteRules, watchRouteRules } from '../../src/authz-rules/route-rules-file.ts';
+import { judgeRoute } from '../../src/domain/authz/judge-route.ts';
+import type { RouteRules } from '../../src/domain/authz/route-rules.ts';
+
+const good = `routes:
+  - path: /healthz            # exact
+    access: public
+  - path: /admin/**
+    methods: [GET, POST]
+    roles: &staff [admin, "no"]
+  - path: "/billing/**"
+    aal: aal2
+    anonymous: true
+    roles: *staff
+  - path: /internal/**
+    access: deny
+  - path: /docs/*
+    access: public
+  - path: /café/*/%2A
+    access: public
+default: authenticated
+`;
+
+function folderOf(t: Test): string {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  return folder.path;
+}
+
+/** The problems of a text, without the name of its file. */
+async function problemsOf(t: Test, text: string | Uint8Array): Promise<readonly string[]> {
+  const file = join(folderOf(t), 'routes.yaml');
+  writeFileSync(file, text);
+  const loaded = await loadRouteRules(file);
+  return loaded.ok ? [] : loaded.problems.map((problem) => problem.replace(file, ''));
+}
+
+async function rulesOf(t: Test, text: string): Promise<RouteRules> {
+  const file = join(folderOf(t), 'routes.yaml');
+  writeFileSync(file, text);
+  const loaded = await loadRouteRules(file);
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'));
+  return loaded.rules;
+}
+
+/** The line of the rule that decides, `default`, or `refused`. */
+function deciding(rules: RouteRules, method: string, path: string): number | string {
+  const verdict = judgeRoute(rules, method, path);
+  if (!verdict.ok) return 'refused';
+  return verdict.route?.place.line ?? 'default';
+}
+
+t.test('the first route that matches decides, and the default where none does', async (t) => {
+  const rules = await rulesOf(t, good);
+  const expected: readonly (readonly [method: string, path: string, line: number | string])[] = [
+    ['GET', '/healthz', 2],
+    ['GET', '/healthz/', 2],
+    ['GET', '/healthz/x', 'default'],
+    ['GET', '/Healthz', 'default'],
+    ['GET', '/admin', 4],
+    ['GET', '/admin/', 4],
+    ['HEAD', '/admin/a/b', 4],
+    ['POST', '/%61dmin/a?x=1', 4],
+    ['DELETE', '/admin/a', 'default'],
+    ['GET', '/administrator', 'default'],
+    ['PUT', '/billing/x', 7],
+    ['GET', '/internal', 11],
+    ['GET', '/docs/x', 13],
+    ['GET', '/docs', 'default'],
+    ['GET', '/docs/', 'default'],
+    ['GET', '/docs/x/y', 'default'],
+    ['GET', '/caf%C3%A9/x/*', 15],
+    ['GET', '/caf%c3%a9/x/%2a', 15],
+    ['GET', '/café/x/*', 'refused'],
+    ['GET', '/', 'default'],
+    ['OPTIONS', '*', 'default'],
+  ];
+  for (const [method, path, line] of expected)
+    t.equal(deciding(rules, method, path), line, `${method} ${path}`);
+});
+
+t.test('rules say what is demanded', async (t) => {
+  const { routes, fallback } = await rulesOf(t, good);
+  t.same(
+    routes.map(({ demand }) => demand),
+    [
+      { access: 'public' },
+      { access: 'authenticated', roles: ['admin', 'no'], aal: 'aal1', anonymous: false },
+      { access: 'authenticated', roles: ['admin', 'no'], aal: 'aal2', anonymous: true },
+      { access: 'deny' },
+      { access: 'public' },
+      { access: 'public' },
+    ],
+  );
+  t.same(fallback, { access: 'authenticated', roles: undefined, aal: 'aal1', anonymous: false });
+  for (const access of ['public', 'deny'])
+    t.same((await rulesOf(t, `default: ${access}`)).fallback, { access });
+  t.same(await rulesOf(t, '{"routes": []}'), { routes: [], fallback }, 'JSON is YAML');
+});
+
+t.test('a request whose parameters would get it past a rule is refused', async (t) => {
+  const rules = await rulesOf(t, good);
+  t.equal(deciding(rules, 'GET', '/admin;v=1/users'), 'refused');
+  t.equal(deciding(rules, 'GET', '/healthz;/x'), 'default', 'both readings are decided alike');
+  t.equal(deciding(rules, 'GET', '/admin/users;v=1'), 4);
+});
+
+t.test('/** has every path, and / only itself', async (t) => {
+  const rules = await rulesOf(t, 'routes: [{path: /, access: public}, {path: /**, access: deny}]');
+  t.match(judgeRoute(rules, 'GET', '/'), { demand: { access: 'public' } });
+  t.match(judgeRoute(rules, 'GET', '/?x'), { demand: { access: 'public' } });
+  t.match(judgeRoute(rules, 'GET', '/a'), { demand: { access: 'deny' } });
+});
+
+t.test('every problem is told with its line and column', async (t) => {
+  t.same(
+    await problemsOf(
+      t,
+      `routes:
+  - path: admin
+    roles: [no, 12, true, "12"]
+  - path: /a
+    access: publik
+    methods: [get]
+    foo: 1
+    path: /b
+  - access: public
+  - path: /c
+    access: deny
+    aal: aal9
+    roles: []
+  - /d
+  - path: /e
+    anonymous: "true"
+    methods: GET
+  - path: [/f]
+default: anyone
+`,
+    ),
+    [
+      ':2:11: a path begins with a slash',
+      ':3:13: put no in quotes, as it is meant as text',
+      ':3:17: put 12 in quotes, as it is meant as text',
+      ':3:21: put true in quotes, as it is meant as text',
+      ':5:13: expected one of public, authenticated, deny, found publik',
+      ':6:15: expected one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT, QUERY, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK, REPORT, SEARCH, found get',
+      ':7:5: unknown key foo: there are path, methods, access, roles, aal, anonymous',
+      ':8:5: path is there twice',
+      ':9:5: a route needs a path',
+      ':12:10: expected one of aal1, aal2, aal3, found aal9',
+      ':12:10: aal says nothing where access is deny: leave one of them out',
+      ':13:12: the list is empty: leave it out',
+      ':13:12: roles says nothing where access is deny: leave one of them out',
+      ':14:5: expected keys and values (path, methods, access, roles, aal, anonymous), found /d',
+      ':16:16: expected true or false, found true',
+      ':17:14: expected a list, found GET',
+      ':18:11: expected a text, found a list',
+      ':19:10: expected one of public, authenticated, deny, found anyone',
+    ],
+  );
+});
+
+t.test('a path that no request can have is a problem, and says what to write', async (t) => {
+  const expected: Readonly<Record<string, RegExp>> = {
+    'a/b': /begins with a slash/,
+    '/a/': /leave out the slash at the end/,
+    '/a?b': /leave it out/,
+    '/a/**/b': /\*\* stands at the end only/,
+    '/a*': /write %2A/,
+    '/u/{id}': /write \* for a segment/,
+    '/u/:id': /write \* for a segment/,
+    '/a;v=1': /leave them out of a;v=1/,
+    '/a/../b': /dot segment/,
+    '/a/%2e%2e': /dot segment/,
+    '/a//b': /empty segment/,
+    '/a%2Fb': /encoded slash/,
+    '/%zz': /percent-encoding/,
+    '/a b': /must be percent-encoded/,
+  };
+  for (const [path, message] of Object.entries(expected)) {
+    const problems = await problemsOf(t, `routes:\n  - path: "${path}"\n`);
+    t.equal(problems.length, 1, path);
+    t.match(problems[0], message, path);
+    t.match(problems[0], /^:2:11: /, path);
+  }
+});
+
+t.test('a rule that never decides is a problem', async (t) => {
+  const unreachable = async (...routes: string[]) =>
+    problemsOf(t, `routes:\n${routes.map((route) => `  - {path: ${route}}\n`).join('')}`);
+  const never = (path: string, lines: string) => [
+    `:${Number(lines.at(-1)) + 1}:12: ${path} never matches here: line ${lines} has all of it already`,
+  ];
+  t.same(await unreachable('/a', '/a'), never('/a', '2'));
+  t.same(await unreachable('/a', '/%61'), never('/%61', '2'));
+  t.same(await unreachable('/a/**', '/a/b/c'), never('/a/b/c', '2'));
+  t.same(await unreachable('/a/**', '/a'), never('/a', '2'));
+  t.same(await unreachable('/a/**', '/a/*/b/**'), never('/a/*/b/**', '2'));
+  t.same(await unreachable('/*/b', '/a/b'), never('/a/b', '2'));
+  t.same(await unreachable('/a, methods: [GET]', '/a, methods: [HEAD]'), never('/a', '2'));
+  t.same(
+    await unreachable('/a, methods: [GET]', '/**, methods: [POST]', '/a, methods: [GET, POST]'),
+    never('/a', '2, 3'),
+  );
+  for (const routes of [
+    ['/a/b', '/a/*', '/a/**', '/**'],
+    ['/a, methods: [HEAD]', '/a, methods: [GET]', '/a'],
+    ['/a/*', '/*/a', '/a'],
+    ['/a/*', '/a/**'],
+    ['/a/b', '/A/b'],
+  ])
+    t.same(await unreachable(...routes), [], routes.join(' '));
+});
+
+t.test('a file that is no rules is a problem', async (t) => {
+  t.match(await problemsOf(t, ''), [/^: the file is empty/]);
+  t.match(await problemsOf(t, '# nothing but this\n'), [/^: the file is empty/]);
+  t.match(await problemsOf(t, 'routes:\n'), [/expected a list, found nothing/]);
+  t.match(await problemsOf(t, '[]'), [/^:1:1: expected keys and values/]);
+  t.match(await problemsOf(t, 'routes: ['), [/^:1:10: /]);
+  t.match(await problemsOf(t, 'routes: []\nroutes: []\n'), [/^:2:1: routes is there twice/]);
+  t.match(await problemsOf(t, 'default: deny\n---\ndefault: public\n'), [/second document/]);
+  t.match(await problemsOf(t, 'routes: *nothing\n'), [/^:1:9: \*nothing names nothing/]);
+  t.match(await problemsOf(t, 'routes: &a [*a]\n'), [/names nothing that stands before it/]);
+  t.match(await problemsOf(t, 'routes: !!seq []\n'), [/^:1:9: tags/]);
+  t.match(await problemsOf(t, 'base: &b {access: public}\nroutes: [{<<: *b, path: /a}]\n'), [
+    /^:1:1: unknown key base/,
+    /^:2:11: unknown key <</,
+  ]);
+  t.match(await problemsOf(t, '__proto__: {}\n'), [/unknown key __proto__/]);
+  t.match(await problemsOf(t, `${'['.repeat(1000)}`), [/^:1:\d+: /]);
+  t.match(await problemsOf(t, Uint8Array.of(0x64, 0xff)), [/not UTF-8/]);
+  t.match(await problemsOf(t, ' '.repeat(1024 * 1024 + 1)), [/more than the 1048576/]);
+  const routes = Array.from({ length: 1001 }, (_, index) => `{path: /${index}}`).join(', ');
+  t.match(await problemsOf(t, `routes: [${routes}]`), [/^:1:9: there are 1001 routes, more than 1000/]);
+  t.match(await problemsOf(t, `routes: [${'x, '.repeat(100)}]`), { 20: ': and 80 more' });
+  t.match(await loadRouteRules(join(folderOf(t), 'none')), { ok: false, problems: [/none: ENOENT/] });
+});
+
+/** A mounted ConfigMap: the file leads through `..data` to a folder that is swapped as a whole. */
+function configMap(t: Test, text: string): { readonly file: string; update(text: string): void } {
+  const folder = folderOf(t);
+  let version = 0;
+  const update = (next: string): void => {
+    version += 1;
+    mkdirSync(join(folder, `..v${version}`));
+    writeFileSync(join(folder, `..v${version}`, 'routes.yaml'), next);
+    symlinkSync(`..v${version}`, join(folder, '..data_tmp'));
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+    rmSync(join(folder, `..v${version - 1}`), { recursive: true, force: true });
+  };
+  update(text);
+  symlinkSync('..data/routes.yaml', join(folder, 'routes.yaml'));
+  return { file: join(folder, 'routes.yaml'), update };
+}
+
+t.test('a ConfigMap is followed, and a bad one leaves the last good rules in force', async (t) => {
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'info',
+    format: 'json',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const attempts: boolean[] = [];
+  const { file, update } = configMap(t, 'default: deny');
+  const rules = await watchRouteRules(file, {
+    logger,
+    onAttempt: (succeeded) => void attempts.push(succeeded),
+  });
+  t.teardown(rules.close);
+  t.same(rules.current().fallback, { access: 'deny' });
+
+  update('default: public');
+  await awaitUntil(() => rules.current().fallback.access === 'public', {
+    what: 'the new rules',
+    timeoutMs: 30_000,
+  });
+
+  update('default: nobody');
+  await awaitUntil(() => attempts.includes(false), { what: 'the bad file', timeoutMs: 30_000 });
+  t.same(rules.current().fallback, { access: 'public' });
+  await awaitUntil(() => lines.some((line) => line.includes('the last good ones stay')), { what: 'the log' });
+  t.match(lines.join(''), 'routes.yaml:1:10: expected one of public, authenticated, deny, found nobody');
+
+  update('routes: []');
+  await awaitUntil(() => rules.current().fallback.access === 'authenticated', {
+    what: 'rules that are good again',
+    timeoutMs: 30_000,
+  });
+});
+
+t.test('a bad file at the start is an error with all its problems', async (t) => {
+  const file = join(folderOf(t), 'routes.yaml');
+  writeFileSync(file, 'routes: [{path: a}]\ndefault: x\n');
+  const logger = createLogger({ level: 'fatal', format: 'json' });
+  await t.rejects(watchRouteRules(file, { logger }), {
+    message: /cannot be used:\n.*:1:17: a path begins with a slash\n.*:2:10: expected one of/,
+  });
+});

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t, { type Test } from 'tap';
+import { loadRouteRules } from '../../src/authz-rules/route-rules-file.ts';
+import { rulesTable, verdictsTable } from '../../src/cli/routes-table.ts';
+import { readArguments } from '../../src/cli/run-command.ts';
+import type { RouteRules } from '../../src/domain/authz/route-rules.ts';
+import { jwtSecret } from '../helpers/auth-server.ts';
+
+const program = join(import.meta.dirname, '../../src/main.ts');
+
+const rules = `routes:
+  - path: /healthz
+    access: public
+  - path: /admin/**
+    methods: [GET]
+    roles: [admin, auditor]
+    aal: aal2
+  - path: /cart
+    anonymous: true
+default: deny
+`;
+
+function fileWith(t: Test, content: string): string {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const file = join(folder.path, 'routes.yaml');
+  writeFileSync(file, content);
+  return file;
+}
+
+/** Runs `routes` in a process of its own, where nothing but what it is given is set. */
+async function routes(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [program, 'routes', ...args], {
+    env: { PATH: process.env.PATH, ...env },
+  });
+  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const [code, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
+  return { code, out, err };
+}
+
+async function loaded(t: Test): Promise<RouteRules> {
+  const load = await loadRouteRules(fileWith(t, rules));
+  if (!load.ok) throw new Error(load.problems.join('\n'));
+  return load.rules;
+}
+
+t.test('rules are shown in the order in which they are tried', async (t) => {
+  t.equal(
+    rulesTable(await loaded(t)),
+    `LINE  METHODS   PATH             DEMANDS
+2     all       /healthz         nothing (public)
+4     GET,HEAD  /admin/**        a user who has signed in, role admin or auditor, at least aal2
+8     all       /cart            any user, also an anonymous one
+-     all       everything else  refused for everybody (deny)
+`,
+  );
+});
+
+t.test('requests are shown with the rule that decides on them', async (t) => {
+  const asked = [
+    { method: 'GET', path: '/admin/x?a=b' },
+    { method: 'DELETE', path: '/admin/x' },
+    { method: 'GET', path: '/healthz/../admin' },
+    { method: 'OPTIONS', path: '*' },
+  ];
+  t.equal(
+    verdictsTable(await loaded(t), asked),
+    `METHOD   PATH               RULE               DEMANDS
+GET      /admin/x?a=b       line 4: /admin/**  a user who has signed in, role admin or auditor, at least aal2
+DELETE   /admin/x           default            refused for everybody (deny)
+GET      /healthz/../admin  -                  refused, path_not_canonical: it has a dot segment
+OPTIONS  *                  default            refused for everybody (deny)
+`,
+  );
+});
+
+t.test('a file is checked without settings, server and database', async (t) => {
+  const file = fileWith(t, rules);
+  t.match(await routes(['--file', file, 'get', '/cart']), { code: 0, err: '', out: /^GET +\/cart +line 8/m });
+});
+
+t.test('a bad file is told by its places, and what is asked wrongly by what to write', async (t) => {
+  const file = fileWith(t, 'routes:\n  - path: admin\n    role: admin\n');
+  t.same(await routes(['--file', file]), {
+    code: 1,
+    out: '',
+    err: `${file}:2:11: a path begins with a slash
+${file}:3:5: unknown key role: there are path, methods, access, roles, aal, anonymous
+`,
+  });
+  t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b stands alone/ });
+  t.match(readArguments(['routes', '--role', 'admin']), { problem: 'routes does not take --role' });
+  t.match(readArguments(['serve', '--file', file]), { problem: 'serve does not take --file' });
+});
+
+t.test('without --file the rules are those that the server would have', async (t) => {
+  const settings = {
+    SVC_SITE_URL: 'https://example.com',
+    SVC_API_EXTERNAL_URL: 'http://localhost:9999',
+    SVC_DB_DRIVER: 'postgres',
+    SVC_DB_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere',
+    SVC_JWT_SECRET: jwtSecret,
+    SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+    SVC_SMTP_HOST: '127.0.0.1',
+    SVC_SMTP_PORT: '2525',
+  };
+  t.match(await routes(['GET', '/cart'], { ...settings, SVC_EXT_AUTHZ_ROUTES_FILE: fileWith(t, rules) }), {
+    code: 0,
+    out: /line 8: \/cart/,
+  });
+});

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
+import type t from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import type { User } from '../../src/domain/user.ts';
+import { createIdentityStates, type KnownIdentityStates } from '../../src/identity-states/identity-states.ts';
+import type { ChangedIdentities } from '../../src/ports/identity-state-store.ts';
+import type { Store } from '../../src/ports/store.ts';
+import type { UserChanges } from '../../src/ports/user-store.ts';
+import { connect, disconnect } from '../../src/store/postgres/connect.ts';
+import {
+  createIdentityListener,
+  type IdentityListener,
+} from '../../src/store/postgres/identity-states/identity-listener.ts';
+import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { facts } from './test-store.ts';
+
+/** What a replica of the server knows of users: its store, its cache and its listener, without the rest. */
+export interface Replica {
+  readonly store: Store;
+  readonly states: KnownIdentityStates;
+  readonly listener: IdentityListener;
+  readonly clock: FakeClock;
+  /** What it has heard since it began to listen, oldest first. */
+  readonly heard: ChangedIdentities[];
+  logs(): string;
+}
+
+/** Starts one, and waits until it listens. */
+export async function startReplica(
+  test: Pick<typeof t, 'teardown'>,
+  databaseUrl: string,
+  { maxStalenessMs }: { readonly maxStalenessMs: number },
+): Promise<Replica> {
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 3 });
+  test.teardown(() => disconnect(sql));
+  const store = createPostgresStore(sql);
+  const clock = fakeClock(facts.nowMs);
+  const states = createIdentityStates(
+    { store: store.identityStates, nowMs: clock.nowMs },
+    { maxStalenessMs },
+  );
+  const heard: ChangedIdentities[] = [];
+  const lines: string[] = [];
+  const listener = createIdentityListener({
+    databaseUrl,
+    dbNamespace: 'auth',
+    onChange(changed) {
+      heard.push(changed);
+      states.invalidate(changed);
+    },
+    logger: createLogger({
+      level: 'info',
+      format: 'json',
+      destination: { write: (line) => void lines.push(line) },
+    }),
+  });
+  listener.start();
+  test.teardown(() => listener.stop());
+  await awaitUntil(() => listener.isUp(), { what: 'the listener to listen', timeoutMs: 20_000 });
+  heard.length = 0;
+  return { store, states, listener, clock, heard, logs: () => lines.join('') };
+}
+
+/** Starts a session of a user and answers its id. */
+export async function startSession(store: Store, user: User): Promise<string> {
+  const id = randomUUID();
+  await store.sessions.start(
+    {
+      id,
+      userId: user.id,
+      aal: 'aal1',
+      method: 'password',
+      userAgent: '',
+      ip: '',
+      tag: '',
+      refreshToken: randomUUID(),
+      at: new Date(facts.nowMs),
+    },
+    auditEntry(user, 'login', { facts }),
+  );
+  return id;
+}
+
+/** Changes a user as an administrator would. */
+export async function changeUser(store: Store, user: User, changes: UserChanges): Promise<void> {
+  const changed = await store.users.update(user.id, changes, {
+    at: new Date(facts.nowMs),
+    audit: auditEntry(user, 'user_modified', { facts }),
+  });
+  if (!changed.ok) throw new Error(changed.reason);
+}

@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import { fakeClock } from '@tollgate/testkit/fake-clock';
+import t from 'tap';
+import { createIdentityStates } from '../../src/identity-states/identity-states.ts';
+import type { IdentityKey, IdentityStateStore } from '../../src/ports/identity-state-store.ts';
+import type { IdentityState } from '../../src/ports/identity-states.ts';
+import { identityStatesContract } from './identity-states-contract.ts';
+
+const aMinuteMs = 60_000;
+
+identityStatesContract('what is kept', ({ identityStates: store }) =>
+  createIdentityStates({ store, nowMs: Date.now }, { maxStalenessMs: aMinuteMs }),
+);
+identityStatesContract('what is asked for each time', ({ identityStates: store }) =>
+  createIdentityStates({ store, nowMs: Date.now }, { maxStalenessMs: 0 }),
+);
+
+const ada = randomUUID();
+const session = randomUUID();
+
+t.test('a user who is known is answered at once, until what is known is too old', async (t) => {
+  const { states, clock, asked } = makeStates({ maxStalenessMs: 10_000 });
+  const first = states.find(ada, session);
+  t.type(first, Promise);
+  t.match(await first, { role: 'asked 1' });
+  t.match(states.find(ada, session), { role: 'asked 1' }, 'without a promise');
+  clock.advance(9_999);
+  t.match(states.find(ada, session), { role: 'asked 1' });
+  clock.advance(1);
+  t.match(await states.find(ada, session), { role: 'asked 2' });
+  t.same(asked(), [[ada], [ada]]);
+  t.match(states.stats(), { hits: 2, misses: 2, entries: 1 });
+});
+
+t.test('an answer is as old as its question, however long it took', async (t) => {
+  const answers = holdAnswers();
+  const { states, clock } = makeStates({ maxStalenessMs: 10_000, store: answers.store });
+  const slow = states.find(ada, session);
+  await answers.arrived(1);
+  clock.advance(9_000);
+  answers.give(stateOf('slow'));
+  await slow;
+  t.match(states.find(ada, session), { role: 'slow' });
+  clock.advance(1_000);
+  const again = states.find(ada, session);
+  t.type(again, Promise);
+  await answers.arrived(2);
+  answers.give(stateOf('again'));
+  t.match(await again, { role: 'again' });
+});
+
+t.test(
+  'many who ask for one user at once cause one question, and those of one turn one statement',
+  async (t) => {
+    const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+    const others = Array.from({ length: 20 }, () => randomUUID());
+    const answers = await Promise.all([
+      ...Array.from({ length: 50 }, () => states.find(ada, session)),
+      ...others.map((other) => states.find(other, undefined)),
+    ]);
+    t.equal(answers.length, 70);
+    t.same(asked(), [[ada, ...others]]);
+    t.match(states.stats(), { misses: 21, joins: 49 });
+  },
+);
+
+t.test('a session of a user is asked for by itself', async (t) => {
+  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  await states.find(ada, session);
+  await states.find(ada, undefined);
+  await states.find(ada, randomUUID());
+  t.equal(asked().length, 3);
+});
+
+t.test('what is known of a session is told to nobody but the user it was asked for', async (t) => {
+  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  const eve = randomUUID();
+  const [first, second] = await Promise.all([states.find(ada, session), states.find(eve, session)]);
+  t.match([first, second], [{ role: 'asked 1' }, { role: 'asked 1' }]);
+  t.same(asked(), [[ada, eve]]);
+  t.match(states.find(eve, session), { role: 'asked 1' });
+  t.match(await states.find(ada, session), { role: 'asked 2' });
+  t.match(await states.find(session, undefined), { role: 'asked 3' });
+});
+
+t.test('who has changed is asked for again, and so is everybody when nobody knows who has', async (t) => {
+  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  const other = '00000000-0000-4000-8000-000000000000';
+  const changed = '00000000-0000-4000-8000-000000000001';
+  const ask = () => Promise.all([states.find(other, undefined), states.find(changed, session)]);
+  await ask();
+  states.invalidate([changed]);
+  await ask();
+  states.invalidate('all');
+  await ask();
+  t.same(asked(), [[other, changed], [changed], [other, changed]]);
+  t.match(states.stats(), { invalidations: 1, invalidationsOfAll: 1 });
+});
+
+t.test('an answer that was under way when its user changed is not kept, and nobody joins it', async (t) => {
+  const answers = holdAnswers();
+  const { states } = makeStates({ maxStalenessMs: aMinuteMs, store: answers.store });
+  const before = states.find(ada, session);
+  await answers.arrived(1);
+  states.invalidate([ada]);
+  const after = states.find(ada, session);
+  await answers.arrived(2);
+  answers.give(stateOf('of before'));
+  answers.give(stateOf('of now'));
+  t.match(await before, { role: 'of before' });
+  t.match(await after, { role: 'of now' });
+  t.match(states.find(ada, session), { role: 'of now' });
+});
+
+t.test('the older of two answers does not replace the newer one when it comes last', async (t) => {
+  const answers = holdAnswers();
+  const { states } = makeStates({ maxStalenessMs: aMinuteMs, store: answers.store });
+  const before = states.find(ada, session);
+  await answers.arrived(1);
+  states.invalidate([ada]);
+  const after = states.find(ada, session);
+  await answers.arrived(2);
+  answers.giveLast(stateOf('of now'));
+  await after;
+  answers.give(stateOf('of before'));
+  t.match(await before, { role: 'of before' });
+  t.match(states.find(ada, session), { role: 'of now' });
+});
+
+t.test('a user whom there is not is asked for again after a second', async (t) => {
+  const { states, clock, asked } = makeStates({ maxStalenessMs: aMinuteMs, answer: () => undefined });
+  t.equal(await states.find(ada, session), undefined);
+  clock.advance(999);
+  t.equal(states.find(ada, session), undefined);
+  clock.advance(1);
+  t.type(states.find(ada, session), Promise);
+  t.equal(asked().length, 1);
+});
+
+t.test(
+  'while the database is away what is known is told as long as it may be, and then nothing',
+  async (t) => {
+    const database = { answer: () => stateOf('known') };
+    const { states, clock } = makeStates({
+      maxStalenessMs: 10_000,
+      answer: () => database.answer(),
+    });
+    await states.find(ada, session);
+    database.answer = () => {
+      throw new Error('away');
+    };
+    clock.advance(9_999);
+    t.match(states.find(ada, session), { role: 'known' });
+    clock.advance(1);
+    await t.rejects(Promise.resolve(states.find(ada, session)), { message: 'away' });
+    await t.rejects(Promise.resolve(states.find(ada, session)), { message: 'away' }, 'asked again each time');
+    database.answer = () => stateOf('known');
+    t.match(await states.find(ada, session), { role: 'known' });
+  },
+);
+
+t.test('nothing is believed to be young because the clock was set back', async (t) => {
+  const { states, clock } = makeStates({ maxStalenessMs: 10_000 });
+  await states.find(ada, session);
+  clock.set(clock.nowMs() - 1);
+  t.type(states.find(ada, session), Promise);
+});
+
+t.test('no more states are kept than was said', async (t) => {
+  const { states } = makeStates({ maxStalenessMs: aMinuteMs, capacity: 100 });
+  for (let turn = 0; turn < 5; turn++)
+    await Promise.all(Array.from({ length: 100 }, () => states.find(randomUUID(), undefined)));
+  const { entries } = states.stats();
+  t.ok(entries > 0 && entries <= 100, `${entries} entries`);
+});
+
+/** States over a store that answers how often it was asked, or as the test says. */
+function makeStates(options: {
+  readonly maxStalenessMs: number;
+  readonly capacity?: number;
+  readonly answer?: () => IdentityState | undefined;
+  readonly store?: IdentityStateStore;
+}) {
+  const { maxStalenessMs, capacity, answer = () => stateOf(`asked ${calls.length}`) } = options;
+  const clock = fakeClock();
+  const calls: (readonly IdentityKey[])[] = [];
+  const counting: IdentityStateStore = {
+    async findMany(keys) {
+      calls.push(keys);
+      return keys.map(answer);
+    },
+  };
+  const states = createIdentityStates(
+    { store: options.store ?? counting, nowMs: clock.nowMs },
+    { maxStalenessMs, ...(capacity !== undefined && { capacity }) },
+  );
+  return { states, clock, asked: () => calls.map((keys) => keys.map(({ userId }) => userId)) };
+}
+
+function stateOf(role: string): IdentityState {
+  const session = { createdAt: new Date(0), notAfter: undefined };
+  return { role, appMetadata: {}, isAnonymous: false, bannedUntil: undefined, session };
+}
+
+/** A store that answers when the test wants it to. */
+function holdAnswers() {
+  const held: PromiseWithResolvers<readonly IdentityState[]>[] = [];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  let asked = 0;
+  const store: IdentityStateStore = {
+    findMany() {
+      const answer = Promise.withResolvers<readonly IdentityState[]>();
+      held.push(answer);
+      asked += 1;
+      for (const { count, resolve } of waiting) if (asked >= count) resolve();
+      return answer.promise;
+    },
+  };
+  return {
+    store,
+    /** Resolves when that many questions have arrived. */
+    arrived(count: number): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.push({ count, resolve });
+      if (asked >= count) resolve();
+      return promise;
+    },
+    /** Answers the oldest question. */
+    give: (state: IdentityState) => held.shift()?.resolve([state]),
+    /** Answers the youngest question. */
+    giveLast: (state: IdentityState) => held.pop()?.resolve([state]),
+  };
+}

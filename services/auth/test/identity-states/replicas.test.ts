@@ -1,0 +1,87 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startPostgres } from '@tollgate/testkit/postgres';
+import t from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import { isBanned } from '../../src/domain/user.ts';
+import type { IdentityState } from '../../src/ports/identity-states.ts';
+import { migrate } from '../../src/store/postgres/migrate.ts';
+import { changeUser, type Replica, startReplica, startSession } from '../helpers/replica.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+import { facts, insertUser } from '../helpers/test-store.ts';
+
+/** Clocks of these tests stand still: what is learned was heard, and not asked for because time has passed. */
+const maxStalenessMs = 10_000;
+
+t.test('what one replica does to a user, another one knows soon', async (t) => {
+  const { url } = await testDatabase(t);
+  const one = await startReplica(t, url, { maxStalenessMs });
+  const other = await startReplica(t, url, { maxStalenessMs });
+  const ada = await insertUser(one.store, { email: 'ada@example.com' });
+  const sessionId = await startSession(one.store, ada);
+  /** Waits until both say so: the one that did it hears of it in the same way. */
+  const bothKnow = async (
+    what: string,
+    isSo: (state: IdentityState | undefined) => boolean,
+  ): Promise<void> => {
+    for (const { states } of [one, other])
+      await awaitUntil(async () => isSo(await states.find(ada.id, sessionId)), { what, timeoutMs: 20_000 });
+    t.pass(what);
+  };
+
+  await bothKnow('the session', (state) => state?.session !== undefined && state.role === 'authenticated');
+  await changeUser(one.store, ada, { role: 'editor', appMetadata: { plan: 'pro' } });
+  await bothKnow('role and plan', (state) => state?.role === 'editor' && state.appMetadata.plan === 'pro');
+  const bannedUntil = new Date(facts.nowMs + 60_000);
+  await changeUser(other.store, ada, { bannedUntil });
+  await bothKnow('the ban', (state) => isBanned({ bannedUntil: state?.bannedUntil }, facts.nowMs));
+  await one.store.sessions.end('local', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { facts }));
+  await bothKnow('the end of the session', (state) => state !== undefined && state.session === undefined);
+  await one.store.users.delete(ada.id, auditEntry(ada, 'user_deleted', { facts }));
+  await bothKnow('the deletion', (state) => state === undefined);
+});
+
+t.test('a replica that hears nothing learns of a change when what it knows is too old', async (t) => {
+  const { url } = await testDatabase(t);
+  const one = await startReplica(t, url, { maxStalenessMs });
+  const deaf = await startReplica(t, url, { maxStalenessMs });
+  await deaf.listener.stop();
+  t.equal(deaf.listener.isUp(), false);
+  const ada = await insertUser(one.store, { email: 'ada@example.com' });
+  const sessionId = await startSession(one.store, ada);
+  t.ok((await deaf.states.find(ada.id, sessionId))?.session);
+  await one.store.sessions.end('global', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { facts }));
+  await awaitUntil(() => one.heard.length > 0, {
+    what: 'the other replica to hear of it',
+    timeoutMs: 20_000,
+  });
+
+  deaf.clock.advance(maxStalenessMs - 1);
+  t.ok((await deaf.states.find(ada.id, sessionId))?.session, 'still within the bound');
+  deaf.clock.advance(1);
+  t.equal((await deaf.states.find(ada.id, sessionId))?.session, undefined);
+});
+
+t.test(
+  'when PostgreSQL stops, what is known is told for as long as the bound says, and no longer',
+  async (t) => {
+    const server = await startPostgres();
+    t.teardown(() => server.stop());
+    const { url } = await server.createDatabase();
+    await migrate({ databaseUrl: url, dbNamespace: 'auth' }, { logger: silent });
+    const replica: Replica = await startReplica(t, url, { maxStalenessMs });
+    const { store, states, clock, listener } = replica;
+    const ada = await insertUser(store, { email: 'ada@example.com' });
+    const sessionId = await startSession(store, ada);
+    await states.find(ada.id, sessionId);
+
+    await server.stop();
+    await awaitUntil(() => !listener.isUp(), { what: 'the listener to notice', timeoutMs: 20_000 });
+    clock.advance(maxStalenessMs - 1);
+    t.match(states.find(ada.id, sessionId), { role: 'authenticated' });
+    clock.advance(1);
+    await t.rejects(Promise.resolve(states.find(ada.id, sessionId)));
+  },
+);
+
+const silent = createLogger({ level: 'fatal', format: 'json' });

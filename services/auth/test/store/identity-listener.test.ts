@@ -1,0 +1,153 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres from 'postgres';
+import t from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import { createIdentityListener } from '../../src/store/postgres/identity-states/identity-listener.ts';
+import { migrate } from '../../src/store/postgres/migrate.ts';
+import { changeUser, type Replica, startReplica, startSession } from '../helpers/replica.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+import { facts, insertUser } from '../helpers/test-store.ts';
+
+const at = new Date(facts.nowMs);
+
+t.test('every change that could end an identity is heard of, with the id of its user', async (t) => {
+  const { replica, sql } = await start(t);
+  const { store } = replica;
+  const ada = await insertUser(store, { email: 'ada@example.com' });
+  const sessionId = await startSession(store, ada);
+  const changes: Readonly<Record<string, () => Promise<unknown>>> = {
+    role: () => changeUser(store, ada, { role: 'editor' }),
+    metadata: () => changeUser(store, ada, { appMetadata: { plan: 'pro' } }),
+    ban: () => changeUser(store, ada, { bannedUntil: new Date('2030-01-01') }),
+    'no longer anonymous': () => changeUser(store, ada, { isAnonymous: true }),
+    'end of a session set': () => sql`update auth.sessions set not_after = now()`,
+    'a session ended': () =>
+      store.sessions.end('local', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { facts })),
+    'deleted, but kept': () =>
+      store.users.softDelete(ada.id, { at, audit: auditEntry(ada, 'user_deleted', { facts }) }),
+    deleted: () => sql`delete from auth.users`,
+  };
+  for (const [what, change] of Object.entries(changes)) {
+    replica.heard.length = 0;
+    await change();
+    await awaitUntil(() => replica.heard.length > 0, { what: `${what} to be heard of`, timeoutMs: 20_000 });
+    t.same(replica.heard, [[ada.id]], what);
+  }
+});
+
+t.test('sign-ins, refreshes and what users say of themselves send nothing', async (t) => {
+  const { replica, sql } = await start(t);
+  const { store } = replica;
+  const ada = await insertUser(store, { email: 'ada@example.com' });
+  const sessionId = await startSession(store, ada);
+  await store.sessions.touch(sessionId, at);
+  const [{ token } = { token: '' }] = await sql<{ token: string }[]>`select token from auth.refresh_tokens`;
+  const rotation = { token, successor: 'next', sessionId, userAgent: '', ip: '', at };
+  t.ok(await store.sessions.rotate(rotation, auditEntry(ada, 'token_refreshed', { facts })));
+  await changeUser(store, ada, { userMetadata: { name: 'Ada' }, emailConfirmedAt: at });
+  await changeUser(store, ada, { role: ada.role, appMetadata: {} });
+
+  const last = await insertUser(store, { email: 'last@example.com' });
+  await changeUser(store, last, { role: 'editor' });
+  await awaitUntil(() => replica.heard.length > 0, { what: 'the last change', timeoutMs: 20_000 });
+  t.same(replica.heard, [[last.id]]);
+});
+
+t.test('very many at once are not named', async (t) => {
+  const { replica, sql } = await start(t);
+  const insert = (count: number) => sql`
+    insert into auth.users (id, is_sso_user, is_anonymous, role)
+    select gen_random_uuid(), true, false, 'authenticated' from generate_series(1, ${count})`;
+
+  await insert(200);
+  await sql`delete from auth.users`;
+  await awaitUntil(() => replica.heard.length > 0, { what: 'the deletion of 200', timeoutMs: 20_000 });
+  t.equal(replica.heard.length, 1);
+  t.equal(new Set(replica.heard[0]).size, 200);
+
+  replica.heard.length = 0;
+  await insert(201);
+  await sql`update auth.users set role = 'editor'`;
+  await awaitUntil(() => replica.heard.includes('all'), { what: 'the update of 201', timeoutMs: 20_000 });
+  t.equal(replica.heard.length, 201, 'the first 200 by name, and all');
+
+  replica.heard.length = 0;
+  await sql`delete from auth.users`;
+  await awaitUntil(() => replica.heard.length > 0, { what: 'the deletion of 201', timeoutMs: 20_000 });
+  t.same(replica.heard, ['all']);
+
+  replica.heard.length = 0;
+  await sql`truncate auth.users cascade`;
+  await awaitUntil(() => replica.heard.length > 0, { what: 'the truncation', timeoutMs: 20_000 });
+  t.same(replica.heard, ['all']);
+});
+
+t.test('what is rolled back is not heard of, nor what happens in another schema', async (t) => {
+  const { replica, sql, databaseUrl } = await start(t);
+  const { store } = replica;
+  await migrate({ databaseUrl, dbNamespace: 'other' }, { logger: silent });
+  const ada = await insertUser(store, { email: 'ada@example.com' });
+  await t.rejects(
+    store.transaction(async (within) => {
+      await changeUser(within, ada, { role: 'editor' });
+      throw new Error('no');
+    }),
+    { message: 'no' },
+  );
+  await sql`insert into other.users (id, role) values (${ada.id}, 'authenticated')`;
+  await sql`update other.users set role = 'editor'`;
+
+  const last = await insertUser(store, { email: 'last@example.com' });
+  await changeUser(store, last, { role: 'editor' });
+  await awaitUntil(() => replica.heard.length > 0, { what: 'the last change', timeoutMs: 20_000 });
+  t.same(replica.heard, [[last.id]]);
+});
+
+t.test(
+  'a listener whose connection is lost comes back, and says that anything may have changed',
+  async (t) => {
+    const { replica, sql } = await start(t);
+    const { listener, heard } = replica;
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'tollgate-auth-listen' and datname = current_database()`;
+    await awaitUntil(() => heard.includes('all'), { what: 'the listener to be back', timeoutMs: 20_000 });
+    t.equal(listener.isUp(), true);
+    t.match(replica.logs(), /terminating connection.*are not heard of.*are heard of again/s);
+  },
+);
+
+t.test('without a database it starts and stops all the same, and says once what is wrong', async (t) => {
+  const lines: string[] = [];
+  const heard: unknown[] = [];
+  const listener = createIdentityListener({
+    databaseUrl: 'postgres://postgres@127.0.0.1:1/nothing',
+    dbNamespace: 'auth',
+    onChange: (changed) => heard.push(changed),
+    logger: createLogger({
+      level: 'info',
+      format: 'json',
+      destination: { write: (line) => lines.push(line) },
+    }),
+  });
+  listener.start();
+  await awaitUntil(() => lines.length > 0, { what: 'a line in the log', timeoutMs: 20_000 });
+  t.equal(listener.isUp(), false);
+  await listener.stop();
+  await listener.stop();
+  t.equal(lines.length, 1);
+  t.match(lines[0], /ECONNREFUSED.*not heard of/);
+  t.same(heard, []);
+});
+
+const silent = createLogger({ level: 'fatal', format: 'json' });
+
+/** A replica over a database of its own, and a connection to do there what the server does not. */
+async function start(
+  test: Pick<typeof t, 'teardown'>,
+): Promise<{ replica: Replica; sql: postgres.Sql; databaseUrl: string }> {
+  const { url: databaseUrl } = await testDatabase(test);
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  test.teardown(() => sql.end());
+  return { replica: await startReplica(test, databaseUrl, { maxStalenessMs: 0 }), sql, databaseUrl };
+}

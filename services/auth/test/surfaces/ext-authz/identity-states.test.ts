@@ -1,0 +1,138 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres from 'postgres';
+import t from 'tap';
+import { adminToken } from '../../helpers/admin.ts';
+import { type AuthServer, type SignedIn, signUp, startAuthServer } from '../../helpers/auth-server.ts';
+
+/** So long that nothing in these tests is asked for again because time has passed: clocks stand still. */
+const stale = { EXT_AUTHZ_MAX_STALENESS: '1m' };
+
+t.test('who signs out at one replica is refused by the other', async (t) => {
+  const [one, other] = await startReplicas(t);
+  const ada = await signUp(one);
+  t.match(await check(one, ada), { status: 200 });
+  t.match(await check(other, ada), { status: 200 });
+  const { status } = await one.call('POST', '/logout', { token: ada.accessToken });
+  t.equal(status, 204);
+  for (const server of [one, other])
+    await awaitCheck(server, ada, { status: 401, code: 'session_not_found' });
+});
+
+t.test('a ban, another role or plan, and a deletion hold at all replicas', async (t) => {
+  const [one, other] = await startReplicas(t);
+  const ada = await signUp(one);
+  t.match(await check(other, ada), { status: 200, role: 'authenticated', plan: 'free' });
+  const administer = (method: string, body?: object) =>
+    one.call(method, `/admin/users/${ada.userId}`, { token: adminToken(), ...(body && { body }) });
+
+  await administer('PUT', { role: 'editor', app_metadata: { plan: 'pro' } });
+  await awaitCheck(other, ada, { status: 200, role: 'editor', plan: 'pro' });
+  await administer('PUT', { ban_duration: '24h' });
+  await awaitCheck(other, ada, { status: 403, code: 'user_banned' });
+  other.clock.advance(25 * 60 * 60 * 1000);
+  t.match(await check(other, ada), { status: 401 }, 'the token is over as well');
+  await administer('PUT', { ban_duration: 'none' });
+  await awaitCheck(one, ada, { status: 200 });
+  await administer('DELETE');
+  await awaitCheck(one, ada, { status: 401 });
+});
+
+t.test('a replica whose connection for changes is cut hears of them again', async (t) => {
+  const [one, other] = await startReplicas(t);
+  for (const server of [one, other]) await awaitLog(server, 'changes of users are heard of');
+  const ada = await signUp(one);
+  t.match(await check(other, ada), { status: 200 });
+  const sql = postgres(one.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'tollgate-auth-listen' and datname = current_database()`;
+  await one.call('POST', '/logout', { token: ada.accessToken });
+  for (const server of [one, other]) await awaitCheck(server, ada, { status: 401 });
+  for (const server of [one, other]) await awaitLog(server, 'changes of users are heard of again');
+});
+
+t.test('without the check of sessions a token is believed until it is over', async (t) => {
+  const server = await startAuthServer(t, { EXT_AUTHZ_SESSION_CHECK: 'false' });
+  const ada = await signUp(server);
+  await server.call('POST', '/logout', { token: ada.accessToken });
+  t.match(await check(server, ada), { status: 200, role: 'authenticated' });
+  server.clock.advance(60 * 60 * 1000);
+  t.match(await check(server, ada), { status: 401 });
+});
+
+t.test('metrics tell how users were found', async (t) => {
+  const server = await startAuthServer(t, {
+    ...stale,
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'prometheus',
+    OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PROMETHEUS_PORT: '0',
+  });
+  const ada = await signUp(server);
+  await awaitLog(server, 'changes of users are heard of');
+  t.match(await check(server, ada), { status: 200 });
+  t.match(await check(server, ada), { status: 200 });
+  const text = await metrics(server);
+  for (const line of [
+    'auth_ext_authz_identity_finds_total{result="known"} 1',
+    'auth_ext_authz_identity_finds_total{result="read"} 1',
+    'auth_ext_authz_identity_finds_total{result="joined"} 0',
+    'auth_ext_authz_identity_invalidations_total{scope="all"} 1',
+    'auth_ext_authz_identity_entries 1',
+    'auth_ext_authz_identity_listener_up 1',
+  ])
+    t.ok(text.includes(line), line);
+});
+
+/** Two servers over one database. */
+async function startReplicas(test: Pick<typeof t, 'teardown'>): Promise<[AuthServer, AuthServer]> {
+  const one = await startAuthServer(test, stale);
+  const other = await startAuthServer(test, { ...stale, DB_DATABASE_URL: one.databaseUrl });
+  return [one, other];
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly role?: string | undefined;
+  readonly plan?: string | undefined;
+  /** Of the error. */
+  readonly code?: string | undefined;
+}
+
+/** Asks as Envoy does over HTTP. */
+async function check({ extAuthz }: AuthServer, { accessToken }: SignedIn): Promise<Outcome> {
+  const response = await fetch(`http://127.0.0.1:${extAuthz.http}/cart`, {
+    headers: { authorization: `Bearer ${accessToken}` },
+  });
+  const { status, headers } = response;
+  const text = await response.text();
+  if (status !== 200) return { status, code: String(JSON.parse(text).error_code) };
+  return {
+    status,
+    role: headers.get('x-auth-role') ?? undefined,
+    plan: headers.get('x-auth-plan') ?? undefined,
+  };
+}
+
+async function awaitCheck(server: AuthServer, user: SignedIn, wanted: Outcome): Promise<void> {
+  let last: Outcome | undefined;
+  const isWanted = async (): Promise<boolean> => {
+    last = await check(server, user);
+    return Object.entries(wanted).every(([key, value]) => last?.[key as keyof Outcome] === value); // its own keys
+  };
+  await awaitUntil(isWanted, { what: `the answer ${JSON.stringify(wanted)}`, timeoutMs: 20_000 });
+  t.match(last, wanted);
+}
+
+async function awaitLog(server: AuthServer, line: string): Promise<void> {
+  await awaitUntil(() => server.logs().includes(`"${line}"`), {
+    what: `the line ${line}`,
+    timeoutMs: 20_000,
+  });
+}
+
+async function metrics(server: AuthServer): Promise<string> {
+  const url = /"url":"([^"]+)"[^}]*metrics can be pulled/.exec(server.logs())?.[1];
+  if (url === undefined) throw new Error('no line says where metrics can be pulled');
+  return (await fetch(url)).text();
+}

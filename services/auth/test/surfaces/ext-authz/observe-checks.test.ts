@@ -1,0 +1,78 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { Registry } from 'prom-client';
+import t from 'tap';
+import type { AuthzDecision } from '../../../src/domain/authz/authz-decision.ts';
+import { observeChecks } from '../../../src/surfaces/ext-authz/observe-checks.ts';
+import { forbidden, noToken, unavailable } from '../../../src/use-cases/authz/denials.ts';
+import { signUp, startAuthServer } from '../../helpers/auth-server.ts';
+import { connectAuthz } from '../../helpers/authz-client.ts';
+import { startCollector } from '../../helpers/collector.ts';
+
+const request = { method: 'GET', path: '/a?token=secret', authorization: [], headerNames: [] };
+const allowed: AuthzDecision = { allowed: true, identity: undefined, headers: { set: {}, remove: [] } };
+
+function log(level: 'info' | 'debug') {
+  const lines: Readonly<Record<string, unknown>>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  return { lines, logger: createLogger({ level, format: 'json', destination }) };
+}
+
+t.test('decisions are counted by outcome, refusals by their reason', async (t) => {
+  const metrics = new Registry();
+  const answers = [allowed, noToken(), Promise.resolve(noToken()), forbidden('route_denied'), unavailable()];
+  const { logger } = log('info');
+  const authorize = observeChecks(() => answers.shift() ?? allowed, { logger, metrics });
+  for (let i = 0; i < 5; i += 1) await authorize(request);
+  const text = await metrics.metrics();
+  t.match(text, 'auth_ext_authz_checks_total{outcome="allowed"} 1');
+  t.match(text, 'auth_ext_authz_checks_total{outcome="denied"} 3');
+  t.match(text, 'auth_ext_authz_checks_total{outcome="unavailable"} 1');
+  t.match(text, 'auth_ext_authz_denials_total{error_code="no_authorization"} 2');
+  t.match(text, 'auth_ext_authz_check_duration_seconds_count 5');
+});
+
+t.test('a line a check is logged at debug, without the query', async (t) => {
+  const { lines, logger } = log('debug');
+  const authorize = observeChecks(() => noToken(), { logger, metrics: undefined });
+  t.notOk(authorize(request) instanceof Promise, 'a decision that is there stays there');
+  t.match(lines, [{ method: 'GET', path: '/a', allowed: false, code: 'no_authorization' }]);
+  t.notMatch(JSON.stringify(lines), /secret/);
+});
+
+t.test('where nobody listens nothing is added to a decision', async (t) => {
+  const { lines, logger } = log('info');
+  const authorize = () => allowed;
+  t.equal(observeChecks(authorize, { logger, metrics: undefined }), authorize);
+  t.same(lines, []);
+});
+
+t.test('the server exports counts and spans of its checks', async (t) => {
+  const collected = await startCollector(t);
+  const server = await startAuthServer(t, {
+    TRACING_ENABLED: 'true',
+    METRICS_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  });
+  const { accessToken } = await signUp(server);
+  const headers = { authorization: `Bearer ${accessToken}` };
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  await client.check({ method: 'GET', path: '/', headers });
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  await fetch(`http://127.0.0.1:${server.extAuthz.http}/`, { headers: { ...headers, traceparent } });
+  await server.stop();
+
+  const spans = collected
+    .flatMap(({ body }) => body.resourceSpans ?? [])
+    .flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
+  t.ok(spans.some(({ name }) => name === 'envoy.service.auth.v3.Authorization/Check'));
+  t.match(
+    spans.find(({ name }) => name === 'ext_authz'),
+    { traceId: '0af7651916cd43dd8448eb211c80319c', parentSpanId: 'b7ad6b7169203331' },
+  );
+  const [metrics] = collected.flatMap(({ body }) => body.resourceMetrics ?? []);
+  const exported = metrics?.scopeMetrics.flatMap((scope) => scope.metrics) ?? [];
+  t.match(
+    exported.find(({ name }) => name === 'auth_ext_authz_check_duration_seconds'),
+    { histogram: { dataPoints: [{ count: 2 }] } },
+  );
+});

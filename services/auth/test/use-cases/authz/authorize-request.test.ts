@@ -1,0 +1,440 @@
+import { createHmac, generateKeyPairSync } from 'node:crypto';
+import { createLogger } from '@tollgate/kit/logger';
+import { fakeClock } from '@tollgate/testkit/fake-clock';
+import t from 'tap';
+import { readPlacedYaml } from '../../../src/authz-rules/read-placed-yaml.ts';
+import type { AuthzDecision } from '../../../src/domain/authz/authz-decision.ts';
+import type { AuthzRequest } from '../../../src/domain/authz/authz-request.ts';
+import { parseRouteRules } from '../../../src/domain/authz/parse-route-rules.ts';
+import type { RouteRules } from '../../../src/domain/authz/route-rules.ts';
+import type { IdentityState, IdentityStates } from '../../../src/ports/identity-states.ts';
+import { signJwt, verifyJwt } from '../../../src/tokens/jwt.ts';
+import { parseSigningKeys, type SigningKeys } from '../../../src/tokens/signing-keys.ts';
+import { createAuthorizeRequest } from '../../../src/use-cases/authz/authorize-request.ts';
+
+const clock = fakeClock();
+const nowSeconds = clock.nowMs() / 1000;
+const userId = '8fba2b4c-1a5b-4bd0-9c6b-2c8f8a3a1111';
+const sessionId = '11111111-2222-4333-8444-555555555555';
+const secret = 'a secret of tests that has 32 bytes';
+
+function keysOf(jwtSecret: string, jwtKeys = ''): SigningKeys {
+  const parsed = parseSigningKeys({ jwtSecret, jwtKeys, jwtKeyId: '' });
+  if (!parsed.ok) throw new Error(parsed.expected);
+  return parsed.keys;
+}
+
+const keys = keysOf(secret);
+
+const claims = {
+  sub: userId,
+  session_id: sessionId,
+  exp: nowSeconds + 3600,
+  iat: nowSeconds,
+  role: 'authenticated',
+  aal: 'aal1',
+  is_anonymous: false,
+  app_metadata: { plan: 'pro' },
+};
+
+const bearer = (more: Readonly<Record<string, unknown>> = {}, by = keys): string =>
+  `Bearer ${signJwt({ ...claims, ...more }, by)}`;
+
+const state: IdentityState = {
+  role: 'authenticated',
+  appMetadata: { plan: 'pro' },
+  isAnonymous: false,
+  bannedUntil: undefined,
+  session: { createdAt: new Date(clock.nowMs()), notAfter: undefined },
+};
+
+function rulesOf(text: string): RouteRules {
+  const yaml = readPlacedYaml(text);
+  const parsed = yaml.ok ? parseRouteRules(yaml.value) : { ok: false as const, problems: [yaml.problem] };
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.rules;
+}
+
+const rules = rulesOf(`
+routes:
+  - {path: /public, access: public}
+  - {path: /closed, access: deny}
+  - {path: /admin/**, roles: [admin, auditor]}
+  - {path: /billing, aal: aal2}
+  - {path: /cart, anonymous: true}
+`);
+
+interface Options {
+  /** What is known; undefined: nobody is asked. */
+  readonly find?: IdentityStates['find'];
+  readonly sessionInactivityTimeoutMs?: number;
+  readonly rules?: () => RouteRules;
+}
+
+/** The service's decision on requests, and what it logs. */
+function authorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Options = {}) {
+  const log: unknown[] = [];
+  const logger = createLogger({
+    level: 'info',
+    format: 'json',
+    destination: { write: (line) => void log.push(JSON.parse(line)) },
+  });
+  const authorize = createAuthorizeRequest({
+    rules: more.rules ?? (() => rules),
+    verifyToken: (token, nowMs) => verifyJwt(token, keys, nowMs),
+    states: find && { find },
+    nowMs: clock.now,
+    logger,
+    settings: {
+      extAuthzDefaultPlan: 'free',
+      jwtAdminRoles: ['service_role'],
+      sessionTimeboxMs: 0,
+      sessionInactivityTimeoutMs,
+    },
+  });
+  const ask = (path: string, authorization: string | readonly string[], more: Partial<AuthzRequest> = {}) =>
+    authorize({
+      method: 'GET',
+      path,
+      authorization: typeof authorization === 'string' ? [authorization] : authorization,
+      headerNames: [],
+      ...more,
+    });
+  return { ask, log };
+}
+
+/** What a client is told, without the words. */
+function outcome(decision: AuthzDecision | Promise<AuthzDecision>): string {
+  if (decision instanceof Promise) return 'asks';
+  return decision.allowed ? 'allowed' : `${decision.httpStatus} ${decision.errorCode}`;
+}
+
+t.test('a user who has signed in passes, and upstreams are told who it is', (t) => {
+  const { ask } = authorizer();
+  t.same(ask('/anything', bearer(), { headerNames: ['x-user-id', 'accept'] }), {
+    allowed: true,
+    identity: {
+      userId,
+      sessionId,
+      role: 'authenticated',
+      plan: 'pro',
+      aal: 'aal1',
+      isAnonymous: false,
+      limit: undefined,
+    },
+    headers: {
+      set: {
+        'x-auth-user-id': userId,
+        'x-auth-session-id': sessionId,
+        'x-auth-role': 'authenticated',
+        'x-auth-plan': 'pro',
+        'x-auth-aal': 'aal1',
+        'x-auth-anonymous': 'false',
+      },
+      remove: ['x-user-id'],
+    },
+  });
+  t.equal(outcome(ask('/anything', bearer().replace('Bearer', 'bEARER  '))), 'allowed');
+  t.equal(outcome(ask('/anything', `${bearer()}\t`)), 'allowed', 'white space around it is none of its own');
+  t.end();
+});
+
+t.test('without a token there is a challenge that names no error', (t) => {
+  const { ask } = authorizer();
+  for (const authorization of [[], '', 'Basic YTpi', 'Bearerx y', 'Digest a="b", c="d"'])
+    t.match(ask('/anything', authorization), {
+      httpStatus: 401,
+      errorCode: 'no_authorization',
+      headers: { 'www-authenticate': /^Bearer realm="tollgate"$/ },
+    });
+  t.end();
+});
+
+t.test('a second Authorization header, or a list in one, is refused whichever token is good', (t) => {
+  const { ask } = authorizer();
+  const good = bearer();
+  for (const authorization of [
+    [good, good],
+    [good, 'Bearer x'],
+    ['Basic YTpi', good],
+    ['', good],
+    [`${good},${good}`],
+    [`${good}, Bearer x`],
+    [`${good} x`],
+    ['Bearer '],
+    ['Bearer'],
+    [`${good}"`],
+  ])
+    t.equal(outcome(ask('/anything', authorization)), '401 bad_jwt', JSON.stringify(authorization));
+  t.equal(outcome(ask('/anything', `Basic YTpi, ${good}`)), '401 no_authorization');
+  t.end();
+});
+
+t.test('a token that is not good is refused with what is wrong', (t) => {
+  const { ask } = authorizer();
+  const [header = '', payload = '', signature = ''] = signJwt(claims, keys).split('.');
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = (head: unknown, body: unknown): string => {
+    const input = `${encode(head)}.${encode(body)}`;
+    return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+  };
+  const publicKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  const tokens: Readonly<Record<string, string>> = {
+    'another user put in': `${header}.${encode({ ...claims, sub: sessionId })}.${signature}`,
+    'another role put in': `${header}.${encode({ ...claims, role: 'admin' })}.${signature}`,
+    'no signature': `${header}.${payload}.`,
+    'alg none': `${encode({ alg: 'none' })}.${payload}.`,
+    'alg none with a signature': signed({ alg: 'none' }, claims),
+    'another algorithm': signed({ alg: 'HS512' }, claims),
+    'a critical parameter': signed({ alg: 'HS256', crit: ['b64'] }, claims),
+    'a key of somebody else': signJwt(claims, keysOf('another secret that has 32 bytes..')),
+    'a public key as secret': signJwt(claims, keysOf(pem)),
+    expired: signJwt({ ...claims, exp: nowSeconds }, keys),
+    'not valid yet': signJwt({ ...claims, nbf: nowSeconds + 1 }, keys),
+    'an end that is no number': signJwt({ ...claims, exp: '9999999999' }, keys),
+    'no end': signJwt({ ...claims, exp: undefined }, keys),
+    'no end, and no administrator by metadata': signJwt(
+      { ...claims, exp: undefined, app_metadata: { role: 'service_role' } },
+      keys,
+    ),
+    'a user that is no UUID': signJwt({ ...claims, sub: "x' or true" }, keys),
+    'a user that is no text': signJwt({ ...claims, sub: [userId] }, keys),
+    'a session that is no UUID': signJwt({ ...claims, session_id: '../x' }, keys),
+    'a session of nobody': signJwt({ ...claims, sub: '' }, keys),
+    'two parts': `${header}.${payload}`,
+    'four parts': `${header}.${payload}.${signature}.x`,
+    'no JSON': 'e30.x.y',
+    'too long': 'a'.repeat(20_000),
+  };
+  for (const [what, token] of Object.entries(tokens))
+    t.match(
+      ask('/anything', `Bearer ${token}`),
+      {
+        httpStatus: 401,
+        errorCode: 'bad_jwt',
+        headers: {
+          'www-authenticate': /^Bearer realm="tollgate", error="invalid_token", error_description="[^"\\]+"$/,
+        },
+      },
+      what,
+    );
+  t.end();
+});
+
+t.test('a public route needs no token; a good one tells who calls, and a bad one counts for nothing', (t) => {
+  const { ask } = authorizer();
+  t.match(ask('/public', bearer()), { allowed: true, identity: { userId } });
+  for (const authorization of [[], 'Bearer x', [bearer(), bearer()], bearer({ exp: 1 })]) {
+    const decision = ask('/public', authorization, { headerNames: ['x-auth-user-id', 'x-auth-role'] });
+    t.match(decision, { allowed: true, identity: undefined, headers: { set: {} } });
+    t.match(decision, { headers: { remove: /x-auth-user-id,.*x-auth-role/ } });
+  }
+  t.end();
+});
+
+t.test('what a route demands is asked for after the token: role, assurance, no anonymous user', (t) => {
+  const { ask } = authorizer();
+  t.equal(outcome(ask('/closed', bearer({ role: 'admin' }))), '403 route_denied');
+  t.equal(outcome(ask('/closed', [])), '403 route_denied');
+  t.equal(outcome(ask('/admin/x', [])), '401 no_authorization');
+  t.equal(outcome(ask('/admin/x', bearer())), '403 role_not_allowed');
+  for (const role of ['admin', 'auditor']) t.equal(outcome(ask('/admin/x', bearer({ role }))), 'allowed');
+  for (const role of ['Admin', 'admin ', '', undefined, ['admin']])
+    t.equal(outcome(ask('/admin/x', bearer({ role }))), '403 role_not_allowed', JSON.stringify(role));
+  t.equal(outcome(ask('/billing', bearer({ aal: 'aal2' }))), 'allowed');
+  t.equal(outcome(ask('/billing', bearer({ aal: 'aal3' }))), 'allowed');
+  for (const aal of ['aal1', 'aal9', 'zzz', undefined, 2])
+    t.match(ask('/billing', bearer({ aal })), {
+      httpStatus: 401,
+      errorCode: 'insufficient_aal',
+      headers: {
+        'www-authenticate':
+          /^Bearer realm="tollgate", error="insufficient_user_authentication", error_description="[^"]+", acr_values="aal2"$/,
+      },
+    });
+  t.equal(outcome(ask('/cart', bearer({ is_anonymous: true }))), 'allowed');
+  t.equal(outcome(ask('/anything', bearer({ is_anonymous: true }))), '403 anonymous_not_allowed');
+  t.equal(
+    outcome(ask('/admin/x', bearer({ is_anonymous: true, role: 'admin' }))),
+    '403 anonymous_not_allowed',
+  );
+  t.end();
+});
+
+t.test('a token without user is one of an administrator, or as good as anonymous', (t) => {
+  const { ask } = authorizer({ find: () => t.fail('there is nobody to ask for') as never });
+  const program = { sub: undefined, session_id: undefined };
+  t.match(ask('/anything', bearer({ ...program, role: 'service_role', exp: undefined })), {
+    allowed: true,
+    identity: { userId: undefined, role: 'service_role', isAnonymous: false },
+  });
+  const ofPage = bearer({ ...program, role: 'anon' });
+  t.equal(outcome(ask('/anything', ofPage)), '403 anonymous_not_allowed');
+  t.match(ask('/cart', ofPage), { allowed: true, identity: { isAnonymous: true } });
+  t.end();
+});
+
+t.test('a path that could be read in two ways is refused before anything else', (t) => {
+  const { ask } = authorizer();
+  for (const path of [
+    '/public/../admin/x',
+    '/public%2f..%2fadmin',
+    '//public',
+    '/public;/../admin',
+    'public',
+  ])
+    for (const authorization of [[], bearer({ role: 'admin' })])
+      t.equal(outcome(ask(path, authorization)), '400 path_not_canonical', path);
+  t.equal(
+    outcome(ask('/admin;v=1/x', bearer())),
+    '400 path_not_canonical',
+    'another rule without parameters',
+  );
+  t.equal(outcome(ask('/admin/x;v=1', bearer({ role: 'admin' }))), 'allowed');
+  t.equal(outcome(ask('/%61dmin/x', bearer())), '403 role_not_allowed');
+  t.equal(outcome(ask('/public?/../admin', [])), 'allowed');
+  t.equal(outcome(ask('*', [], { method: 'OPTIONS' })), '401 no_authorization');
+  t.end();
+});
+
+t.test('what is known of the user goes before what the token says', (t) => {
+  const known: IdentityState = { ...state, role: 'admin', appMetadata: { plan: 'team' }, isAnonymous: true };
+  const { ask } = authorizer({ find: () => known });
+  t.match(ask('/cart', bearer({ role: 'x', app_metadata: { plan: 'pro' } })), {
+    identity: { role: 'admin', plan: 'team', isAnonymous: true },
+  });
+  t.match(
+    ask('/cart', bearer({ aal: 'aal2' })),
+    { identity: { aal: 'aal2' } },
+    'a session proves it by its token',
+  );
+  const demoted = authorizer({ find: () => state });
+  t.equal(outcome(demoted.ask('/admin/x', bearer({ role: 'admin' }))), '403 role_not_allowed');
+  t.end();
+});
+
+t.test('a user or a session that has ended since is refused', (t) => {
+  const at = clock.nowMs();
+  const session = (notAfterMs: number) => ({ createdAt: new Date(at), notAfter: new Date(notAfterMs) });
+  const cases: readonly (readonly [what: string, state: IdentityState | undefined, expected: string])[] = [
+    ['a user who is gone', undefined, '401 user_not_found'],
+    ['a user who is banned', { ...state, bannedUntil: new Date(at + 1) }, '403 user_banned'],
+    ['a ban that is over', { ...state, bannedUntil: new Date(at) }, 'allowed'],
+    ['a session that has ended', { ...state, session: undefined }, '401 session_not_found'],
+    ['a session past its end', { ...state, session: session(at) }, '401 session_expired'],
+    ['a session before its end', { ...state, session: session(at + 1) }, 'allowed'],
+  ];
+  for (const [what, known, expected] of cases) {
+    const { ask } = authorizer({ find: () => known });
+    t.equal(outcome(ask('/anything', bearer())), expected, what);
+    const decision = ask('/public', bearer());
+    t.match(decision, { allowed: true });
+    const isKnown = 'identity' in decision && decision.identity !== undefined;
+    t.equal(isKnown, expected === 'allowed', 'and nobody on a public route');
+  }
+  const { ask } = authorizer({ find: () => ({ ...state, session: undefined }) });
+  t.equal(outcome(ask('/anything', bearer({ session_id: undefined }))), 'allowed', 'no session is named');
+  t.end();
+});
+
+t.test('a token that is older than the longest pause of its session is to be refreshed', (t) => {
+  const old = { ...state, session: { createdAt: new Date(0), notAfter: undefined } };
+  const { ask } = authorizer({ find: () => old, sessionInactivityTimeoutMs: 60_000 });
+  t.equal(outcome(ask('/anything', bearer({ iat: nowSeconds - 59 }))), 'allowed');
+  t.equal(outcome(ask('/anything', bearer({ iat: nowSeconds - 60 }))), '401 session_expired');
+  t.equal(outcome(ask('/anything', bearer({ iat: undefined }))), '401 session_expired');
+  t.end();
+});
+
+t.test('users and sessions are asked for by ids in lower case', async (t) => {
+  const asked: unknown[] = [];
+  const find: IdentityStates['find'] = (...ids) => {
+    asked.push(ids);
+    return state;
+  };
+  await authorizer({ find }).ask(
+    '/anything',
+    bearer({ sub: userId.toUpperCase(), session_id: sessionId.toUpperCase() }),
+  );
+  await authorizer({ find }).ask('/anything', bearer({ session_id: '' }));
+  t.same(asked, [
+    [userId, sessionId],
+    [userId, undefined],
+  ]);
+});
+
+t.test('a decision that has to ask comes later, and is the same', async (t) => {
+  const { ask } = authorizer({ find: async () => ({ ...state, role: 'admin' }) });
+  const decision = ask('/admin/x', bearer());
+  t.equal(outcome(decision), 'asks');
+  t.equal(outcome(await decision), 'allowed');
+  t.equal(outcome(await ask('/billing', bearer())), '401 insufficient_aal');
+  t.equal(outcome(ask('/closed', bearer())), '403 route_denied', 'nobody is asked in vain');
+});
+
+t.test('whoever cannot be told from others is refused, and an outage is one line of the log', async (t) => {
+  const away = new Error('the database is away');
+  const find: readonly IdentityStates['find'][] = [
+    () => Promise.reject(away),
+    () => {
+      throw away;
+    },
+  ];
+  for (const one of find) {
+    const { ask, log } = authorizer({ find: one });
+    t.match(await ask('/anything', bearer()), {
+      allowed: false,
+      httpStatus: 503,
+      errorCode: 'authorization_unavailable',
+      headers: { 'retry-after': '1' },
+    });
+    t.equal(outcome(await ask('/admin/x', bearer())), '503 authorization_unavailable');
+    t.match(await ask('/public', bearer()), { allowed: true, identity: undefined, headers: { set: {} } });
+    t.match(log, [
+      { level: 'error', '@message': /^state of users is not known/, err: { message: away.message } },
+    ]);
+    t.equal(log.length, 1);
+  }
+  const later = authorizer({ find: () => Promise.reject(away) });
+  await later.ask('/anything', bearer());
+  clock.advance(10_000);
+  await later.ask('/anything', bearer());
+  t.equal(later.log.length, 2, 'and another when it lasts');
+});
+
+t.test('a fault of our own lets nobody pass', (t) => {
+  const { ask, log } = authorizer({
+    rules: () => {
+      throw new TypeError('a fault');
+    },
+  });
+  t.equal(outcome(ask('/public', [])), '503 authorization_unavailable');
+  t.match(log, [{ level: 'error', '@message': /because of a failure/, err: { message: 'a fault' } }]);
+  t.end();
+});
+
+t.test(
+  'app_metadata gives a plan and a limit; what is neither is ignored, and logged once per user',
+  async (t) => {
+    const { ask, log } = authorizer();
+    const identity = (appMetadata: unknown, more = {}) =>
+      ask('/anything', bearer({ app_metadata: appMetadata, ...more }));
+    t.match(identity({ limit: { requests_per_unit: 5, unit: 'hour' } }), {
+      identity: { plan: 'free', limit: { requestsPerUnit: 5, unit: 'HOUR' } },
+    });
+    for (const plan of ['', 7, null, ['pro'], 'x'.repeat(256)])
+      t.match(identity({ plan }), { identity: { plan: 'free' } }, JSON.stringify(plan));
+    for (const appMetadata of [undefined, null, 'pro', ['pro']])
+      t.match(identity(appMetadata), { identity: { plan: 'free', limit: undefined } });
+    t.same(log, []);
+    for (let round = 0; round < 3; round++)
+      t.match(identity({ plan: 'pro', limit: 5 }), {
+        allowed: true,
+        identity: { plan: 'pro', limit: undefined },
+      });
+    t.equal(log.length, 1);
+    await identity({ limit: 5 }, { sub: sessionId });
+    t.match(log, { 1: { '@message': 'limit in app_metadata is ignored', user_id: sessionId, reason: /./ } });
+  },
+);
