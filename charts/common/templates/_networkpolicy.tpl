@@ -1,5 +1,5 @@
 {{/*
-(dict "context" . "served" ports "metrics" port "calls" rules): who may call. Ports that are neither served nor metrics are
+(dict "context" . "served" ports "metrics" port): who may call. Ports that are neither served nor metrics are
 closed; kubectl port-forward and probes come from the node and get through.
 */}}
 {{- define "tollgate.networkPolicy" -}}
@@ -23,32 +23,35 @@ spec:
         {{- end }}
       {{- with .from }}
       from:
-        # The rest of the release, its tests among them.
-        - podSelector:
-            matchLabels:
-              app.kubernetes.io/instance: {{ $context.Release.Name }}
+        {{- include "tollgate.releasePeer" $context | nindent 8 }}
         {{- toYaml . | nindent 8 }}
       {{- end }}
-    {{- with .metricsFrom }}
     - ports:
         - port: {{ $.metrics }}
           protocol: TCP
       from:
+        {{- include "tollgate.releasePeer" $context | nindent 8 }}
+        {{- with .metricsFrom }}
         {{- toYaml . | nindent 8 }}
-    {{- end }}
+        {{- end }}
   {{- if .restrictEgress }}
   egress:
     - ports:
         - {port: 53, protocol: UDP}
         - {port: 53, protocol: TCP}
     - to:
-        - podSelector:
-            matchLabels:
-              app.kubernetes.io/instance: {{ $context.Release.Name }}
+        {{- include "tollgate.releasePeer" $context | nindent 8 }}
     {{- with .to }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* All Pods of the release, those of its tests among them. */}}
+{{- define "tollgate.releasePeer" -}}
+- podSelector:
+    matchLabels:
+      app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}

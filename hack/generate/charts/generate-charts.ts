@@ -30,7 +30,7 @@ export const chartFiles: readonly ChartFile[] = [
 ];
 
 /** What the values.yaml of a chart says, with its comments. */
-export const chartValues = async (name: string) => readChartValues(await valuesText(name));
+const chartValues = async (name: string) => readChartValues(await valuesText(name));
 
 /** The values.yaml of a chart as it should be: generators run one after the other, and a check renders without writing. */
 async function valuesText(name: string): Promise<string> {
