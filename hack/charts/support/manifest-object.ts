@@ -18,7 +18,16 @@ export interface PodTemplate {
 export interface PodSpec {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
-  readonly volumes?: readonly { readonly name: string }[];
+  readonly volumes?: readonly Volume[];
+  readonly automountServiceAccountToken?: boolean;
+}
+
+/** A volume; of those that are none of these kinds, the tests know the name alone. */
+export interface Volume {
+  readonly name: string;
+  readonly secret?: { readonly secretName: string };
+  readonly configMap?: { readonly name: string };
+  readonly emptyDir?: unknown;
 }
 
 /** A part of a container. */
@@ -26,7 +35,31 @@ export interface Container {
   readonly name: string;
   readonly image: string;
   readonly args?: readonly string[];
-  readonly env?: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: unknown }[];
+  readonly env?: readonly EnvironmentVariable[];
+  readonly envFrom?: readonly {
+    readonly secretRef: { readonly name: string; readonly optional?: boolean };
+  }[];
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly startupProbe?: Probe;
+  readonly readinessProbe?: Probe;
+  readonly livenessProbe?: Probe;
+}
+
+/** A variable with its value, or where that comes from. */
+export interface EnvironmentVariable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: {
+    readonly fieldRef?: { readonly fieldPath: string };
+    readonly secretKeyRef?: { readonly name: string; readonly key: string };
+  };
+}
+
+/** What the kubelet asks. */
+export interface Probe {
+  readonly httpGet?: { readonly path: string; readonly port: string };
+  readonly grpc?: { readonly port: number; readonly service: string };
 }
 
 /** @throws Error for what is no object. */
