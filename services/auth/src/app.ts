@@ -8,10 +8,12 @@ import { watchRouteRules } from './authz-rules/route-rules-file.ts';
 import { createBackground } from './background/background.ts';
 import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
 import { defaultRules } from './domain/authz/route-rules.ts';
+import { createColumnCipher } from './encryption/column-cipher.ts';
 import { createIdentityStates } from './identity-states/identity-states.ts';
 import { createMail } from './mail/create-mail.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
 import { createPwnedPasswords } from './passwords/pwned-passwords.ts';
+import { withSealedHashes } from './passwords/sealed-hashes.ts';
 import type { IdentityStates } from './ports/identity-states.ts';
 import { systemRandomness } from './random/system-randomness.ts';
 import { type Settings, settingsSpec } from './settings/settings.ts';
@@ -72,13 +74,14 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const signingKeys = await openSigningKeys(settings, { logger });
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
-  const store = createPostgresStore(sql);
+  const cipher = createColumnCipher(settings);
+  const store = createPostgresStore(sql, cipher);
   const { mailer, mailbox } = createMail(settings, { logger, nowMs, registry: telemetry.registry });
   const background = createBackground({ logger });
   const api = createApiServer({
     settings,
     store,
-    passwords: createPasswordHasher(),
+    passwords: withSealedHashes(createPasswordHasher(), cipher),
     leakedPasswords: createPwnedPasswords(settings, { logger, nowMs }),
     keys: signingKeys.keys,
     random: systemRandomness,

@@ -4,6 +4,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { normalizeEmail } from '../domain/contact.ts';
 import type { RequestFacts } from '../domain/request-facts.ts';
 import { isUuid } from '../domain/uuid.ts';
+import { createColumnCipher } from '../encryption/column-cipher.ts';
 import { createPasswordHasher } from '../passwords/password-hasher.ts';
 import { createPwnedPasswords } from '../passwords/pwned-passwords.ts';
 import type { Store } from '../ports/store.ts';
@@ -14,6 +15,7 @@ import { migrate } from '../store/postgres/migrate.ts';
 import { createPostgresStore } from '../store/postgres/postgres-store.ts';
 import { createCreateUser } from '../use-cases/admin/create-user.ts';
 import { createDeleteUser } from '../use-cases/admin/delete-user.ts';
+import { createReencrypt } from '../use-cases/encryption/reencrypt.ts';
 import { checkPassword } from '../use-cases/passwords/check-password.ts';
 import { createCommandLogger } from './command-logger.ts';
 import { type EnvironmentFiles, loadSettings } from './load-settings.ts';
@@ -52,6 +54,14 @@ export const deleteUserCommand: Command = async ({ environmentFiles, args: [who 
   });
 };
 
+/** `admin reencrypt`: prints how many values were encrypted, or decrypted, anew. */
+export const reencryptCommand: Command = async ({ environmentFiles }) => {
+  await withStore(environmentFiles, async ({ store }) => {
+    const counts = Object.entries(await createReencrypt({ store })());
+    return counts.map(([column, count]) => `${column}: ${count}`).join('\n');
+  });
+};
+
 /** The id itself, or that of the user with this email. */
 async function findId(store: Store, who: string, aud: string): Promise<string> {
   if (isUuid(who)) return who.toLowerCase();
@@ -73,8 +83,11 @@ async function withStore(
   const logger = createCommandLogger(settings);
   const sql = connect(settings);
   try {
-    await migrate(settings, { logger });
-    process.stdout.write(`${await work({ store: createPostgresStore(sql), settings, logger })}\n`);
+    // Somebody waits for the answer: that the database is away is one.
+    await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
+    process.stdout.write(
+      `${await work({ store: createPostgresStore(sql, createColumnCipher(settings)), settings, logger })}\n`,
+    );
   } catch (error) {
     const isRefusal = isAppError(error) || error instanceof TypeError;
     if (isRefusal) process.stderr.write(`${error.message}\n`);

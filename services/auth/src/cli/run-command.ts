@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
-import { createUserCommand, deleteUserCommand } from './admin-commands.ts';
+import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin-commands.ts';
 import type { EnvironmentFiles } from './load-settings.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { routesCommand } from './routes-command.ts';
@@ -47,6 +47,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     run: deleteUserCommand,
     args: ['<email or id>'],
     flags: ['aud'],
+  },
+  'admin reencrypt': {
+    doc: 'Encrypt what the database keeps as the settings say now.',
+    run: reencryptCommand,
   },
   routes: {
     doc: 'Check the rules of routes and print them, or which of them decides on requests.',

@@ -12,11 +12,6 @@ export const maxMetadataBytes: Readonly<Record<MetadataKind, number>> = {
   app_metadata: 2048,
 };
 
-/** Bytes of metadata as JSON. */
-export function metadataBytes(metadata: JsonObject): number {
-  return Buffer.byteLength(JSON.stringify(metadata));
-}
-
 /** What metadata become by changes, which are merged in at the top level; a `null` takes a key away. */
 export function mergeMetadata(before: JsonObject, changes: JsonObject): JsonObject {
   return Object.fromEntries(
@@ -39,4 +34,8 @@ export function metadataSizeProblem(
   const bytes = metadataBytes(mergeMetadata(before, changes));
   if (bytes <= most || bytes <= metadataBytes(before)) return undefined;
   return `${kind} would have ${bytes} bytes as JSON, and may have ${most}: access tokens carry it; keep what is larger elsewhere`;
+}
+
+function metadataBytes(metadata: JsonObject): number {
+  return Buffer.byteLength(JSON.stringify(metadata));
 }

@@ -12,6 +12,7 @@ export interface User {
   /** Digits without `+`; empty for none. */
   readonly phone: string;
   /** Absent for a user without password. */
+  /** As it is kept, which may be encrypted. */
   readonly passwordHash: string | undefined;
   readonly emailConfirmedAt: Date | undefined;
   readonly phoneConfirmedAt: Date | undefined;

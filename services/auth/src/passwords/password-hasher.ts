@@ -31,13 +31,19 @@ const verifiers: readonly {
   { prefix: /^\$fbscrypt\$/, verify: verifyFirebaseHash },
 ];
 
+/** A hasher of hashes that are not encrypted: whose they are does not matter. */
+export interface BareHasher extends PasswordHasher {
+  verify(password: string, hash: string): Promise<boolean>;
+  isCurrent(hash: string): boolean;
+}
+
 /**
  * Creates the hasher. Hashes run on the threads of libuv, `concurrency` at a time: by default one fewer than there are cores, and at
  * least one. More would be a little faster; the event loop would wait for a core, and all who need those threads for their turn.
  */
 export function createPasswordHasher(
   concurrency: number = Math.max(1, availableParallelism() - 1),
-): PasswordHasher {
+): BareHasher {
   const queue = createWorkQueue({ concurrency, maxWaiting: concurrency * maxWaitingPerHash });
   let nobody: Promise<string> | undefined;
 

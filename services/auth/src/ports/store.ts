@@ -5,6 +5,7 @@ import type { FlowStore } from './flow-store.ts';
 import type { IdentityStateStore } from './identity-state-store.ts';
 import type { OneTimeTokenStore } from './one-time-token-store.ts';
 import type { QuotaCounter } from './quota-counter.ts';
+import type { SealedColumnStore } from './sealed-column-store.ts';
 import type { SessionStore } from './session-store.ts';
 import type { UserStore } from './user-store.ts';
 
@@ -21,6 +22,7 @@ export interface Store {
   readonly flows: FlowStore;
   readonly quotas: QuotaCounter;
   readonly cleanup: CleanupStore;
+  readonly sealedColumns: SealedColumnStore;
   readonly identityStates: IdentityStateStore;
   /** Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it is given. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;

@@ -96,6 +96,6 @@ export interface UserStore {
   discardUnconfirmed(id: string): Promise<void>;
   /** Counts one of the two addresses that confirm a change of email; answers how many have by now. */
   countEmailConfirmation(id: string, at: Date): Promise<number>;
-  /** Replaces the password hash if it still is `from`: a stale hash must not undo a change of password. */
+  /** Replaces the password hash if it still is `from`, as it was found: a stale hash must not undo a change of password. */
   rehashPassword(id: string, change: { readonly from: string; readonly to: string }): Promise<void>;
 }

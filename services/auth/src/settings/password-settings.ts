@@ -1,6 +1,5 @@
 import { bool, int, text } from '@tollgate/kit/settings';
 import { svc } from './variable-names.ts';
-import { withoutEffect } from './without-effect.ts';
 
 const group = 'Passwords';
 
@@ -64,29 +63,4 @@ export const passwordSettings = {
     default: false,
     doc: 'Answers to sign-up, /otp, /magiclink, /recover and /resend are equal for known and unknown users in every field and limit; mails leave after the answer. Users must have to confirm their contacts.',
   }),
-  dbEncryptionEncrypt: withoutEffect(
-    bool({
-      ...svc('SECURITY_DB_ENCRYPTION_ENCRYPT'),
-      group,
-      default: false,
-      doc: 'Encrypt password hashes.',
-    }),
-  ),
-  dbEncryptionKeyId: withoutEffect(
-    text({
-      ...svc('SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID'),
-      group,
-      default: '',
-      doc: 'Key that encrypts.',
-    }),
-  ),
-  dbEncryptionKey: withoutEffect(
-    text({
-      ...svc('SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY'),
-      group,
-      default: '',
-      secret: true,
-      doc: 'The key that encrypts.',
-    }),
-  ),
 };

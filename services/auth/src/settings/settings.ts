@@ -9,6 +9,7 @@ import {
 import { parseSigningKeys } from '../tokens/signing-keys.ts';
 import { coreSettings } from './core-settings.ts';
 import { databaseSettings } from './database-settings.ts';
+import { encryptionChecks, encryptionSettings } from './encryption-settings.ts';
 import { extAuthzChecks } from './ext-authz-checks.ts';
 import { extAuthzSettings } from './ext-authz-settings.ts';
 import { captchaSettings, hookSettings, linkingSettings } from './hook-settings.ts';
@@ -30,6 +31,7 @@ export const settingsSpec = defineSettings({
   ...coreSettings,
   ...serverSettings,
   ...databaseSettings,
+  ...encryptionSettings,
   ...jwtSettings,
   ...sessionSettings,
   ...passwordSettings,
@@ -117,6 +119,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       ...mailChecks.map(mailCheck),
       noLogGateway,
       ...extAuthzChecks,
+      ...encryptionChecks,
     ],
   });
 }

@@ -15,7 +15,12 @@ interface Outcome {
 }
 
 /** Runs the program in a process of its own, as operators do. */
-async function run(databaseUrl: string, args: readonly string[], input = ''): Promise<Outcome> {
+async function run(
+  databaseUrl: string,
+  args: readonly string[],
+  input = '',
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   const child = spawn(process.execPath, [program, ...args], {
     env: {
       PATH: process.env.PATH,
@@ -28,6 +33,7 @@ async function run(databaseUrl: string, args: readonly string[], input = ''): Pr
       SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
       SVC_SMTP_HOST: '127.0.0.1',
       SVC_SMTP_PORT: '2525',
+      ...variables,
     },
   });
   child.stdin.end(input);
@@ -98,4 +104,23 @@ t.test('what the command line lacks or has too much of is said', async (t) => {
   t.equal(problem('admin', '--help'), 'help');
   t.equal(problem('admin'), 'help', 'which lists what it can do');
   t.equal(problem('-c', 'file'), 'run', 'without a command it serves');
+});
+
+t.test('what is kept is encrypted by a command', async (t) => {
+  const { call, databaseUrl } = await startAuthServer(t);
+  await call('POST', '/signup', { body: { email: 'ada@example.com', password: 'correct horse' } });
+  const reencrypt = (key: string) =>
+    run(databaseUrl, ['admin', 'reencrypt'], '', {
+      SVC_SECURITY_DB_ENCRYPTION_ENCRYPT: 'true',
+      SVC_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID: key,
+      SVC_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY: key.repeat(43),
+    });
+  const out = 'password hashes: 1\nfactor secrets: 0\nrefresh token keys: 0\n';
+  t.match(await reencrypt('a'), { code: 0, err: '', out });
+  const refused = await reencrypt('b');
+  t.equal(refused.code, 1);
+  t.match(
+    refused.out + refused.err,
+    /encrypted with the key a, which is not in SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
+  );
 });

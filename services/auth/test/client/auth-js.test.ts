@@ -14,26 +14,30 @@ function clientOf(server: AuthServer) {
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 
-t.test('signs up, reads the user, refreshes and signs out', async (t) => {
-  const server = await startAuthServer(t);
-  const client = clientOf(server);
+for (const version of ['1', '2'])
+  t.test(
+    `signs up, reads the user, refreshes and signs out (refresh tokens of version ${version})`,
+    async (t) => {
+      const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: version });
+      const client = clientOf(server);
 
-  const signedUp = await client.signUp({ ...ada, options: { data: { name: 'Ada' } } });
-  t.equal(signedUp.error, null);
-  t.match(signedUp.data.session, { token_type: 'bearer', expires_in: 3600 });
+      const signedUp = await client.signUp({ ...ada, options: { data: { name: 'Ada' } } });
+      t.equal(signedUp.error, null);
+      t.match(signedUp.data.session, { token_type: 'bearer', expires_in: 3600 });
 
-  const read = await client.getUser();
-  t.equal(read.error, null);
-  t.match(read.data.user, { email: ada.email, user_metadata: { name: 'Ada' }, role: 'authenticated' });
+      const read = await client.getUser();
+      t.equal(read.error, null);
+      t.match(read.data.user, { email: ada.email, user_metadata: { name: 'Ada' }, role: 'authenticated' });
 
-  const refreshed = await client.refreshSession();
-  t.equal(refreshed.error, null);
-  t.not(refreshed.data.session?.refresh_token, signedUp.data.session?.refresh_token);
+      const refreshed = await client.refreshSession();
+      t.equal(refreshed.error, null);
+      t.not(refreshed.data.session?.refresh_token, signedUp.data.session?.refresh_token);
 
-  const { error } = await client.signOut();
-  t.equal(error, null);
-  t.equal((await client.getSession()).data.session, null);
-});
+      const { error } = await client.signOut();
+      t.equal(error, null);
+      t.equal((await client.getSession()).data.session, null);
+    },
+  );
 
 t.test('signs in by password, and is told when it is wrong', async (t) => {
   const client = clientOf(await startAuthServer(t));

@@ -16,6 +16,7 @@ import {
 } from '../../src/store/postgres/identity-states/identity-listener.ts';
 import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
 import { facts } from './test-store.ts';
+import { unencrypted } from './unencrypted.ts';
 
 /** What a replica of the server knows of users: its store, its cache and its listener, without the rest. */
 export interface Replica {
@@ -36,7 +37,7 @@ export async function startReplica(
 ): Promise<Replica> {
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 3 });
   test.teardown(() => disconnect(sql));
-  const store = createPostgresStore(sql);
+  const store = createPostgresStore(sql, unencrypted);
   const clock = fakeClock(facts.nowMs);
   const states = createIdentityStates(
     { store: store.identityStates, nowMs: clock.nowMs },

@@ -8,6 +8,7 @@ import { connect } from '../../src/store/postgres/connect.ts';
 import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
 import { actorOf, newContactUser } from '../../src/use-cases/users/new-user.ts';
 import { testDatabase } from './test-database.ts';
+import { unencrypted } from './unencrypted.ts';
 
 /** A request of a test. */
 export const facts: RequestFacts = {
@@ -22,7 +23,7 @@ export async function testStore(test: Pick<typeof t, 'teardown'>): Promise<Store
   const { url: databaseUrl } = await testDatabase(test);
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 5 });
   test.teardown(() => sql.end());
-  return createPostgresStore(sql);
+  return createPostgresStore(sql, unencrypted);
 }
 
 /** A confirmed user who has signed up by email. */

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type t from 'tap';
 import { startWebServer } from './web-server.ts';
@@ -42,7 +43,7 @@ export async function twilioVerify(test: Pick<typeof t, 'teardown'>): Promise<Tw
     return { status: 200, body: { sid: 'VE', status: 'approved', valid: true } };
   }
 
-  const { port } = await startWebServer(test, async (incoming, response) => {
+  async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url: path = '', headers } = incoming;
     const form = Object.fromEntries(new URLSearchParams(await text(incoming)));
     const request = {
@@ -54,7 +55,9 @@ export async function twilioVerify(test: Pick<typeof t, 'teardown'>): Promise<Tw
     requests.push(request);
     const { status, body } = next ?? reply(request);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
+  }
+
+  const { port } = await startWebServer(test, (incoming, response) => void answer(incoming, response));
   return {
     variables: {
       SMS_PROVIDER: 'twilio_verify',
@@ -71,8 +74,8 @@ export async function twilioVerify(test: Pick<typeof t, 'teardown'>): Promise<Tw
       if (code === undefined) throw new Error(`no code for ${phone}`);
       return code;
     },
-    answer: (answer) => {
-      next = answer;
+    answer: (wanted) => {
+      next = wanted;
     },
   };
 }

@@ -3,6 +3,7 @@ import t from 'tap';
 import { connect, disconnect } from '../../src/store/postgres/connect.ts';
 import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
+import { unencrypted } from '../helpers/unencrypted.ts';
 
 /** After so many calls PostgreSQL keeps one plan for all values. */
 const callsUntilOnePlan = 7;
@@ -12,7 +13,7 @@ t.test('to ask for states does not cost more the more users and sessions there a
   // All statements on one connection, which can tell their plans.
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => disconnect(sql));
-  const store = createPostgresStore(sql);
+  const store = createPostgresStore(sql, unencrypted);
   const keys = Array.from({ length: 500 }, () => ({ userId: randomUUID(), sessionId: randomUUID() }));
   for (let call = 0; call < callsUntilOnePlan; call++) await store.identityStates.findMany(keys);
 

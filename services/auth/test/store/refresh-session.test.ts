@@ -7,6 +7,7 @@ import { connect } from '../../src/store/postgres/connect.ts';
 import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { facts, insertUser } from '../helpers/test-store.ts';
+import { unencrypted } from '../helpers/unencrypted.ts';
 
 const at = new Date(facts.nowMs);
 const { userAgent, clientAddress: ip } = facts;
@@ -17,7 +18,7 @@ async function startSession(t: Test) {
   const pool = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 5 });
   const observer = postgres(databaseUrl, { max: 1 });
   t.teardown(() => Promise.all([pool.end(), observer.end()]));
-  const store = createPostgresStore(pool);
+  const store = createPostgresStore(pool, unencrypted);
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'token_refreshed', { facts });
   const [id, token] = [randomUUID(), 'first-token'];

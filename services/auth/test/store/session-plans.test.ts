@@ -7,6 +7,7 @@ import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { actorOf } from '../../src/use-cases/users/new-user.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { facts, insertUser } from '../helpers/test-store.ts';
+import { unencrypted } from '../helpers/unencrypted.ts';
 
 /** After so many calls PostgreSQL keeps one plan for all values. */
 const callsUntilOnePlan = 7;
@@ -18,7 +19,7 @@ t.test(
     // All statements on one connection, which can tell their plans.
     const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
     t.teardown(() => sql.end());
-    await refreshOften(createPostgresStore(sql));
+    await refreshOften(createPostgresStore(sql, unencrypted));
 
     const statements = await sql<{ name: string; parameters: number; statement: string }[]>`
     select name, statement, cardinality(parameter_types) as parameters

@@ -17,6 +17,7 @@ import { createSignUp } from '../../src/use-cases/sign-up/sign-up.ts';
 import { createSignInWithPassword } from '../../src/use-cases/token/sign-in-with-password.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { facts as baseFacts, insertUser } from '../helpers/test-store.ts';
+import { unencrypted } from '../helpers/unencrypted.ts';
 
 interface Work {
   hashes: number;
@@ -67,7 +68,7 @@ async function countingServices(
     logger: createLogger({ level: 'fatal', format: 'json' }),
     mailbox: undefined,
     settings,
-    store: createPostgresStore(counted),
+    store: createPostgresStore(counted, unencrypted),
     keys: parsed.keys,
     random: systemRandomness,
     passwords: {

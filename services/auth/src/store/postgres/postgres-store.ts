@@ -1,8 +1,10 @@
 import type { Sql } from 'postgres';
+import type { ColumnCipher } from '../../encryption/column-cipher.ts';
 import type { Store } from '../../ports/store.ts';
 import { appendAuditEntry } from './audit/append-audit-entry.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
 import { cleanup } from './cleanup/remove-expired.ts';
+import { resealColumns } from './encryption/reseal.ts';
 import { challengeFactor } from './factors/challenge-factor.ts';
 import { changeFactor } from './factors/change-factor.ts';
 import { enrollFactor } from './factors/enroll-factor.ts';
@@ -28,59 +30,60 @@ import { listUsers } from './users/list-users.ts';
 import { rehashPassword } from './users/rehash-password.ts';
 import { updateUser } from './users/update-user.ts';
 
-/** The store over a pool of connections; a new function is a file and a line here. */
-export function createPostgresStore(sql: Sql): Store {
+/** The store over a pool of connections, with what is to be encrypted sealed by `cipher`; a new function is a file and a line here. */
+export function createPostgresStore(sql: Sql, cipher: ColumnCipher): Store {
   return {
-    ...tablesOver(sql),
+    ...tablesOver(sql, cipher),
     // The library's type unwraps arrays of queries, which a store never answers.
     transaction: <T>(work: (store: Store) => Promise<T>) =>
-      sql.begin((connection) => work(storeWithin(connection))) as Promise<T>,
+      sql.begin((connection) => work(storeWithin(connection, cipher))) as Promise<T>,
     async ping() {
       await sql`select 1`;
     },
   };
 }
 
-function tablesOver(sql: Queryable): Omit<Store, 'transaction' | 'ping'> {
+function tablesOver(sql: Queryable, cipher: ColumnCipher): Omit<Store, 'transaction' | 'ping'> {
   return {
     users: {
       ...findUser(sql),
       list: listUsers(sql),
       findTaken: findTaken(sql),
-      insert: insertUser(sql),
-      update: updateUser(sql),
+      insert: insertUser(sql, cipher),
+      update: updateUser(sql, cipher),
       discardUnconfirmed: discardUnconfirmed(sql),
       countEmailConfirmation: countEmailConfirmation(sql),
       ...deleteUser(sql),
-      rehashPassword: rehashPassword(sql),
+      rehashPassword: rehashPassword(sql, cipher),
     },
     sessions: {
-      ...findSession(sql),
+      ...findSession(sql, cipher),
       ...refreshSession(sql),
-      ...advanceCounter(sql),
-      start: startSession(sql),
+      ...advanceCounter(sql, cipher),
+      start: startSession(sql, cipher),
       end: endSessions(sql),
       ...listSessions(sql),
     },
     factors: {
-      ...enrollFactor(sql),
-      ...challengeFactor(sql),
+      ...enrollFactor(sql, cipher),
+      ...challengeFactor(sql, cipher),
       ...changeFactor(sql),
-      verify: verifyChallenge(sql),
+      verify: verifyChallenge(sql, cipher),
     },
     audit: { append: appendAuditEntry(sql), list: listAuditEntries(sql) },
     oneTimeTokens: oneTimeTokens(sql),
     flows: flows(sql),
     quotas: quotaCounter(sql),
     cleanup: cleanup(sql),
+    sealedColumns: resealColumns(sql, cipher),
     identityStates: findIdentityStates(sql),
   };
 }
 
 /** Within a transaction a further one is part of it. */
-function storeWithin(connection: Queryable): Store {
+function storeWithin(connection: Queryable, cipher: ColumnCipher): Store {
   const store: Store = {
-    ...tablesOver(connection),
+    ...tablesOver(connection, cipher),
     transaction: (work) => work(store),
     async ping() {
       await connection`select 1`;

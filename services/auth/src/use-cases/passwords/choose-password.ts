@@ -54,9 +54,9 @@ export function createChoosePassword(deps: ChoosePasswordDeps): ChoosePassword {
     return session === undefined || session.createdAt.getTime() + recentMs < nowMs;
   }
 
-  async function checkCurrent(hash: string, current: string | undefined): Promise<void> {
+  async function checkCurrent({ id }: User, hash: string, current: string | undefined): Promise<void> {
     if (current === undefined || current === '') throw errors.current_password_required();
-    if (!(await passwords.verify(current, hash))) throw errors.current_password_invalid();
+    if (!(await passwords.verify(current, hash, id))) throw errors.current_password_invalid();
   }
 
   return async ({ user, session }, { password, currentPassword, nonce }, facts) => {
@@ -68,8 +68,8 @@ export function createChoosePassword(deps: ChoosePasswordDeps): ChoosePassword {
       // Whoever has come by a recovery mail does not know it.
       const recovers = session?.methods.some(({ method }) => method === 'recovery') ?? false;
       if (settings.updatePasswordRequireCurrentPassword && !recovers)
-        await checkCurrent(old, currentPassword);
-      if (await passwords.verify(password, old)) throw errors.same_password();
+        await checkCurrent(user, old, currentPassword);
+      if (await passwords.verify(password, old, user.id)) throw errors.same_password();
     }
     return { hash: await passwords.hash(password), nonceToken };
   };

@@ -49,13 +49,13 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
     const matches =
       user?.passwordHash === undefined
         ? await passwords.verifyNobody(password)
-        : await passwords.verify(password, user.passwordHash);
+        : await passwords.verify(password, user.passwordHash, user.id);
     if (user === undefined || !matches) throw errors.invalid_credentials();
     return user;
   }
 
   async function renewHash({ id, passwordHash: from }: User, password: string): Promise<void> {
-    if (from === undefined || passwords.isCurrent(from)) return;
+    if (from === undefined || passwords.isCurrent(from, id)) return;
     await store.users.rehashPassword(id, { from, to: await passwords.hash(password) });
   }
 

@@ -131,3 +131,18 @@ t.test('a session ends by time and by inactivity', async (t) => {
     body: { msg: 'Invalid Refresh Token: Session Expired' },
   });
 });
+
+t.test('without rotation a token that was replaced before is refused, and ends nothing', async (t) => {
+  const rotating = await startAuthServer(t);
+  const { refreshToken: first } = await signUp(rotating);
+  const server = await startAuthServer(t, {
+    DB_DATABASE_URL: rotating.databaseUrl,
+    SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false',
+  });
+  const refresh = (at: typeof server, token: string) =>
+    at.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  const second = signedIn(await refresh(rotating, first)).refreshToken;
+  server.clock.advance(60_000);
+  t.match(await refresh(server, first), { status: 400, body: { error_code: 'refresh_token_already_used' } });
+  t.equal((await refresh(server, second)).status, 200);
+});

@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
@@ -27,7 +28,10 @@ interface ChallengeRow {
 }
 
 /** The functions of {@link FactorStore} for challenges. */
-export function challengeFactor(sql: Queryable): Pick<FactorStore, 'challenge' | 'findChallenge'> {
+export function challengeFactor(
+  sql: Queryable,
+  cipher: ColumnCipher,
+): Pick<FactorStore, 'challenge' | 'findChallenge'> {
   return {
     async challenge({ id, factorId, ip, at }, audit) {
       await query(sql, challenge, [id, factorId, ip, at, ...auditParameters(audit)]);
@@ -41,7 +45,7 @@ export function challengeFactor(sql: Queryable): Pick<FactorStore, 'challenge' |
         createdAt: r.created_at,
         isSpent: r.spent,
         isSameAddress: r.same_address,
-        secret: r.secret ?? '',
+        secret: cipher.open(factorId, r.secret ?? ''),
         lastPeriod: r.last_period,
       };
     },

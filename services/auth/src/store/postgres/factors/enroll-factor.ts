@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
@@ -15,10 +16,13 @@ const removeUnverified = `
   delete from mfa_factors where user_id = $1 and status = 'unverified' and created_at <= $2`;
 
 /** The functions of {@link FactorStore} that an enrolment calls. */
-export function enrollFactor(sql: Queryable): Pick<FactorStore, 'enroll' | 'removeUnverified'> {
+export function enrollFactor(
+  sql: Queryable,
+  cipher: ColumnCipher,
+): Pick<FactorStore, 'enroll' | 'removeUnverified'> {
   return {
     async enroll({ id, userId, friendlyName, secret, at }, audit) {
-      const parameters = [id, userId, friendlyName, secret, at, ...auditParameters(audit)];
+      const parameters = [id, userId, friendlyName, cipher.seal(id, secret), at, ...auditParameters(audit)];
       return (await query(sql, enroll, parameters)).length > 0;
     },
     async removeUnverified(userId, before) {

@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
@@ -45,7 +46,7 @@ const text = `
   select ${refreshCounterColumns} from raised s`;
 
 /** {@link FactorStore.verify} */
-export function verifyChallenge(sql: Queryable): FactorStore['verify'] {
+export function verifyChallenge(sql: Queryable, cipher: ColumnCipher): FactorStore['verify'] {
   return async (verified, audit) => {
     const rows = await query(sql, text, [
       verified.challengeId,
@@ -59,6 +60,10 @@ export function verifyChallenge(sql: Queryable): FactorStore['verify'] {
       ...auditParameters(audit),
     ]);
     const [row] = rows;
-    return row !== undefined && { refreshCounter: refreshCounterOf(row) };
+    return (
+      row !== undefined && {
+        refreshCounter: refreshCounterOf(row, { sessionId: verified.sessionId, cipher }),
+      }
+    );
   };
 }

@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
@@ -27,7 +28,10 @@ const upgrade = `
   select 1 from refreshed`;
 
 /** The functions of {@link SessionStore} for refresh tokens that are not kept. */
-export function advanceCounter(sql: Queryable): Pick<SessionStore, 'advance' | 'upgrade'> {
+export function advanceCounter(
+  sql: Queryable,
+  cipher: ColumnCipher,
+): Pick<SessionStore, 'advance' | 'upgrade'> {
   return {
     async advance({ sessionId, from, userAgent, ip, at }, audit) {
       const rows = await query(sql, advance, [sessionId, from, userAgent, ip, at, ...auditParameters(audit)]);
@@ -37,7 +41,7 @@ export function advanceCounter(sql: Queryable): Pick<SessionStore, 'advance' | '
       const rows = await query(sql, upgrade, [
         token,
         sessionId,
-        hmacKey,
+        cipher.seal(sessionId, hmacKey),
         userAgent,
         ip,
         at,

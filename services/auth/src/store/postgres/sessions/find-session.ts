@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { RefreshableSession, SessionStore, StoredRefreshToken } from '../../../ports/session-store.ts';
 import { type Queryable, query, type Row } from '../query.ts';
 import { userColumns, userOf } from '../users/user-columns.ts';
@@ -33,6 +34,7 @@ interface TokenRow {
 /** The `find…` functions of {@link SessionStore}. */
 export function findSession(
   sql: Queryable,
+  cipher: ColumnCipher,
 ): Pick<SessionStore, 'findWithUser' | 'findByRefreshToken' | 'findForRefresh'> {
   return {
     async findWithUser(userId, sessionId) {
@@ -41,19 +43,21 @@ export function findSession(
     },
     async findByRefreshToken(token) {
       const [row] = await query(sql, byRefreshToken, [token]);
-      const found = row && refreshableOf(row);
+      const found = row && refreshableOf(row, cipher);
       return row && found && { ...found, token: tokenOf(row) };
     },
     async findForRefresh(sessionId) {
       const [row] = await query(sql, forRefresh, [sessionId]);
-      return row && refreshableOf(row);
+      return row && refreshableOf(row, cipher);
     },
   };
 }
 
-function refreshableOf(row: Row): RefreshableSession | undefined {
+function refreshableOf(row: Row, cipher: ColumnCipher): RefreshableSession | undefined {
   const session = sessionOf(row);
-  return session && { session, user: userOf(row), refreshCounter: refreshCounterOf(row) };
+  if (session === undefined) return undefined;
+  const refreshCounter = refreshCounterOf(row, { sessionId: session.id, cipher });
+  return { session, user: userOf(row), refreshCounter };
 }
 
 function tokenOf(row: Row): StoredRefreshToken {

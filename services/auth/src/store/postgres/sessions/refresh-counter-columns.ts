@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { RefreshCounter } from '../../../ports/session-store.ts';
 import type { Row } from '../query.ts';
 
@@ -11,9 +12,12 @@ interface RefreshCounterRow {
 }
 
 /** Reads {@link refreshCounterColumns}; undefined for a session whose refresh tokens are kept. */
-export function refreshCounterOf(row: Row): RefreshCounter | undefined {
+export function refreshCounterOf(
+  row: Row,
+  { sessionId, cipher }: { readonly sessionId: string; readonly cipher: ColumnCipher },
+): RefreshCounter | undefined {
   // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const { refresh_token_hmac_key: hmacKey, refresh_token_counter: counter } =
+  const { refresh_token_hmac_key: kept, refresh_token_counter: counter } =
     row as unknown as RefreshCounterRow;
-  return hmacKey === null ? undefined : { hmacKey, counter: Number(counter ?? 0) };
+  return kept === null ? undefined : { hmacKey: cipher.open(sessionId, kept), counter: Number(counter ?? 0) };
 }

@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
@@ -17,7 +18,7 @@ const text = `
   ${auditInsert(11)}`;
 
 /** {@link SessionStore.start} */
-export function startSession(sql: Queryable): SessionStore['start'] {
+export function startSession(sql: Queryable, cipher: ColumnCipher): SessionStore['start'] {
   return async (session, audit) => {
     await query(sql, text, [
       session.id,
@@ -29,7 +30,7 @@ export function startSession(sql: Queryable): SessionStore['start'] {
       session.refreshToken,
       session.at,
       session.tag,
-      session.hmacKey ?? null,
+      session.hmacKey === undefined ? null : cipher.seal(session.id, session.hmacKey),
       ...auditParameters(audit),
     ]);
   };

@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { UserStore } from '../../../ports/user-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
@@ -19,7 +20,7 @@ const text = `
   select id from new_user`;
 
 /** {@link UserStore.insert} */
-export function insertUser(sql: Queryable): UserStore['insert'] {
+export function insertUser(sql: Queryable, cipher: ColumnCipher): UserStore['insert'] {
   return async (user, audit) => {
     const rows = await query(sql, text, [
       user.id,
@@ -27,7 +28,7 @@ export function insertUser(sql: Queryable): UserStore['insert'] {
       user.role,
       user.email,
       user.phone,
-      user.passwordHash ?? null,
+      user.passwordHash === undefined ? null : cipher.seal(user.id, user.passwordHash),
       user.emailConfirmedAt ?? null,
       user.phoneConfirmedAt ?? null,
       user.appMetadata,

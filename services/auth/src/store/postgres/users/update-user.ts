@@ -1,3 +1,4 @@
+import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { UserChanges, UserStore, UserUpdate } from '../../../ports/user-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
@@ -58,8 +59,10 @@ function textOf(changed: readonly (keyof UserChanges)[]): string {
 }
 
 /** {@link UserStore.update} */
-export function updateUser(sql: Queryable): UserStore['update'] {
-  return async (id, changes, { at, audit, identities = [] }) => {
+export function updateUser(sql: Queryable, cipher: ColumnCipher): UserStore['update'] {
+  return async (id, given, { at, audit, identities = [] }) => {
+    const { passwordHash } = given;
+    const changes = passwordHash ? { ...given, passwordHash: cipher.seal(id, passwordHash) } : given;
     const changed = keys.filter((key) => changes[key] !== undefined);
     const parameters = [id, at, ...auditParameters(audit), identities, ...changed.map((key) => changes[key])];
     try {

@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto';
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { Secret, TOTP } from 'otpauth';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { createColumnCipher } from '../../src/encryption/column-cipher.ts';
+import { connect } from '../../src/store/postgres/connect.ts';
+import { migrate } from '../../src/store/postgres/migrate.ts';
+import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { createReencrypt } from '../../src/use-cases/encryption/reencrypt.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+
+const email = 'ada@example.com';
+const password = 'correct horse';
+const newKey = (): string => randomBytes(32).toString('base64url');
+
+function encryptingWith(id: string, key: string, older = '') {
+  return {
+    SECURITY_DB_ENCRYPTION_ENCRYPT: 'true',
+    SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID: id,
+    SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY: key,
+    SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS: older,
+    SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2',
+  };
+}
+
+/** Another server on the database of the first, which stops. */
+async function restart(t: Test, server: AuthServer, variables: Readonly<Record<string, string>>) {
+  await server.stop();
+  return startAuthServer(t, { ...variables, DB_DATABASE_URL: server.databaseUrl });
+}
+
+function database(t: Test, { databaseUrl }: AuthServer) {
+  const sql = postgres(databaseUrl, { max: 1, connection: { search_path: 'auth' } });
+  t.teardown(() => sql.end());
+  return sql;
+}
+
+async function kept(t: Test, server: AuthServer): Promise<string[]> {
+  const sql = database(t, server);
+  const rows = await sql`select encrypted_password as kept from users where encrypted_password <> ''
+    union all select secret from mfa_factors union all select refresh_token_hmac_key from sessions order by 1`;
+  return rows.map((row) => String(row.kept));
+}
+
+function signIn(server: AuthServer, given = password) {
+  return server.call('POST', '/token?grant_type=password', { body: { email, password: given } });
+}
+
+/** Enrols a TOTP factor and answers a function that verifies a code of now. */
+async function enroll(server: AuthServer, token: string) {
+  const { body } = await server.call('POST', '/factors', { token, body: { factor_type: 'totp' } });
+  // Parsed boundary: the form of an enrolment.
+  const { id, totp } = body as { id: string; totp: { secret: string } };
+  return async (at: AuthServer, accessToken: string) => {
+    const challenge = await at.call('POST', `/factors/${id}/challenge`, { token: accessToken, body: {} });
+    const code = TOTP.generate({ secret: Secret.fromBase32(totp.secret), timestamp: at.clock.nowMs() });
+    const answer = { challenge_id: challenge.body.id, code };
+    return at.call('POST', `/factors/${id}/verify`, { token: accessToken, body: answer });
+  };
+}
+
+t.test('nothing that would help a thief of the database is kept as it is, and all of it works', async (t) => {
+  const server = await startAuthServer(t, encryptingWith('a', newKey()));
+  const { accessToken, refreshToken } = await signUp(server);
+  const verify = await enroll(server, accessToken);
+  const values = await kept(t, server);
+  t.equal(values.length, 3, 'a password hash, a secret and a key of refresh tokens');
+  for (const value of values) t.match(JSON.parse(value), { key_id: 'a', alg: 'aes-gcm-hkdf' });
+
+  t.equal((await signIn(server)).status, 200);
+  t.equal((await signIn(server, 'wrong horse')).status, 400);
+  const refreshed = await server.call('POST', '/token?grant_type=refresh_token', {
+    body: { refresh_token: refreshToken },
+  });
+  t.equal(refreshed.status, 200);
+  t.equal((await verify(server, accessToken)).status, 200);
+});
+
+t.test('a password that is changed, imported or reset by an administrator is encrypted', async (t) => {
+  const server = await startAuthServer(t, encryptingWith('a', newKey()));
+  const { accessToken: token, userId } = await signUp(server);
+  const allSealed = async () => (await kept(t, server)).every((value) => value.startsWith('{"key_id":"a"'));
+  t.equal(
+    (await server.call('PUT', '/user', { token, body: { password } })).body.error_code,
+    'same_password',
+  );
+  t.equal((await server.call('PUT', '/user', { token, body: { password: 'better horse' } })).status, 200);
+  t.ok(await allSealed());
+  t.equal((await signIn(server, 'better horse')).status, 200);
+
+  const admin = adminToken();
+  const reset = { password: 'best of horses' };
+  t.equal((await server.call('PUT', `/admin/users/${userId}`, { token: admin, body: reset })).status, 200);
+  t.equal((await signIn(server, 'best of horses')).status, 200);
+
+  const hash = '$2y$10$SXEz2HeT8PUIGQXo9yeUIem8KzNxgG0d7o/.eGj2rj8KbRgAuRVlq';
+  const imported = { email: 'grace@example.com', email_confirm: true, password_hash: hash };
+  t.equal((await server.call('POST', '/admin/users', { token: admin, body: imported })).status, 200);
+  t.ok(await allSealed());
+});
+
+t.test(
+  'keys change: what the old one has encrypted is read, and becomes the new one at the next sign-in',
+  async (t) => {
+    const [old, current] = [newKey(), newKey()];
+    const first = await startAuthServer(t, encryptingWith('a', old));
+    const { accessToken } = await signUp(first);
+    const verify = await enroll(first, accessToken);
+    const server = await restart(t, first, encryptingWith('b', current, `a:${old}`));
+    t.equal((await verify(server, accessToken)).status, 200);
+    t.equal((await signIn(server)).status, 200);
+    const [row] = await database(t, first)`select encrypted_password as kept from users`;
+    t.match(JSON.parse(row?.kept), { key_id: 'b' });
+    t.equal((await signIn(server)).status, 200);
+  },
+);
+
+t.test('a key that is not there is said, and nobody comes in', async (t) => {
+  const first = await startAuthServer(t, encryptingWith('a', newKey()));
+  await signUp(first);
+  const server = await restart(t, first, encryptingWith('b', newKey()));
+  t.match(await signIn(server), { status: 500, body: { error_code: 'unexpected_failure' } });
+  t.match(
+    server.logs(),
+    /encrypted with the key a, which is not in SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
+  );
+});
+
+t.test('a hash that is put in the row of somebody else opens nothing', async (t) => {
+  const server = await startAuthServer(t, encryptingWith('a', newKey()));
+  await signUp(server);
+  await signUp(server, { email: 'mallory@example.com', password: 'of mallory' });
+  await database(t, server)`update users set encrypted_password =
+    (select encrypted_password from users where email = 'mallory@example.com') where email = ${email}`;
+  t.not((await signIn(server, 'of mallory')).status, 200);
+});
+
+t.test('all that is there is encrypted, encrypted anew and decrypted at once', async (t) => {
+  const plain = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2' });
+  const { accessToken } = await signUp(plain);
+  await enroll(plain, accessToken);
+  const before = await kept(t, plain);
+  const [old, current] = [newKey(), newKey()];
+
+  const reencryptWith = async (id: string, encrypts = true) => {
+    const sql = connect({ databaseUrl: plain.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+    const cipher = createColumnCipher({
+      dbEncryptionEncrypt: encrypts,
+      dbEncryptionKeyId: id,
+      dbEncryptionKey: id === 'a' ? old : current,
+      dbEncryptionDecryptionKeys: { a: old },
+    });
+    try {
+      return await createReencrypt({ store: createPostgresStore(sql, cipher) })();
+    } finally {
+      await sql.end();
+    }
+  };
+  const all = { 'password hashes': 1, 'factor secrets': 1, 'refresh token keys': 1 };
+  const none = { 'password hashes': 0, 'factor secrets': 0, 'refresh token keys': 0 };
+  t.same(await reencryptWith('a'), all);
+  t.ok((await kept(t, plain)).every((value) => value.startsWith('{"key_id":"a"')));
+  t.same(await reencryptWith('b'), all);
+  t.ok((await kept(t, plain)).every((value) => value.startsWith('{"key_id":"b"')));
+  t.same(await reencryptWith('b'), none, 'once is enough');
+  t.same(await reencryptWith('b', false), all);
+  t.same(await kept(t, plain), before);
+});
+
+t.test('it goes through any number of rows, and leaves what others write meanwhile', async (t) => {
+  const server = await startAuthServer(t);
+  const sql = database(t, server);
+  await sql`insert into users (id, encrypted_password) select gen_random_uuid(), 'hash ' || n from generate_series(1, 1201) n`;
+  const pool = connect({ databaseUrl: server.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => pool.end());
+  const cipher = createColumnCipher({
+    dbEncryptionEncrypt: true,
+    dbEncryptionKeyId: 'a',
+    dbEncryptionKey: newKey(),
+    dbEncryptionDecryptionKeys: {},
+  });
+  const [busy] = await sql`select id from users where encrypted_password = 'hash 7'`;
+  const written = await sql.begin(async (somebody) => {
+    await somebody`update users set encrypted_password = 'of another password' where id = ${busy?.id}`;
+    const running = createReencrypt({ store: createPostgresStore(pool, cipher) })();
+    const waiting = async () => {
+      const [row] = await somebody`select count(*)::int as n from pg_locks where not granted`;
+      return Number(row?.n) > 0;
+    };
+    await awaitUntil(waiting, { what: 'the update that waits for the row', timeoutMs: 20_000 });
+    return { running };
+  });
+  t.equal((await written.running)['password hashes'], 1200);
+  const rows = await sql`select encrypted_password as kept from users where encrypted_password not like '{%'`;
+  t.match(rows, [{ kept: 'of another password' }]);
+});
+
+t.test('the schema comes up to date also where a view stands on the column of passwords', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const sql = postgres(databaseUrl, {
+    max: 1,
+    connection: { search_path: 'auth' },
+    onnotice: () => undefined,
+  });
+  t.teardown(() => sql.end());
+  const migrateAgain = async () => {
+    await sql`alter table users alter column encrypted_password type varchar(255)`;
+    await sql`delete from tollgate_migrations where name = '0021_room_for_encrypted_passwords'`;
+  };
+  const type = async () => {
+    const [row] = await sql`select data_type from information_schema.columns
+      where table_schema = 'auth' and table_name = 'users' and column_name = 'encrypted_password'`;
+    return row?.data_type;
+  };
+  const options = { databaseUrl, dbNamespace: 'auth', dbStartupTimeoutMs: 0 };
+  const logger = createLogger({ level: 'fatal', format: 'json' });
+  await migrateAgain();
+  t.same(await migrate(options, { logger }), ['0021_room_for_encrypted_passwords']);
+  t.equal(await type(), 'text');
+
+  await migrateAgain();
+  await sql`create view passwords as select encrypted_password from users`;
+  t.same(await migrate(options, { logger }), ['0021_room_for_encrypted_passwords']);
+  t.equal(await type(), 'character varying');
+});

@@ -1,0 +1,9 @@
+import { createColumnCipher } from '../../src/encryption/column-cipher.ts';
+
+/** Keeps everything as it is, which is the default. */
+export const unencrypted = createColumnCipher({
+  dbEncryptionEncrypt: false,
+  dbEncryptionKeyId: '',
+  dbEncryptionKey: '',
+  dbEncryptionDecryptionKeys: {},
+});
