@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { type ServerProcess, startServerProcess } from '@tollgate/testkit/server-process';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import type { Test } from 'tap';
-import { askProbe } from './ask-probe.ts';
+import { askProbe } from '../kubelet/ask-probe.ts';
 import type { ClusterFiles } from './cluster-files.ts';
 import type { Container, PodSpec, PodTemplate, Volume } from './manifest-object.ts';
 

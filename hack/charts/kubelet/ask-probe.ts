@@ -5,9 +5,9 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthCheckResponseSchema,
 } from '@tollgate/proto/grpc/health/v1/health';
-import type { Container, Probe } from './manifest-object.ts';
+import type { ContainerSpec, ProbeSpec } from './pod-spec.ts';
 
-/** The kubelet's own default is one second; this machine has other work. */
+/** Templates allow one to five seconds, on machines that have nothing else to do. */
 const timeoutMs = 5000;
 
 /**
@@ -15,16 +15,29 @@ const timeoutMs = 5000;
  *
  * @throws Error when the answer is not a good one.
  */
-export async function askProbe(probe: Probe | undefined, container: Container): Promise<void> {
-  if (probe?.grpc !== undefined) return await askHealth(probe.grpc.port, probe.grpc.service);
-  if (probe?.httpGet === undefined) throw new Error(`${container.name} has a probe that asks nothing`);
-  const { path, port } = probe.httpGet;
-  const number = container.ports?.find(({ name }) => name === port)?.containerPort;
-  if (number === undefined) throw new Error(`${container.name} has no port ${port}`);
-  const url = `http://127.0.0.1:${number}${path}`;
+export async function askProbe(
+  probe: ProbeSpec | undefined,
+  container: Pick<ContainerSpec, 'name' | 'ports'>,
+): Promise<void> {
+  const { grpc, httpGet } = probe ?? {};
+  if (grpc !== undefined) return await askHealth(grpc.port, grpc.service ?? '');
+  if (httpGet === undefined) throw new Error(`${container.name} has a probe that asks nothing`);
+  const url = `http://127.0.0.1:${portOf(container, httpGet.port)}${httpGet.path}`;
   const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+  const text = await answer.text();
   // The kubelet takes redirections as well.
-  if (answer.status >= 400) throw new Error(`${url} answered ${answer.status}: ${await answer.text()}`);
+  if (answer.status >= 400) throw new Error(`${url} answered ${answer.status}: ${text}`);
+}
+
+/** The number of a port of a container. @throws Error when no port has that name. */
+export function portOf(
+  { name, ports = [] }: Pick<ContainerSpec, 'name' | 'ports'>,
+  port: string | number,
+): number {
+  if (typeof port === 'number') return port;
+  const found = ports.find((one) => one.name === port);
+  if (found === undefined) throw new Error(`${name} has no port ${port}`);
+  return found.containerPort;
 }
 
 function askHealth(port: number, service: string): Promise<void> {

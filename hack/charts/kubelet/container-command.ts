@@ -16,6 +16,8 @@ export interface ContainerProcess {
   readonly workingFolder: string;
   /** User and group. Only root can take the place of another user: the program of somebody else runs as themselves. */
   readonly user: number;
+  /** Its variables, all of them. `PATH` leads to the programs that make its surroundings, too. */
+  readonly environment: Readonly<Record<string, string>>;
   /** The program, a path that the container sees, and its arguments. */
   readonly command: readonly string[];
 }
@@ -51,13 +53,19 @@ if [ "$user" = "$(id -u)" ]; then exec unshare --root="$root" --wd="$folder" "$@
 exec unshare --setgid="$user" --setuid="$user" --root="$root" --wd="$folder" "$@"
 `;
 
-/** What has to be run for that. Only its environment is left to the caller: the program gets all of it. */
+/**
+ * What has to be run for that, with any environment: test runners add to that of every process, and `env` takes all of it
+ * away.
+ */
 export function containerCommand(container: ContainerProcess): { command: string; args: string[] } {
-  const { root, mounts, workingFolder, user, command } = container;
+  const { root, mounts, workingFolder, user, environment, command } = container;
   const system = systemFolders.map((folder) => ({ source: folder, target: folder, readOnly: false }));
   return {
-    command: findBinary('unshare'),
+    command: findBinary('env'),
     args: [
+      '-i',
+      ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
+      findBinary('unshare'),
       ...namespaces(),
       ...['/bin/sh', '-c', script, 'sh', root, workingFolder, isRoot() ? String(user) : '0'],
       ...[...system, ...mounts].flatMap(({ source, target, readOnly }) => [

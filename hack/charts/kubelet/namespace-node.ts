@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import type { Test } from 'tap';
+import { type ManifestObject, readObject } from '../support/manifest-object.ts';
+import { type ContainerSpec, type PodSpec, podSpecOf } from './pod-spec.ts';
+import { type PodSurroundings, podSurroundings } from './pod-surroundings.ts';
+import type { ServiceImage } from './service-image.ts';
+import { type PodNode, runPod, type StartedPod, startPod } from './start-pod.ts';
+
+/** The one node of a cluster, as a namespace of it sees it. */
+export interface NamespaceNode {
+  /** Makes a Pod of a Deployment, and starts it when the API server has taken it. */
+  start(deployment: string): Promise<StartedPod>;
+  /** Makes a Pod that ends by itself, and answers what it printed. @throws Error when it fails. */
+  run(pod: ManifestObject): Promise<string>;
+}
+
+/** What a cluster has besides its API server. */
+export interface NamespaceNodeOptions {
+  readonly namespace: string;
+  readonly imageOf: (container: ContainerSpec) => ServiceImage;
+  /** Addresses by their names, of servers outside the cluster and of Services whose Pods are not started here. */
+  readonly hosts?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Stands for the controllers and the kubelet of a cluster of one node: Pods are created at the API server with all its
+ * checks, and what has become of them there, with all its defaults, is run on this machine. Every Service is on loopback.
+ */
+export function namespaceNode(
+  t: Test,
+  kube: KubeApiserver,
+  { namespace, imageOf, hosts = {} }: NamespaceNodeOptions,
+): NamespaceNode {
+  const kubectl = async (args: readonly string[], input?: string): Promise<string> => {
+    const { code, stdout, stderr } = await kube.kubectl(
+      [...args, `--namespace=${namespace}`],
+      input === undefined ? {} : { input },
+    );
+    if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+    return stdout;
+  };
+
+  /** What the Pod needs is looked up when it starts, as a kubelet does. */
+  async function prepare(
+    pod: ManifestObject,
+  ): Promise<{ spec: PodSpec; node: PodNode; surroundings: PodSurroundings }> {
+    const created = await kubectl(['create', '-f', '-', '-o', 'json'], JSON.stringify(pod));
+    const spec = podSpecOf(readObject(JSON.parse(created)));
+    const objects = listed(await kubectl(['get', 'secrets,configmaps,services', '-o', 'json']));
+    const takesToken = spec.automountServiceAccountToken !== false;
+    const token = takesToken ? await kubectl(['create', 'token', spec.serviceAccountName ?? 'default']) : '';
+    return {
+      spec,
+      node: {
+        imageOf,
+        hosts: { ...serviceHosts(objects, namespace), ...hosts },
+        environment: apiServerVariables(kube),
+      },
+      surroundings: podSurroundings([...objects, rootAuthority(kube)], {
+        name: pod.metadata.name,
+        namespace,
+        token: token.trim(),
+      }),
+    };
+  }
+
+  return {
+    async start(deployment) {
+      const object: unknown = JSON.parse(await kubectl(['get', 'deployment', deployment, '-o', 'json']));
+      const { spec, ...where } = await prepare(podOf(readObject(object)));
+      return startPod(t, spec, where);
+    },
+    async run(pod) {
+      const { spec, ...where } = await prepare(pod);
+      return runPod(t, spec, where);
+    },
+  };
+}
+
+/** As the controllers of Deployments and ReplicaSets name and make them. */
+function podOf({ metadata, spec }: ManifestObject): ManifestObject {
+  // Parsed boundary: the API server has checked it.
+  const { template } = spec as { readonly template: { readonly metadata: object; readonly spec: unknown } };
+  const name = `${metadata.name}-5d8f9c7b6-x2x4z`;
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { ...template.metadata, name }, spec: template.spec };
+}
+
+function listed(text: string): readonly ManifestObject[] {
+  // Parsed boundary: a list, as kubectl writes it.
+  const { items } = JSON.parse(text) as { readonly items: readonly unknown[] };
+  return items.map(readObject);
+}
+
+/** The names of all Services, with and without what a cluster's search path adds. */
+function serviceHosts(objects: readonly ManifestObject[], namespace: string): Record<string, string> {
+  const services = objects.filter(({ kind }) => kind === 'Service');
+  return Object.fromEntries(
+    services.flatMap(({ metadata: { name } }) =>
+      ['', `.${namespace}`, `.${namespace}.svc`, `.${namespace}.svc.cluster.local`].map((suffix) => [
+        `${name}${suffix}`,
+        '127.0.0.1',
+      ]),
+    ),
+  );
+}
+
+function apiServerVariables({ url }: KubeApiserver): Record<string, string> {
+  const { hostname, port } = new URL(url);
+  return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+}
+
+/** Which a controller puts into every namespace. */
+function rootAuthority({ caFile }: KubeApiserver): ManifestObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'kube-root-ca.crt' },
+    data: { 'ca.crt': readFileSync(caFile, 'utf8') },
+  };
+}

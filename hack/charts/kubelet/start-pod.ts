@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type ServerProcess, startServerProcess } from '@tollgate/testkit/server-process';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import type { Test } from 'tap';
+import { askProbe, portOf } from './ask-probe.ts';
+import { type ContainerMount, containerCommand } from './container-command.ts';
+import { containerEnvironment } from './container-environment.ts';
+import type { ContainerSpec, PodSpec } from './pod-spec.ts';
+import { fieldOf, type PodSurroundings } from './pod-surroundings.ts';
+import { serviceAccountVolume, writeVolumes } from './pod-volumes.ts';
+import type { ServiceImage } from './service-image.ts';
+
+/** The container of a Pod that runs. */
+export interface StartedPod extends ServerProcess {
+  /** Asks every probe of the container once. @throws Error when one fails. */
+  askProbes(): Promise<void>;
+  /** The number of a port, by its name. Pods listen on loopback, too. */
+  port(name: string): number;
+}
+
+/** Where Pods run: what a node and a cluster have for all of them. */
+export interface PodNode {
+  readonly imageOf: (container: ContainerSpec) => ServiceImage;
+  /** Names that stand for addresses, as the DNS server of a cluster has them. */
+  readonly hosts: Readonly<Record<string, string>>;
+  /** Variables that a kubelet gives every container: where the API server is. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Migrations take a second; a machine with other work is given more. */
+const startTimeoutMs = 60_000;
+
+const run = promisify(execFile);
+
+/**
+ * Runs the init containers of a Pod one after the other and starts its container: each a process that sees the files of its
+ * image and the volumes at the paths of the template, all but empty directories read-only, and that has the variables of
+ * the template. Ready when the probes say so. Stopped when the test ends.
+ *
+ * @throws Error when something that the Pod needs is missing, an init container fails, or a probe does not succeed in time.
+ */
+export async function startPod(
+  t: Test,
+  spec: PodSpec,
+  { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
+): Promise<StartedPod> {
+  const [container, ...others] = spec.containers;
+  if (container === undefined || others.length > 0) throw new Error('a Pod of ours has one container');
+  const launch = preparePod(t, spec, { node, surroundings });
+  for (const first of spec.initContainers ?? []) {
+    const { command, args } = launch(first);
+    await run(command, args, { timeout: startTimeoutMs });
+  }
+  const server = await startServerProcess({
+    ...launch(container),
+    async ready() {
+      await askProbe(container.startupProbe, container);
+      await askProbe(container.readinessProbe, container);
+    },
+    readyTimeoutMs: startTimeoutMs,
+  });
+  t.teardown(server.stop);
+  return {
+    ...server,
+    async askProbes() {
+      for (const probe of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+        await askProbe(probe, container);
+      }
+    },
+    port: (name) => portOf(container, name),
+  };
+}
+
+/** Runs a Pod that ends by itself, such as one of `helm test`, and answers what it printed. @throws Error when it fails. */
+export async function runPod(
+  t: Test,
+  spec: PodSpec,
+  { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
+): Promise<string> {
+  const [container] = spec.containers;
+  if (container === undefined) throw new Error('a Pod without a container');
+  const { command, args } = preparePod(t, spec, { node, surroundings })(container);
+  const { stdout } = await run(command, args, { timeout: startTimeoutMs });
+  return stdout;
+}
+
+/** Writes the volumes of a Pod; what comes back says how each of its containers is run. */
+function preparePod(
+  t: Test,
+  spec: PodSpec,
+  { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
+) {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const root = join(folder.path, 'root');
+  mkdirSync(root);
+  const hostsFile = join(folder.path, 'hosts');
+  writeFileSync(
+    hostsFile,
+    Object.entries({ localhost: '127.0.0.1', ...node.hosts })
+      .map(([name, address]) => `${address} ${name}\n`)
+      .join(''),
+  );
+  // Names are looked for there alone: no name server is asked.
+  const lookupFile = join(folder.path, 'nsswitch.conf');
+  writeFileSync(lookupFile, 'hosts: files\n');
+  const withToken = spec.automountServiceAccountToken !== false;
+  const { volume, mountPath } = serviceAccountVolume;
+  const volumes = [...(spec.volumes ?? []), ...(withToken ? [volume] : [])];
+  const folders = writeVolumes({ ...spec, volumes }, folder.path, surroundings);
+
+  return (container: ContainerSpec) => {
+    const image = node.imageOf(container);
+    const mounted = [
+      ...(container.volumeMounts ?? []),
+      ...(withToken ? [{ name: volume.name, mountPath, readOnly: true }] : []),
+    ].map(({ name, mountPath: target, readOnly = false }): ContainerMount => {
+      const source = folders.get(name);
+      if (source === undefined) throw new Error(`${container.name} mounts ${name}, which is no volume`);
+      return { source, target, readOnly };
+    });
+    const given: ContainerMount[] = [
+      { source: image.folder, target: image.workingFolder, readOnly: true },
+      ...Object.entries(image.base).map(([target, source]) => ({ source, target, readOnly: true })),
+      { source: hostsFile, target: '/etc/hosts', readOnly: true },
+      { source: lookupFile, target: '/etc/nsswitch.conf', readOnly: true },
+    ];
+    return containerCommand({
+      root,
+      mounts: [...given, ...mounted],
+      workingFolder: image.workingFolder,
+      user: spec.securityContext?.runAsUser ?? 0,
+      environment: {
+        ...image.environment,
+        HOSTNAME: fieldOf(surroundings, 'metadata.name'),
+        ...node.environment,
+        ...containerEnvironment(container, surroundings),
+      },
+      command: [...image.entrypoint, ...(container.args ?? image.command)],
+    });
+  };
+}
