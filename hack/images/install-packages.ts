@@ -16,7 +16,7 @@ export async function installPackages(folder: string, platform: string): Promise
   // Install scripts are not run: all native parts come compiled.
   const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   execFileSync('npm', ['ci', ...options, ...platformOptions(platform)], { cwd: folder, stdio: 'inherit' });
-  await trimPackages(join(folder, 'node_modules'));
+  await trimPackages(folder);
   // It names the packages of the whole repository; node_modules/.package-lock.json names those that are here.
   await rm(join(folder, 'package-lock.json'));
 }

@@ -14,14 +14,21 @@ const forDevelopers = new Set([
   ...['docs', 'example', 'examples', '.github', '.vscode'],
 ]);
 
-/** Removes from a folder node_modules what no running service reads. Links to workspaces stay, and are not followed. */
-export async function trimPackages(nodeModules: string): Promise<void> {
+/**
+ * Removes what no running service reads from every node_modules in a folder of manifests: npm makes one in a workspace, too, when
+ * that needs another version than the rest. Links to workspaces stay, and are not followed.
+ */
+export async function trimPackages(folder: string): Promise<void> {
+  await trimFolder(folder);
+}
+
+async function trimNodeModules(nodeModules: string): Promise<void> {
   await rm(join(nodeModules, '.bin'), { recursive: true, force: true });
   for (const entry of await readdir(nodeModules, { withFileTypes: true })) {
     const path = join(nodeModules, entry.name);
     if (!entry.isDirectory()) continue;
     // A scope is a folder of packages as node_modules is.
-    await (entry.name.startsWith('@') ? trimPackages(path) : trimPackage(path));
+    await (entry.name.startsWith('@') ? trimNodeModules(path) : trimPackage(path));
   }
   await removeIfEmpty(nodeModules);
 }
@@ -34,7 +41,7 @@ async function trimPackage(folder: string): Promise<void> {
 async function trimFolder(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) await (entry.name === 'node_modules' ? trimPackages(path) : trimFolder(path));
+    if (entry.isDirectory()) await (entry.name === 'node_modules' ? trimNodeModules(path) : trimFolder(path));
     else if (entry.isFile() && isNeedless(entry.name)) await rm(path);
   }
   await removeIfEmpty(folder);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { contextFiles } from './docker-ignore.ts';
@@ -13,11 +13,10 @@ export const imageNames: readonly ImageName[] = ['auth', 'ratelimit', 'xds'];
 
 /** What a Dockerfile makes, without the image that it is based on. */
 export interface BuiltImage {
-  /** The folder that stands for `/`. */
-  readonly root: string;
-  /** Where its process starts: an absolute path on this machine. */
-  readonly workFolder: string;
-  readonly env: Readonly<Record<string, string>>;
+  /** What its process sees as `workingFolder`, and where all files are that it adds to the base. */
+  readonly folder: string;
+  readonly workingFolder: string;
+  readonly environment: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   /** Who its process is: `65532:65532`. */
   readonly user: string;
@@ -29,10 +28,10 @@ export interface BuiltImage {
 interface StageState {
   readonly root: string;
   /** Absolute in the image. */
-  workFolder: string;
+  workingFolder: string;
   user: string;
   command: readonly string[];
-  readonly env: Record<string, string>;
+  readonly environment: Record<string, string>;
   readonly labels: Record<string, string>;
   readonly args: Record<string, string>;
 }
@@ -55,16 +54,22 @@ export async function buildImage(service: ImageName, folder: string): Promise<Bu
   );
   const globalArgs = Object.fromEntries(args.flatMap(({ text }) => pairsOf(text)));
   const built = new Map<string, StageState>();
-  for (const stage of neededStages(stages)) {
+  const needed = neededStages(stages);
+  const copies = needed.flatMap(({ instructions }) => instructions.filter(({ name }) => name === 'COPY'));
+  for (const stage of needed) {
     const state = newState(join(folder, stage.name));
     await mkdir(state.root, { recursive: true });
-    for (const instruction of stage.instructions) await apply(instruction, { state, built, globalArgs });
+    for (const instruction of stage.instructions) {
+      const isLastCopy =
+        instruction === copies.findLast(({ options }) => options.from === instruction.options.from);
+      await apply(instruction, { state, built, globalArgs, isLastCopy });
+    }
     built.set(stage.name, state);
   }
   const last = [...built.values()].at(-1);
   if (last === undefined) throw new Error(`the Dockerfile of ${service} has no FROM`);
-  const { root, env, labels, user, command } = last;
-  return { root, env, labels, user, command, workFolder: join(root, last.workFolder) };
+  const { root, workingFolder, environment, labels, user, command } = last;
+  return { folder: join(root, workingFolder), workingFolder, environment, labels, user, command };
 }
 
 /** The last stage, and those that it copies from; as Docker does, in the order of the file. */
@@ -79,13 +84,15 @@ function neededStages(stages: readonly Stage[]): readonly Stage[] {
 }
 
 function newState(root: string): StageState {
-  return { root, workFolder: '/', user: '', command: [], env: {}, labels: {}, args: {} };
+  return { root, workingFolder: '/', user: '', command: [], environment: {}, labels: {}, args: {} };
 }
 
 interface StepContext {
   readonly state: StageState;
   readonly built: ReadonlyMap<string, StageState>;
   readonly globalArgs: Readonly<Record<string, string | undefined>>;
+  /** Nothing reads the stage after this step that it copies from. */
+  readonly isLastCopy: boolean;
 }
 
 async function apply(instruction: Instruction, context: StepContext): Promise<void> {
@@ -105,7 +112,7 @@ const steps: Readonly<
   },
   COPY: copy,
   ENV({ text }, { state }) {
-    for (const [name, value = ''] of pairsOf(text)) state.env[name] = value;
+    for (const [name, value = ''] of pairsOf(text)) state.environment[name] = value;
   },
   EXPOSE() {
     // It opens nothing.
@@ -118,26 +125,32 @@ const steps: Readonly<
     state.user = text;
   },
   async WORKDIR({ text }, { state }) {
-    state.workFolder = posix.resolve(state.workFolder, text);
-    await mkdir(join(state.root, state.workFolder), { recursive: true });
+    state.workingFolder = posix.resolve(state.workingFolder, text);
+    await mkdir(join(state.root, state.workingFolder), { recursive: true });
   },
 };
 
 /** Links stay as they are: those in node_modules lead to the workspaces beside it. */
-async function copy({ options, text }: Instruction, { state, built }: StepContext): Promise<void> {
+async function copy(
+  { options, text }: Instruction,
+  { state, built, isLastCopy }: StepContext,
+): Promise<void> {
   const [from = '', to = ''] = text.split(/\s+/);
-  const target = join(state.root, posix.resolve(state.workFolder, to));
+  const target = join(state.root, posix.resolve(state.workingFolder, to));
   if (options.from === undefined) {
     if (from !== '.') throw new Error(`no way to copy ${from} of the context without Docker, only all of it`);
     for (const path of await contextFiles(repository)) {
       await mkdir(dirname(join(target, path)), { recursive: true });
-      await cp(join(repository, path), join(target, path), { verbatimSymlinks: true });
+      await copyFile(join(repository, path), join(target, path));
     }
     return;
   }
-  const source = built.get(options.from);
-  if (source === undefined) throw new Error(`COPY from ${options.from}, which is no stage before this one`);
-  await cp(join(source.root, from), target, { recursive: true, verbatimSymlinks: true });
+  const stage = built.get(options.from);
+  if (stage === undefined) throw new Error(`COPY from ${options.from}, which is no stage before this one`);
+  const source = join(stage.root, from);
+  // The packages are thousands of files.
+  if (isLastCopy && (await readdir(target).catch(() => [''])).length === 0) await rename(source, target);
+  else await cp(source, target, { recursive: true, verbatimSymlinks: true });
 }
 
 /** What ENV says of a stage that builds are places in a container, so a command gets the arguments alone. */
@@ -149,7 +162,7 @@ async function run({ text }: Instruction, { state }: StepContext): Promise<void>
     npm_config_update_notifier: 'false',
     ...state.args,
   };
-  const cwd = join(state.root, state.workFolder);
+  const cwd = join(state.root, state.workingFolder);
   try {
     await promisify(execFile)('/bin/sh', ['-c', text], { cwd, env, timeout: stepTimeoutMs });
   } catch (error) {

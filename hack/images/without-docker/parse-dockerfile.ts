@@ -42,7 +42,7 @@ function instructionsOf(text: string): Instruction[] {
     .split('\n')
     .filter((line) => !/^\s*#/.test(line))
     .join('\n')
-    .replace(/\\\n\s*/g, ' ')
+    .replace(/\s*\\\n\s*/g, ' ')
     .split('\n');
   return lines.filter((line) => line.trim() !== '').map(parseLine);
 }
