@@ -5,6 +5,11 @@ import { join } from 'node:path';
 export interface Manifest {
   readonly name?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  /** Platforms that it is for; all of them when missing. */
+  readonly os?: readonly string[];
+  readonly libc?: readonly string[];
+  readonly cpu?: readonly string[];
   readonly [field: string]: unknown;
 }
 
