@@ -1,5 +1,4 @@
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import { startRedis } from '@tollgate/testkit/redis';
 import postgres from 'postgres';
@@ -13,16 +12,15 @@ import { namespaceNode } from './kubelet/namespace-node.ts';
 import { checkoutImage } from './kubelet/service-image.ts';
 import type { StartedPod } from './kubelet/start-pod.ts';
 import { forwardPort, someAddress } from './support/forward-port.ts';
-import { helmIsMissing } from './support/helm.ts';
 import { createNamespace, freePortArguments, installRelease } from './support/installed-release.ts';
+import { podSuite } from './support/pod-suite.ts';
 
 // An API server, two data stores and three services are started, on a machine that may have other work.
 t.setTimeout(240_000);
 
 const namespace = 'shop';
 
-helmIsMissing();
-kubeSuite(t, 'a release for trying out, installed and run', async (t, kube) => {
+podSuite(t, 'a release for trying out, installed and run', async (t, kube) => {
   await createNamespace(kube, namespace);
   const release = await installRelease(t, kube, {
     chart: 'tollgate',
@@ -30,7 +28,7 @@ kubeSuite(t, 'a release for trying out, installed and run', async (t, kube) => {
     args: ['--values=charts/tollgate/ci/dev-values.yaml', ...(await freePortArguments('tollgate'))],
   });
   await kube.apply(userLimit);
-  const node = namespaceNode(t, kube, {
+  const node = await namespaceNode(t, kube, {
     namespace,
     imageOf: ({ name }) => checkoutImage(name === 'migrate' ? 'auth' : name),
     hosts: await startDataStores(t, kube),

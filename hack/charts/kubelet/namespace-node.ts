@@ -9,6 +9,8 @@ import { type PodNode, runPod, type StartedPod, startPod } from './start-pod.ts'
 
 /** The one node of a cluster, as a namespace of it sees it. */
 export interface NamespaceNode {
+  /** The names of the Deployments there are. */
+  readonly deployments: readonly string[];
   /** Makes a Pod of a Deployment, and starts it when the API server has taken it. */
   start(deployment: string): Promise<StartedPod>;
   /** Makes a Pod that ends by itself, and answers what it printed. @throws Error when it fails. */
@@ -26,39 +28,44 @@ export interface NamespaceNodeOptions {
 /**
  * Stands for the controllers and the kubelet of a cluster of one node: Pods are created at the API server with all its
  * checks, and what has become of them there, with all its defaults, is run on this machine. Every Service is on loopback.
+ * What Pods need must be there already.
  */
-export function namespaceNode(
+export async function namespaceNode(
   t: Test,
   kube: KubeApiserver,
   { namespace, imageOf, hosts = {} }: NamespaceNodeOptions,
-): NamespaceNode {
+): Promise<NamespaceNode> {
   const kubectl = async (args: readonly string[], input?: string): Promise<string> => {
-    const { code, stdout, stderr } = await kube.kubectl(
-      [...args, `--namespace=${namespace}`],
-      input === undefined ? {} : { input },
-    );
+    const { code, stdout, stderr } = await kube.kubectl(args, input === undefined ? {} : { input });
     if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
     return stdout;
   };
+  const here = `--namespace=${namespace}`;
+  const objects = listed(await kubectl(['get', 'deployments,secrets,configmaps', here, '-o', 'json']));
+  const services = listed(await kubectl(['get', 'services', '--all-namespaces', '-o', 'json']));
+  const deployments = new Map(
+    objects.filter(({ kind }) => kind === 'Deployment').map((object) => [object.metadata.name, object]),
+  );
+  const node: PodNode = {
+    imageOf,
+    hosts: { ...serviceHosts(services, namespace), ...hosts },
+    environment: apiServerVariables(kube),
+  };
 
-  /** What the Pod needs is looked up when it starts, as a kubelet does. */
-  async function prepare(
+  async function create(
     pod: ManifestObject,
-  ): Promise<{ spec: PodSpec; node: PodNode; surroundings: PodSurroundings }> {
-    const created = await kubectl(['create', '-f', '-', '-o', 'json'], JSON.stringify(pod));
+  ): Promise<{ readonly spec: PodSpec; readonly surroundings: PodSurroundings }> {
+    const created = await kubectl(['create', here, '-f', '-', '-o', 'json'], JSON.stringify(pod));
     const spec = podSpecOf(readObject(JSON.parse(created)));
-    const objects = listed(await kubectl(['get', 'secrets,configmaps,services', '-o', 'json']));
-    const takesToken = spec.automountServiceAccountToken !== false;
-    const token = takesToken ? await kubectl(['create', 'token', spec.serviceAccountName ?? 'default']) : '';
+    const { serviceAccountName = 'default', automountServiceAccountToken = true } = spec;
+    const token = automountServiceAccountToken
+      ? await kubectl(['create', 'token', serviceAccountName, here])
+      : '';
+    const { name } = pod.metadata;
     return {
       spec,
-      node: {
-        imageOf,
-        hosts: { ...serviceHosts(objects, namespace), ...hosts },
-        environment: apiServerVariables(kube),
-      },
       surroundings: podSurroundings([...objects, rootAuthority(kube)], {
-        name: pod.metadata.name,
+        name,
         namespace,
         token: token.trim(),
       }),
@@ -66,14 +73,16 @@ export function namespaceNode(
   }
 
   return {
-    async start(deployment) {
-      const object: unknown = JSON.parse(await kubectl(['get', 'deployment', deployment, '-o', 'json']));
-      const { spec, ...where } = await prepare(podOf(readObject(object)));
-      return startPod(t, spec, where);
+    deployments: [...deployments.keys()],
+    async start(name) {
+      const deployment = deployments.get(name);
+      if (deployment === undefined) throw new Error(`${namespace} has no Deployment ${name}`);
+      const { spec, surroundings } = await create(podOf(deployment));
+      return startPod(t, spec, { node, surroundings });
     },
     async run(pod) {
-      const { spec, ...where } = await prepare(pod);
-      return runPod(t, spec, where);
+      const { spec, surroundings } = await create(pod);
+      return runPod(spec, { node, surroundings });
     },
   };
 }
@@ -92,16 +101,14 @@ function listed(text: string): readonly ManifestObject[] {
   return items.map(readObject);
 }
 
-/** The names of all Services, with and without what a cluster's search path adds. */
-function serviceHosts(objects: readonly ManifestObject[], namespace: string): Record<string, string> {
-  const services = objects.filter(({ kind }) => kind === 'Service');
+/** The names of all Services, with and without what the search path of a namespace adds. */
+function serviceHosts(services: readonly ManifestObject[], ownNamespace: string): Record<string, string> {
   return Object.fromEntries(
-    services.flatMap(({ metadata: { name } }) =>
-      ['', `.${namespace}`, `.${namespace}.svc`, `.${namespace}.svc.cluster.local`].map((suffix) => [
-        `${name}${suffix}`,
-        '127.0.0.1',
-      ]),
-    ),
+    services.flatMap(({ metadata: { name, namespace = '' } }) => {
+      const full = [`.${namespace}`, `.${namespace}.svc`, `.${namespace}.svc.cluster.local`];
+      const suffixes = namespace === ownNamespace ? ['', ...full] : full;
+      return suffixes.map((suffix) => [`${name}${suffix}`, '127.0.0.1']);
+    }),
   );
 }
 

@@ -11,7 +11,7 @@ import { containerEnvironment } from './container-environment.ts';
 import type { ContainerSpec, PodSpec } from './pod-spec.ts';
 import { fieldOf, type PodSurroundings } from './pod-surroundings.ts';
 import { serviceAccountVolume, writeVolumes } from './pod-volumes.ts';
-import type { ServiceImage } from './service-image.ts';
+import { baseImage, type ServiceImage } from './service-image.ts';
 
 /** The container of a Pod that runs. */
 export interface StartedPod extends ServerProcess {
@@ -49,7 +49,8 @@ export async function startPod(
 ): Promise<StartedPod> {
   const [container, ...others] = spec.containers;
   if (container === undefined || others.length > 0) throw new Error('a Pod of ours has one container');
-  const launch = preparePod(t, spec, { node, surroundings });
+  const { launch, remove } = preparePod(spec, { node, surroundings });
+  t.teardown(remove);
   for (const first of spec.initContainers ?? []) {
     const { command, args } = launch(first);
     await run(command, args, { timeout: startTimeoutMs });
@@ -76,25 +77,27 @@ export async function startPod(
 
 /** Runs a Pod that ends by itself, such as one of `helm test`, and answers what it printed. @throws Error when it fails. */
 export async function runPod(
-  t: Test,
   spec: PodSpec,
   { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
 ): Promise<string> {
   const [container] = spec.containers;
   if (container === undefined) throw new Error('a Pod without a container');
-  const { command, args } = preparePod(t, spec, { node, surroundings })(container);
-  const { stdout } = await run(command, args, { timeout: startTimeoutMs });
-  return stdout;
+  const { launch, remove } = preparePod(spec, { node, surroundings });
+  try {
+    const { command, args } = launch(container);
+    const { stdout } = await run(command, args, { timeout: startTimeoutMs });
+    return stdout;
+  } finally {
+    remove();
+  }
 }
 
-/** Writes the volumes of a Pod; what comes back says how each of its containers is run. */
+/** Writes the volumes of a Pod, until they are removed; `launch` says how each of its containers is run. */
 function preparePod(
-  t: Test,
   spec: PodSpec,
   { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
 ) {
   const folder = temporaryFolder();
-  t.teardown(folder.remove);
   const root = join(folder.path, 'root');
   mkdirSync(root);
   const hostsFile = join(folder.path, 'hosts');
@@ -112,7 +115,7 @@ function preparePod(
   const volumes = [...(spec.volumes ?? []), ...(withToken ? [volume] : [])];
   const folders = writeVolumes({ ...spec, volumes }, folder.path, surroundings);
 
-  return (container: ContainerSpec) => {
+  const launch = (container: ContainerSpec) => {
     const image = node.imageOf(container);
     const mounted = [
       ...(container.volumeMounts ?? []),
@@ -124,7 +127,7 @@ function preparePod(
     });
     const given: ContainerMount[] = [
       { source: image.folder, target: image.workingFolder, readOnly: true },
-      ...Object.entries(image.base).map(([target, source]) => ({ source, target, readOnly: true })),
+      ...Object.entries(baseImage.files).map(([target, source]) => ({ source, target, readOnly: true })),
       { source: hostsFile, target: '/etc/hosts', readOnly: true },
       { source: lookupFile, target: '/etc/nsswitch.conf', readOnly: true },
     ];
@@ -134,12 +137,14 @@ function preparePod(
       workingFolder: image.workingFolder,
       user: spec.securityContext?.runAsUser ?? 0,
       environment: {
+        ...baseImage.environment,
         ...image.environment,
         HOSTNAME: fieldOf(surroundings, 'metadata.name'),
         ...node.environment,
         ...containerEnvironment(container, surroundings),
       },
-      command: [...image.entrypoint, ...(container.args ?? image.command)],
+      command: [baseImage.entrypoint, ...(container.args ?? image.command)],
     });
   };
+  return { launch, remove: folder.remove };
 }
