@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import { startRedis } from '@tollgate/testkit/redis';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
@@ -8,8 +10,9 @@ import { domain } from '../e2e/support/envoy-config.ts';
 import { identityRateLimits } from '../e2e/support/envoy-ext-authz.ts';
 import { programmed, statusWhen } from '../e2e/support/status-when.ts';
 import { statusesOf } from '../e2e/support/statuses.ts';
+import { buildImage, imageNames } from '../images/without-docker/build-image.ts';
 import { namespaceNode } from './kubelet/namespace-node.ts';
-import { checkoutImage } from './kubelet/service-image.ts';
+import type { ServiceImage } from './kubelet/service-image.ts';
 import type { StartedPod } from './kubelet/start-pod.ts';
 import { forwardPort, someAddress } from './support/forward-port.ts';
 import { createNamespace, freePortArguments, installRelease } from './support/installed-release.ts';
@@ -20,17 +23,20 @@ t.setTimeout(240_000);
 
 const namespace = 'shop';
 
-podSuite(t, 'a release for trying out, installed and run', async (t, kube) => {
+podSuite(t, 'a release for trying out, installed and run from its images', async (t, kube) => {
   await createNamespace(kube, namespace);
-  const release = await installRelease(t, kube, {
-    chart: 'tollgate',
-    namespace,
-    args: ['--values=charts/tollgate/ci/dev-values.yaml', ...(await freePortArguments('tollgate'))],
-  });
+  const [images, release] = await Promise.all([
+    buildImages(t),
+    installRelease(t, kube, {
+      chart: 'tollgate',
+      namespace,
+      args: ['--values=charts/tollgate/ci/dev-values.yaml', ...(await freePortArguments('tollgate'))],
+    }),
+  ]);
   await kube.apply(userLimit);
   const node = await namespaceNode(t, kube, {
     namespace,
-    imageOf: ({ name }) => checkoutImage(name === 'migrate' ? 'auth' : name),
+    imageOf: (image) => images.get(image.replace(/^tollgate\/(\w+):.*$/, '$1')),
     hosts: await startDataStores(t, kube),
   });
   const [xds, ratelimit, auth] = await Promise.all([
@@ -122,6 +128,16 @@ const userLimit = JSON.stringify({
   metadata: { name: 'users', namespace },
   spec: { domain, descriptors: [{ key: 'user_id', rateLimit: { unit: 'Year', requestsPerUnit: 2 } }] },
 });
+
+/** Makes the images of all services, by their names. */
+async function buildImages(t: Test): Promise<ReadonlyMap<string, ServiceImage>> {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const built = imageNames.map(
+    async (name): Promise<[string, ServiceImage]> => [name, await buildImage(name, join(folder.path, name))],
+  );
+  return new Map(await Promise.all(built));
+}
 
 /** Starts what stands for the Pods of PostgreSQL and Valkey, with the passwords of the release; answers their addresses. */
 async function startDataStores(t: Test, kube: KubeApiserver): Promise<Record<string, string>> {

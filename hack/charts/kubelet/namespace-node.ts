@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import type { Test } from 'tap';
 import { type ManifestObject, readObject } from '../support/manifest-object.ts';
-import { type ContainerSpec, type PodSpec, podSpecOf } from './pod-spec.ts';
+import { type PodSpec, podSpecOf } from './pod-spec.ts';
 import { type PodSurroundings, podSurroundings } from './pod-surroundings.ts';
-import type { ServiceImage } from './service-image.ts';
 import { type PodNode, runPod, type StartedPod, startPod } from './start-pod.ts';
 
 /** The one node of a cluster, as a namespace of it sees it. */
@@ -20,7 +19,7 @@ export interface NamespaceNode {
 /** What a cluster has besides its API server. */
 export interface NamespaceNodeOptions {
   readonly namespace: string;
-  readonly imageOf: (container: ContainerSpec) => ServiceImage;
+  readonly imageOf: PodNode['imageOf'];
   /** Addresses by their names, of servers outside the cluster and of Services whose Pods are not started here. */
   readonly hosts?: Readonly<Record<string, string>>;
 }

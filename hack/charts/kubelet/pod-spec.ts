@@ -13,6 +13,7 @@ export interface PodSpec {
 /** A container of it. */
 export interface ContainerSpec {
   readonly name: string;
+  readonly image: string;
   readonly args?: readonly string[];
   readonly env?: readonly VariableSpec[];
   readonly envFrom?: readonly { readonly secretRef?: Reference; readonly configMapRef?: Reference }[];

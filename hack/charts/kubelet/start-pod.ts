@@ -23,7 +23,8 @@ export interface StartedPod extends ServerProcess {
 
 /** Where Pods run: what a node and a cluster have for all of them. */
 export interface PodNode {
-  readonly imageOf: (container: ContainerSpec) => ServiceImage;
+  /** The images that are there, by the references of containers. */
+  readonly imageOf: (reference: string) => ServiceImage | undefined;
   /** Names that stand for addresses, as the DNS server of a cluster has them. */
   readonly hosts: Readonly<Record<string, string>>;
   /** Variables that a kubelet gives every container: where the API server is. */
@@ -116,7 +117,8 @@ function preparePod(
   const folders = writeVolumes({ ...spec, volumes }, folder.path, surroundings);
 
   const launch = (container: ContainerSpec) => {
-    const image = node.imageOf(container);
+    const image = node.imageOf(container.image);
+    if (image === undefined) throw new Error(`there is no image ${container.image}`);
     const mounted = [
       ...(container.volumeMounts ?? []),
       ...(withToken ? [{ name: volume.name, mountPath, readOnly: true }] : []),

@@ -48,7 +48,8 @@ export async function runValuesFile(
   await issueCertificates(kube, operator.certificates, namespace);
   const node = await namespaceNode(t, kube, {
     namespace,
-    imageOf: ({ name }) => checkoutImage(name === 'migrate' ? 'auth' : name),
+    // Registries, tags and digests differ.
+    imageOf: (reference) => checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1')),
     hosts: operator.hosts,
   });
   return await Promise.all(node.deployments.map(node.start));
