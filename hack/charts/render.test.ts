@@ -1,7 +1,8 @@
 import t from 'tap';
+import type { ContainerSpec } from './kubelet/pod-spec.ts';
 import { chartCases } from './support/chart-cases.ts';
 import { helmIsMissing, runHelm } from './support/helm.ts';
-import { type Container, podTemplatesOf } from './support/manifest-object.ts';
+import { podTemplatesOf } from './support/manifest-object.ts';
 import { clusterArguments, objectsOf, renderChart } from './support/rendered-chart.ts';
 
 t.setTimeout(180_000);
@@ -145,7 +146,7 @@ function template(chart: string, args: readonly string[]) {
   ]);
 }
 
-async function containersOf(chart: string, args: readonly string[]): Promise<readonly Container[]> {
+async function containersOf(chart: string, args: readonly string[]): Promise<readonly ContainerSpec[]> {
   const objects = objectsOf(await renderChart(chart, args));
   return podTemplatesOf(objects).find(({ of }) => of.startsWith('Deployment'))?.spec.containers ?? [];
 }

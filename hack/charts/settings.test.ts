@@ -2,9 +2,10 @@ import t from 'tap';
 import { readSettings as readAuthSettings } from '../../services/auth/src/settings/settings.ts';
 import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/settings/settings.ts';
+import type { ContainerSpec } from './kubelet/pod-spec.ts';
 import { chartCases } from './support/chart-cases.ts';
 import { helmIsMissing } from './support/helm.ts';
-import { type Container, type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
+import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
 import { objectsOf, renderChart } from './support/rendered-chart.ts';
 
 t.setTimeout(120_000);
@@ -39,7 +40,7 @@ t.test('what a chart sets is what its service takes', { skip: helmIsMissing() },
 });
 
 /** The variables, as the kubelet makes them; names of the Pod and keys of Secrets stand for themselves. */
-function environmentOf({ env = [] }: Container): Record<string, string> {
+function environmentOf({ env = [] }: ContainerSpec): Record<string, string> {
   return Object.fromEntries(
     env.flatMap(({ name, value }) =>
       value === undefined ? [] : [[name, value.replaceAll('$(POD_NAME)', 'tg-0')]],

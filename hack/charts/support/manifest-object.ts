@@ -1,3 +1,5 @@
+import type { PodSpec } from '../kubelet/pod-spec.ts';
+
 /** A Kubernetes object, as far as the tests look at it. The rest is handed on as it is. */
 export interface ManifestObject {
   readonly apiVersion: string;
@@ -12,54 +14,6 @@ export interface PodTemplate {
   readonly of: string;
   readonly name: string;
   readonly spec: PodSpec;
-}
-
-/** A part of the `spec` of a Pod. */
-export interface PodSpec {
-  readonly containers: readonly Container[];
-  readonly initContainers?: readonly Container[];
-  readonly volumes?: readonly Volume[];
-  readonly automountServiceAccountToken?: boolean;
-}
-
-/** A volume; of those that are none of these kinds, the tests know the name alone. */
-export interface Volume {
-  readonly name: string;
-  readonly secret?: { readonly secretName: string };
-  readonly configMap?: { readonly name: string };
-  readonly emptyDir?: unknown;
-}
-
-/** A part of a container. */
-export interface Container {
-  readonly name: string;
-  readonly image: string;
-  readonly args?: readonly string[];
-  readonly env?: readonly EnvironmentVariable[];
-  readonly envFrom?: readonly {
-    readonly secretRef: { readonly name: string; readonly optional?: boolean };
-  }[];
-  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
-  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
-  readonly startupProbe?: Probe;
-  readonly readinessProbe?: Probe;
-  readonly livenessProbe?: Probe;
-}
-
-/** A variable with its value, or where that comes from. */
-export interface EnvironmentVariable {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: {
-    readonly fieldRef?: { readonly fieldPath: string };
-    readonly secretKeyRef?: { readonly name: string; readonly key: string };
-  };
-}
-
-/** What the kubelet asks. */
-export interface Probe {
-  readonly httpGet?: { readonly path: string; readonly port: string };
-  readonly grpc?: { readonly port: number; readonly service: string };
 }
 
 /** @throws Error for what is no object. */

@@ -53,6 +53,7 @@ export async function startOperator(t: Test): Promise<Operator> {
         redis: { password: 'of a Redis that nobody asks' },
         'redis-tls': pair,
         'server-tls': pair,
+        'client-tls': tlsFiles(certificates, certificates.client),
         'ratelimit-tls': pair,
         tokens: { token: 'of somebody' },
       };
