@@ -62,7 +62,6 @@ const start: Readonly<Record<ImageName, (t: Test, image: BuiltImage) => Promise<
     t.teardown(() => database.stop());
     const port = await freePort();
     const settings = {
-      ...image.environment,
       PORT: String(port),
       SVC_API_EXTERNAL_URL: `http://127.0.0.1:${port}`,
       SVC_SITE_URL: 'https://example.com',
@@ -76,13 +75,8 @@ const start: Readonly<Record<ImageName, (t: Test, image: BuiltImage) => Promise<
       SVC_EXT_AUTHZ_HTTP_PORT: '0',
     };
     // As the chart does before the service starts.
-    const { folder, command } = image;
-    const migrate = [...command, 'migrate'];
-    await promisify(execFile)(process.execPath, migrate, {
-      cwd: folder,
-      env: settings,
-      timeout: startTimeoutMs,
-    });
+    const [program = '', ...args] = commandOf(image, settings, 'migrate');
+    await promisify(execFile)(program, args, { timeout: startTimeoutMs });
     await startFrom(t, image, settings, `http://127.0.0.1:${port}/ready`);
   },
 
@@ -128,14 +122,14 @@ async function buildInFolder(t: Test, name: ImageName): Promise<BuiltImage> {
 /** Starts the command of an image with the variables of the image and these, and no others, until it is healthy. */
 async function startFrom(
   t: Test,
-  { folder, command, environment }: BuiltImage,
+  image: BuiltImage,
   settings: Readonly<Record<string, string>>,
   healthUrl: string,
 ): Promise<void> {
+  const [program = '', ...args] = commandOf(image, settings);
   const server = await startServerProcess({
-    command: '/bin/sh',
-    args: ['-c', 'cd "$1" && shift && exec "$@"', 'sh', folder, process.execPath, ...command],
-    env: { ...environment, ...settings },
+    command: program,
+    args,
     readyTimeoutMs: startTimeoutMs,
     ready: async () => {
       const answer = await fetch(healthUrl, { signal: AbortSignal.timeout(1000) });
@@ -144,6 +138,20 @@ async function startFrom(
   });
   t.teardown(() => server.stop());
   t.ok(server.isRunning(), `${healthUrl} answers`);
+}
+
+/** `env -i`: tap gives every process NODE_OPTIONS of its own, whatever environment it is started with. */
+function commandOf(
+  { folder, command, environment }: BuiltImage,
+  settings: Readonly<Record<string, string>>,
+  ...args: string[]
+): string[] {
+  const variables = Object.entries({ ...environment, ...settings });
+  const inFolder = ['/bin/sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', folder];
+  return [
+    ...['env', '-i', ...variables.map(([name, value]) => `${name}=${value}`)],
+    ...[...inFolder, process.execPath, ...command, ...args],
+  ];
 }
 
 async function filesBelow(folder: string): Promise<{ path: string; size: number }[]> {

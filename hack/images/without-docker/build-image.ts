@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { copyFile, cp, mkdir, readdir, readFile, rename } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { contextFiles } from './docker-ignore.ts';
@@ -155,16 +156,21 @@ async function copy(
 
 /** What ENV says of a stage that builds are places in a container, so a command gets the arguments alone. */
 async function run({ text }: Instruction, { state }: StepContext): Promise<void> {
-  const env = {
+  const environment = {
     PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-    HOME: process.env.HOME,
+    HOME: homedir(),
     npm_config_prefer_offline: 'true',
     npm_config_update_notifier: 'false',
     ...state.args,
   };
+  const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const cwd = join(state.root, state.workingFolder);
   try {
-    await promisify(execFile)('/bin/sh', ['-c', text], { cwd, env, timeout: stepTimeoutMs });
+    // `env -i`: tap gives every process NODE_OPTIONS of its own, whatever `env` of execFile says.
+    await promisify(execFile)('env', ['-i', ...assignments, '/bin/sh', '-c', text], {
+      cwd,
+      timeout: stepTimeoutMs,
+    });
   } catch (error) {
     // What execFile of Node adds to its errors.
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
