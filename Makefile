@@ -72,7 +72,7 @@ release: ## charts, CRD, SDK and checksums into dist/, and what would publish th
 	@exec node hack/release/main.ts $(ARGS)
 
 clean: ## forget what was installed in this checkout
-	rm -rf node_modules .tools .tap coverage
+	rm -rf node_modules .tools .tap coverage dist
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
