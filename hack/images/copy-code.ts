@@ -1,4 +1,4 @@
-import { cp } from 'node:fs/promises';
+import { chmod, cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Workspace } from './workspaces.ts';
 
@@ -21,6 +21,15 @@ export async function copyCode(
         filter: (path) => !notNeeded.test(path),
       }).catch(unlessMissing);
     }
+  }
+  await makeReadable(target);
+}
+
+/** A checkout may be for the eyes of one user only; in the image the service is another one. */
+async function makeReadable(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  for (const entry of entries) {
+    await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
   }
 }
 

@@ -11,6 +11,8 @@ node hack/images/main.ts packages <folder> [platform]
   Installs the packages of such a folder of manifests, without what only compilers, people and tests read.
 `;
 
+// What is made here, others read.
+process.umask(0o022);
 const [command, ...args] = process.argv.slice(2);
 if (command === 'files' && args.length === 2) await files(args[0] ?? '', args[1] ?? '');
 else if (command === 'packages' && args[0] !== undefined) await installPackages(args[0], args[1] ?? '');
