@@ -31,6 +31,13 @@ export interface PodNode {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** All that it takes to run a Pod. */
+export interface PreparedPod {
+  readonly spec: PodSpec;
+  readonly node: PodNode;
+  readonly surroundings: PodSurroundings;
+}
+
 /** Migrations take a second; a machine with other work is given more. */
 const startTimeoutMs = 60_000;
 
@@ -43,14 +50,11 @@ const run = promisify(execFile);
  *
  * @throws Error when something that the Pod needs is missing, an init container fails, or a probe does not succeed in time.
  */
-export async function startPod(
-  t: Test,
-  spec: PodSpec,
-  { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
-): Promise<StartedPod> {
+export async function startPod(t: Test, pod: PreparedPod): Promise<StartedPod> {
+  const { spec } = pod;
   const [container, ...others] = spec.containers;
   if (container === undefined || others.length > 0) throw new Error('a Pod of ours has one container');
-  const { launch, remove } = preparePod(spec, { node, surroundings });
+  const { launch, remove } = writePod(pod);
   t.teardown(remove);
   for (const first of spec.initContainers ?? []) {
     const { command, args } = launch(first);
@@ -77,13 +81,10 @@ export async function startPod(
 }
 
 /** Runs a Pod that ends by itself, such as one of `helm test`, and answers what it printed. @throws Error when it fails. */
-export async function runPod(
-  spec: PodSpec,
-  { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
-): Promise<string> {
-  const [container] = spec.containers;
+export async function runPod(pod: PreparedPod): Promise<string> {
+  const [container] = pod.spec.containers;
   if (container === undefined) throw new Error('a Pod without a container');
-  const { launch, remove } = preparePod(spec, { node, surroundings });
+  const { launch, remove } = writePod(pod);
   try {
     const { command, args } = launch(container);
     const { stdout } = await run(command, args, { timeout: startTimeoutMs });
@@ -94,10 +95,7 @@ export async function runPod(
 }
 
 /** Writes the volumes of a Pod, until they are removed; `launch` says how each of its containers is run. */
-function preparePod(
-  spec: PodSpec,
-  { node, surroundings }: { readonly node: PodNode; readonly surroundings: PodSurroundings },
-) {
+function writePod({ spec, node, surroundings }: PreparedPod) {
   const folder = temporaryFolder();
   const root = join(folder.path, 'root');
   mkdirSync(root);

@@ -42,8 +42,8 @@ async function inPod(script: string, spec: Partial<PodSpec> = {}): Promise<unkno
       { name: 'rules', mountPath: '/etc/tollgate/rules', readOnly: true },
     ],
   };
-  const output = await runPod(
-    {
+  const output = await runPod({
+    spec: {
       containers: [container],
       volumes: [
         { name: 'tmp', emptyDir: {} },
@@ -53,8 +53,9 @@ async function inPod(script: string, spec: Partial<PodSpec> = {}): Promise<unkno
       securityContext: { runAsUser: 65532, fsGroup: 65532 },
       ...spec,
     },
-    { node, surroundings },
-  );
+    node,
+    surroundings,
+  });
   return JSON.parse(output);
 }
 
