@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 TAP_RESULTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test e2e bench bench-client bench-xds bench-auth bench-platform check generate format clean help
+.PHONY: setup demo test e2e bench bench-client bench-xds bench-auth bench-platform check generate format images release clean help
 
 setup: ## Node 24 and all packages, and nothing else (the other targets do this by themselves)
 	@sh hack/setup.sh
@@ -63,8 +63,16 @@ format: ## format and fix what can be fixed
 	@sh hack/setup.sh
 	@npm run --silent format
 
+images: ## the container images of all services, by Docker (ARGS=--push; NODE_IMAGE, BASE_IMAGE, IMAGE_REGISTRY: ARGS=--help)
+	@sh hack/setup.sh
+	@exec node hack/images/docker/main.ts $(ARGS)
+
+release: ## charts, CRD, SDK and checksums into dist/, and what would publish them (ARGS=--publish does; ARGS=--set-version=1.2.3)
+	@sh hack/setup.sh test
+	@exec node hack/release/main.ts $(ARGS)
+
 clean: ## forget what was installed in this checkout
-	rm -rf node_modules .tools .tap coverage
+	rm -rf node_modules .tools .tap coverage dist
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

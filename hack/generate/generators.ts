@@ -3,6 +3,7 @@ import { settingsSpec as authSettings } from '../../services/auth/src/settings/s
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/settings/settings.ts';
+import { chartFiles } from './charts/generate-charts.ts';
 import { formatWithBiome } from './format-with-biome.ts';
 import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
 import { renderCrd } from './render-crd.ts';
@@ -31,7 +32,8 @@ export const generators: readonly Generator[] = [
   markdownPage('docs/settings-auth.md', () =>
     renderSettingsPage('the user authentication server', authSettings),
   ),
-  openApi('docs/openapi-auth.json'),
+  ...chartFiles.map(({ path, text }) => formatted(path, text)),
+  formatted('docs/openapi-auth.json', renderOpenApi),
   markdownPage('docs/errors.md', () =>
     renderErrorsPage({
       'the rate limit service': ratelimitErrors,
@@ -41,14 +43,11 @@ export const generators: readonly Generator[] = [
 ];
 
 function markdownPage(output: string, text: () => string): Generator {
-  return { output, render: async () => new Map([[output, await formatWithBiome(output, text())]]) };
+  return formatted(output, async () => text());
 }
 
-function openApi(output: string): Generator {
-  return {
-    output,
-    render: async () => new Map([[output, await formatWithBiome(output, await renderOpenApi())]]),
-  };
+function formatted(output: string, text: () => Promise<string>): Generator {
+  return { output, render: async () => new Map([[output, await formatWithBiome(output, await text())]]) };
 }
 
 function crd(output: string): Generator {

@@ -20,7 +20,14 @@ export {
   parseSettings,
   type SettingsCheck,
 } from './settings/parse.ts';
-export type { Environment, Setting, SettingProblem, SettingsOf, SettingsSpec } from './settings/setting.ts';
+export type {
+  Environment,
+  Setting,
+  SettingProblem,
+  SettingSchema,
+  SettingsOf,
+  SettingsSpec,
+} from './settings/setting.ts';
 export { renderSettingsTable } from './settings/table.ts';
 
 /** Declares the settings of a program. Throws when two of them claim one variable. */

@@ -1,5 +1,5 @@
 import { formatDuration, type Millis, parseDuration } from '../duration.ts';
-import type { Setting } from './setting.ts';
+import type { Setting, SettingSchema } from './setting.ts';
 
 type Common = {
   /** The environment variable. */
@@ -23,7 +23,9 @@ type Range = { readonly min?: number; readonly max?: number };
 
 function build<T, D>(
   options: SettingOptions<D>,
-  kind: Pick<Setting<T>, 'form' | 'parse'> & { readonly fallback: (value: D) => { value: T; text: string } },
+  kind: Pick<Setting<T>, 'form' | 'schema' | 'parse'> & {
+    readonly fallback: (value: D) => { value: T; text: string };
+  },
 ): Setting<T> {
   return Object.freeze({
     env: options.env,
@@ -32,6 +34,7 @@ function build<T, D>(
     doc: options.doc,
     secret: options.secret ?? false,
     form: kind.form,
+    schema: kind.schema,
     parse: kind.parse,
     fallback: options.required === true ? undefined : kind.fallback(options.default),
   });
@@ -40,6 +43,13 @@ function build<T, D>(
 const asIs = <T>(value: T): { value: T; text: string } => ({ value, text: String(value) });
 const within = (value: number, { min = -Infinity, max = Infinity }: Range): boolean =>
   value >= min && value <= max;
+
+/** The bounds that there are, as JSON Schema calls them. */
+const bounded = (type: SettingSchema['type'], { min, max }: Range): SettingSchema => ({
+  type,
+  ...(min === undefined ? {} : { minimum: min }),
+  ...(max === undefined ? {} : { maximum: max }),
+});
 
 function rangeForm({ min, max }: Range, show: (value: number) => string = String): string {
   if (min !== undefined && max !== undefined) return `, ${show(min)} to ${show(max)}`;
@@ -57,6 +67,7 @@ export function text(
     options.matches?.pattern.test(value) ?? (value !== '' || options.required !== true);
   return build(options, {
     form: options.matches?.form ?? (options.required === true ? 'text that is not empty' : 'text'),
+    schema: { type: 'string' },
     parse: (value) => (fits(value) ? value : undefined),
     fallback: asIs,
   });
@@ -71,6 +82,7 @@ const booleans = new Map([
 export function bool(options: SettingOptions<boolean>): Setting<boolean> {
   return build(options, {
     form: 'a boolean: true, t, 1, false, f or 0',
+    schema: { type: 'boolean' },
     parse: (value) => booleans.get(value),
     fallback: asIs,
   });
@@ -80,6 +92,7 @@ export function bool(options: SettingOptions<boolean>): Setting<boolean> {
 export function int(options: SettingOptions<number> & Range): Setting<number> {
   return build(options, {
     form: `an integer${rangeForm(options)}`,
+    schema: bounded('integer', options),
     parse: (value) => {
       const number = Number(value);
       const fits =
@@ -94,6 +107,7 @@ export function int(options: SettingOptions<number> & Range): Setting<number> {
 export function float(options: SettingOptions<number> & Range): Setting<number> {
   return build(options, {
     form: `a number${rangeForm(options)}`,
+    schema: bounded('number', options),
     parse: (value) => {
       const number = Number(value);
       const fits = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value) && Number.isFinite(number);
@@ -105,8 +119,8 @@ export function float(options: SettingOptions<number> & Range): Setting<number> 
 
 /** A TCP port; 0 lets the system pick a free one. */
 export function port(options: SettingOptions<number>): Setting<number> {
-  const { form, parse } = int({ ...options, min: 0, max: 65535 });
-  return build(options, { form: form.replace('an integer', 'a TCP port'), parse, fallback: asIs });
+  const { form, schema, parse } = int({ ...options, min: 0, max: 65535 });
+  return build(options, { form: form.replace('an integer', 'a TCP port'), schema, parse, fallback: asIs });
 }
 
 /** A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax. */
@@ -121,6 +135,7 @@ export function duration(
     options.min === undefined && options.max === undefined ? '' : rangeForm(range, formatDuration);
   return build(options, {
     form: `a duration such as 10ms, 1.5s or 1h30m${bounds}`,
+    schema: { type: 'string' },
     parse: (value) => {
       const ms = parseDuration(value);
       return ms !== undefined && within(ms, range) ? ms : undefined;
@@ -139,6 +154,7 @@ function definedDuration(value: string, env: string): Millis {
 export function list(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
   return build(options, {
     form: 'a comma-separated list',
+    schema: { type: 'string' },
     parse: (value) => {
       const items = splitItems(value).filter((item) => item !== '');
       return items.length === 0 && options.required === true ? undefined : Object.freeze(items);
@@ -154,6 +170,7 @@ export function pairs(
   const separator = options.separator ?? ':';
   return build(options, {
     form: `comma-separated pairs, k1${separator}v1,k2${separator}v2`,
+    schema: { type: 'string' },
     parse: (value) => parsePairs(value, separator),
     fallback: (value) => ({
       value: Object.freeze({ ...value }),
@@ -201,6 +218,8 @@ export function oneOf<const V extends string>(
   );
   return build(options, {
     form: `one of ${values.join(', ')}${notServed}`,
+    // An empty text means something only where a synonym says so.
+    schema: { type: 'string', enum: [...new Set([...values, ...Object.keys(options.synonyms ?? {})])] },
     parse: (value) => words.get(value.toLowerCase()),
     fallback: asIs,
   });

@@ -1,3 +1,14 @@
+/**
+ * The value as JSON Schema describes it, for those who write settings as YAML or JSON and not as text: charts. It is never
+ * stricter than `parse` on the text of such a value, but for spellings: `true` and `info`, not `T` and `INFO`.
+ */
+export type SettingSchema = {
+  readonly type: 'boolean' | 'integer' | 'number' | 'string';
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+};
+
 /** One setting: where it comes from, what it means, and how its text is read. Made by a builder (`text`, `bool`, …). */
 export type Setting<T> = {
   readonly env: string;
@@ -9,6 +20,8 @@ export type Setting<T> = {
   readonly secret: boolean;
   /** What an operator may write, as a noun phrase: `a TCP port, 0 to 65535`. */
   readonly form: string;
+  /** The same for programs; what is not said here is found out by `parse`. */
+  readonly schema: SettingSchema;
   /** Reads the text as set, or answers `undefined` when it has not the form. */
   readonly parse: (text: string) => T | undefined;
   /** What holds when the variable is unset; `undefined` for a setting that must be set. */

@@ -152,3 +152,14 @@ t.test('text is taken as it is, unless a pattern or the need for a value says no
   refuses(t, header, ['', 'x y']);
   t.end();
 });
+
+t.test('what a setting takes is told to programs, too', (t) => {
+  t.strictSame(bool({ ...common, default: false }).schema, { type: 'boolean' });
+  t.strictSame(port({ ...common, default: 80 }).schema, { type: 'integer', minimum: 0, maximum: 65535 });
+  t.strictSame(int({ ...common, default: 1, min: 1 }).schema, { type: 'integer', minimum: 1 });
+  t.strictSame(float({ ...common, default: 0, max: 1 }).schema, { type: 'number', maximum: 1 });
+  t.strictSame(duration({ ...common, default: '1s', min: '1s' }).schema, { type: 'string' });
+  const words = oneOf(['warn', 'error'], { ...common, default: 'warn', synonyms: { warning: 'warn' } });
+  t.strictSame(words.schema, { type: 'string', enum: ['warn', 'error', 'warning'] });
+  t.end();
+});

@@ -1,0 +1,69 @@
+{{/* What things are called. */}}
+
+{{- define "tollgate.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Name of all objects of a chart: <release>-<chart>, or the release alone when it has the name of the chart in it. */}}
+{{- define "tollgate.fullname" -}}
+{{- .Values.fullnameOverride | default (include "tollgate.fullnameOf" (list . (include "tollgate.name" .))) -}}
+{{- end -}}
+
+{{/* (list context name): what another chart of the same release calls its objects. 40 characters leave room for suffixes. */}}
+{{- define "tollgate.fullnameOf" -}}
+{{- $release := (index . 0).Release.Name -}}
+{{- $name := index . 1 -}}
+{{- contains $name $release | ternary $release (printf "%s-%s" $release $name) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "tollgate.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "tollgate.fullname" .) "default") -}}
+{{- end -}}
+
+{{/* The Secret that becomes environment variables as a whole. */}}
+{{- define "tollgate.secretName" -}}
+{{- .Values.existingSecret | default (include "tollgate.fullname" .) -}}
+{{- end -}}
+
+{{- define "tollgate.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "tollgate.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "tollgate.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "tollgate.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: tollgate
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* (list context suffix annotations labels): name, namespace, labels of an object. All but the context may be empty or missing. */}}
+{{- define "tollgate.metadata" -}}
+{{- $context := index . 0 -}}
+name: {{ include "tollgate.fullname" $context }}{{ if gt (len .) 1 }}{{ index . 1 }}{{ end }}
+namespace: {{ $context.Release.Namespace }}
+labels:
+  {{- include "tollgate.labels" $context | nindent 2 }}
+  {{- if gt (len .) 3 }}
+  {{- with index . 3 }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
+{{- if gt (len .) 2 }}
+{{- with index . 2 }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "tollgate.imageReference" -}}
+{{- $registry := .Values.image.registry | default (.Values.global).imageRegistry -}}
+{{- $reference := .Values.image.tag | default .Chart.AppVersion | printf ":%s" -}}
+{{- with .Values.image.digest }}{{ $reference = printf "@%s" . }}{{ end -}}
+{{- with $registry }}{{ . }}/{{ end }}{{ .Values.image.repository | default (printf "tollgate/%s" .Chart.Name) }}{{ $reference -}}
+{{- end -}}

@@ -1,0 +1,57 @@
+{{/*
+(dict "context" . "served" ports "metrics" port): who may call. Ports that are neither served nor metrics are
+closed; kubectl port-forward and probes come from the node and get through.
+*/}}
+{{- define "tollgate.networkPolicy" -}}
+{{- $context := .context -}}
+{{- with $context.Values.networkPolicy -}}
+{{- if .enabled -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  {{- include "tollgate.metadata" (list $context) | nindent 2 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "tollgate.selectorLabels" $context | nindent 6 }}
+  policyTypes: [Ingress{{ if .restrictEgress }}, Egress{{ end }}]
+  ingress:
+    - ports:
+        {{- range $.served }}
+        - port: {{ . }}
+          protocol: TCP
+        {{- end }}
+      {{- with .from }}
+      from:
+        {{- include "tollgate.releasePeer" $context | nindent 8 }}
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    - ports:
+        - port: {{ $.metrics }}
+          protocol: TCP
+      from:
+        {{- include "tollgate.releasePeer" $context | nindent 8 }}
+        {{- with .metricsFrom }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+  {{- if .restrictEgress }}
+  egress:
+    - ports:
+        - {port: 53, protocol: UDP}
+        - {port: 53, protocol: TCP}
+    - to:
+        {{- include "tollgate.releasePeer" $context | nindent 8 }}
+    {{- with .to }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* All Pods of the release, those of its tests among them. */}}
+{{- define "tollgate.releasePeer" -}}
+- podSelector:
+    matchLabels:
+      app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}

@@ -1,0 +1,16 @@
+{{- define "tollgate.podDisruptionBudget" -}}
+{{- $pods := .Values.autoscaling.enabled | ternary .Values.autoscaling.minReplicas .Values.replicas -}}
+{{- if and .Values.podDisruptionBudget.enabled (gt (int $pods) 1) -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "tollgate.metadata" (list .) | nindent 2 }}
+spec:
+  maxUnavailable: {{ .Values.podDisruptionBudget.maxUnavailable }}
+  # One that is not ready anyway may always go.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "tollgate.selectorLabels" . | nindent 6 }}
+{{- end -}}
+{{- end -}}

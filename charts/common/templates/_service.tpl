@@ -1,0 +1,51 @@
+{{/* (list context ports): the ports of a Service, by their names in `ports`. gRPC is told by the name. */}}
+{{- define "tollgate.servicePorts" -}}
+{{- $context := index . 0 -}}
+{{- range index . 1 }}
+- name: {{ . }}
+  port: {{ index $context.Values.ports . }}
+  targetPort: {{ . }}
+  protocol: TCP
+  appProtocol: {{ hasPrefix "grpc" . | ternary "grpc" "http" }}
+{{- end }}
+{{- end -}}
+
+{{/* (list context ports): the Service. */}}
+{{- define "tollgate.service" -}}
+{{- $context := index . 0 -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "tollgate.metadata" (list $context "" $context.Values.service.annotations) | nindent 2 }}
+spec:
+  type: {{ $context.Values.service.type }}
+  {{- with $context.Values.service.ipFamilyPolicy }}
+  ipFamilyPolicy: {{ . }}
+  {{- end }}
+  selector:
+    {{- include "tollgate.selectorLabels" $context | nindent 4 }}
+  ports:
+    {{- include "tollgate.servicePorts" . | nindent 4 }}
+{{- end -}}
+
+{{/*
+(list context ports): a Service without an address of its own. Its name stands for the addresses of all Pods: a gRPC client
+keeps its connection, and behind one address all its calls would go to one Pod. Metrics are read from every Pod by it, too.
+*/}}
+{{- define "tollgate.headlessService" -}}
+{{- $context := index . 0 -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "tollgate.metadata" (list $context "-headless" $context.Values.service.annotations (dict "app.kubernetes.io/component" "headless")) | nindent 2 }}
+spec:
+  type: ClusterIP
+  clusterIP: None
+  {{- with $context.Values.service.ipFamilyPolicy }}
+  ipFamilyPolicy: {{ . }}
+  {{- end }}
+  selector:
+    {{- include "tollgate.selectorLabels" $context | nindent 4 }}
+  ports:
+    {{- include "tollgate.servicePorts" . | nindent 4 }}
+{{- end -}}

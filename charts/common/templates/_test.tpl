@@ -1,0 +1,34 @@
+{{/* (list context script): a Pod for `helm test` that runs a script of Node.js in the image of the service. */}}
+{{- define "tollgate.test" -}}
+{{- $context := index . 0 -}}
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ include "tollgate.fullname" $context }}-test
+  namespace: {{ $context.Release.Namespace }}
+  labels:
+    # Another name than the service has: no call must end up here.
+    app.kubernetes.io/name: {{ include "tollgate.name" $context }}-test
+    app.kubernetes.io/instance: {{ $context.Release.Name }}
+    app.kubernetes.io/part-of: tollgate
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+spec:
+  restartPolicy: Never
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  securityContext:
+    {{- toYaml $context.Values.podSecurityContext | nindent 4 }}
+  {{- with $context.Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: test
+      {{- include "tollgate.image" $context | nindent 6 }}
+      args:
+        - --input-type=module
+        - --eval
+        - {{ index . 1 | quote }}
+{{- end -}}

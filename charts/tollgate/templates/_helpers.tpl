@@ -1,0 +1,127 @@
+{{/* (list context purpose): a password of development mode, the same at every upgrade. */}}
+{{- define "tollgate.devPassword" -}}
+{{- printf "%s of %s" (index . 1) (index . 0).Values.dev.secret | sha256sum -}}
+{{- end -}}
+
+{{- define "tollgate.devName" -}}
+{{- (index . 0).Release.Name | trunc 40 | trimSuffix "-" }}-dev-{{ index . 1 -}}
+{{- end -}}
+
+{{/* (list context part): labels of a data store. */}}
+{{- define "tollgate.devLabels" -}}
+app.kubernetes.io/name: dev-{{ index . 1 }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+{{- end -}}
+
+{{/* (list context part): metadata of the objects of a data store. */}}
+{{- define "tollgate.devMetadata" -}}
+name: {{ include "tollgate.devName" . }}
+namespace: {{ (index . 0).Release.Namespace }}
+labels:
+  {{- include "tollgate.devLabels" . | nindent 2 }}
+  app.kubernetes.io/part-of: tollgate
+{{- end -}}
+
+{{/* (list context chart): the Secret that a chart takes when its existingSecret is empty. */}}
+{{- define "tollgate.devSecretMetadata" -}}
+name: {{ (index (index . 0).Values (index . 1)).fullnameOverride | default (include "tollgate.fullnameOf" .) }}
+namespace: {{ (index . 0).Release.Namespace }}
+labels:
+  app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+  app.kubernetes.io/part-of: tollgate
+{{- end -}}
+
+{{/* (list context part port): a StatefulSet needs a Service, and we need its name. */}}
+{{- define "tollgate.devService" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "tollgate.devMetadata" . | nindent 2 }}
+spec:
+  clusterIP: None
+  selector:
+    {{- include "tollgate.devLabels" . | nindent 4 }}
+  ports:
+    - name: {{ index . 1 }}
+      port: {{ index . 2 }}
+      targetPort: {{ index . 1 }}
+{{- end -}}
+
+{{/*
+(dict "context" . "part" name "port" number "image" … "user" id "env" list "args" list "folder" path "scratch" paths "alive" command):
+a data store of one Pod, whose data go with it.
+*/}}
+{{- define "tollgate.devStatefulSet" -}}
+{{- $which := list .context .part -}}
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  {{- include "tollgate.devMetadata" $which | nindent 2 }}
+spec:
+  serviceName: {{ include "tollgate.devName" $which }}
+  replicas: 1
+  persistentVolumeClaimRetentionPolicy:
+    whenDeleted: Delete
+    whenScaled: Retain
+  selector:
+    matchLabels:
+      {{- include "tollgate.devLabels" $which | nindent 6 }}
+  template:
+    metadata:
+      labels:
+        {{- include "tollgate.devLabels" $which | nindent 8 }}
+        app.kubernetes.io/part-of: tollgate
+    spec:
+      automountServiceAccountToken: false
+      enableServiceLinks: false
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: {{ .user }}
+        runAsGroup: {{ .user }}
+        fsGroup: {{ .user }}
+        seccompProfile:
+          type: RuntimeDefault
+      containers:
+        - name: {{ .part }}
+          image: {{ .image | quote }}
+          {{- with .args }}
+          args:
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
+          env:
+            {{- toYaml .env | nindent 12 }}
+          ports:
+            - name: {{ .part }}
+              containerPort: {{ .port }}
+          readinessProbe:
+            exec:
+              command: [sh, -c, {{ .alive | quote }}]
+            periodSeconds: 5
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities:
+              drop: [ALL]
+          resources:
+            requests: {cpu: 50m, memory: 64Mi}
+            limits: {memory: 512Mi}
+          volumeMounts:
+            - name: data
+              mountPath: {{ .folder }}
+            {{- range $index, $path := .scratch }}
+            - name: scratch
+              mountPath: {{ $path }}
+              subPath: s{{ $index }}
+            {{- end }}
+      volumes:
+        - name: scratch
+          emptyDir: {}
+  volumeClaimTemplates:
+    - metadata:
+        name: data
+      spec:
+        accessModes: [ReadWriteOnce]
+        resources:
+          requests:
+            storage: {{ .context.Values.dev.storage }}
+{{- end -}}

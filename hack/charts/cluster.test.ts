@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t, { type Test } from 'tap';
+import { chartCases } from './support/chart-cases.ts';
+import { helmIsMissing } from './support/helm.ts';
+import { podTemplatesOf } from './support/manifest-object.ts';
+import { objectsOf, renderChart } from './support/rendered-chart.ts';
+
+// An API server is started and asked for some hundred objects, on a machine that may have other work.
+t.setTimeout(240_000);
+
+/** Kinds of others, whose definitions this API server has not. */
+const thirdParty = new Set(['Certificate', 'PrometheusRule', 'ServiceMonitor']);
+
+helmIsMissing();
+kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
+  await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
+
+  await t.test('every object of every values file, strictly', async (t) => {
+    for (const { chart, valuesFile } of await chartCases()) {
+      const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
+      const known = objects.filter(({ kind }) => !thirdParty.has(kind));
+      t.not(known.length, 0);
+      const { code, stderr } = await kube.kubectl(
+        ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', '-'],
+        { input: listOf(known) },
+      );
+      t.equal(code, 0, `${valuesFile}: ${stderr}`);
+    }
+  });
+
+  await t.test('every Pod, in a namespace that enforces the profile "restricted"', async (t) => {
+    await kube.apply(restrictedNamespace);
+    for (const { chart, valuesFile } of await chartCases()) {
+      const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
+      const pods = podTemplatesOf(objects).map(({ name, spec }) => podOf(name, spec));
+      if (pods.length === 0) continue;
+      const { code, stderr } = await dryRun(kube, { apiVersion: 'v1', kind: 'List', items: pods });
+      t.equal(code, 0, `${valuesFile}: ${stderr}`);
+    }
+  });
+
+  await t.test('which refuses a Pod that asks for more', async (t) => {
+    const objects = objectsOf(await renderChart('xds', ['--set=podSecurityContext.runAsUser=0']));
+    const template = podTemplatesOf(objects)[0];
+    const { code, stderr } = await dryRun(kube, podOf('root', template?.spec));
+    t.equal(code, 1);
+    t.match(stderr, 'violates PodSecurity "restricted');
+  });
+
+  await theRightsOfTheManagementServer(t, kube);
+});
+
+const xdsAccount = 'system:serviceaccount:default:tg-xds';
+
+/** What it needs works, and nothing more does: asked of the API server, in its name. */
+async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Promise<void> {
+  const may = (verb: string, resource: string, namespace: string) =>
+    mayDo(kube, xdsAccount, [verb, resource, `--namespace=${namespace}`]);
+  const rightsIn = async (namespace: string) => ({
+    follow: await may('watch', 'ratelimitconfigs.ratelimit.tollgate.dev', namespace),
+    report: await mayDo(kube, xdsAccount, [...patchStatus, `--namespace=${namespace}`]),
+    edit: await may('update', 'ratelimitconfigs.ratelimit.tollgate.dev', namespace),
+    secrets: await may('get', 'secrets', namespace),
+    configMaps: await may('get', 'configmaps', namespace),
+  });
+  const follower = { follow: true, report: true, edit: false, secrets: false, configMaps: false };
+  const stranger = { ...follower, follow: false, report: false };
+
+  await t.test('without namespaces, the management server follows all and changes nothing', async (t) => {
+    await applyRights(kube, []);
+    t.strictSame(await rightsIn('default'), follower);
+    t.strictSame(await rightsIn('kube-public'), follower);
+    t.ok(await may('update', 'leases.coordination.k8s.io/tg-xds', 'default'), 'renews its Lease');
+    t.notOk(await may('update', 'leases.coordination.k8s.io/other', 'default'), 'leaves others alone');
+    t.notOk(await may('update', 'leases.coordination.k8s.io/tg-xds', 'kube-public'), 'in its namespace only');
+    t.ok(await may('patch', 'configmaps/tg-xds-limiters', 'default'), 'tells the others of its limiters');
+    t.notOk(await may('patch', 'configmaps/other', 'default'));
+    await kube.kubectl(['delete', 'clusterroles,clusterrolebindings', '-l', 'app.kubernetes.io/instance=tg']);
+  });
+
+  await t.test('with namespaces, it has rights in these only', async (t) => {
+    await applyRights(kube, ['--set=watchNamespaces={kube-public}']);
+    t.strictSame(await rightsIn('kube-public'), follower);
+    t.strictSame(await rightsIn('default'), stranger);
+  });
+
+  await t.test('whoever may edit a namespace may set its limits, and may not write statuses', async (t) => {
+    const { stdout } = await kube.kubectl([
+      ...['create', '--dry-run=client', '-o', 'yaml', 'rolebinding', 'ann'],
+      ...['--clusterrole=tollgate-ratelimitconfigs-edit', '--user=ann', '--namespace=default'],
+    ]);
+    await kube.apply(stdout);
+    await kube.apply(await renderChart('crds', []));
+    t.ok(await mayDo(kube, 'ann', ['create', 'ratelimitconfigs.ratelimit.tollgate.dev']));
+    t.notOk(await mayDo(kube, 'ann', patchStatus));
+  });
+}
+
+const patchStatus = ['patch', 'ratelimitconfigs.ratelimit.tollgate.dev', '--subresource=status'];
+
+/** What the API server says to `kubectl auth can-i`, asked in the name of somebody. */
+async function mayDo(kube: KubeApiserver, user: string, what: readonly string[]): Promise<boolean> {
+  const { stdout } = await kube.kubectl(['auth', 'can-i', ...what, `--as=${user}`]);
+  return stdout.trim() === 'yes';
+}
+
+/** Applies the roles of the chart xds and what binds them. */
+async function applyRights(kube: KubeApiserver, args: readonly string[]): Promise<void> {
+  const objects = objectsOf(await renderChart('xds', args));
+  await kube.apply(listOf(objects.filter(({ kind }) => /Role(Binding)?$|^ServiceAccount$/.test(kind))));
+}
+
+const restrictedNamespace = `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: restricted
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+`;
+
+const podOf = (name: string, spec: unknown) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'restricted' },
+  spec,
+});
+
+/** JSON is YAML. */
+const listOf = (items: readonly unknown[]) => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+
+const dryRun = (kube: KubeApiserver, object: unknown) =>
+  kube.kubectl(['create', '--dry-run=server', '--validate=strict', '-f', '-'], {
+    input: JSON.stringify(object),
+  });

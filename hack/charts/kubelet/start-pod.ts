@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type ServerProcess, startServerProcess } from '@tollgate/testkit/server-process';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import type { Test } from 'tap';
+import { askProbe, portOf } from './ask-probe.ts';
+import { type ContainerMount, containerCommand } from './container-command.ts';
+import { containerEnvironment } from './container-environment.ts';
+import type { ContainerSpec, PodSpec } from './pod-spec.ts';
+import { fieldOf, type PodSurroundings } from './pod-surroundings.ts';
+import { serviceAccountVolume, writeVolumes } from './pod-volumes.ts';
+import { baseImage, type ServiceImage } from './service-image.ts';
+
+/** The container of a Pod that runs. */
+export interface StartedPod extends ServerProcess {
+  /** Asks every probe of the container once. @throws Error when one fails. */
+  askProbes(): Promise<void>;
+  /** The number of a port, by its name. Pods listen on loopback, too. */
+  port(name: string): number;
+}
+
+/** Where Pods run: what a node and a cluster have for all of them. */
+export interface PodNode {
+  /** The images that are there, by the references of containers. */
+  readonly imageOf: (reference: string) => ServiceImage | undefined;
+  /** Names that stand for addresses, as the DNS server of a cluster has them. */
+  readonly hosts: Readonly<Record<string, string>>;
+  /** Variables that a kubelet gives every container: where the API server is. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** All that it takes to run a Pod. */
+export interface PreparedPod {
+  readonly spec: PodSpec;
+  readonly node: PodNode;
+  readonly surroundings: PodSurroundings;
+}
+
+/** Migrations take a second; a machine with other work is given more. */
+const startTimeoutMs = 60_000;
+
+const run = promisify(execFile);
+
+/**
+ * Runs the init containers of a Pod one after the other and starts its container: each a process that sees the files of its
+ * image and the volumes at the paths of the template, all but empty directories read-only, and that has the variables of
+ * the template. Ready when the probes say so. Stopped when the test ends.
+ *
+ * @throws Error when something that the Pod needs is missing, an init container fails, or a probe does not succeed in time.
+ */
+export async function startPod(t: Test, pod: PreparedPod): Promise<StartedPod> {
+  const { spec } = pod;
+  const [container, ...others] = spec.containers;
+  if (container === undefined || others.length > 0) throw new Error('a Pod of ours has one container');
+  const { launch, remove } = writePod(pod);
+  t.teardown(remove);
+  for (const first of spec.initContainers ?? []) {
+    const { command, args } = launch(first);
+    await run(command, args, { timeout: startTimeoutMs });
+  }
+  const server = await startServerProcess({
+    ...launch(container),
+    async ready() {
+      await askProbe(container.startupProbe, container);
+      await askProbe(container.readinessProbe, container);
+    },
+    readyTimeoutMs: startTimeoutMs,
+  });
+  t.teardown(server.stop);
+  return {
+    ...server,
+    async askProbes() {
+      for (const probe of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+        await askProbe(probe, container);
+      }
+    },
+    port: (name) => portOf(container, name),
+  };
+}
+
+/** Runs a Pod that ends by itself, such as one of `helm test`, and answers what it printed. @throws Error when it fails. */
+export async function runPod(pod: PreparedPod): Promise<string> {
+  const [container] = pod.spec.containers;
+  if (container === undefined) throw new Error('a Pod without a container');
+  const { launch, remove } = writePod(pod);
+  try {
+    const { command, args } = launch(container);
+    const { stdout } = await run(command, args, { timeout: startTimeoutMs });
+    return stdout;
+  } finally {
+    remove();
+  }
+}
+
+/** Writes the volumes of a Pod, until they are removed; `launch` says how each of its containers is run. */
+function writePod({ spec, node, surroundings }: PreparedPod) {
+  const folder = temporaryFolder();
+  const root = join(folder.path, 'root');
+  mkdirSync(root);
+  const hostsFile = join(folder.path, 'hosts');
+  writeFileSync(
+    hostsFile,
+    Object.entries({ localhost: '127.0.0.1', ...node.hosts })
+      .map(([name, address]) => `${address} ${name}\n`)
+      .join(''),
+  );
+  // Names are looked for there alone: no name server is asked.
+  const lookupFile = join(folder.path, 'nsswitch.conf');
+  writeFileSync(lookupFile, 'hosts: files\n');
+  const withToken = spec.automountServiceAccountToken !== false;
+  const { volume, mountPath } = serviceAccountVolume;
+  const volumes = [...(spec.volumes ?? []), ...(withToken ? [volume] : [])];
+  const folders = writeVolumes({ ...spec, volumes }, folder.path, surroundings);
+
+  const launch = (container: ContainerSpec) => {
+    const image = node.imageOf(container.image);
+    if (image === undefined) throw new Error(`there is no image ${container.image}`);
+    const mounted = [
+      ...(container.volumeMounts ?? []),
+      ...(withToken ? [{ name: volume.name, mountPath, readOnly: true }] : []),
+    ].map(({ name, mountPath: target, readOnly = false }): ContainerMount => {
+      const source = folders.get(name);
+      if (source === undefined) throw new Error(`${container.name} mounts ${name}, which is no volume`);
+      return { source, target, readOnly };
+    });
+    const given: ContainerMount[] = [
+      { source: image.folder, target: image.workingFolder, readOnly: true },
+      ...Object.entries(baseImage.files).map(([target, source]) => ({ source, target, readOnly: true })),
+      { source: hostsFile, target: '/etc/hosts', readOnly: true },
+      { source: lookupFile, target: '/etc/nsswitch.conf', readOnly: true },
+    ];
+    return containerCommand({
+      root,
+      mounts: [...given, ...mounted],
+      workingFolder: image.workingFolder,
+      user: spec.securityContext?.runAsUser ?? 0,
+      environment: {
+        ...baseImage.environment,
+        ...image.environment,
+        HOSTNAME: fieldOf(surroundings, 'metadata.name'),
+        ...node.environment,
+        ...containerEnvironment(container, surroundings),
+      },
+      command: [baseImage.entrypoint, ...(container.args ?? image.command)],
+    });
+  };
+  return { launch, remove: folder.remove };
+}

@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { load } from 'js-yaml';
+import t from 'tap';
+import { statsNames } from '../../services/ratelimit/src/stats/stats-names.ts';
+import { filesBelow } from '../generate/files-below.ts';
+import { helmIsMissing } from './support/helm.ts';
+import { objectsOf, renderChart } from './support/rendered-chart.ts';
+
+t.setTimeout(60_000);
+
+const services = ['auth', 'ratelimit', 'xds'] as const;
+
+t.test('alerts and dashboards ask for metrics that there are', async (t) => {
+  for (const service of services) {
+    const known = await metricsOf(service);
+    for (const file of ['alerts.yaml', 'dashboard.yaml']) {
+      const text = await readFile(`charts/${service}/${file}`, 'utf8');
+      const asked = [...text.matchAll(/\b(\w+)\{\$OWN/g)].map(([, name = '']) => name);
+      t.not(asked.length, 0, `${service}/${file} asks for something`);
+      for (const name of asked) {
+        t.ok(
+          known.has(name) || known.has(name.replace(/_(bucket|count|sum)$/, '')),
+          `${service}/${file}: ${name}`,
+        );
+      }
+    }
+  }
+});
+
+t.test('an alert says what is wrong and what to do', async (t) => {
+  for (const service of services) {
+    const alerts: unknown = load(await readFile(`charts/${service}/alerts.yaml`, 'utf8'));
+    t.ok(Array.isArray(alerts) && alerts.length > 0);
+    for (const alert of Array.isArray(alerts) ? alerts : []) {
+      t.match(alert, {
+        alert: /^Tollgate/,
+        expr: /\$OWN/,
+        labels: { severity: /^(warning|critical)$/ },
+        annotations: { summary: /\S/, description: /\S/ },
+      });
+    }
+  }
+});
+
+t.test('a dashboard is one that Grafana can read', { skip: helmIsMissing() }, async (t) => {
+  for (const service of services) {
+    const valuesFile = `charts/${service}/ci/${service === 'ratelimit' ? 'mtls' : 'full'}-values.yaml`;
+    const objects = objectsOf(await renderChart(service, [`--values=${valuesFile}`]));
+    const config = objects.find(({ metadata }) => metadata.name.endsWith('-dashboard'));
+    // Ours, and made just now.
+    const [json = ''] = Object.values(config?.data as Record<string, string>);
+    const dashboard = JSON.parse(json);
+    t.match(dashboard, { title: `Tollgate: default/tg-${service}`, schemaVersion: 39 });
+    t.equal(dashboard.panels.length, 6);
+    for (const panel of dashboard.panels) {
+      t.match(panel, { type: 'timeseries', title: /\S/, description: /\S/ });
+      for (const target of panel.targets) t.match(target.expr, `service='tg-${service}-headless'`);
+    }
+  }
+});
+
+/** Names of metrics in the code of a service, those of Node.js, and of the limiter those that its statistics become. */
+async function metricsOf(service: string): Promise<Set<string>> {
+  const folder = `services/${service}/src`;
+  const files = (await filesBelow(folder)).filter((file) => file.endsWith('.ts'));
+  const texts = await Promise.all(files.map((file) => readFile(`${folder}/${file}`, 'utf8')));
+  const literals = texts.flatMap((text) =>
+    [...text.matchAll(/'([a-z]+(?:_[a-z]+)+)'/g)].map(([, name = '']) => name),
+  );
+  const statistics = Object.values(statsNames).map((name) => name.replaceAll('.', '_'));
+  const ruleStatistics = ['over_limit', 'near_limit'].map((stat) => `ratelimit_service_rate_limit_${stat}`);
+  return new Set([
+    ...literals,
+    'nodejs_eventloop_lag_max_seconds',
+    ...(service === 'ratelimit' ? [...statistics, ...ruleStatistics] : []),
+  ]);
+}

@@ -1,0 +1,157 @@
+import t from 'tap';
+import type { ContainerSpec } from './kubelet/pod-spec.ts';
+import { chartCases } from './support/chart-cases.ts';
+import { helmIsMissing, runHelm } from './support/helm.ts';
+import { podTemplatesOf } from './support/manifest-object.ts';
+import { clusterArguments, objectsOf, renderChart } from './support/rendered-chart.ts';
+
+t.setTimeout(180_000);
+const skip = helmIsMissing();
+
+t.test('helm lint has nothing to say, however strict', { skip }, async (t) => {
+  for (const { chart, valuesFile } of await chartCases()) {
+    const { code, stdout } = await runHelm([
+      'lint',
+      '--strict',
+      `charts/${chart}`,
+      `--values=${valuesFile}`,
+      ...clusterArguments.filter((argument) => argument.startsWith('--kube-version')),
+    ]);
+    t.equal(code, 0, `${valuesFile}: ${stdout}`);
+  }
+});
+
+t.test('a name that there is not is an error', { skip }, async (t) => {
+  for (const [chart, wrong] of [
+    ['xds', 'replcas=2'],
+    ['xds', 'settings.LOG_LEVLE=info'],
+    ['ratelimit', 'ports.grcp=8081'],
+    ['ratelimit', 'image.digset=sha256:0'],
+    ['auth', 'secretSettings.DATABASE_URI.name=x'],
+    ['auth', 'secretSettings.DATABASE_URL.secret=x'],
+    ['crds', 'kept=true'],
+    ['tollgate', 'ratelimits.enabled=false'],
+    ['tollgate', 'dev.enable=true'],
+    ['tollgate', 'xds.settings.XDS_ALLOW_EMTPY=true'],
+  ] as const) {
+    const { code, stderr } = await template(chart, [`--set=${wrong}`]);
+    t.not(code, 0, `${chart}: ${wrong}`);
+    t.match(stderr, /additional propert/i, `${chart}: ${wrong}`);
+  }
+});
+
+t.test('a value of another kind is an error', { skip }, async (t) => {
+  for (const [chart, wrong] of [
+    ['xds', 'replicas=many'],
+    ['xds', 'settings.LOG_LEVEL=loud'],
+    ['xds', 'settings.XDS_ALLOW_EMPTY=perhaps'],
+    ['ratelimit', 'settings.NEAR_LIMIT_RATIO=2'],
+    ['ratelimit', 'rules.source=redis'],
+    ['auth', 'settings.SVC_PASSWORD_MIN_LENGTH=73'],
+    ['tollgate', 'auth.serviceMonitor.enabled=sometimes'],
+  ] as const) {
+    const { code } = await template(chart, [`--set=${wrong}`]);
+    t.not(code, 0, `${chart}: ${wrong}`);
+  }
+});
+
+t.test('what nobody can guess is asked for, by the name of the value', { skip }, async (t) => {
+  const missing = async (chart: string, ...args: string[]) =>
+    (await runHelm(['template', 'tg', `charts/${chart}`, ...clusterArguments, ...args])).stderr;
+  t.match(await missing('auth'), /needs:\n {2}settings\.SVC_API_EXTERNAL_URL, such as https/);
+  t.match(await missing('tollgate'), /needs:\n {2}settings\.SVC_API_EXTERNAL_URL, such as https/);
+  t.match(await missing('tollgate', '--set=dev.enabled=true'), /dev\.secret must have 32 characters/);
+});
+
+t.test('a number is written in full, whatever its size', { skip }, async (t) => {
+  const variables = await variablesOf('ratelimit', [
+    '--values=charts/ratelimit/ci/files-values.yaml',
+    '--set=settings.XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=67108864',
+  ]);
+  t.equal(variables.get('MEMORY_MAX_COUNTERS'), '1000000');
+  t.equal(variables.get('XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES'), '67108864');
+  t.equal(variables.get('NEAR_LIMIT_RATIO'), '0.75');
+});
+
+t.test('a setting comes before what the chart works out, and text is not filled in', { skip }, async (t) => {
+  const xds = await variablesOf('xds', ['--set=settings.XDS_LEASE_NAME=reports']);
+  t.equal(xds.get('XDS_LEASE_NAME'), 'reports');
+  const auth = await variablesOf('auth', ['--values=charts/auth/ci/full-values.yaml']);
+  t.equal(auth.get('SVC_SMS_TEMPLATE'), 'Your code is {{ .Code }}');
+});
+
+t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t) => {
+  const probes = async (chart: string, ...args: string[]) => {
+    const [container] = await containersOf(chart, args);
+    return { readiness: container?.readinessProbe, liveness: container?.livenessProbe };
+  };
+  t.match(await probes('xds'), { readiness: { grpc: { port: 18000, service: 'xds' } } });
+  t.match(await probes('xds', '--set=tls.existingSecret=tls'), {
+    readiness: { httpGet: { path: '/readyz', port: 'admin' } },
+  });
+  t.match(await probes('ratelimit'), { readiness: { grpc: { port: 8081, service: 'ratelimit' } } });
+  t.match(await probes('ratelimit', '--set=tls.existingSecret=tls'), {
+    readiness: { httpGet: { path: '/healthcheck', port: 'http' } },
+  });
+});
+
+t.test('images are named by registry, tag or digest', { skip }, async (t) => {
+  const image = async (...args: string[]) => (await containersOf('xds', args))[0]?.image;
+  t.equal(await image(), 'tollgate/xds:0.1.0');
+  t.equal(
+    await image('--set=global.imageRegistry=images.example.com'),
+    'images.example.com/tollgate/xds:0.1.0',
+  );
+  t.equal(
+    await image('--set=image.registry=r.example.com,image.repository=x,image.tag=v2'),
+    'r.example.com/x:v2',
+  );
+  t.equal(await image('--set=image.tag=v2,image.digest=sha256:12'), 'tollgate/xds@sha256:12');
+});
+
+t.test('only the management server has a token for the API server', { skip }, async (t) => {
+  const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/dev-values.yaml']));
+  const withToken = podTemplatesOf(objects).filter(({ spec }) => spec.automountServiceAccountToken !== false);
+  t.strictSame(
+    withToken.map(({ of }) => of),
+    ['Deployment tg-xds'],
+  );
+});
+
+t.test('no password is in the templates of an ordinary release', { skip }, async (t) => {
+  for (const { chart, valuesFile } of await chartCases()) {
+    if (valuesFile.includes('/dev-')) continue;
+    const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
+    t.notOk(
+      objects.some(({ kind }) => kind === 'Secret'),
+      valuesFile,
+    );
+  }
+});
+
+t.test('the same values render the same, again and again', { skip }, async (t) => {
+  const args = ['--values=charts/tollgate/ci/dev-values.yaml'];
+  t.equal(await renderChart('tollgate', args), await renderChart('tollgate', args));
+});
+
+function template(chart: string, args: readonly string[]) {
+  const valuesFile = chart === 'tollgate' ? 'small' : 'default';
+  return runHelm([
+    'template',
+    'tg',
+    `charts/${chart}`,
+    `--values=charts/${chart}/ci/${valuesFile}-values.yaml`,
+    ...clusterArguments,
+    ...args,
+  ]);
+}
+
+async function containersOf(chart: string, args: readonly string[]): Promise<readonly ContainerSpec[]> {
+  const objects = objectsOf(await renderChart(chart, args));
+  return podTemplatesOf(objects).find(({ of }) => of.startsWith('Deployment'))?.spec.containers ?? [];
+}
+
+async function variablesOf(chart: string, args: readonly string[]): Promise<Map<string, string | undefined>> {
+  const [container] = await containersOf(chart, args);
+  return new Map((container?.env ?? []).map(({ name, value }) => [name, value]));
+}

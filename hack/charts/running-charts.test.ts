@@ -1,0 +1,48 @@
+import t from 'tap';
+import { valuesFilesOf } from '../generate/charts/generate-charts.ts';
+import { podSuite } from './support/pod-suite.ts';
+import { prepareCluster, runValuesFile } from './support/run-values-file.ts';
+
+// An API server, data stores and seven Pods are started, on a machine that may have other work.
+t.setTimeout(240_000);
+
+podSuite(t, 'the Pods of every values file of a chart of one service, installed and run', async (t, kube) => {
+  const cluster = await prepareCluster(t, kube);
+  const namespaceOf = (valuesFile: string) => valuesFile.replace(/^charts\/(\w+)\/ci\/(\w+)-.*$/, '$1-$2');
+  /** Of ADS, by namespace. */
+  const ports = new Map<string, number>();
+
+  for (const valuesFile of await valuesFilesOf('xds')) {
+    const namespace = namespaceOf(valuesFile);
+    // Those of the rate limit services call it, so it runs on.
+    const [pod] = await runValuesFile(t, cluster, { chart: 'xds', valuesFile, namespace });
+    await t.test(valuesFile, async (t) => {
+      await t.resolves(pod?.askProbes() ?? Promise.reject(new Error('no Pod')));
+    });
+    ports.set(namespace, pod?.port('grpc') ?? 0);
+  }
+
+  for (const valuesFile of await valuesFilesOf('ratelimit')) {
+    await t.test(valuesFile, async (t) => {
+      // One without TLS, and one that wants a certificate.
+      const server = valuesFile.includes('mtls') ? 'xds-full' : 'xds-default';
+      const pods = await runValuesFile(t, cluster, {
+        chart: 'ratelimit',
+        valuesFile,
+        namespace: namespaceOf(valuesFile),
+        args: [`--set=rules.xds.address=tg-xds-headless.${server}:${ports.get(server)}`],
+      });
+      t.equal(pods.length, 1);
+      for (const pod of pods) await t.resolves(pod.askProbes());
+    });
+  }
+
+  for (const valuesFile of await valuesFilesOf('auth')) {
+    await t.test(valuesFile, async (t) => {
+      const namespace = namespaceOf(valuesFile);
+      const pods = await runValuesFile(t, cluster, { chart: 'auth', valuesFile, namespace });
+      t.equal(pods.length, 1);
+      for (const pod of pods) await t.resolves(pod.askProbes());
+    });
+  }
+});

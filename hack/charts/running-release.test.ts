@@ -1,0 +1,186 @@
+import { join } from 'node:path';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { startPostgres } from '@tollgate/testkit/postgres';
+import { startRedis } from '@tollgate/testkit/redis';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { startEdge } from '../e2e/support/edge.ts';
+import { domain } from '../e2e/support/envoy-config.ts';
+import { identityRateLimits } from '../e2e/support/envoy-ext-authz.ts';
+import { programmed, statusWhen } from '../e2e/support/status-when.ts';
+import { statusesOf } from '../e2e/support/statuses.ts';
+import { buildImage, imageNames } from '../images/without-docker/build-image.ts';
+import { namespaceNode } from './kubelet/namespace-node.ts';
+import type { ServiceImage } from './kubelet/service-image.ts';
+import type { StartedPod } from './kubelet/start-pod.ts';
+import { forwardPort, someAddress } from './support/forward-port.ts';
+import { createNamespace, freePortArguments, installRelease } from './support/installed-release.ts';
+import { podSuite } from './support/pod-suite.ts';
+
+// An API server, two data stores and three services are started, on a machine that may have other work.
+t.setTimeout(240_000);
+
+const namespace = 'shop';
+
+podSuite(t, 'a release for trying out, installed and run from its images', async (t, kube) => {
+  await createNamespace(kube, namespace);
+  const [images, release] = await Promise.all([
+    buildImages(t),
+    installRelease(t, kube, {
+      chart: 'tollgate',
+      namespace,
+      args: ['--values=charts/tollgate/ci/dev-values.yaml', ...(await freePortArguments('tollgate'))],
+    }),
+  ]);
+  await kube.apply(userLimit);
+  const node = await namespaceNode(t, kube, {
+    namespace,
+    imageOf: (image) => images.get(image.replace(/^tollgate\/(\w+):.*$/, '$1')),
+    hosts: await startDataStores(t, kube),
+  });
+  const [xds, ratelimit, auth] = await Promise.all([
+    node.start('tg-xds'),
+    node.start('tg-ratelimit'),
+    node.start('tg-auth'),
+  ]);
+
+  await t.test('every probe of every Pod is answered', async (t) => {
+    for (const pod of [xds, ratelimit, auth]) await t.resolves(pod.askProbes());
+  });
+
+  await t.test('what `helm test` asks for is so', async (t) => {
+    const tests = await release.tests();
+    t.strictSame(tests.map(({ metadata }) => metadata.name).sort(), [
+      'tg-auth-test',
+      'tg-ratelimit-test',
+      'tg-xds-test',
+    ]);
+    for (const test of tests) t.match(await node.run(test), /200/, test.metadata.name);
+  });
+
+  await t.test('Envoy lets nobody in without a token, and a user as often as the limit says', async (t) => {
+    const edge = await startEdge(t, {
+      limiters: { ports: [ratelimit.port('grpc')] },
+      listeners: [{ name: 'ingress', failureModeDeny: true }],
+      extAuthz: { ports: [auth.port('grpc')] },
+      rateLimits: identityRateLimits,
+    });
+    const url = edge.url('ingress');
+    t.strictSame(await statusesOf(url, undefined, 1), [401]);
+    t.strictSame(await statusesOf(url, await signUp(auth, 'ada@example.com'), 3), [200, 200, 429]);
+    t.strictSame(await statusesOf(url, await signUp(auth, 'ben@example.com'), 1), [200], 'counted apart');
+  });
+
+  await t.test(
+    'the management server reports with the rights of its ServiceAccount, which are enough',
+    async (t) => {
+      const status = await statusWhen(kube, 'users', programmed, namespace);
+      t.match(status, { rules: 1, limiters: { connected: 1, acknowledged: 1 } });
+      t.notMatch(xds.logs(), /not allowed|forbidden/i);
+      const { stdout } = await kube.kubectl([
+        'get',
+        'lease',
+        'tg-xds',
+        '-n',
+        namespace,
+        '-o',
+        'jsonpath={.spec.holderIdentity}',
+      ]);
+      t.match(stdout, /^tg-xds-/);
+    },
+  );
+
+  await t.test('metrics are where Prometheus looks for them', async (t) => {
+    for (const [pod, port] of [
+      [xds, 'admin'],
+      [ratelimit, 'metrics'],
+      [auth, 'metrics'],
+    ] as const) {
+      const answer = await fetch(`http://127.0.0.1:${pod.port(port)}/metrics`);
+      t.match(await answer.text(), /^# HELP/m);
+    }
+  });
+
+  await t.test('Pods end in good order when they are told to', async (t) => {
+    for (const pod of [ratelimit, auth, xds]) {
+      await pod.stop();
+      t.notOk(pod.isRunning());
+      t.notMatch(pod.logs(), /"level":"?(fatal|60)/);
+    }
+    const { stdout } = await kube.kubectl([
+      'get',
+      'lease',
+      'tg-xds',
+      '-n',
+      namespace,
+      '-o',
+      'jsonpath={.spec.holderIdentity}',
+    ]);
+    t.equal(stdout, '', 'the Lease is given back');
+  });
+});
+
+/** Two requests a year for each user. */
+const userLimit = JSON.stringify({
+  apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
+  kind: 'RateLimitConfig',
+  metadata: { name: 'users', namespace },
+  spec: { domain, descriptors: [{ key: 'user_id', rateLimit: { unit: 'Year', requestsPerUnit: 2 } }] },
+});
+
+/** Makes the images of all services, by their names. */
+async function buildImages(t: Test): Promise<ReadonlyMap<string, ServiceImage>> {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const built = imageNames.map(
+    async (name): Promise<[string, ServiceImage]> => [name, await buildImage(name, join(folder.path, name))],
+  );
+  return new Map(await Promise.all(built));
+}
+
+/** Starts what stands for the Pods of PostgreSQL and Valkey, with the passwords of the release; answers their addresses. */
+async function startDataStores(t: Test, kube: KubeApiserver): Promise<Record<string, string>> {
+  const address = someAddress();
+  const redis = await startRedis({ password: await passwordOf(kube, 'tg-dev-valkey') });
+  t.teardown(() => redis.stop());
+  await forwardPort(t, { address, port: 6379, to: redis.port });
+
+  const server = await startPostgres();
+  t.teardown(() => server.stop());
+  const { url } = await server.createDatabase();
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  // A password is no parameter of that statement; it is hexadecimal.
+  await sql.unsafe(`create role tollgate login password '${await passwordOf(kube, 'tg-dev-postgresql')}'`);
+  await sql.unsafe('create database tollgate owner tollgate');
+  await sql.end();
+  await forwardPort(t, { address, port: 5432, to: server.port });
+  return { 'tg-dev-valkey': address, 'tg-dev-postgresql': address };
+}
+
+async function passwordOf(kube: KubeApiserver, secret: string): Promise<string> {
+  const { stdout } = await kube.kubectl([
+    'get',
+    'secret',
+    secret,
+    '-n',
+    namespace,
+    '-o',
+    'jsonpath={.data.password}',
+  ]);
+  return Buffer.from(stdout, 'base64').toString();
+}
+
+/** A user who has signed up, and is signed in: the access token. */
+async function signUp(auth: StartedPod, email: string): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${auth.port('http')}/signup`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password: 'correct horse battery' }),
+  });
+  // Parsed boundary: of the service's own JSON one field is looked at.
+  const body = (await answer.json()) as { readonly access_token?: string };
+  if (body.access_token === undefined)
+    throw new Error(`signing up was answered ${answer.status}: ${JSON.stringify(body)}`);
+  return body.access_token;
+}

@@ -1,0 +1,75 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { startPostgres } from '@tollgate/testkit/postgres';
+import { startRedis } from '@tollgate/testkit/redis';
+import type { Test } from 'tap';
+import { forwardPort, someAddress } from './forward-port.ts';
+import { secret, tlsFiles } from './third-party.ts';
+
+/** Whoever runs a cluster, has data stores outside of it, and has made the Secrets that values files name. */
+export interface Operator {
+  readonly certificates: Certificates;
+  /** Addresses of the data stores, by the names that the values files have. */
+  readonly hosts: Readonly<Record<string, string>>;
+  /** Makes all Secrets in a namespace; users have a database there of their own. */
+  makeSecrets(kube: KubeApiserver, namespace: string): Promise<void>;
+}
+
+/** Starts PostgreSQL, a Redis and a Redis with TLS. They are stopped when the test ends. */
+export async function startOperator(t: Test): Promise<Operator> {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const database = await startPostgres();
+  t.teardown(() => database.stop());
+  const address = someAddress();
+  const redis = await startRedis();
+  t.teardown(() => redis.stop());
+  await forwardPort(t, { address, port: 6379, to: redis.port });
+  const { certFile, keyFile } = certificates.issue({ name: 'redis-tls', subjectAltNames: ['DNS:redis-tls'] });
+  const redisTls = await startRedis({
+    tls: { certFile, keyFile, caFile: certificates.ca.certFile },
+    args: ['--tls-auth-clients', 'no'],
+  });
+  t.teardown(() => redisTls.stop());
+
+  return {
+    certificates,
+    hosts: { redis: address, 'redis-tls': '127.0.0.1' },
+    async makeSecrets(kube, namespace) {
+      const { url } = await database.createDatabase();
+      const auth = { DATABASE_URL: url, SVC_JWT_SECRET: 'thirty-two-characters-of-a-secret' };
+      const pair = tlsFiles(certificates, certificates.server);
+      const secrets = {
+        // The name that the chart looks for, and one of its own.
+        'tg-auth': auth,
+        'auth-secrets': auth,
+        database: { uri: auth.DATABASE_URL },
+        jwt: { secret: auth.SVC_JWT_SECRET },
+        'jwt-keys': { 'keys.json': JSON.stringify([signingKey()]) },
+        'redis-url': { KVSTORE_URL: 'redis:6379' },
+        'redis-tls-url': { KVSTORE_URL: `redis-tls:${redisTls.port}` },
+        'redis-ca': { 'ca.crt': certificates.ca.cert },
+        redis: { password: 'of a Redis that nobody asks' },
+        'redis-tls': pair,
+        'server-tls': pair,
+        'client-tls': tlsFiles(certificates, certificates.client),
+        'ratelimit-tls': pair,
+        tokens: { token: 'of somebody' },
+      };
+      const items = Object.entries(secrets).map(([name, data]) => secret(namespace, name, data));
+      await kube.apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    },
+  };
+}
+
+function signingKey(): object {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return {
+    ...privateKey.export({ format: 'jwk' }),
+    kid: 'first',
+    alg: 'ES256',
+    use: 'sig',
+    key_ops: ['sign'],
+  };
+}

@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises';
+import t from 'tap';
+import packageJson from '../../package.json' with { type: 'json' };
+import { meaningOf } from '../generate/charts/chart-readme.ts';
+import { type ChartValue, readChartValues } from '../generate/charts/chart-values.ts';
+import { chartNames } from '../generate/charts/generate-charts.ts';
+import { serviceCharts } from '../generate/charts/service-charts.ts';
+
+const valuesOf = async (chart: string) =>
+  readChartValues(await readFile(`charts/${chart}/values.yaml`, 'utf8'));
+
+t.test('every setting of a service has a value of its own', async (t) => {
+  for (const { name, settings, decidedBy, settingDefaults } of serviceCharts) {
+    const values = await valuesOf(name);
+    const paths = new Set(leavesOf(values).map((path) => path.map(({ key }) => key).join('.')));
+    for (const { env, secret } of Object.values(settings)) {
+      const decider = decidedBy[env];
+      const path = decider ?? `${secret ? 'secretSettings' : 'settings'}.${env}`;
+      t.ok(decider === 'Kubernetes' || paths.has(path), `${name}: ${env} is ${path}`);
+    }
+    const variables = new Set(Object.values(settings).map(({ env }) => env));
+    for (const variable of Object.keys({ ...decidedBy, ...settingDefaults })) {
+      t.ok(variables.has(variable), `${name}: ${variable} is a setting`);
+    }
+  }
+});
+
+t.test('a default of the chart is one that the service takes', async (t) => {
+  for (const { name, settings, settingDefaults } of serviceCharts) {
+    for (const { env, parse } of Object.values(settings)) {
+      const value = settingDefaults[env];
+      if (value !== undefined) t.not(parse(String(value)), undefined, `${name}: ${env}=${value}`);
+    }
+  }
+});
+
+t.test('every value is explained in values.yaml and in the README', async (t) => {
+  for (const chart of chartNames) {
+    const readme = await readFile(`charts/${chart}/README.md`, 'utf8');
+    for (const path of leavesOf(await valuesOf(chart))) {
+      const name = path.map(({ key }) => key).join('.');
+      t.not(meaningOf(path), '', `${chart}: ${name} has a comment`);
+      t.ok(readme.includes(`| \`${name}\` `), `${chart}: ${name} is in the README`);
+    }
+  }
+});
+
+t.test('all charts have the version of the repository', async (t) => {
+  const { version } = packageJson;
+  for (const chart of [...chartNames, 'common']) {
+    const text = await readFile(`charts/${chart}/Chart.yaml`, 'utf8');
+    const versions = [...text.matchAll(/^ *(?:appV|v)ersion: (.*)$/gm)].map(([, found]) => found);
+    t.not(versions.length, 0);
+    for (const found of versions) t.equal(found, version, chart);
+  }
+});
+
+t.test('comments are read with the value below them, annotations apart', (t) => {
+  const [a, free, list] = readChartValues(`# No comment of a value.
+
+# What a is,
+# and more.
+a:
+  # What b is.
+  # @schema {"minimum": 1}
+  b: 2
+free: {}
+list:
+  - c: 3
+`);
+  t.match(a, { key: 'a', doc: 'What a is, and more.', schema: {} });
+  t.match(a?.children, [{ key: 'b', doc: 'What b is.', schema: { minimum: 1 }, value: 2, children: [] }]);
+  t.match(free, { key: 'free', doc: '', value: {}, children: [] });
+  t.match(list, { key: 'list', value: [{ c: 3 }], children: [] });
+  t.end();
+});
+
+function leavesOf(values: readonly ChartValue[], parents: readonly ChartValue[] = []): ChartValue[][] {
+  return values.flatMap((value) => {
+    const path = [...parents, value];
+    return value.children.length === 0 ? [path] : leavesOf(value.children, path);
+  });
+}

@@ -1,0 +1,95 @@
+import { load } from 'js-yaml';
+
+/** JSON Schema, as far as it is used here. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** One value of a chart, with all that its values.yaml says of it. */
+export interface ChartValue {
+  readonly key: string;
+  /** The comment above it, as one line; empty when there is none. */
+  readonly doc: string;
+  /** What a comment `# @schema {…}` says besides what the default value tells. */
+  readonly schema: JsonSchema;
+  readonly value: unknown;
+  /** The values within it; none of lists, of maps that are empty, and of maps that take any keys. */
+  readonly children: readonly ChartValue[];
+}
+
+/** A key with its comments, found by lines: a YAML parser drops comments. */
+interface KeyLine {
+  readonly indent: number;
+  readonly key: string;
+  readonly comments: readonly string[];
+}
+
+const schemaMark = '@schema ';
+
+/**
+ * Reads a values.yaml with its comments. A comment belongs to the key right below it; an empty line parts them.
+ *
+ * @throws Error when it is not YAML, or an annotation is not JSON.
+ */
+export function readChartValues(text: string): ChartValue[] {
+  // A file of comments alone is no document.
+  const root = text.replaceAll(/^\s*(#.*)?$/gm, '').trim() === '' ? {} : load(text);
+  return childrenOf(isMap(root) ? root : {}, keyLines(text), 0);
+}
+
+function keyLines(text: string): KeyLine[] {
+  const found: KeyLine[] = [];
+  let comments: string[] = [];
+  for (const line of text.split('\n')) {
+    const comment = /^\s*# ?(.*)$/.exec(line)?.[1];
+    if (comment !== undefined) {
+      comments.push(comment);
+      continue;
+    }
+    const [, indent, key] = /^( *)([\w./-]+):(?: |$)/.exec(line) ?? [];
+    if (indent !== undefined && key !== undefined) found.push({ indent: indent.length, key, comments });
+    comments = [];
+  }
+  return found;
+}
+
+/** The values of a map whose keys are on the lines that begin `lines`, indented by `indent`. */
+function childrenOf(
+  map: Readonly<Record<string, unknown>>,
+  lines: readonly KeyLine[],
+  indent: number,
+): ChartValue[] {
+  return lines.flatMap((line, at) => {
+    if (line.indent !== indent || !Object.hasOwn(map, line.key)) return [];
+    const end = lines.findIndex((other, index) => index > at && other.indent <= indent);
+    return [chartValue(line, map[line.key], lines.slice(at + 1, end === -1 ? undefined : end))];
+  });
+}
+
+function chartValue(
+  { key, comments, indent }: KeyLine,
+  value: unknown,
+  below: readonly KeyLine[],
+): ChartValue {
+  const annotations = comments.filter((line) => line.startsWith(schemaMark));
+  const schema = Object.assign({}, ...annotations.map((line) => parseAnnotation(line, key)));
+  const isOpen = schema.additionalProperties === true;
+  return {
+    key,
+    doc: comments.filter((line) => !annotations.includes(line)).join(' '),
+    schema,
+    value,
+    children: isMap(value) && !isOpen ? childrenOf(value, below, indent + 2) : [],
+  };
+}
+
+function parseAnnotation(line: string, key: string): unknown {
+  try {
+    return JSON.parse(line.slice(schemaMark.length));
+  } catch (cause) {
+    throw new Error(`the annotation of ${key} is not JSON: ${line}`, { cause });
+  }
+}
+
+/** Whether a value is a map, in the sense of YAML. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

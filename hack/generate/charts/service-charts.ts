@@ -1,0 +1,74 @@
+import type { SettingsSpec } from '@tollgate/kit/settings';
+import { settingsSpec as authSettings } from '../../../services/auth/src/settings/settings.ts';
+import { settingsSpec as ratelimitSettings } from '../../../services/ratelimit/src/settings/settings.ts';
+import { settingsSpec as xdsSettings } from '../../../services/xds/src/settings/settings.ts';
+
+/** What the values of a service's chart are made from. */
+export interface ServiceChart {
+  /** Its folder in `charts/`. */
+  readonly name: string;
+  readonly settings: SettingsSpec;
+  /** Settings that are not values of `settings`, by variable: the value that decides them, or who sets them. */
+  readonly decidedBy: Readonly<Record<string, string>>;
+  /** Settings whose default in a cluster is not that of the service. */
+  readonly settingDefaults: Readonly<Record<string, string | number | boolean>>;
+  /** Defaults of its own for values of charts/common/shared-values.yaml. */
+  readonly sharedDefaults: Readonly<Record<string, string>>;
+}
+
+const downwardApi = 'Kubernetes';
+
+/** The charts that run a service of ours. */
+export const serviceCharts: readonly ServiceChart[] = [
+  {
+    name: 'ratelimit',
+    settings: ratelimitSettings,
+    decidedBy: {
+      PORT: 'ports.http',
+      GRPC_PORT: 'ports.grpc',
+      DEBUG_PORT: 'ports.debug',
+      PULLMETRICS_ADDR: 'ports.metrics',
+      CONFIG_TYPE: 'rules.source',
+    },
+    settingDefaults: {
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: 'json',
+      KVSTORE_SOCKET_TYPE: 'tcp',
+      HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: true,
+      USE_PUSHSTATS: false,
+      USE_PULLMETRICS: true,
+    },
+    // Two of three collections of short-lived objects less than with V8's own size, for 8 MB of memory.
+    sharedDefaults: { nodeOptions: '--max-semi-space-size=8' },
+  },
+  {
+    name: 'xds',
+    settings: xdsSettings,
+    decidedBy: {
+      XDS_GRPC_PORT: 'ports.grpc',
+      XDS_ADMIN_PORT: 'ports.admin',
+      XDS_NAMESPACES: 'watchNamespaces',
+      KUBERNETES_SERVICE_HOST: downwardApi,
+      POD_NAMESPACE: downwardApi,
+      POD_NAME: downwardApi,
+    },
+    settingDefaults: { LOG_FORMAT: 'json' },
+    sharedDefaults: {},
+  },
+  {
+    name: 'auth',
+    settings: authSettings,
+    decidedBy: {
+      PORT: 'ports.http',
+      SVC_EXT_AUTHZ_GRPC_PORT: 'ports.grpc',
+      SVC_EXT_AUTHZ_HTTP_PORT: 'ports.http-authz',
+      OTEL_EXPORTER_PULL_PORT: 'ports.metrics',
+    },
+    settingDefaults: {
+      SVC_DB_DRIVER: 'postgres',
+      SVC_METRICS_ENABLED: true,
+      SVC_METRICS_EXPORTER: 'pull',
+    },
+    sharedDefaults: {},
+  },
+];

@@ -1,0 +1,57 @@
+import { resolve } from 'node:path';
+import { imageBuildCommand } from '../images/docker/image-build.ts';
+import { imageNames } from '../images/without-docker/build-image.ts';
+import { checksumsFile } from './build-artifacts.ts';
+
+/** What is published, and where. */
+export interface Publication {
+  readonly version: string;
+  /** The commit. */
+  readonly revision: string;
+  /** Host and path that images and charts go below. */
+  readonly registry: string;
+  /** Where the files are. */
+  readonly folder: string;
+  readonly files: readonly string[];
+  /** Base images, by service and argument. */
+  readonly bases: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** For both processors, with what they are made of and how they were made beside them. */
+const imageOptions = ['--platform=linux/amd64,linux/arm64', '--sbom=true', '--provenance=mode=max', '--push'];
+
+/** The commands that publish a release, in order: what others refer to comes first, what tells people of it comes last. */
+export function publishCommands(publication: Publication): readonly (readonly string[])[] {
+  const { version, revision, registry, folder, files, bases } = publication;
+  const path = (file: string) => `${folder}/${file}`;
+  const charts = files.filter((file) => isChart(file, version));
+  const sdk = files.filter((file) => file.endsWith('.tgz') && !isChart(file, version));
+  const others = files.filter((file) => file.endsWith('.yaml') || file === checksumsFile);
+  return [
+    ...imageNames.map((service) =>
+      imageBuildCommand({
+        service,
+        version,
+        revision,
+        registry,
+        bases: bases[service] ?? {},
+        options: imageOptions,
+      }),
+    ),
+    ...charts.map((file) => ['helm', 'push', path(file), `oci://${registry}/charts`]),
+    ...sdk.map((file) => ['npm', 'publish', resolve(path(file)), '--access=public', '--provenance']),
+    [
+      ...['gh', 'release', 'create', `v${version}`, '--verify-tag', `--title=v${version}`],
+      `--notes-file=${path(notesFile)}`,
+      ...[...charts, ...sdk, ...others].map(path),
+    ],
+  ];
+}
+
+/** What the CHANGELOG says of the release. */
+export const notesFile = 'release-notes.md';
+
+/** npm puts the scope of a package before its name. */
+function isChart(file: string, version: string): boolean {
+  return file.endsWith(`-${version}.tgz`) && !file.startsWith('tollgate-oauth2-client-');
+}
