@@ -63,6 +63,7 @@ export function asEnvoyGateway(input: EnvoyGatewayInput): GatewayConfig {
   const policy = `envoy.filters.http.ext_authz/securitypolicy/${namespace}/${securityPolicy.metadata.name}`;
   const filter = extAuthz(policy, {
     cluster: clusterOf(authBackend),
+    authority: `${authBackend.name}.${authBackend.namespace ?? namespace}:${authBackend.port}`,
     timeout: `${Number.parseInt(extAuth.timeout, 10) / 1000}s`,
     failOpen: extAuth.failOpen,
   });

@@ -31,6 +31,7 @@ interface Values {
         readonly port: number;
         readonly timeout: string;
         readonly failOpen: boolean;
+        readonly statusOnError: string;
       };
     }[];
   };
@@ -68,8 +69,10 @@ export function asIstio(input: IstioInput): GatewayConfig {
       http_filters: [
         extAuthz('envoy.filters.http.ext_authz', {
           cluster: outbound({ host: provider.service, port: provider.port }),
+          authority: outbound({ host: provider.service, port: provider.port }).replaceAll('|', '_.'),
           timeout: provider.timeout,
           failOpen: provider.failOpen,
+          statusOnError: Number(provider.statusOnError),
         }),
         router,
       ],

@@ -67,15 +67,26 @@ export function backendsOf(spec: unknown): readonly Backend[] {
 /** The filter that asks the auth server. */
 export function extAuthz(
   name: string,
-  settings: { readonly cluster: string; readonly timeout: string; readonly failOpen: boolean },
+  settings: {
+    readonly cluster: string;
+    /** Without it, it would be the name of the cluster, which has characters that HTTP/2 does not allow there. */
+    readonly authority: string;
+    readonly timeout: string;
+    readonly failOpen: boolean;
+    readonly statusOnError?: number;
+  },
 ): Filter {
   return {
     name,
     typed_config: {
       '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz',
       transport_api_version: 'V3',
-      grpc_service: { envoy_grpc: { cluster_name: settings.cluster }, timeout: settings.timeout },
+      grpc_service: {
+        envoy_grpc: { cluster_name: settings.cluster, authority: settings.authority },
+        timeout: settings.timeout,
+      },
       failure_mode_allow: settings.failOpen,
+      ...(settings.statusOnError !== undefined && { status_on_error: { code: settings.statusOnError } }),
     },
   };
 }

@@ -7,14 +7,19 @@ const timeout = '5s';
  *
  * @throws Error for an address that `ports` has not.
  */
-export function onLoopback(value: unknown, ports: ReadonlyMap<string, number>): unknown {
-  if (Array.isArray(value)) return value.map((part) => onLoopback(part, ports));
+export function onLoopback(config: unknown, ports: ReadonlyMap<string, number>): object {
+  // Whatever is no object, Envoy refuses.
+  return Object(moved(config, ports));
+}
+
+function moved(value: unknown, ports: ReadonlyMap<string, number>): unknown {
+  if (Array.isArray(value)) return value.map((part) => moved(part, ports));
   if (typeof value !== 'object' || value === null) return value;
   const { address, port_value } = { ...value } as Readonly<Record<string, unknown>>;
   if (typeof address === 'string' && typeof port_value === 'number')
     return { address: '127.0.0.1', port_value: portFor(address, port_value, ports) };
   return Object.fromEntries(
-    Object.entries(value).map(([key, part]) => [key, key === 'timeout' ? timeout : onLoopback(part, ports)]),
+    Object.entries(value).map(([key, part]) => [key, key === 'timeout' ? timeout : moved(part, ports)]),
   );
 }
 
