@@ -34,6 +34,7 @@ export async function startKubelet(
   const here = `--namespace=${options.namespace}`;
   /** Of every Pod that there ever was: it is started once. */
   const runs = new Map<string, Promise<void>>();
+  const ends = new Map<string, Promise<void>>();
   const pods = new Map<string, StartedPod>();
   const problems: string[] = [];
   const note = (what: string) => (error: unknown) => {
@@ -71,7 +72,9 @@ export async function startKubelet(
     }
   }
 
+  /** One that is still starting is ended when it has started. */
   async function end(name: string): Promise<void> {
+    await runs.get(name);
     await pods.get(name)?.stop();
     pods.delete(name);
     await kubectl(kube, ['delete', 'pod', name, here, '--grace-period=0', '--force', '--ignore-not-found']);
@@ -82,8 +85,8 @@ export async function startKubelet(
     const all = listed(await kubectl(kube, ['get', 'pods', here, '-o', 'json'])) as readonly Pod[];
     for (const pod of all.filter(({ spec }) => spec.nodeName === nodeName)) {
       const { name, deletionTimestamp } = pod.metadata;
-      if (deletionTimestamp !== undefined) await end(name);
-      else if (!runs.has(name)) runs.set(name, run(pod).catch(note(name)));
+      const todo = deletionTimestamp === undefined ? runs : ends;
+      if (!todo.has(name)) todo.set(name, (todo === runs ? run(pod) : end(name)).catch(note(name)));
     }
   }
 
@@ -97,7 +100,7 @@ export async function startKubelet(
   t.teardown(async () => {
     stopped.abort();
     await looking;
-    await Promise.all(runs.values());
+    await Promise.all([...runs.values(), ...ends.values()]);
   });
   return { pods, problems };
 }
