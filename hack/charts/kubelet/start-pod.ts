@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { type ServerProcess, startServerProcess } from '@tollgate/testkit/server-process';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import type { Test } from 'tap';
+import { isFree } from '../support/pod-port.ts';
 import { askProbe, portOf } from './ask-probe.ts';
 import { type ContainerMount, containerCommand } from './container-command.ts';
 import { containerEnvironment } from './container-environment.ts';
@@ -60,6 +61,7 @@ export async function startPod(t: Test, pod: PreparedPod): Promise<StartedPod> {
     const { command, args } = launch(first);
     await run(command, args, { timeout: startTimeoutMs });
   }
+  await expectFree(container);
   const server = await startServerProcess({
     ...launch(container),
     async ready() {
@@ -78,6 +80,14 @@ export async function startPod(t: Test, pod: PreparedPod): Promise<StartedPod> {
     },
     port: (name) => portOf(container, name),
   };
+}
+
+/** Pods share one address here: the probes of one must not be answered by another. */
+async function expectFree({ name, ports = [] }: ContainerSpec): Promise<void> {
+  for (const { containerPort } of ports) {
+    if (!(await isFree(containerPort)))
+      throw new Error(`${name} cannot have the port ${containerPort}: it is taken`);
+  }
 }
 
 /** Runs a Pod that ends by itself, such as one of `helm test`, and answers what it printed. @throws Error when it fails. */

@@ -19,7 +19,8 @@ export async function podPort(): Promise<number> {
   throw new Error(`no port from ${range.first} on is free`);
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** Whether nobody listens on a port. */
+export async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   server.listen(port, '0.0.0.0');
   try {

@@ -3,7 +3,7 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import type { Test } from 'tap';
 import { manifest } from '../../e2e/support/manifest.ts';
 import { namespaceNode } from '../kubelet/namespace-node.ts';
-import { checkoutImage } from '../kubelet/service-image.ts';
+import { checkoutImage, type ServiceImage } from '../kubelet/service-image.ts';
 import type { StartedPod } from '../kubelet/start-pod.ts';
 import { createNamespace, freePortArguments, installRelease } from './installed-release.ts';
 import { type Operator, startOperator } from './operator.ts';
@@ -48,9 +48,13 @@ export async function runValuesFile(
   await issueCertificates(kube, operator.certificates, namespace);
   const node = await namespaceNode(t, kube, {
     namespace,
-    // Registries, tags and digests differ.
-    imageOf: (reference) => checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1')),
+    imageOf: checkoutImageOf,
     hosts: operator.hosts,
   });
   return await Promise.all(node.deployments.map(node.start));
+}
+
+/** The image of a service, whatever its registry, tag or digest are. */
+export function checkoutImageOf(reference: string): ServiceImage {
+  return checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1'));
 }

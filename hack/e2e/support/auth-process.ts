@@ -7,6 +7,8 @@ import { startService } from './start-service.ts';
 
 /** An auth server that a test started. */
 export interface AuthProcess extends RestartableProcess {
+  /** Of its API, without a slash at the end. */
+  readonly url: string;
   /** Of its gRPC server for Envoy. */
   readonly extAuthzPort: number;
   /** Creates a user who has signed in. */
@@ -91,6 +93,7 @@ export async function startAuth(
 
   return {
     ...server,
+    url,
     extAuthzPort: grpc,
     async signUp(email) {
       const body = { email, password: 'correct horse battery' };

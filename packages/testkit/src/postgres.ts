@@ -20,6 +20,8 @@ export interface TestPostgres {
    * Creates a database like one that `prepare` has filled. `prepare` runs once per server and `name`; the copies are quick.
    */
   createDatabaseFrom(name: string, prepare: (url: string) => Promise<void>): Promise<TestDatabase>;
+  /** Creates an empty database of that name, with a role of the same name that owns it and is no superuser. */
+  createOwnedDatabase(name: string, password: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -50,6 +52,11 @@ export async function startPostgres(options: { maxConnections?: number } = {}): 
       templates.set(name, ready);
       await ready;
       return create(template);
+    },
+    async createOwnedDatabase(name, password) {
+      // The password can be no parameter of that statement.
+      await admin`create role ${admin(name)} login password ${admin.unsafe(`'${password.replaceAll("'", "''")}'`)}`;
+      await admin`create database ${admin(name)} owner ${admin(name)}`;
     },
     async stop() {
       await admin.end({ timeout: 0 });

@@ -1,0 +1,232 @@
+import { readFile } from 'node:fs/promises';
+import { type EchoedRequest, startEcho } from '@tollgate/testkit/echo';
+import { startEnvoy } from '@tollgate/testkit/envoy';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { dump, load } from 'js-yaml';
+import t, { type Test } from 'tap';
+import { startAuth, startAuthDatabase } from '../e2e/support/auth-process.ts';
+import { startLimiter } from '../e2e/support/limiter-process.ts';
+import { documentSteps } from '../e2e/support/shell-document.ts';
+import { startReplica } from '../e2e/support/start-replica.ts';
+import { programmed, statusWhen } from '../e2e/support/status-when.ts';
+import { statusesOf } from '../e2e/support/statuses.ts';
+import { asEnvoyGateway } from './support/as-envoy-gateway.ts';
+import { asIstio } from './support/as-istio.ts';
+import { configOf, exampleFile, exampleObject, readExamples } from './support/example-files.ts';
+import { bootstrapOf } from './support/gateway-config.ts';
+import { helmIsMissing, runHelm } from './support/helm.ts';
+import { podTemplatesOf } from './support/manifest-object.ts';
+import { onLoopback } from './support/on-loopback.ts';
+import { clusterArguments, objectsOf } from './support/rendered-chart.ts';
+import { addressOf, hostOf, servicePorts, serviceReferences } from './support/service-references.ts';
+
+// An API server, a database and three services are started, on a machine that may have other work.
+t.setTimeout(240_000);
+
+/** Kinds of others, whose definitions this API server has not. */
+const thirdParty = new Set([
+  'AuthorizationPolicy',
+  'EnvoyFilter',
+  'EnvoyPatchPolicy',
+  'Gateway',
+  'GatewayClass',
+  'HTTPRoute',
+  'ReferenceGrant',
+  'SecurityPolicy',
+]);
+
+const examples = await readExamples();
+const skip = helmIsMissing();
+
+/** The objects of the release that the examples name. */
+async function renderRelease() {
+  const { code, stdout, stderr } = await runHelm([
+    ...['template', 'tollgate', 'charts/tollgate', '--namespace=tollgate', ...clusterArguments],
+    ...['--values=charts/tollgate/ci/dev-values.yaml', '--set=auth.routes.existingConfigMap=shop-access'],
+  ]);
+  if (code !== 0) throw new Error(`helm template: ${stderr}`);
+  return objectsOf(stdout);
+}
+
+t.test('the README has a command for each file, and a file for each command', async (t) => {
+  const scripts = documentSteps(await readFile('examples/README.md', 'utf8')).map(({ script }) => script);
+  const named = scripts.flatMap((script) => script.match(/examples\/\S+/g) ?? []);
+  t.strictSame(new Set(named), new Set(examples.map(({ path }) => path)));
+});
+
+t.test('every Service and port that an example names is one that the charts render', { skip }, async (t) => {
+  const release = servicePorts(await renderRelease());
+  const own = servicePorts(examples.flatMap(({ objects }) => objects));
+  const there = new Set([...release, ...own].map(addressOf));
+  const names = new Set(release.map(({ host }) => host.split('.')[0]));
+  for (const { path, text, objects } of examples) {
+    const configs = objects
+      .filter(({ kind }) => kind === 'ConfigMap')
+      .flatMap(({ data }) =>
+        Object.values({ ...(data as Record<string, string>) }).map((config) => load(config)),
+      );
+    const documents = objects.length === 0 ? [load(text)] : [...objects, ...configs];
+    const references = serviceReferences(documents, 'shop');
+    for (const reference of references)
+      t.ok(there.has(addressOf(reference)), `${path}: ${addressOf(reference)}`);
+    for (const [name] of text.matchAll(/\btollgate-[\w-]+/g)) t.ok(names.has(name), `${path}: ${name}`);
+  }
+  const proxies = examples.filter(({ path }) => /proxy|policies|istio\/install/.test(path));
+  for (const { path, text } of proxies) t.match(text, 'tollgate-', path);
+});
+
+t.test('the release reads who may do what from the ConfigMap of the example', { skip }, async (t) => {
+  const { metadata } = exampleObject(examples, 'examples/shop/access.yaml', 'ConfigMap');
+  const auth = (await renderRelease()).find(
+    ({ kind, metadata: { name } }) => kind === 'Deployment' && name === 'tollgate-auth',
+  );
+  t.match(JSON.stringify(auth), `"name":"${metadata.name}"`);
+});
+
+kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
+  await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
+  await applyAsTheReadmeSays(t, kube);
+
+  await t.test('their Pods are restricted ones, as their namespace wants', async (t) => {
+    const pods = podTemplatesOf(examples.flatMap(({ objects }) => objects));
+    t.strictSame(new Set(pods.map(({ of }) => of)), new Set(['Deployment envoy', 'Deployment shop']));
+    for (const { name, spec } of pods) {
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' }, spec };
+      const { code, stderr } = await kube.kubectl(
+        ['create', '--dry-run=server', '--validate=strict', '-f', '-'],
+        {
+          input: JSON.stringify(pod),
+        },
+      );
+      t.equal(code, 0, stderr);
+    }
+  });
+
+  const services = await startServices(t, kube);
+  for (const [name, bootstrap] of Object.entries(await bootstraps())) {
+    await t.test(`${name}: who it is from and how often decide`, async (t) => {
+      const envoy = await startEnvoy({ config: onLoopback(bootstrap, services) });
+      t.teardown(envoy.stop);
+      await decides(t, `http://127.0.0.1:${envoy.port}`, `${name.replaceAll(' ', '-')}@example.com`);
+    });
+  }
+});
+
+/** Applies each file by the command of the README, in its order; files with kinds of others are none of this API server. */
+async function applyAsTheReadmeSays(t: Test, kube: KubeApiserver): Promise<void> {
+  await t.test('kubectl apply takes what is Kubernetes’ own and ours', async (t) => {
+    const kinds = examples.flatMap(({ objects }) => objects.map(({ kind }) => kind));
+    t.strictSame(
+      new Set(kinds.filter((kind) => thirdParty.has(kind))),
+      thirdParty,
+      'none is left out in vain',
+    );
+    const page = await readFile('examples/README.md', 'utf8');
+    const commands = page.matchAll(/^kubectl (create namespace|apply -f) (\S+)$/gm);
+    const applied: string[] = [];
+    for (const [command, verb = '', target = ''] of commands) {
+      if (verb === 'create namespace') await kube.kubectl(['create', 'namespace', target]);
+      else if (!exampleFile(examples, target).objects.some(({ kind }) => thirdParty.has(kind))) {
+        const { code, stderr } = await kube.kubectl([
+          ...['apply', '--server-side', '--validate=strict', '-f', target],
+        ]);
+        t.equal(code, 0, `${command}: ${stderr}`);
+        applied.push(target);
+      }
+    }
+    t.strictSame(applied, [
+      'examples/shop/access.yaml',
+      'examples/shop/application.yaml',
+      'examples/shop/limits.yaml',
+      'examples/envoy/proxy.yaml',
+    ]);
+  });
+}
+
+/** Starts what the examples are in front of; answers where the Services are, by `host:port`. */
+async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<string, number>> {
+  const folder = makeTextFolder(t);
+  const access = configOf(exampleObject(examples, 'examples/shop/access.yaml', 'ConfigMap'), 'routes.yaml');
+  folder.write('routes.yaml', dump(access));
+  const [auth, xds, echo] = await Promise.all([
+    startAuthDatabase(t).then((url) =>
+      startAuth(t, url, { SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml` }),
+    ),
+    startReplica(t, kube, 'tollgate-xds-0'),
+    startEcho(),
+  ]);
+  t.teardown(echo.stop);
+  // A year hardly ends amidst a test that counts.
+  const limits = exampleFile(examples, 'examples/shop/limits.yaml').text;
+  await kube.apply(limits.replaceAll('unit: Minute', 'unit: Year'));
+  const limiter = await startLimiter(xds.address);
+  t.teardown(limiter.stop);
+  await statusWhen(kube, 'shop', (status) => programmed(status) && status.rules === 3, 'shop');
+  return new Map([
+    [`${hostOf('shop', 'shop')}:8080`, echo.port],
+    [`${hostOf('tollgate-auth', 'tollgate')}:9002`, Number(new URL(auth.url).port)],
+    [`${hostOf('tollgate-auth-headless', 'tollgate')}:9001`, auth.extAuthzPort],
+    [`${hostOf('tollgate-ratelimit-headless', 'tollgate')}:8081`, limiter.grpcPort],
+  ]);
+}
+
+/** What Envoy runs with in each of the examples. */
+async function bootstraps(): Promise<Readonly<Record<string, unknown>>> {
+  const httpRoute = exampleObject(examples, 'examples/gateway-api/routes.yaml', 'HTTPRoute');
+  const release = servicePorts(await renderRelease());
+  const used = ['auth:9002', 'auth-headless:9001', 'ratelimit-headless:8081'];
+  return {
+    Envoy: configOf(exampleObject(examples, 'examples/envoy/proxy.yaml', 'ConfigMap'), 'envoy.yaml'),
+    'Envoy Gateway': bootstrapOf(
+      asEnvoyGateway({
+        httpRoute,
+        gateway: exampleObject(examples, 'examples/envoy-gateway/gateway.yaml', 'Gateway'),
+        securityPolicy: exampleObject(examples, 'examples/envoy-gateway/policies.yaml', 'SecurityPolicy'),
+        patchPolicy: exampleObject(examples, 'examples/envoy-gateway/policies.yaml', 'EnvoyPatchPolicy'),
+      }),
+    ),
+    Istio: bootstrapOf(
+      asIstio({
+        httpRoute,
+        values: load(exampleFile(examples, 'examples/istio/install-values.yaml').text),
+        authorizationPolicy: exampleObject(examples, 'examples/istio/policies.yaml', 'AuthorizationPolicy'),
+        envoyFilter: exampleObject(examples, 'examples/istio/policies.yaml', 'EnvoyFilter'),
+        services: [
+          ...servicePorts(exampleFile(examples, 'examples/shop/application.yaml').objects),
+          ...release.filter(({ host, port }) =>
+            used.includes(`${host.replace(/^tollgate-|\..*$/g, '')}:${port}`),
+          ),
+        ],
+      }),
+    ),
+  };
+}
+
+/** What the README promises of the proxy at an address. */
+async function decides(t: Test, url: string, email: string): Promise<void> {
+  t.strictSame(await statusesOf(`${url}/`, undefined, 1), [200], 'what is public');
+  t.strictSame(await statusesOf(`${url}/orders`, undefined, 1), [401], 'without a token');
+  t.strictSame(await statusesOf(`${url}/health`, undefined, 1), [403], 'what is denied to all');
+
+  const signedUp = await fetch(`${url}/auth/signup`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password: 'correct horse battery' }),
+  });
+  t.equal(signedUp.status, 200, 'signing up needs no token');
+  // Parsed boundary: of the service's own JSON two fields are looked at.
+  const { access_token: token, user } = (await signedUp.json()) as {
+    readonly access_token: string;
+    readonly user: { readonly id: string };
+  };
+  const answer = await fetch(`${url}/orders`, {
+    headers: { authorization: `Bearer ${token}`, 'x-auth-role': 'admin' },
+  });
+  // Parsed boundary: what the echo answers.
+  const { headers } = (await answer.json()) as EchoedRequest;
+  t.match(headers, { 'x-auth-user-id': user.id, 'x-auth-plan': 'free', 'x-auth-role': 'authenticated' });
+  t.strictSame(await statusesOf(`${url}/admin`, token, 1), [403], 'a role that the user has not');
+  t.strictSame(await statusesOf(`${url}/orders`, token, 10), [...Array(9).fill(200), 429], 'ten requests');
+}

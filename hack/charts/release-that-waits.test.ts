@@ -1,0 +1,109 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import t from 'tap';
+import { startKubelet } from './kubelet/start-kubelet.ts';
+import { runHelm } from './support/helm.ts';
+import { createNamespace, freePortArguments } from './support/installed-release.ts';
+import { podSuite } from './support/pod-suite.ts';
+import { checkoutImageOf, prepareCluster } from './support/run-values-file.ts';
+
+// A cluster, data stores and all services, three times, on a machine that may have other work.
+t.setTimeout(300_000);
+
+const namespace = 'shop';
+
+/** Pods come and go some time after helm has said what it wants. */
+const until = (what: string, isSo: () => boolean) => awaitUntil(isSo, { what, timeoutMs: 40_000 });
+
+podSuite(
+  t,
+  'helm waits for Pods, and they become ready',
+  async (t, kube) => {
+    const { operator } = await prepareCluster(t, kube);
+    const controllers = await startKubeControllers(kube);
+    t.teardown(controllers.stop);
+    await createNamespace(kube, namespace);
+    await operator.makeSecrets(kube, namespace);
+    const kubelet = await startKubelet(t, kube, {
+      namespace,
+      imageOf: checkoutImageOf,
+      hosts: operator.hosts,
+    });
+    const home = makeTextFolder(t).path;
+    const helm = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runHelm([...args, `--namespace=${namespace}`], {
+        home,
+        kubeconfigFile: kube.kubeconfigFile,
+      });
+      return { code, said: `${stdout}${stderr}\n${kubelet.problems.join('\n')}` };
+    };
+    const release = [
+      'tg',
+      'charts/tollgate',
+      '--values=charts/tollgate/ci/small-values.yaml',
+      '--set=crds.enabled=false',
+    ];
+    const wait = ['--wait', '--timeout=50s'];
+    const running = () => [...kubelet.pods.keys()].toSorted((a, b) => a.localeCompare(b));
+    const first = await freePortArguments('tollgate');
+
+    await t.test('after an installation', async (t) => {
+      const { code, said } = await helm('install', ...release, ...first, ...wait);
+      t.equal(code, 0, said);
+      t.strictSame(
+        running().map((name) => name.replace(/-\w+-\w+$/, '')),
+        ['tg-auth', 'tg-ratelimit', 'tg-xds'],
+      );
+    });
+
+    await t.test('`helm test` runs its Pods', async (t) => {
+      const { code, said } = await helm('test', 'tg', '--timeout=50s');
+      t.equal(code, 0, said);
+      t.match(said, /Phase:\s+Succeeded/);
+    });
+
+    await t.test('after an upgrade, which replaces them', async (t) => {
+      const before = running();
+      const { code, said } = await helm(
+        'upgrade',
+        ...release,
+        ...(await freePortArguments('tollgate')),
+        ...wait,
+      );
+      t.equal(code, 0, said);
+      await until(
+        'the old Pods to go',
+        () => running().length === 3 && !running().some((name) => before.includes(name)),
+      );
+    });
+
+    await t.test('not after an upgrade that cannot work: what ran before runs on', async (t) => {
+      const before = running();
+      const wrong = ['--set=ratelimit.extraEnv[0].name=SHUTDOWN_DELAY,ratelimit.extraEnv[0].value=soon'];
+      const args = [...release, ...(await freePortArguments('tollgate')), ...wrong, '--wait', '--timeout=5s'];
+      const { code } = await helm('upgrade', ...args);
+      t.not(code, 0);
+      await until('the reason to be known', () =>
+        kubelet.problems.some((problem) => problem.includes('SHUTDOWN_DELAY')),
+      );
+      const limiter = before.find((name) => name.startsWith('tg-ratelimit-')) ?? '';
+      t.ok(running().includes(limiter));
+      await t.resolves(kubelet.pods.get(limiter)?.askProbes() ?? Promise.reject(new Error('it is gone')));
+    });
+
+    await t.test('after the way back', async (t) => {
+      const { code, said } = await helm('rollback', 'tg', '1', ...wait);
+      t.equal(code, 0, said);
+      await until('three Pods', () => running().length === 3);
+      for (const pod of kubelet.pods.values()) await t.resolves(pod.askProbes());
+    });
+
+    await t.test('and nothing runs when all is removed', async (t) => {
+      const { code, said } = await helm('uninstall', 'tg', ...wait);
+      t.equal(code, 0, said);
+      await until('all Pods to end', () => running().length === 0);
+    });
+  },
+  { skip: kubeControllersAreMissing() },
+);
