@@ -61,6 +61,11 @@ t.test('what nobody can guess is asked for, by the name of the value', { skip },
   t.match(await missing('auth'), /needs:\n {2}settings\.SVC_API_EXTERNAL_URL, such as https/);
   t.match(await missing('tollgate'), /needs:\n {2}settings\.SVC_API_EXTERNAL_URL, such as https/);
   t.match(await missing('tollgate', '--set=dev.enabled=true'), /dev\.secret must have 32 characters/);
+  const development = ['--set=dev.enabled=true', `--set=dev.secret=${'0'.repeat(32)}`];
+  t.match(
+    await missing('tollgate', ...development, '--set=xds.ports.grpc=19000'),
+    /set ratelimit\.rules\.xds\.address=tg-xds-headless:19000/,
+  );
 });
 
 t.test('a number is written in full, whatever its size', { skip }, async (t) => {
