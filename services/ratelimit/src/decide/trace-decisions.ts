@@ -1,21 +1,9 @@
 import type { Tracing } from '@tollgate/kit/telemetry';
-import type { Caller, Decide } from './create-decider.ts';
+import { traceCarrier } from '@tollgate/kit/trace-carrier';
+import type { Decide } from './create-decider.ts';
 
 /** Numbers of the OpenTelemetry API's SpanKind. */
 const spanKind = { server: 1, client: 2 } as const;
-
-/** Headers that carry a trace: W3C tracecontext and baggage, B3 in both forms. */
-const traceHeaders = [
-  'traceparent',
-  'tracestate',
-  'baggage',
-  'b3',
-  'x-b3-traceid',
-  'x-b3-spanid',
-  'x-b3-parentspanid',
-  'x-b3-sampled',
-  'x-b3-flags',
-];
 
 /**
  * Wraps decisions of one surface in spans: the call as the server saw it, within it the decision with its domain and
@@ -28,7 +16,7 @@ export function traceDecisions(decide: Decide, tracing: Tracing, callName: strin
   return (request, caller) =>
     tracing.inSpan(
       callName,
-      { kind: spanKind.server, parent: tracing.extract(carrierOf(caller)) },
+      { kind: spanKind.server, parent: tracing.extract(traceCarrier(caller.header)) },
       (_server, serverContext) =>
         tracing.inSpan(
           'ShouldRateLimit Execution',
@@ -53,8 +41,4 @@ function describe(descriptors: Parameters<Decide>[0]['descriptors']): string {
     .map(({ entries }) => `(${entries.map(({ key, value }) => `${key}=${value}`).join(',')})`)
     .join(' ');
   return text.slice(0, maxRequestLength);
-}
-
-function carrierOf(caller: Caller): Record<string, string | undefined> {
-  return Object.fromEntries(traceHeaders.map((name) => [name, caller.header(name)]));
 }
