@@ -1,7 +1,5 @@
 // `make bench-auth`: what requests to the user authentication server cost.
-import { readMachineFacts } from '../machine-facts.ts';
-import { parsePageOptions } from '../page-options.ts';
-import { formatFacts } from '../report/format-facts.ts';
+import { runPageBench } from '../run-page-bench.ts';
 import { postgresCompany } from './postgres-company.ts';
 import { formatAuthBench, runAuthBench } from './run-auth-bench.ts';
 import { writeAuthPage } from './write-auth-page.ts';
@@ -16,17 +14,11 @@ CPU of the server for each, and how long others wait while passwords are checked
   --help   print this
 `;
 
-const options = parsePageOptions(process.argv.slice(2));
-if (options.kind === 'help') {
-  process.stdout.write(helpText);
-} else if (options.kind === 'wrong') {
-  process.stderr.write(`bench: ${options.problem}\nbench: --help lists what it takes\n`);
-  process.exitCode = 2;
-} else {
-  const facts = readMachineFacts();
-  const company = await postgresCompany();
-  const duration = options.quick ? { warmUpMs: 300, durationMs: 600 } : { warmUpMs: 3000, durationMs: 6000 };
-  const report = await runAuthBench(duration, (text) => process.stderr.write(text));
-  process.stdout.write(`\n${formatFacts(facts, company)}\n\n${formatAuthBench(report)}\n`);
-  if (options.write) process.stdout.write(`written: ${writeAuthPage(report, facts, company)}\n`);
-}
+await runPageBench({
+  helpText,
+  durations: { full: { warmUpMs: 3000, durationMs: 6000 }, quick: { warmUpMs: 300, durationMs: 600 } },
+  company: postgresCompany,
+  run: runAuthBench,
+  format: formatAuthBench,
+  write: writeAuthPage,
+});

@@ -1,7 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MachineFacts } from '../machine-facts.ts';
-import { type Company, formatFacts } from '../report/format-facts.ts';
 import { formatMarkdownTable } from '../report/format-table.ts';
 import { type AuthBenchReport, authBenchTables } from './run-auth-bench.ts';
 
@@ -9,7 +7,7 @@ const page = 'docs/benchmarks-auth.md';
 const root = join(import.meta.dirname, '../../..');
 
 /** Writes docs/benchmarks-auth.md and answers its path within the repository. */
-export function writeAuthPage(report: AuthBenchReport, facts: MachineFacts, company: Company): string {
+export function writeAuthPage(report: AuthBenchReport, facts: string): string {
   const tables = authBenchTables(report, formatMarkdownTable)
     .map(({ title, table }) => `## ${title}\n\n${table}`)
     .join('\n\n');
@@ -20,7 +18,7 @@ export function writeAuthPage(report: AuthBenchReport, facts: MachineFacts, comp
 Written by \`make bench-auth ARGS=--write\` (hack/bench/auth); do not edit by hand. The server, a PostgreSQL that loses nothing and
 the load ran on one machine, tokens signed with HS256, passwords hashed with argon2id.
 
-${formatFacts(facts, company)}.
+${facts}.
 
 ${tables}
 `,

@@ -1,7 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MachineFacts } from '../machine-facts.ts';
-import { formatFacts } from '../report/format-facts.ts';
 import { formatMarkdownTable } from '../report/format-table.ts';
 import { type ClientBenchReport, clientBenchTables } from './run-client-bench.ts';
 
@@ -9,7 +7,7 @@ const page = 'docs/benchmarks-client-sdk.md';
 const root = join(import.meta.dirname, '../../..');
 
 /** Writes docs/benchmarks-client-sdk.md and answers its path within the repository. */
-export function writeClientPage(report: ClientBenchReport, facts: MachineFacts): string {
+export function writeClientPage(report: ClientBenchReport, facts: string): string {
   const tables = clientBenchTables(report, formatMarkdownTable)
     .map(({ title, table }) => `## ${title}\n\n${table}`)
     .join('\n\n');
@@ -20,7 +18,7 @@ export function writeClientPage(report: ClientBenchReport, facts: MachineFacts):
 Written by \`make bench-client ARGS=--write\` (hack/bench/client-sdk); do not edit by hand. All contestants ran in
 turns in one run, each in a process of its own, as a library is in an application.
 
-${formatFacts(facts)}.
+${facts}.
 
 ${tables}
 `,
