@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort, isFree } from '@tollgate/testkit/free-port';
 
 const portNames = [
   'envoy',
@@ -66,14 +66,6 @@ export function movePorts(envoyYaml: string, ports: Ports): string {
     const name = portNames.find((candidate) => preferredPorts[candidate] === Number(number));
     return name === undefined ? unchanged : `port_value: ${ports[name]}`;
   });
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = await listen(port);
-  if (server === undefined) return false;
-  server.close();
-  await once(server, 'close');
-  return true;
 }
 
 /** Undefined when somebody else listens there. */

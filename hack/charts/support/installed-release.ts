@@ -1,9 +1,9 @@
+import { freePort } from '@tollgate/testkit/free-port';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import type { Test } from 'tap';
 import { runHelm } from './helm.ts';
 import type { ManifestObject } from './manifest-object.ts';
-import { podPort } from './pod-port.ts';
 import { objectsOf } from './rendered-chart.ts';
 
 /** A release in a namespace of its own, which takes no Pods but restricted ones. */
@@ -72,7 +72,7 @@ export async function freePortArguments(chart: string): Promise<string[]> {
   const args: string[] = [];
   for (const { prefix, service } of all) {
     for (const port of ports[service]) {
-      const number = await podPort();
+      const number = await freePort();
       args.push(`--set=${prefix}ports.${port}=${number}`);
       if (chart === 'tollgate' && service === 'xds' && port === 'grpc') {
         args.push(`--set=ratelimit.rules.xds.address=tg-xds-headless:${number}`);

@@ -2,16 +2,36 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * A TCP port of the loopback address that was free a moment ago. Only for programs that cannot be given port 0;
- * somebody else may take it before they do, so callers start again on a collision.
+ * Where free ports are looked for: below those that systems give to whoever connects to somewhere, or listens on port 0. One of
+ * these may be taken in the seconds until a program listens.
+ */
+const range = { first: 11_000, count: 21_000 };
+
+/** More than a handful in a row are in use on no machine. */
+const maxTries = 20;
+
+/**
+ * A TCP port that was free a moment ago, on every address. Only for programs that cannot be given port 0; somebody else who looks
+ * for one may take it before they do, so callers start again on a collision.
  */
 export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    const port = range.first + Math.floor(Math.random() * range.count);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no port from ${range.first} on is free`);
+}
+
+/** Does nobody listen on a port? */
+export async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
+  server.listen(port, '0.0.0.0');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
-  return address.port;
+  return true;
 }

