@@ -46,13 +46,19 @@ async function contestantOf(child: ChildProcess): Promise<Contestant> {
 }
 
 async function nextReply(child: ChildProcess, timeoutMs: number): Promise<ContestantReply> {
-  const giveUp = AbortSignal.timeout(timeoutMs);
-  const ended = once(child, 'exit', { signal: giveUp }).then(() => {
+  const answered = new AbortController();
+  const signal = AbortSignal.any([answered.signal, AbortSignal.timeout(timeoutMs)]);
+  const ended = once(child, 'exit', { signal }).then(() => {
     throw new Error('a contestant has ended');
   });
-  const [reply] = await Promise.race([once(child, 'message', { signal: giveUp }), ended]);
-  // The child is this same program: what it sends is a reply.
-  return reply as ContestantReply;
+  try {
+    const [reply] = await Promise.race([once(child, 'message', { signal }), ended]);
+    // The child is this same program: what it sends is a reply.
+    return reply as ContestantReply;
+  } finally {
+    // Listeners of one round must not pile up over all of them.
+    answered.abort();
+  }
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -8,13 +8,16 @@ t.test('each contestant works in a process of its own, as often as it is told to
   const { contestants, stop } = await startContestants('requestsWithoutNetwork', deadOrigin);
   t.teardown(stop);
   t.equal(contestants[0]?.name, 'fetch');
+  const warn = t.capture(process, 'emitWarning');
   for (const { measure } of contestants.slice(0, 2)) {
-    for (let round = 0; round < 2; round++) {
+    // More rounds than a process may have listeners for one event.
+    for (let round = 0; round < 12; round++) {
       const { callsPerSecond, cpuMicros } = await measure({ roundMs: 5, concurrency: 1 });
       t.ok(callsPerSecond > 0);
       t.ok(cpuMicros >= 0);
     }
   }
+  t.strictSame(warn(), []);
 });
 
 t.test('what fails in one of them is told by name', async (t) => {
