@@ -24,6 +24,6 @@ export interface AuthzDenied {
   readonly httpStatus: 400 | 401 | 403 | 503;
   readonly errorCode: string;
   readonly message: string;
-  /** Besides `content-type`: `www-authenticate` with 401 and with too low an assurance (RFC 6750 §3, RFC 9470), `retry-after` with 503. */
+  /** Besides `content-type`: `www-authenticate` with 401 and 403 (RFC 6750 §3, RFC 9470), `retry-after` with 503. */
   readonly headers: Readonly<Record<string, string>>;
 }

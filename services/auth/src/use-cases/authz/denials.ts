@@ -37,9 +37,10 @@ export function tooLowAssurance(wanted: AssuranceLevel): AuthzDenied {
   return deny(401, 'insufficient_aal', message, headers);
 }
 
-/** 403: not this caller, or nobody. */
+/** 403: not this caller, or nobody. @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
 export function forbidden(code: ForbiddenCode): AuthzDenied {
-  return deny(403, code, errors[code].definition.message);
+  const { message } = errors[code].definition;
+  return deny(403, code, message, challenge('insufficient_scope', message));
 }
 
 /** 503: who calls cannot be told right now. */
