@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto';
 import { AuthClient } from '@supabase/auth-js';
+import { serviceKey } from '@tollgate/testkit/service-key';
 import { timedFetch } from './timed-fetch.ts';
 
 /** Where the auth server is, and the secret that it verifies tokens with. */
@@ -40,12 +40,4 @@ export function createAdmin({ url, jwtSecret }: AdminOptions): Admin {
       if (error !== null) throw error;
     },
   };
-}
-
-/** A token that the admin API takes, for ever: it belongs into servers only. */
-export function serviceKey(jwtSecret: string): string {
-  const text = [{ alg: 'HS256', typ: 'JWT' }, { role: 'service_role' }]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${text}.${createHmac('sha256', jwtSecret).update(text).digest('base64url')}`;
 }

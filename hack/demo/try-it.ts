@@ -1,4 +1,4 @@
-import { serviceKey } from './admin.ts';
+import { serviceKey } from '@tollgate/testkit/service-key';
 import type { Ports } from './ports.ts';
 import type { RuleStore } from './rules/rule-store.ts';
 import type { Person } from './story/person.ts';

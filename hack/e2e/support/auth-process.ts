@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto';
 import { freePort } from '@tollgate/testkit/free-port';
 import { startPostgres } from '@tollgate/testkit/postgres';
+import { serviceKey } from '@tollgate/testkit/service-key';
 import type { Test } from 'tap';
 import { type RestartableProcess, startRestartable } from './restartable-process.ts';
 import { startService } from './start-service.ts';
@@ -105,17 +105,10 @@ export async function startAuth(
       return { userId: answer.user.id, accessToken: answer.access_token };
     },
     async change(userId, changes) {
-      await call('PUT', `/admin/users/${userId}`, { token: administratorToken(), body: changes });
+      await call('PUT', `/admin/users/${userId}`, { token: serviceKey(jwtSecret), body: changes });
     },
     async signOut(accessToken) {
       await call('POST', '/logout', { token: accessToken });
     },
   };
-}
-
-/** As operators make it: it names no user, and does not expire. */
-function administratorToken(): string {
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ role: 'service_role' })}`;
-  return `${signed}.${createHmac('sha256', jwtSecret).update(signed).digest('base64url')}`;
 }
