@@ -12,6 +12,7 @@ import type { Logger } from '../logger.ts';
 import { createHealthService, healthDefinition } from './health-service.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
+import { bindServer, shutDownServer } from './server-lifecycle.ts';
 import { removeStaleSocket } from './stale-socket.ts';
 import type { CallContext, UnaryHandler } from './unary-handler.ts';
 
@@ -93,23 +94,9 @@ export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOpt
       if (address.startsWith(unixScheme)) {
         await removeStaleSocket(address.slice(unixScheme.length), addressSetting);
       }
-      return new Promise((resolve, reject) => {
-        server.bindAsync(address, deps.credentials, (error, port) =>
-          error === null ? resolve(port) : reject(error),
-        );
-      });
+      return bindServer(server, address, deps.credentials);
     },
-    stop(signal) {
-      return new Promise((resolve) => {
-        const force = (): void => server.forceShutdown();
-        signal.addEventListener('abort', force, { once: true });
-        healthService.endWatches();
-        server.tryShutdown(() => {
-          signal.removeEventListener('abort', force);
-          resolve();
-        });
-      });
-    },
+    stop: (signal) => shutDownServer(server, signal, healthService.endWatches),
   };
 }
 

@@ -2,6 +2,7 @@ import { Server, type ServerCredentials } from '@grpc/grpc-js';
 import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health-service';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
 import { bidiStreamingMethod } from '@tollgate/kit/grpc/raw-method';
+import { bindServer, shutDownServer } from '@tollgate/kit/grpc/server-lifecycle';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import type { ClientRegistry } from '../../clients/client-registry.ts';
@@ -138,27 +139,13 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
   });
 
   return {
-    start() {
-      return new Promise((resolve, reject) => {
-        server.bindAsync(options.address, deps.credentials, (error, port) =>
-          error === null ? resolve(port) : reject(error),
-        );
-      });
-    },
+    start: () => bindServer(server, options.address, deps.credentials),
     stop(signal) {
       stopping = true;
       unsubscribe();
-      return new Promise((resolve) => {
-        const force = (): void => server.forceShutdown();
-        signal.addEventListener('abort', force, { once: true });
+      return shutDownServer(server, signal, () => {
         healthService.endWatches();
-        server.tryShutdown(() => {
-          signal.removeEventListener('abort', force);
-          resolve();
-        });
-        // After the GOAWAY, so that no client comes back on the same connection.
         for (const stream of [...streams]) stream.end(streamEnds.stopping);
-        if (signal.aborted) force();
       });
     },
   };
