@@ -77,16 +77,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
       const status = await statusWhen(kube, 'users', programmed, namespace);
       t.match(status, { rules: 1, limiters: { connected: 1, acknowledged: 1 } });
       t.notMatch(xds.logs(), /not allowed|forbidden/i);
-      const { stdout } = await kube.kubectl([
-        'get',
-        'lease',
-        'tg-xds',
-        '-n',
-        namespace,
-        '-o',
-        'jsonpath={.spec.holderIdentity}',
-      ]);
-      t.match(stdout, /^tg-xds-/);
+      t.match(await fieldOf(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), /^tg-xds-/);
     },
   );
 
@@ -107,16 +98,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
       t.notOk(pod.isRunning());
       t.notMatch(pod.logs(), /"level":"?(fatal|60)/);
     }
-    const { stdout } = await kube.kubectl([
-      'get',
-      'lease',
-      'tg-xds',
-      '-n',
-      namespace,
-      '-o',
-      'jsonpath={.spec.holderIdentity}',
-    ]);
-    t.equal(stdout, '', 'the Lease is given back');
+    t.equal(await fieldOf(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), '', 'the Lease is given back');
   });
 });
 
@@ -152,17 +134,14 @@ async function startDataStores(t: Test, kube: KubeApiserver): Promise<Record<str
   return { 'tg-dev-valkey': address, 'tg-dev-postgresql': address };
 }
 
+/** What a JSONPath finds in an object of the namespace: `lease/tg-xds`. */
+async function fieldOf(kube: KubeApiserver, object: string, jsonPath: string): Promise<string> {
+  const { stdout } = await kube.kubectl(['get', object, '-n', namespace, '-o', `jsonpath=${jsonPath}`]);
+  return stdout;
+}
+
 async function passwordOf(kube: KubeApiserver, secret: string): Promise<string> {
-  const { stdout } = await kube.kubectl([
-    'get',
-    'secret',
-    secret,
-    '-n',
-    namespace,
-    '-o',
-    'jsonpath={.data.password}',
-  ]);
-  return Buffer.from(stdout, 'base64').toString();
+  return Buffer.from(await fieldOf(kube, `secret/${secret}`, '{.data.password}'), 'base64').toString();
 }
 
 /** A user who has signed up, and is signed in: the access token. */

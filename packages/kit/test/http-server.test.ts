@@ -16,16 +16,23 @@ interface Connection {
 }
 
 async function open(t: Test, port: number): Promise<Connection> {
-  const socket = connect(port, '127.0.0.1').setEncoding('utf8');
+  return listenTo(t, connect(port, '127.0.0.1'), 'connect');
+}
+
+async function listenTo(
+  t: Test,
+  socket: Socket,
+  connected: 'connect' | 'secureConnect',
+): Promise<Connection> {
   t.teardown(() => socket.destroy());
   let received = '';
-  socket.on('data', (text: string) => {
+  socket.setEncoding('utf8').on('data', (text: string) => {
     received += text;
   });
   // A reset ends a connection as well.
   socket.on('error', () => undefined);
   const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
-  await once(socket, 'connect');
+  await once(socket, connected);
   return { socket, closed };
 }
 
@@ -114,18 +121,8 @@ t.test('over TLS it is the same: a request in flight is answered, a silent conne
   const server = createTlsServer({ cert: pair.cert, key: pair.key });
   const http = serverOver(t, server);
   const port = await http.start();
-  const openTls = async (): Promise<Connection> => {
-    const socket = connectTls({ port, host: 'localhost', ca: ca.cert }).setEncoding('utf8');
-    t.teardown(() => socket.destroy());
-    let received = '';
-    socket.on('data', (text: string) => {
-      received += text;
-    });
-    socket.on('error', () => undefined);
-    const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
-    await once(socket, 'secureConnect');
-    return { socket, closed };
-  };
+  const openTls = (): Promise<Connection> =>
+    listenTo(t, connectTls({ port, host: 'localhost', ca: ca.cert }), 'secureConnect');
   const accepted = once(server, 'secureConnection');
   const silent = await openTls();
   await accepted;
