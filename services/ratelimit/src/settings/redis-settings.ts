@@ -18,15 +18,20 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
     Url: text({
       ...named('URL'),
       default: defaultUrl,
-      doc: '`host:port`, `redis://user:password@host:port?db=n` (`rediss://` with TLS), or the path of a unix socket.',
+      doc: 'Single: `host:port`, `redis://user:password@host:port?db=n` (`rediss://` with TLS), or the path of a unix socket. Sentinel: the name of the master, then the sentinels, `mymaster,host:port,host:port`. Cluster: some of its nodes, `host:port,host:port`; the others are found.',
     }),
-    Type: oneOf(['single'], {
+    Type: oneOf(['single', 'sentinel', 'cluster'], {
       ...named('TYPE'),
       default: 'single',
-      notServed: ['sentinel', 'cluster'],
-      doc: 'Kind of deployment.',
+      doc: 'Kind of deployment: one server, one that sentinels name, or a cluster.',
     }),
     Auth: text({ ...named('AUTH'), default: '', secret: true, doc: '`password` or `user:password`.' }),
+    SentinelAuth: text({
+      ...named('SENTINEL_AUTH'),
+      default: '',
+      secret: true,
+      doc: '`password` or `user:password` for the sentinels.',
+    }),
     Tls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),
     TimeoutMs: duration({
       ...named('TIMEOUT'),
@@ -55,6 +60,12 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       ...named('PIPELINE_WINDOW'),
       default: '0',
       doc: 'How long hits are collected before they are sent together; 0 sends them at the end of each tick of the event loop.',
+    }),
+    ClusterPipelineParallelism: int({
+      ...named('CLUSTER_PIPELINE_PARALLELISM'),
+      default: 1,
+      min: 0,
+      doc: 'Accepted, no effect: all nodes of a cluster are asked at the same time.',
     }),
     PipelineLimit: int({ ...named('PIPELINE_LIMIT'), default: 0, doc: 'Accepted, no effect (deprecated).' }),
   };

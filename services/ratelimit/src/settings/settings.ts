@@ -7,7 +7,7 @@ import {
   type SettingsCheck,
   type SettingsOf,
 } from '@tollgate/kit/settings';
-import { parseRedisAddress } from '../backends/redis/redis-address.ts';
+import { parseRedisTarget } from '../backends/redis/redis-target.ts';
 import { chooseSink, type SinkSwitches } from '../stats/choose-sink.ts';
 import { counterSettings, decisionSettings } from './decision-settings.ts';
 import { redisSettings } from './redis-settings.ts';
@@ -61,20 +61,18 @@ const sanNeedsAuthority: Check = (s, { nameOf }) =>
     : undefined;
 
 const redisAddress: Check = (s, context) =>
-  s.backendType === 'redis' ? addressProblem('redisUrl', s.redisUrl, s.redisSocketType, context) : undefined;
+  s.backendType === 'redis' ? addressProblem('redis', s, context) : undefined;
 
 const redisPerSecondAddress: Check = (s, context) =>
-  s.backendType === 'redis' && s.redisPerSecond
-    ? addressProblem('redisPerSecondUrl', s.redisPerSecondUrl, s.redisPerSecondSocketType, context)
-    : undefined;
+  s.backendType === 'redis' && s.redisPerSecond ? addressProblem('redisPerSecond', s, context) : undefined;
 
 function addressProblem(
-  key: 'redisUrl' | 'redisPerSecondUrl',
-  url: string,
-  socketType: string,
+  instance: 'redis' | 'redisPerSecond',
+  s: Settings,
   { nameOf, shownOf }: Parameters<Check>[1],
 ): SettingProblem | undefined {
-  const result = parseRedisAddress(url, socketType);
+  const key = `${instance}Url` as const;
+  const result = parseRedisTarget(s[`${instance}Type`], s[key], s[`${instance}SocketType`]);
   const value = shownOf(key);
   return result.ok
     ? undefined

@@ -2,14 +2,14 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startRedis } from '@tollgate/testkit/redis';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
-import { createBatcher } from '../../src/backends/redis/batcher.ts';
 import {
-  type ConnectionPoolOptions,
-  createConnectionPool,
-} from '../../src/backends/redis/connection-pool.ts';
+  createPooledInstance,
+  type PooledInstanceOptions,
+} from '../../src/backends/redis/pooled-instance.ts';
 import { parseRedisAddress } from '../../src/backends/redis/redis-address.ts';
-import { createRedisBackend, type RedisInstance } from '../../src/backends/redis/redis-backend.ts';
+import { createRedisBackend } from '../../src/backends/redis/redis-backend.ts';
 import { openRedis } from '../../src/backends/redis/redis-connection.ts';
+import type { RedisInstance } from '../../src/backends/redis/redis-instance.ts';
 import { counterBackendContract, hitOf } from './counter-backend-contract.ts';
 
 const server = await startRedis({ unixSocket: true });
@@ -22,22 +22,21 @@ t.beforeEach(async () => {
   await admin.flushall();
 });
 
-function instance(url: string, options: Partial<ConnectionPoolOptions> = {}, windowMs = 0): RedisInstance {
+function instance(url: string, options: Partial<PooledInstanceOptions> = {}): RedisInstance {
   const parsed = parseRedisAddress(url, 'tcp');
   if (!parsed.ok) {
     throw new TypeError(`bad address in a test: ${url}`);
   }
   const timeoutMs = options.timeoutMs ?? 2_000;
-  const pool = createConnectionPool(
+  return createPooledInstance(
     {
       open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
       figures: { opened: () => undefined, closed: () => undefined },
     },
-    { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, timeoutMs, ...options },
+    { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs, ...options },
   );
-  return { pool, batcher: createBatcher(pool, { windowMs, timeoutMs }) };
 }
 
 async function started(t: Test, main: RedisInstance, perSecond?: RedisInstance) {
@@ -52,7 +51,9 @@ counterBackendContract(t, 'redis over a unix socket', (t) => started(t, instance
 counterBackendContract(t, 'redis with one connection', (t) =>
   started(t, instance(server.address, { size: 1, onEmpty: 'wait' })),
 );
-counterBackendContract(t, 'redis with a pipeline window', (t) => started(t, instance(server.address, {}, 5)));
+counterBackendContract(t, 'redis with a pipeline window', (t) =>
+  started(t, instance(server.address, { windowMs: 5 })),
+);
 counterBackendContract(t, 'redis with a second instance', (t) =>
   started(t, instance(server.address), instance(`redis://${server.address}?db=1`)),
 );

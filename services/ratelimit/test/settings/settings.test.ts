@@ -173,12 +173,14 @@ function instance<const P extends string>(prefix: P, infix: string, url: string)
     Url: [name('URL'), url, 'localhost:6379', 'localhost:6379'],
     Type: [name('TYPE'), 'single', 'SINGLE', 'single', 'replicated'],
     Auth: [name('AUTH'), '', 'user:password', 'user:password'],
+    SentinelAuth: [name('SENTINEL_AUTH'), '', 'user:password', 'user:password'],
     Tls: [name('TLS'), false, 'true', true, 'tls'],
     TimeoutMs: [name('TIMEOUT'), 10_000, '250ms', 250, '0', '10'],
     PoolSize: [name('POOL_SIZE'), 10, '1', 1, '0', '1001'],
     PoolOnEmpty: [name('POOL_ON_EMPTY_BEHAVIOR'), 'create', 'WAIT', 'wait', 'panic', ''],
     PoolOnEmptyWaitMs: [name('POOL_ON_EMPTY_WAIT_DURATION'), 1_000, '0', 0, '1'],
     PipelineWindowMs: [name('PIPELINE_WINDOW'), 0, '150us', 0.15, '150'],
+    ClusterPipelineParallelism: [name('CLUSTER_PIPELINE_PARALLELISM'), 1, '0', 0, '-1', ''],
     PipelineLimit: [name('PIPELINE_LIMIT'), 0, '8', 8, 'none'],
   } satisfies Record<string, readonly [string, unknown, string, unknown, ...string[]]>;
   type Rows = { readonly [K in keyof typeof rows & string as `${P}${K}`]: (typeof rows)[K] };

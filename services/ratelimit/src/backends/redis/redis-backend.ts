@@ -1,13 +1,6 @@
 import { backendFailure } from '../../errors.ts';
 import type { CounterBackend, CounterHit } from '../../ports/counter-backend.ts';
-import type { Batcher } from './batcher.ts';
-import type { ConnectionPool } from './connection-pool.ts';
-
-/** One Redis: its connections and what sends to them. */
-export interface RedisInstance {
-  readonly pool: ConnectionPool;
-  readonly batcher: Batcher;
-}
+import type { RedisInstance } from './redis-instance.ts';
 
 /** What the backend is made of. */
 export interface RedisBackendParts {
@@ -27,12 +20,12 @@ export function createRedisBackend({ main, perSecond, startTimeoutMs }: RedisBac
 
   async function ask(method: 'add' | 'read', hits: readonly CounterHit[]): Promise<readonly number[]> {
     if (perSecond === undefined) {
-      return main.batcher[method](hits);
+      return main[method](hits);
     }
     const isPerSecond = hits.map(({ unit }) => unit === 'second');
     const [mainCounts, perSecondCounts] = await Promise.all([
-      main.batcher[method](hits.filter((_, i) => isPerSecond[i] !== true)),
-      perSecond.batcher[method](hits.filter((_, i) => isPerSecond[i] === true)),
+      main[method](hits.filter((_, i) => isPerSecond[i] !== true)),
+      perSecond[method](hits.filter((_, i) => isPerSecond[i] === true)),
     ]);
     const next = { main: 0, perSecond: 0 };
     return isPerSecond.map((seconds) =>
@@ -48,7 +41,7 @@ export function createRedisBackend({ main, perSecond, startTimeoutMs }: RedisBac
       const timer = startTimeoutMs === 0 ? undefined : setTimeout(giveUp, startTimeoutMs);
       signal?.addEventListener('abort', stop, { once: true });
       try {
-        await Promise.all(instances.map(({ pool }) => pool.start()));
+        await Promise.all(instances.map((instance) => instance.start()));
       } finally {
         clearTimeout(timer);
         signal?.removeEventListener('abort', stop);
@@ -61,13 +54,13 @@ export function createRedisBackend({ main, perSecond, startTimeoutMs }: RedisBac
   };
 
   function close(reason?: Error): void {
-    for (const { pool } of instances) {
-      pool.close(reason);
+    for (const instance of instances) {
+      instance.close(reason);
     }
   }
 
   function giveUp(): void {
-    const cause = instances.map(({ pool }) => pool.lastError()).find((error) => error !== undefined);
+    const cause = instances.map((instance) => instance.lastError()).find((error) => error !== undefined);
     const why = cause === undefined ? '' : `: ${cause.message}`;
     close(
       backendFailure(

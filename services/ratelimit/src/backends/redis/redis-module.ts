@@ -2,11 +2,13 @@ import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../backend-module.ts';
-import { createBatcher } from './batcher.ts';
-import { createConnectionPool, type PoolFigures } from './connection-pool.ts';
-import { describeRedisAddress, parseRedisAddress, parseRedisAuth } from './redis-address.ts';
-import { createRedisBackend, type RedisInstance } from './redis-backend.ts';
+import type { PoolFigures } from './connection-pool.ts';
+import { createPooledInstance } from './pooled-instance.ts';
+import { parseRedisAuth } from './redis-address.ts';
+import { createRedisBackend } from './redis-backend.ts';
 import { openRedis, type RedisTls } from './redis-connection.ts';
+import type { RedisInstance } from './redis-instance.ts';
+import { describeRedisTarget, parseRedisTarget, type RedisTarget } from './redis-target.ts';
 import { readRedisTls } from './redis-tls.ts';
 
 /**
@@ -17,9 +19,12 @@ const reconnect = { initialMs: 50, maxMs: 5_000 };
 
 /** Settings of one of the two instances. */
 interface InstanceSettings {
+  readonly type: RedisTarget['kind'];
   readonly url: string;
   readonly socketType: string;
   readonly auth: string;
+  /** For the sentinels; those without a password have none. */
+  readonly sentinelAuth: string;
   readonly tls: RedisTls;
   /** The URL may ask for TLS as well. */
   readonly useTls: boolean;
@@ -46,9 +51,11 @@ export const redisBackend: BackendModule = {
     const watched = settings.redisHealthCheckActiveConnection;
     const main = createInstance(
       {
+        type: settings.redisType,
         url: settings.redisUrl,
         socketType: settings.redisSocketType,
         auth: settings.redisAuth,
+        sentinelAuth: settings.redisSentinelAuth,
         tls,
         useTls: settings.redisTls,
         timeoutMs: settings.redisTimeoutMs,
@@ -65,9 +72,11 @@ export const redisBackend: BackendModule = {
     const perSecond = settings.redisPerSecond
       ? createInstance(
           {
+            type: settings.redisPerSecondType,
             url: settings.redisPerSecondUrl,
             socketType: settings.redisPerSecondSocketType,
             auth: settings.redisPerSecondAuth,
+            sentinelAuth: settings.redisPerSecondSentinelAuth,
             tls,
             useTls: settings.redisPerSecondTls,
             timeoutMs: settings.redisPerSecondTimeoutMs,
@@ -87,20 +96,24 @@ export const redisBackend: BackendModule = {
 };
 
 function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisInstance {
-  const parsed = parseRedisAddress(settings.url, settings.socketType);
+  const parsed = parseRedisTarget(settings.type, settings.url, settings.socketType);
   if (!parsed.ok) {
     throw new TypeError('the address was checked with the settings');
   }
-  const { address } = parsed;
+  const { target } = parsed;
+  if (target.kind !== 'single') {
+    throw new TypeError(`KVSTORE_TYPE=${target.kind} is not served yet`);
+  }
+  const { address } = target;
   const figures = poolFigures(settings.statsPrefix, deps);
   const health =
     settings.healthName === undefined
       ? undefined
       : deps.health.component(settings.healthName, { healthy: true });
-  const where = describeRedisAddress(address);
+  const where = describeRedisTarget(target);
   const wantsTls = settings.useTls || (address.kind === 'tcp' && address.tls === true);
   const logAvailability = availabilityLog(deps.logger, where);
-  const pool = createConnectionPool(
+  return createPooledInstance(
     {
       open: () =>
         openRedis({
@@ -123,12 +136,9 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
       onEmpty: settings.poolOnEmpty,
       onEmptyWaitMs: settings.poolOnEmptyWaitMs,
       timeoutMs: settings.timeoutMs,
+      windowMs: settings.pipelineWindowMs,
     },
   );
-  return {
-    pool,
-    batcher: createBatcher(pool, { windowMs: settings.pipelineWindowMs, timeoutMs: settings.timeoutMs }),
-  };
 }
 
 /** Warns when Redis is lost and when it is back, so that an outage has an end in the log; the first time is no news. */
