@@ -1,6 +1,7 @@
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
+import packageJson from '../../package.json' with { type: 'json' };
 import { helmIsMissing, runHelm } from './support/helm.ts';
 
 // An API server is started, and helm waits for its answers, on a machine that may have other work.
@@ -38,7 +39,7 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
     await helm('upgrade', 'tollgate', chart, ...dev, '--set=xds.image.tag=next');
     t.equal(await imageOf('deployment/tollgate-xds'), 'tollgate/xds:next');
     await helm('rollback', 'tollgate', '1');
-    t.equal(await imageOf('deployment/tollgate-xds'), 'tollgate/xds:0.1.0');
+    t.equal(await imageOf('deployment/tollgate-xds'), `tollgate/xds:${packageJson.version}`);
   });
 
   await t.test('restarts Pods when an upgrade finds their Secret changed, and no others', async (t) => {

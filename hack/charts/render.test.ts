@@ -1,4 +1,5 @@
 import t from 'tap';
+import packageJson from '../../package.json' with { type: 'json' };
 import type { ContainerSpec } from './kubelet/pod-spec.ts';
 import { chartCases } from './support/chart-cases.ts';
 import { helmIsMissing, runHelm } from './support/helm.ts';
@@ -102,10 +103,11 @@ t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t
 
 t.test('images are named by registry, tag or digest', { skip }, async (t) => {
   const image = async (...args: string[]) => (await containersOf('xds', args))[0]?.image;
-  t.equal(await image(), 'tollgate/xds:0.1.0');
+  const { version } = packageJson;
+  t.equal(await image(), `tollgate/xds:${version}`);
   t.equal(
     await image('--set=global.imageRegistry=images.example.com'),
-    'images.example.com/tollgate/xds:0.1.0',
+    `images.example.com/tollgate/xds:${version}`,
   );
   t.equal(
     await image('--set=image.registry=r.example.com,image.repository=x,image.tag=v2'),
