@@ -123,9 +123,16 @@ export function port(options: SettingOptions<number>): Setting<number> {
   return build(options, { form: form.replace('an integer', 'a TCP port'), schema, parse, fallback: asIs });
 }
 
-/** A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax. */
+/**
+ * A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax. With
+ * `bareSeconds`, a number without a unit is seconds.
+ */
 export function duration(
-  options: SettingOptions<string> & { readonly min?: string; readonly max?: string },
+  options: SettingOptions<string> & {
+    readonly min?: string;
+    readonly max?: string;
+    readonly bareSeconds?: boolean;
+  },
 ): Setting<Millis> {
   const range: Range = {
     min: definedDuration(options.min ?? '0', options.env),
@@ -133,11 +140,12 @@ export function duration(
   };
   const bounds =
     options.min === undefined && options.max === undefined ? '' : rangeForm(range, formatDuration);
+  const bare = options.bareSeconds === true;
   return build(options, {
-    form: `a duration such as 10ms, 1.5s or 1h30m${bounds}`,
+    form: `${bare ? 'seconds, or ' : ''}a duration such as 10ms, 1.5s or 1h30m${bounds}`,
     schema: { type: 'string' },
     parse: (value) => {
-      const ms = parseDuration(value);
+      const ms = parseDuration(bare && /^\d+$/.test(value) ? `${value}s` : value);
       return ms !== undefined && within(ms, range) ? ms : undefined;
     },
     fallback: (value) => ({ value: definedDuration(value, options.env), text: value }),

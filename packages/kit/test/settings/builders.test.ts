@@ -95,6 +95,18 @@ t.test('a duration is read as milliseconds and kept in its bounds, by default ze
   t.end();
 });
 
+t.test('a duration may take a number without a unit for seconds', (t) => {
+  const setting = duration({ ...common, default: '0', max: '1h', bareSeconds: true });
+  accepts(t, setting, [
+    ['0', 0],
+    ['30', 30_000],
+    ['30ms', 30],
+  ]);
+  refuses(t, setting, ['', '-1', '1.5', '3601', 'x']);
+  t.equal(setting.form, 'seconds, or a duration such as 10ms, 1.5s or 1h30m, 0s to 1h');
+  t.end();
+});
+
 t.test('a list is split at commas, trimmed, and without empty items', (t) => {
   const setting = list({ ...common, default: [] });
   accepts(t, setting, [

@@ -60,13 +60,12 @@ const cacheGroup = 'Counters';
 
 /** How counters are kept, whatever the backend. */
 export const counterSettings = {
-  backendType: oneOf(['redis', 'memory'], {
+  backendType: oneOf(['redis', 'memcache', 'memory'], {
     env: 'BACKEND_TYPE',
     group: cacheGroup,
     default: 'redis',
     synonyms: { '': 'redis' },
-    notServed: ['memcache'],
-    doc: 'Where counters are kept. `memory` keeps them in the process: for one instance, or to try things.',
+    doc: 'Where counters are kept: in Redis or in memcached. `memory` keeps them in the process: for one instance, or to try things.',
   }),
   memoryMaxCounters: int({
     env: 'MEMORY_MAX_COUNTERS',

@@ -10,6 +10,13 @@ import type { StatsSinkOptions } from '../stats/stats-sinks.ts';
 import type { Settings } from './settings.ts';
 import { defaultMaxMessageBytes } from './xds-settings.ts';
 
+/** What the exchange with the store is called in traces; the first two are the original's names. */
+const countSpanNames = {
+  redis: 'Redis Pipeline Execution',
+  memcache: 'Memcached Fetch Execution',
+  memory: 'Memory Counter Execution',
+} as const;
+
 /** The part of the settings that decisions depend on. */
 export function deciderOptions(s: Settings): DeciderOptions {
   return {
@@ -22,7 +29,7 @@ export function deciderOptions(s: Settings): DeciderOptions {
       ? { limit: s.limitHeader, remaining: s.remainingHeader, reset: s.resetHeader }
       : undefined,
     responseDynamicMetadata: s.responseDynamicMetadata,
-    countSpanName: s.backendType === 'redis' ? 'Redis Pipeline Execution' : 'Memory Counter Execution',
+    countSpanName: countSpanNames[s.backendType],
   };
 }
 

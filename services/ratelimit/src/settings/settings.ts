@@ -10,6 +10,8 @@ import {
 import { parseRedisTarget } from '../backends/redis/redis-target.ts';
 import { chooseSink, type SinkSwitches } from '../stats/choose-sink.ts';
 import { counterSettings, decisionSettings } from './decision-settings.ts';
+import { memcacheChecks } from './memcache-checks.ts';
+import { memcacheSettings } from './memcache-settings.ts';
 import { redisSettings } from './redis-settings.ts';
 import { ruleSettings } from './rule-settings.ts';
 import { serverSettings, serverTlsSettings } from './server-settings.ts';
@@ -27,6 +29,7 @@ export const settingsSpec = defineSettings({
   ...decisionSettings,
   ...counterSettings,
   ...redisSettings,
+  ...memcacheSettings,
   ...statsSettings,
   ...tracingSettings,
 });
@@ -132,6 +135,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       redisAddress,
       redisPerSecondAddress,
       redisClientPair,
+      ...memcacheChecks,
       oneSink,
     ],
   });

@@ -119,6 +119,15 @@ const table: Readonly<
   redisStartupInitialIntervalMs: [both('STARTUP_INITIAL_INTERVAL'), 1_000, '10ms', 10, '0', '1'],
   redisStartupMaxIntervalMs: [both('STARTUP_MAX_INTERVAL'), 30_000, '1m', 60_000, '0'],
   redisStartupMaxElapsedMs: [both('STARTUP_MAX_ELAPSED_TIME'), 0, '5m', 300_000, 'never'],
+  memcacheHostPort: [mcache('HOST_PORT'), [], 'a:1, [::1]:2', ['a:1', '[::1]:2']],
+  memcacheSrv: [mcache('SRV'), '', '_memcache._tcp.example.com', '_memcache._tcp.example.com'],
+  memcacheSrvRefreshMs: [mcache('SRV_REFRESH'), 0, '30', 30_000, '-1', 'often', ''],
+  memcacheMaxIdleConnections: [mcache('MAX_IDLE_CONNS'), 2, '0', 0, '-1', '1001', ''],
+  memcacheTls: [mcache('TLS'), false, 'true', true, 'tls'],
+  memcacheTlsClientCert: [mcache('TLS_CLIENT_CERT'), '', '', ''],
+  memcacheTlsClientKey: [mcache('TLS_CLIENT_KEY'), '', '', ''],
+  memcacheTlsCacert: [mcache('TLS_CACERT'), '', '/tls/ca.crt', '/tls/ca.crt'],
+  memcacheTlsSkipHostnameVerification: [mcache('TLS_SKIP_HOSTNAME_VERIFICATION'), false, 'true', true, ''],
   redisPerSecond: [both('PERSECOND'), false, 'true', true, 'per second'],
   usePushStats: ['USE_PUSHSTATS USE_STATSD', true, 'false', false, 'udp'],
   useTagStatsd: ['USE_TAGSTATSD USE_DOG_STATSD', false, 'false', false, 'dog'],
@@ -164,6 +173,11 @@ const table: Readonly<
 /** A setting of Redis by our name and by that of envoyproxy/ratelimit. */
 function both(name: string): string {
   return `KVSTORE_${name} REDIS_${name}`;
+}
+
+/** A setting of memcached by our name and by that of envoyproxy/ratelimit. */
+function mcache(name: string): string {
+  return `MCACHE_${name} MEMCACHE_${name}`;
 }
 
 function instance<const P extends string>(prefix: P, infix: string, url: string) {
@@ -251,6 +265,27 @@ t.test('a wrong address is shown as it was set, without its credentials', (t) =>
   t.end();
 });
 
+t.test('memcached servers are named once, by a list of addresses or by an SRV record', (t) => {
+  const problems = (env: Record<string, string>) =>
+    formatSettingProblems(problemsOf({ BACKEND_TYPE: 'memcache', ...env }));
+  t.match(problems({}), /MCACHE_HOST_PORT is not set: expected .*BACKEND_TYPE is memcache/);
+  t.match(
+    problems({ MEMCACHE_HOST_PORT: 'a:1', MCACHE_SRV: '_m._tcp.x' }),
+    /MCACHE_SRV is "_m._tcp.x": expected nothing, because MEMCACHE_HOST_PORT names/,
+  );
+  for (const bad of ['a', ':1', 'a:0', 'a:65536', '::1:11211', 'http://a:1', 'u@a:1']) {
+    const text = problems({ MCACHE_HOST_PORT: `ok:11211,${bad}` });
+    t.match(text, `MCACHE_HOST_PORT is ${JSON.stringify(bad)}: expected host:port`);
+  }
+  for (const bad of ['memcached', '_memcache.example.com', '_a._b', 'a:11211']) {
+    t.match(problems({ MCACHE_SRV: bad }), `MCACHE_SRV is ${JSON.stringify(bad)}: expected _service`);
+  }
+  t.strictSame(problemsOf({ MCACHE_HOST_PORT: 'a', MCACHE_SRV: 'b' }), [], 'not in use');
+  t.strictSame(problemsOf({ BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: '[::1]:1,b:2' }), []);
+  t.strictSame(problemsOf({ BACKEND_TYPE: 'memcache', MCACHE_SRV: '_memcache._tcp.mc.default.svc' }), []);
+  t.end();
+});
+
 t.test('secrets are shown in no problem', (t) => {
   const text = formatSettingProblems(
     problemsOf({ KVSTORE_AUTH: 'one-secret', REDIS_AUTH: 'another-secret' }),
@@ -281,6 +316,8 @@ t.test('settings that need each other say so', (t) => {
     [{ GRPC_CLIENT_TLS_SAN: 'envoy' }, 'GRPC_CLIENT_TLS_CACERT'],
     [{ KVSTORE_TLS_CLIENT_CERT: '/c' }, 'KVSTORE_TLS_CLIENT_KEY'],
     [{ REDIS_TLS_CLIENT_KEY: '/k' }, 'KVSTORE_TLS_CLIENT_CERT'],
+    [{ MCACHE_TLS_CLIENT_CERT: '/c' }, 'MCACHE_TLS_CLIENT_KEY'],
+    [{ MEMCACHE_TLS_CLIENT_KEY: '/k' }, 'MCACHE_TLS_CLIENT_CERT'],
     [{ CONFIG_GRPC_XDS_CLIENT_TLS_CERT: '/c' }, 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY'],
     [{ CONFIG_GRPC_XDS_CLIENT_TLS_KEY: '/k' }, 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT'],
     [xdsWith({ CONFIG_GRPC_XDS_SERVER_TLS_CACERT: '/ca' }), 'CONFIG_GRPC_XDS_SERVER_USE_TLS'],
