@@ -15,6 +15,8 @@ function busyPool() {
     },
     release: () => undefined,
     discard: () => undefined,
+    retireAll: () => undefined,
+    renew: () => undefined,
     start: () => Promise.resolve(),
     close: () => undefined,
     lastError: () => undefined,

@@ -6,7 +6,7 @@ import {
   type ConnectionPoolOptions,
   createConnectionPool,
 } from '../../src/backends/redis/connection-pool.ts';
-import { parseRedisAddress } from '../../src/backends/redis/redis-address.ts';
+import { parseRedisAddress, type RedisAddress } from '../../src/backends/redis/redis-address.ts';
 import { openRedis } from '../../src/backends/redis/redis-connection.ts';
 import { answerCommands, type OddServer, startOddServer } from '../support/odd-server.ts';
 
@@ -26,23 +26,36 @@ interface TestPool {
   readonly open: () => number;
 }
 
-function makePool(t: Test, address: string, options: Partial<ConnectionPoolOptions> = {}): TestPool {
-  const parsed = parseRedisAddress(address, 'tcp');
+function addressOf(text: string): RedisAddress {
+  const parsed = parseRedisAddress(text, 'tcp');
   if (!parsed.ok) {
-    throw new TypeError(`bad address in a test: ${address}`);
+    throw new TypeError(`bad address in a test: ${text}`);
   }
+  return parsed.address;
+}
+
+function makePool(
+  t: Test,
+  address: string | (() => string),
+  options: Partial<ConnectionPoolOptions> = {},
+  delayMs = 5,
+): TestPool {
   const told: string[] = [];
   const attempts: number[] = [];
   const delays: string[] = [];
   const delayed = (kind: string) => (attempt: number) => {
     attempts.push(attempt);
     delays.push(kind);
-    return 5;
+    return delayMs;
   };
   let open = 0;
   const pool = createConnectionPool(
     {
-      open: () => openRedis({ address: parsed.address, connectTimeoutMs: 500 }),
+      open: () =>
+        openRedis({
+          address: addressOf(typeof address === 'string' ? address : address()),
+          connectTimeoutMs: 500,
+        }),
       figures: {
         opened: () => {
           open += 1;
@@ -190,6 +203,61 @@ t.test('requests wait for the connection that replaces one closed while it was i
   t.not(second, first);
   t.equal(await second.ping(), 'PONG');
   t.same([told, attempts], [['available'], []]);
+});
+
+t.test(
+  'retired connections are lent to nobody again; those at work end once they are given back',
+  async (t) => {
+    const server = await startPingServer(t);
+    const { pool, open, told } = makePool(t, server.address, { size: 3, onEmpty: 'wait' });
+    await pool.start();
+    const [working, idle] = await Promise.all([pool.acquire(), pool.acquire()]);
+    pool.release(idle);
+    pool.retireAll();
+    t.equal(open(), 0);
+    await awaitUntil(() => idle.status === 'end', { what: 'the end of the idle connection' });
+    t.equal(await working.ping(), 'PONG', 'work goes on');
+    const next = await pool.acquire();
+    t.notOk([working, idle].includes(next));
+    pool.release(working);
+    await awaitUntil(() => working.status === 'end', { what: 'its end' });
+    pool.release(next);
+    t.equal(await pool.acquire(), next, 'new ones stay');
+    t.same(told, ['available']);
+  },
+);
+
+t.test(
+  'a renewed pool connects at once, whatever pause it was in, and leaves attempts under way',
+  async (t) => {
+    const silent = await startOddServer(t, () => undefined);
+    const server = await startPingServer(t);
+    const target: { address: string } = { address: silent.address };
+    const { pool, told } = makePool(t, () => target.address, { size: 1, timeoutMs: 60_000 }, 3_600_000);
+    const started = pool.start();
+    await awaitUntil(() => silent.accepted() === 1, { what: 'an attempt' });
+    target.address = server.address;
+    pool.renew();
+    await started;
+    const first = await pool.acquire();
+    pool.discard(first, new Error('lost'));
+    await t.rejects(pool.acquire(), { message: 'no connection to Redis: lost' }, 'held off for an hour');
+    pool.renew();
+    pool.release(await pool.acquire());
+    t.same(told, ['available', 'error', 'unavailable', 'available']);
+  },
+);
+
+t.test('a closed pool ends also what was retired, and is not renewed', async (t) => {
+  const server = await startPingServer(t);
+  const { pool } = makePool(t, server.address);
+  await pool.start();
+  const working = await pool.acquire();
+  pool.retireAll();
+  pool.close();
+  pool.renew();
+  await awaitUntil(() => working.status === 'end', { what: 'its end' });
+  await t.rejects(pool.acquire(), { code: 'backend_failure' });
 });
 
 t.test(

@@ -69,7 +69,13 @@ export function createBatcher(pool: ConnectionPool, options: BatcherOptions): Ba
     }, options.timeoutMs);
     try {
       const refusal = await runPipeline(connection, batch);
-      refusal === undefined ? pool.release(connection) : pool.discard(connection, refusal);
+      if (refusal === undefined) {
+        pool.release(connection);
+      } else {
+        pool.discard(connection, refusal);
+        // The others lead to the same server, and would each cost a request to find out.
+        pool.retireAll();
+      }
     } catch (error) {
       const failure = toFailure(error);
       batch.failAll(failure);

@@ -44,6 +44,13 @@ export interface ConnectionPool {
   release(connection: Redis): void;
   /** Gives a connection back that is of no more use; replies still to come on it reach nobody. */
   discard(connection: Redis, reason: Error): void;
+  /**
+   * Lends no connection again that was made so far: all lead to a server that has shown to be of no more use. Those at
+   * work are closed once they are given back.
+   */
+  retireAll(): void;
+  /** The next connections lead to another server: retires all, gives up attempts under way and makes one at once. */
+  renew(): void;
   /** Resolves once a first connection is there and the server answers on it, however long that takes. */
   start(): Promise<void>;
   /** Closes all connections; a `start` that still waits rejects with `reason`. Idempotent. */
@@ -82,6 +89,8 @@ export function createConnectionPool(
   const { figures } = deps;
   const members = new Map<Redis, Member>();
   const idle: Redis[] = [];
+  /** Retired while at work; no members any more. */
+  const leaving = new Set<Redis>();
   const waiters: Waiter[] = [];
   const firstReady = Promise.withResolvers<void>();
   // A pool that was never started may be closed.
@@ -150,6 +159,7 @@ export function createConnectionPool(
   }
 
   function ended(connection: Redis): void {
+    leaving.delete(connection);
     // One that had been ready says nothing by its end: servers close connections that are idle.
     if (members.get(connection)?.ready === true) {
       remove(connection);
@@ -159,9 +169,18 @@ export function createConnectionPool(
   }
 
   function remove(connection: Redis): void {
+    const member = leave(connection);
+    connection.disconnect();
+    if (member !== undefined && !closed) {
+      member.served ? replaceLast() : holdOffNextAttempt();
+    }
+  }
+
+  /** Ends a membership, without a thought to what comes after it. */
+  function leave(connection: Redis): Member | undefined {
     const member = members.get(connection);
     if (member === undefined) {
-      return;
+      return undefined;
     }
     members.delete(connection);
     clearTimeout(member.deadline);
@@ -173,14 +192,24 @@ export function createConnectionPool(
       readyCount -= 1;
       figures.closed();
     }
-    connection.disconnect();
-    if (!closed) {
-      member.served ? replaceLast() : holdOffNextAttempt();
+    return member;
+  }
+
+  function retire(connection: Redis): void {
+    const isAtWork = members.get(connection)?.ready === true && !idle.includes(connection);
+    leave(connection);
+    isAtWork ? leaving.add(connection) : connection.disconnect();
+  }
+
+  /** Closes a connection that was retired while at work. */
+  function dismiss(connection: Redis): void {
+    if (leaving.delete(connection)) {
+      connection.disconnect();
     }
   }
 
   function replaceLast(): void {
-    if (members.size === 0 && holdOff === undefined) {
+    if (members.size === 0 && holdOff === undefined && !closed) {
       void connectOneMore();
     }
   }
@@ -288,7 +317,9 @@ export function createConnectionPool(
     },
     release(connection) {
       const member = members.get(connection);
-      if (member !== undefined && isUsable(connection)) {
+      if (member === undefined) {
+        dismiss(connection);
+      } else if (isUsable(connection)) {
         member.served = true;
         failures = 0;
         offer(connection);
@@ -296,10 +327,32 @@ export function createConnectionPool(
     },
     discard(connection, reason) {
       const member = members.get(connection);
-      if (member !== undefined) {
+      if (member === undefined) {
+        dismiss(connection);
+      } else {
         member.served = false;
         fail(connection, reason);
       }
+    },
+    retireAll() {
+      for (const [connection, { ready }] of members) {
+        if (ready) {
+          retire(connection);
+        }
+      }
+      replaceLast();
+    },
+    renew() {
+      if (closed) {
+        return;
+      }
+      for (const connection of members.keys()) {
+        retire(connection);
+      }
+      clearTimeout(holdOff);
+      holdOff = undefined;
+      failures = 0;
+      void connectOneMore();
     },
     start() {
       void connectOneMore();
@@ -308,6 +361,9 @@ export function createConnectionPool(
     close(reason = backendFailure('the connections to Redis are closed')) {
       closed = true;
       clearTimeout(holdOff);
+      for (const connection of leaving) {
+        dismiss(connection);
+      }
       for (const connection of members.keys()) {
         remove(connection);
       }
