@@ -1,7 +1,9 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { manifest } from '../e2e/support/manifest.ts';
 import { startKubelet } from './kubelet/start-kubelet.ts';
 import { runHelm } from './support/helm.ts';
 import { createNamespace, freePortArguments } from './support/installed-release.ts';
@@ -14,7 +16,8 @@ t.setTimeout(300_000);
 const namespace = 'shop';
 
 /** Pods come and go some time after helm has said what it wants. */
-const until = (what: string, isSo: () => boolean) => awaitUntil(isSo, { what, timeoutMs: 40_000 });
+const until = (what: string, isSo: () => boolean | Promise<boolean>) =>
+  awaitUntil(isSo, { what, timeoutMs: 40_000 });
 
 podSuite(
   t,
@@ -42,7 +45,8 @@ podSuite(
       'tg',
       'charts/tollgate',
       '--values=charts/tollgate/ci/small-values.yaml',
-      '--set=crds.enabled=false',
+      // The definition is there already, applied by kubectl.
+      '--take-ownership',
     ];
     const wait = ['--wait', '--timeout=50s'];
     const running = () => [...kubelet.pods.keys()].toSorted((a, b) => a.localeCompare(b));
@@ -56,6 +60,8 @@ podSuite(
         ['tg-auth', 'tg-ratelimit', 'tg-xds'],
       );
     });
+
+    await theRightsOfPeople(t, kube);
 
     await t.test('`helm test` runs its Pods', async (t) => {
       const { code, said } = await helm('test', 'tg', '--timeout=50s');
@@ -107,3 +113,35 @@ podSuite(
   },
   { skip: kubeControllersAreMissing() },
 );
+
+/** What the roles do that every cluster has for the people of a namespace, when the chart adds to them. */
+async function theRightsOfPeople(t: Test, kube: KubeApiserver): Promise<void> {
+  await t.test('whoever may view or edit a namespace may do so with its limits', async (t) => {
+    for (const role of ['view', 'edit'])
+      await kube.kubectl([
+        ...['create', 'rolebinding', role, `--clusterrole=${role}`, `--user=${role}`],
+        `--namespace=${namespace}`,
+      ]);
+    const as = async (user: string, args: readonly string[], where = namespace, input?: string) => {
+      const words = [...args, `--as=${user}`, `--namespace=${where}`];
+      const { code, stdout, stderr } = await kube.kubectl(words, input === undefined ? {} : { input });
+      return code === 0 ? stdout : stderr;
+    };
+    const list = ['get', 'ratelimitconfigs', '--output=name'];
+    const allowed = async (user: string) => !(await as(user, list)).includes('cannot list');
+    const mayCreate = async () => (await as('edit', ['auth', 'can-i', 'create', 'rlc'])).startsWith('yes');
+    await until('the role view to have what the chart adds', () => allowed('view'));
+    await until('the role edit to have it', async () => (await allowed('edit')) && (await mayCreate()));
+
+    const limit = manifest({ name: 'blog', namespace, domain: 'blog', limits: { user: 2 } });
+    t.match(await as('view', ['create', '-f', '-'], namespace, limit), /cannot create .*ratelimitconfigs/);
+    t.match(await as('edit', ['create', '-f', '-'], namespace, limit), /blog created/);
+    t.match(await as('view', list), /ratelimitconfig.*\/blog/);
+    const [patch, status] = [['patch', 'rlc', 'blog', '--type=merge', '-p'], '--subresource=status'];
+    const annotate = '{"metadata":{"annotations":{"a":"b"}}}';
+    t.match(await as('edit', [...patch, annotate]), /blog patched/);
+    t.match(await as('edit', [...patch, '{"status":{"rules":1}}', status]), /cannot patch/, 'not the report');
+    t.match(await as('edit', list, 'default'), /cannot list/, 'not of other namespaces');
+    t.match(await as('edit', ['delete', 'rlc', 'blog']), /deleted/);
+  });
+}

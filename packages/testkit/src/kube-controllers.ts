@@ -15,6 +15,7 @@ const controllers = [
   ...['deployment-controller', 'replicaset-controller', 'statefulset-controller', 'disruption-controller'],
   ...['endpointslice-controller', 'garbage-collector-controller', 'namespace-controller'],
   ...['root-ca-certificate-publisher-controller', 'serviceaccount-controller'],
+  'clusterrole-aggregation-controller',
 ];
 
 /** Both are up within seconds; a machine with other work is given more. */
