@@ -1,0 +1,66 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startRedisCluster } from '@tollgate/testkit/redis-cluster';
+import t from 'tap';
+
+const cluster = await startRedisCluster({ replicas: 3 });
+t.teardown(cluster.stop);
+
+/** The slot of `key`, as the server computes it. */
+async function slotOf(key: string): Promise<number> {
+  return Number(await cluster.masters[0]?.command('CLUSTER', 'KEYSLOT', key));
+}
+
+/** A key in a slot of a master, none of which is used twice. */
+async function keyAt(master: number, prefix: string): Promise<string> {
+  for (let i = 0; ; i += 1) {
+    if (cluster.masterOf(await slotOf(`${prefix}${i}`)) === master) return `${prefix}${i}`;
+  }
+}
+
+function run(master: number, ...words: string[]) {
+  const node = cluster.masters[master];
+  if (node === undefined) throw new RangeError(`no master ${master}`);
+  return node.command(...words);
+}
+
+t.test('each master answers for its slots and names the owner of all others', async (t) => {
+  for (const [i, master] of cluster.masters.entries()) {
+    const key = await keyAt(i, 'own');
+    t.equal(await master.command('INCRBY', key, '1'), 1);
+    const message = new RegExp(`MOVED ${await slotOf(key)} ${master.address}`);
+    await t.rejects(run((i + 1) % 3, 'GET', key), { message });
+  }
+});
+
+t.test('a slot that moves takes its keys along; new ones are made where it goes', async (t) => {
+  const key = await keyAt(0, 'moving');
+  const slot = await slotOf(key);
+  const there = cluster.masters[1]?.address;
+  await run(0, 'INCRBY', key, '5');
+  const move = await cluster.startMove(slot, 0, 1);
+  t.equal(await run(0, 'GET', key), '5', 'until it is gone');
+  await move.migrateKeys();
+  await t.rejects(run(0, 'GET', key), { message: new RegExp(`ASK ${slot} ${there}`) });
+  await move.finish();
+  await t.rejects(run(0, 'GET', key), { message: new RegExp(`MOVED ${slot} ${there}`) });
+  t.equal(await run(1, 'GET', key), '5');
+});
+
+t.test('a replica takes the place of a master that was killed', async (t) => {
+  const key = await keyAt(2, 'killed');
+  await run(2, 'INCRBY', key, '7');
+  await awaitUntil(async () => (await run(2, 'WAIT', '1', '1000')) === 1, { what: 'replication' });
+  await cluster.stopNode(2);
+  t.notOk(cluster.masters[2]?.isRunning());
+  await cluster.promoteReplica(2);
+  t.equal(await cluster.replicas[2]?.command('INCRBY', key, '1'), 8);
+  const named = new RegExp(`MOVED \\d+ ${cluster.replicas[2]?.address}`);
+  await awaitUntil(
+    () =>
+      run(0, 'GET', key).then(
+        () => false,
+        (error: Error) => named.test(error.message),
+      ),
+    { what: 'the others to know' },
+  );
+});
