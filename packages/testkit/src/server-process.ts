@@ -33,14 +33,16 @@ const maxLogChars = 1_000_000;
 const stopTimeoutMs = 5000;
 
 /**
- * Runs the program and ends it when standard input closes. Node closes that pipe in stop(); the kernel closes it when
- * the test process dies, however it dies. An exit handler in Node would not survive SIGKILL, so servers would be left over.
+ * Runs the program and ends it when standard input closes, or with the signal that is named there. Node closes that pipe in
+ * stop(); the kernel closes it when the test process dies, however it dies. An exit handler in Node would not survive SIGKILL, so
+ * servers would be left over. The shell ends once it has waited for the program: its ports are free by then, and whoever starts it
+ * again where it was finds them so. That its output is closed would say less: the kernel closes that before its sockets.
  */
 const watchdogScript = `
 exec 3<&0 </dev/null
 "$@" 3<&- &
 server=$!
-{ read -r _ <&3; kill -TERM $server; } >/dev/null 2>&1 &
+{ read -r signal <&3; kill -"\${signal:-TERM}" $server; } >/dev/null 2>&1 &
 watchdog=$!
 exec 3<&-
 wait $server
@@ -70,6 +72,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   }
   // The server may end on its own before stop() closes the pipe.
   child.stdin.on('error', () => {});
+  const exited = once(child, 'exit');
   const closed = once(child, 'close');
   const isRunning = () => child.exitCode === null && child.signalCode === null;
 
@@ -82,7 +85,12 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
       await server.kill();
     },
     async kill() {
-      if (isRunning()) killGroup(child);
+      if (isRunning()) {
+        child.stdin.end('KILL\n');
+        await endsWithin(exited, stopTimeoutMs);
+        // The shell, should it hang, and what the program started.
+        killGroup(child);
+      }
       await closed;
     },
   };
