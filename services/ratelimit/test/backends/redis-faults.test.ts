@@ -27,13 +27,6 @@ async function countsAgain(backend: CounterBackend, key = 'again'): Promise<void
   await awaitUntil(() => counts(backend, key), { what: 'counting again', timeoutMs: 10_000 });
 }
 
-/** How long something takes, milliseconds. */
-async function took(run: () => Promise<unknown>): Promise<number> {
-  const startedMs = performance.now();
-  await run();
-  return performance.now() - startedMs;
-}
-
 t.test(
   'a Redis killed and started again under load: failures only, no wrong counts, and then on',
   async (t) => {
@@ -121,9 +114,8 @@ t.test('a server that falls silent later is left for a new connection', async (t
   await backend.start();
   t.same(await backend.add([hitOf('a')]), [1]);
   mood.silent = true;
-  const ms = await took(() => t.rejects(backend.add([hitOf('a')]), { message: /within 50ms/ }));
-  t.ok(ms < 1_000, `failed after ${ms} ms`);
-  await awaitUntil(() => !health.isHealthy(), { what: 'bad health', timeoutMs: 1_500 });
+  await t.rejects(backend.add([hitOf('a')]), { message: /within 50ms/ });
+  await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
   mood.silent = false;
   await countsAgain(backend);
   t.ok(health.isHealthy());
@@ -136,11 +128,10 @@ t.test(
     const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
     await backend.start();
     await backend.add([hitOf('paused', 1)]);
-    await admin.call('CLIENT', 'PAUSE', '600', 'WRITE');
-    const ms = await took(() =>
-      Promise.all(Array.from({ length: 50 }, (_, i) => counts(backend, `key ${i}`))),
-    );
-    t.ok(ms < 1_000, `all ended after ${ms} ms`);
+    // For longer than the test may take.
+    await admin.call('CLIENT', 'PAUSE', '600000', 'WRITE');
+    const counted = await Promise.all(Array.from({ length: 50 }, (_, i) => counts(backend, `key ${i}`)));
+    t.notOk(counted.includes(true));
     await admin.call('CLIENT', 'UNPAUSE');
     await countsAgain(backend);
     t.same(await backend.add([hitOf('fresh')]), [1], 'a late reply is nobody else’s');
@@ -253,10 +244,7 @@ t.test(
         KVSTORE_URL: url,
         KVSTORE_STARTUP_MAX_ELAPSED_TIME: '400ms',
       });
-      const ms = await took(() =>
-        t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./ }, url),
-      );
-      t.ok(ms < 3_000, `${url}: ${ms} ms`);
+      await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./ }, url);
     }
   },
 );
