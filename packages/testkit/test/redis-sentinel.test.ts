@@ -1,0 +1,36 @@
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
+import t from 'tap';
+
+t.test('sentinels name the primary, and after a failover the one that was the replica', async (t) => {
+  const { master, address, sentinels, primary, replica, replicated, failover, stop } =
+    await startRedisSentinels({ sentinels: 2, password: 'data', sentinelPassword: 'watch' });
+  t.teardown(stop);
+  t.equal(address, [master, ...sentinels.map((sentinel) => sentinel.address)].join(','));
+  const [old, next] = await Promise.all([primary(), replica()]);
+  await old.command('SET', 'key', 'value');
+  await replicated();
+  t.equal(await next.command('GET', 'key'), 'value');
+  await t.rejects(next.command('SET', 'key', 'other'), { message: /READONLY/ });
+
+  await old.kill();
+  await failover();
+  t.equal(await primary(), next);
+  t.equal(await next.command('SET', 'key', 'other'), 'OK');
+  await stop();
+  t.same(
+    [old, next, ...sentinels].map((server) => server.isRunning()),
+    [false, false, false, false],
+  );
+});
+
+t.test('with TLS all of them speak it', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { server, ca } = certificates;
+  const tls = { certFile: server.certFile, keyFile: server.keyFile, caFile: ca.certFile };
+  const { primary, replicated, stop } = await startRedisSentinels({ tls });
+  t.teardown(stop);
+  t.equal(await (await primary()).command('INCR', 'key'), 1);
+  await replicated();
+});
