@@ -1,5 +1,13 @@
 import type { CounterHit } from '../../ports/counter-backend.ts';
 
+/** What a batch needs to know of a hit. */
+export interface BatchHit extends Pick<CounterHit, 'key' | 'addend' | 'ttlSeconds'> {
+  /** How many servers have sent the hit on already; absent for none. */
+  readonly redirections?: number;
+  /** The hit was sent here by ASK, so that the server must be told that the slot is not yet its own. */
+  readonly asking?: boolean;
+}
+
 /** What one request waits for: its counts, in its order. */
 interface Caller {
   readonly counts: number[];
@@ -21,6 +29,10 @@ export interface BatchCounter {
   readonly key: string;
   addend: number;
   ttlSeconds: number;
+  /** The most that any of the hits had. */
+  redirections: number;
+  /** At least one of the hits came by ASK. */
+  asking: boolean;
   readonly shares: Share[];
 }
 
@@ -34,8 +46,8 @@ export interface Batch {
   /** Distinct counters to read. */
   readonly reads: ReadonlyMap<string, BatchCounter>;
   readonly hitCount: number;
-  add(hits: readonly CounterHit[]): Promise<readonly number[]>;
-  read(hits: readonly CounterHit[]): Promise<readonly number[]>;
+  add(hits: readonly BatchHit[]): Promise<readonly number[]>;
+  read(hits: readonly BatchHit[]): Promise<readonly number[]>;
   /** Tells everyone who shares a counter what it came to. */
   settle(counter: BatchCounter, after: number): void;
   /** Fails those who share a counter. A request fails as a whole, with the first error it meets. */
@@ -49,7 +61,7 @@ export function createBatch(): Batch {
   const reads = new Map<string, BatchCounter>();
   let hitCount = 0;
 
-  function join(into: Map<string, BatchCounter>, hits: readonly CounterHit[], adding: boolean) {
+  function join(into: Map<string, BatchCounter>, hits: readonly BatchHit[], adding: boolean) {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
@@ -103,22 +115,27 @@ export function createBatch(): Batch {
 
 function share(
   into: Map<string, BatchCounter>,
-  hit: CounterHit,
+  hit: BatchHit,
   addend: number,
   caller: Caller,
   index: number,
 ): void {
+  const { redirections = 0, asking = false } = hit;
   const counter = into.get(hit.key);
   if (counter === undefined) {
     into.set(hit.key, {
       key: hit.key,
       addend,
       ttlSeconds: hit.ttlSeconds,
+      redirections,
+      asking,
       shares: [{ caller, index, upTo: addend }],
     });
     return;
   }
   counter.addend += addend;
   counter.ttlSeconds = Math.max(counter.ttlSeconds, hit.ttlSeconds);
+  counter.redirections = Math.max(counter.redirections, redirections);
+  counter.asking ||= asking;
   counter.shares.push({ caller, index, upTo: counter.addend });
 }

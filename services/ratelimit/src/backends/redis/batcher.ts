@@ -1,8 +1,14 @@
-import { AppError } from '@tollgate/kit/errors';
-import type { ChainableCommander, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
-import type { CounterHit } from '../../ports/counter-backend.ts';
-import { type Batch, type BatchCounter, createBatch } from './batch.ts';
+import { type Batch, type BatchHit, createBatch } from './batch.ts';
+import {
+  type AskElsewhere,
+  lostPrimary,
+  type Reply,
+  sendBatch,
+  settleBatch,
+  toBackendFailure,
+} from './batch-pipeline.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 
 /** Settings of a batcher. */
@@ -15,8 +21,8 @@ export interface BatcherOptions {
 
 /** Sends counters to one Redis. */
 export interface Batcher {
-  add(hits: readonly CounterHit[]): Promise<readonly number[]>;
-  read(hits: readonly CounterHit[]): Promise<readonly number[]>;
+  add(hits: readonly BatchHit[]): Promise<readonly number[]>;
+  read(hits: readonly BatchHit[]): Promise<readonly number[]>;
 }
 
 /**
@@ -29,7 +35,11 @@ const maxWaitingHits = 100_000;
  * Collects the hits of all requests that arrive within a tick (or window) and sends them as one pipeline. While no
  * connection is free the batch keeps growing, so a slow Redis sees fewer and larger batches.
  */
-export function createBatcher(pool: ConnectionPool, options: BatcherOptions): Batcher {
+export function createBatcher(
+  pool: ConnectionPool,
+  options: BatcherOptions,
+  askElsewhere: AskElsewhere = () => undefined,
+): Batcher {
   let collecting = createBatch();
   let scheduled = false;
 
@@ -50,7 +60,7 @@ export function createBatcher(pool: ConnectionPool, options: BatcherOptions): Ba
       const connection = await pool.acquire();
       await send(connection, takeBatch());
     } catch (error) {
-      takeBatch().failAll(toFailure(error));
+      takeBatch().failAll(toBackendFailure(error));
     }
   }
 
@@ -62,30 +72,41 @@ export function createBatcher(pool: ConnectionPool, options: BatcherOptions): Ba
   }
 
   async function send(connection: Redis, batch: Batch): Promise<void> {
-    const deadline = setTimeout(() => {
-      const late = backendFailure(`Redis did not answer within ${options.timeoutMs}ms`);
-      batch.failAll(late);
-      pool.discard(connection, late);
-    }, options.timeoutMs);
-    try {
-      const refusal = await runPipeline(connection, batch);
-      if (refusal === undefined) {
-        pool.release(connection);
-      } else {
-        pool.discard(connection, refusal);
-        // The others lead to the same server, and would each cost a request to find out.
-        pool.retireAll();
+    let isAtWork = true;
+    const giveUp = (error: Error): void => {
+      batch.failAll(error);
+      if (isAtWork) {
+        pool.discard(connection, error);
       }
+    };
+    const deadline = setTimeout(
+      () => giveUp(backendFailure(`Redis did not answer within ${options.timeoutMs}ms`)),
+      options.timeoutMs,
+    );
+    try {
+      const replies = await sendBatch(connection, batch);
+      isAtWork = false;
+      giveBack(connection, replies);
+      await settleBatch(batch, replies, askElsewhere);
     } catch (error) {
-      const failure = toFailure(error);
-      batch.failAll(failure);
-      pool.discard(connection, failure);
+      giveUp(toBackendFailure(error));
     } finally {
       clearTimeout(deadline);
     }
   }
 
-  function collect(hits: readonly CounterHit[], method: 'add' | 'read'): Promise<readonly number[]> {
+  function giveBack(connection: Redis, replies: readonly Reply[]): void {
+    const refusal = lostPrimary(replies);
+    if (refusal === undefined) {
+      pool.release(connection);
+      return;
+    }
+    pool.discard(connection, refusal);
+    // The others lead to the same server, and would each cost a request to find out.
+    pool.retireAll();
+  }
+
+  function collect(hits: readonly BatchHit[], method: keyof Batcher): Promise<readonly number[]> {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
@@ -100,70 +121,4 @@ export function createBatcher(pool: ConnectionPool, options: BatcherOptions): Ba
     add: (hits) => collect(hits, 'add'),
     read: (hits) => collect(hits, 'read'),
   };
-}
-
-/**
- * Sends a batch and hands out the replies. Resolves with the error after which the connection is of no more use, such
- * as that of a primary that became a replica: only a new connection may find the new primary.
- */
-async function runPipeline(connection: Redis, batch: Batch): Promise<Error | undefined> {
-  const pipeline: ChainableCommander = connection.pipeline();
-  for (const { key } of batch.reads.values()) {
-    pipeline.get(key);
-  }
-  for (const { key, addend, ttlSeconds } of batch.adds.values()) {
-    pipeline.incrby(key, addend);
-    pipeline.expire(key, ttlSeconds);
-  }
-  const replies = (await pipeline.exec()) ?? [];
-  let next = 0;
-  for (const counter of batch.reads.values()) {
-    settle(batch, counter, [replies[next]], storedCount);
-    next += 1;
-  }
-  for (const counter of batch.adds.values()) {
-    settle(batch, counter, [replies[next], replies[next + 1]], addedCount);
-    next += 2;
-  }
-  return replies.map(([error]) => error).find((error) => error?.message.startsWith('READONLY')) ?? undefined;
-}
-
-type Reply = [error: Error | null, result: unknown] | undefined;
-
-/** Settles a counter by the first of its replies, unless any of them is an error. */
-function settle(
-  batch: Batch,
-  counter: BatchCounter,
-  replies: readonly Reply[],
-  countOf: (result: unknown) => number,
-): void {
-  const error = replies.map((reply) => reply?.[0]).find((one) => one instanceof Error);
-  const count = countOf(replies[0]?.[1]);
-  if (error !== undefined) {
-    batch.fail(counter, toFailure(error));
-  } else if (Number.isNaN(count)) {
-    batch.fail(counter, backendFailure(`the reply for the counter ${counter.key} is not a number`));
-  } else {
-    batch.settle(counter, count);
-  }
-}
-
-/** What INCRBY answered. */
-function addedCount(result: unknown): number {
-  return typeof result === 'number' ? result : Number.NaN;
-}
-
-/** What GET answered; a counter that does not exist stands at 0. */
-function storedCount(result: unknown): number {
-  if (result === null) {
-    return 0;
-  }
-  return typeof result === 'string' && result !== '' ? Number(result) : Number.NaN;
-}
-
-function toFailure(error: unknown): Error {
-  if (error instanceof AppError) {
-    return error;
-  }
-  return backendFailure(error instanceof Error ? error.message : String(error), error);
 }

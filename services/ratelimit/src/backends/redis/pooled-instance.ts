@@ -1,4 +1,5 @@
-import { createBatcher } from './batcher.ts';
+import type { AskElsewhere } from './batch-pipeline.ts';
+import { type Batcher, createBatcher } from './batcher.ts';
 import {
   type ConnectionPoolDeps,
   type ConnectionPoolOptions,
@@ -12,12 +13,16 @@ export interface PooledInstanceOptions extends ConnectionPoolOptions {
   readonly windowMs: number;
 }
 
+/** An instance behind one pool. */
+export type PooledInstance = Omit<RedisInstance, keyof Batcher> & Batcher;
+
 /** An instance all of whose connections lead to the same server. */
 export function createPooledInstance(
   deps: ConnectionPoolDeps,
   options: PooledInstanceOptions,
-): RedisInstance {
+  askElsewhere?: AskElsewhere,
+): PooledInstance {
   const pool = createConnectionPool(deps, options);
-  const { add, read } = createBatcher(pool, options);
+  const { add, read } = createBatcher(pool, options, askElsewhere);
   return { add, read, start: pool.start, close: pool.close, lastError: pool.lastError };
 }
