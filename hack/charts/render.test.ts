@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { ContainerSpec } from './kubelet/pod-spec.ts';
 import { chartCases } from './support/chart-cases.ts';
 import { helmIsMissing, runHelm } from './support/helm.ts';
-import { podTemplatesOf } from './support/manifest-object.ts';
+import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
 import { clusterArguments, objectsOf, renderChart } from './support/rendered-chart.ts';
 
 t.setTimeout(180_000);
@@ -67,6 +67,19 @@ t.test('what nobody can guess is asked for, by the name of the value', { skip },
     await missing('tollgate', ...development, '--set=xds.ports.grpc=19000'),
     /set ratelimit\.rules\.xds\.address=tg-xds-headless:19000/,
   );
+  t.match(
+    await missing('tollgate', ...development, '--set=ratelimit.settings.KVSTORE_TYPE=sentinel'),
+    /a single Valkey along: leave ratelimit\.settings\.KVSTORE_TYPE=sentinel out/,
+  );
+  const sentinel = ['--set=settings.KVSTORE_TYPE=sentinel', '--set=settings.KVSTORE_URL=sentinel-0:26379'];
+  t.match(await missing('ratelimit', ...sentinel), /settings\.KVSTORE_URL must begin with the name/);
+  const memcached = '--set=settings.BACKEND_TYPE=memcache';
+  t.match(await missing('ratelimit', memcached), /where it is, is settings\.MCACHE_HOST_PORT/);
+  const both = [
+    '--set=settings.MCACHE_HOST_PORT=memcached:11211',
+    '--set=settings.MCACHE_SRV=_memcache._tcp.a',
+  ];
+  t.match(await missing('ratelimit', memcached, ...both), /both say where memcached is/);
 });
 
 t.test('a number is written in full, whatever its size', { skip }, async (t) => {
@@ -84,6 +97,27 @@ t.test('a setting comes before what the chart works out, and text is not filled 
   t.equal(xds.get('XDS_LEASE_NAME'), 'reports');
   const auth = await variablesOf('auth', ['--values=charts/auth/ci/full-values.yaml']);
   t.equal(auth.get('SVC_SMS_TEMPLATE'), 'Your code is {{ .Code }}');
+});
+
+t.test('the Secret with the authority of a store turns TLS to it on', { skip }, async (t) => {
+  const variables = await variablesOf('ratelimit', [
+    ...['redis.tls.existingSecret=redis-ca', 'redis.tls.clientCertificate=true'].map(
+      (value) => `--set=${value}`,
+    ),
+    '--set=memcached.tls.existingSecret=memcached-ca',
+    '--set=settings.KVSTORE_PERSECOND_TLS=false',
+  ]);
+  const found = [...variables].filter(([name]) => /^(KVSTORE|MCACHE)_\w*TLS/.test(name));
+  t.strictSame(Object.fromEntries(found), {
+    KVSTORE_TLS: 'true',
+    KVSTORE_TLS_CACERT: '/etc/tollgate/redis/ca.crt',
+    KVSTORE_TLS_CLIENT_CERT: '/etc/tollgate/redis/tls.crt',
+    KVSTORE_TLS_CLIENT_KEY: '/etc/tollgate/redis/tls.key',
+    // The setting comes first.
+    KVSTORE_PERSECOND_TLS: 'false',
+    MCACHE_TLS: 'true',
+    MCACHE_TLS_CACERT: '/etc/tollgate/memcached/ca.crt',
+  });
 });
 
 t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t) => {
@@ -123,6 +157,24 @@ t.test('only the management server has a token for the API server', { skip }, as
     withToken.map(({ of }) => of),
     ['Deployment tg-xds'],
   );
+});
+
+t.test('where limiters may call nobody, the values let them out to their store', { skip }, async (t) => {
+  for (const { file, ports } of [
+    { file: 'redis-cluster', ports: [6379] },
+    { file: 'sentinel', ports: [6379, 26379] },
+    { file: 'memcached', ports: [11211] },
+  ]) {
+    const manifests = await renderChart('tollgate', [`--values=charts/tollgate/ci/${file}-values.yaml`]);
+    const isPolicy = ({ kind, metadata }: ManifestObject) =>
+      kind === 'NetworkPolicy' && metadata.name === 'tg-ratelimit';
+    const [policy] = objectsOf(manifests).filter(isPolicy);
+    t.match(
+      policy?.spec,
+      { egress: [{}, { to: [{ podSelector: {} }] }, { to: [{}], ports: ports.map((port) => ({ port })) }] },
+      file,
+    );
+  }
 });
 
 t.test('no password is in the templates of an ordinary release', { skip }, async (t) => {

@@ -12,3 +12,56 @@
 {{- define "ratelimit.rulesConfigMap" -}}
 {{- .Values.rules.existingConfigMap | default (printf "%s-rules" (include "tollgate.fullname" .)) -}}
 {{- end -}}
+
+{{/* Where counters are: `redis`, `memcache` or `memory`. */}}
+{{- define "ratelimit.backend" -}}
+{{- .Values.settings.BACKEND_TYPE | default "redis" -}}
+{{- end -}}
+
+{{/* Ends an installation that could not start, as far as it is seen here: addresses may be in Secrets. */}}
+{{- define "ratelimit.checkStore" -}}
+{{- $settings := .Values.settings -}}
+{{- if eq (include "ratelimit.backend" .) "redis" -}}
+  {{- range $instance := list "KVSTORE" "KVSTORE_PERSECOND" -}}
+    {{- $url := index $settings (printf "%s_URL" $instance) -}}
+    {{- $named := regexMatch "^ *[^ :/@,]+ *," (toString $url) -}}
+    {{- if and (eq (toString (index $settings (printf "%s_TYPE" $instance))) "sentinel") $url (not $named) -}}
+      {{- fail (printf "settings.%s_URL must begin with the name by which the sentinels know the master: mymaster,sentinel-0:26379,sentinel-1:26379" $instance) -}}
+    {{- end -}}
+  {{- end -}}
+{{- else if eq (include "ratelimit.backend" .) "memcache" -}}
+  {{- if and $settings.MCACHE_HOST_PORT $settings.MCACHE_SRV -}}
+    {{- fail "settings.MCACHE_HOST_PORT and settings.MCACHE_SRV both say where memcached is: leave one of them out" -}}
+  {{- end -}}
+  {{- if not (or $settings.MCACHE_HOST_PORT $settings.MCACHE_SRV .Values.existingSecret .Values.extraEnv .Values.extraEnvFrom) -}}
+    {{- fail "settings.BACKEND_TYPE is memcache: where it is, is settings.MCACHE_HOST_PORT, such as memcached-0:11211,memcached-1:11211" -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+(dict "Values" … "namespace" … "secret" …): what an operator has to do, or to know, about counters; empty when nothing is left to do.
+*/}}
+{{- define "ratelimit.storeNote" -}}
+{{- $settings := .Values.settings -}}
+{{- $backend := include "ratelimit.backend" . -}}
+{{- if and (eq $backend "redis") (not $settings.KVSTORE_URL) }}
+
+The rate limit service counts in Redis. Where that is, is told by keys of a Secret; until it is there, Pods start over again:
+
+  kubectl -n {{ .namespace }} create secret generic {{ .secret }} \
+{{- if eq (toString $settings.KVSTORE_TYPE) "sentinel" }}
+    --from-literal=KVSTORE_URL=mymaster,sentinel-0:26379,sentinel-1:26379,sentinel-2:26379 \
+    --from-literal=KVSTORE_AUTH=password --from-literal=KVSTORE_SENTINEL_AUTH=password
+{{- else if eq (toString $settings.KVSTORE_TYPE) "cluster" }}
+    --from-literal=KVSTORE_URL=redis-0:6379,redis-1:6379,redis-2:6379 --from-literal=KVSTORE_AUTH=password
+{{- else }}
+    --from-literal=KVSTORE_URL=redis://:password@host:6379
+{{- end }}
+{{- else if eq $backend "memory" }}
+{{- if or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled }}
+
+Each Pod of the rate limit service counts in its own memory: together they let through several times what a limit says.
+{{- end }}
+{{- end }}
+{{- end -}}

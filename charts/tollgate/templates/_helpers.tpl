@@ -3,6 +3,13 @@
 {{- printf "%s of %s" (index . 1) (index . 0).Values.dev.secret | sha256sum -}}
 {{- end -}}
 
+{{/* Not empty when limits are counted in the Valkey of development mode. */}}
+{{- define "tollgate.devCounters" -}}
+{{- $settings := .Values.ratelimit.settings -}}
+{{- $elsewhere := or (ne (toString ($settings.BACKEND_TYPE | default "redis")) "redis") $settings.KVSTORE_URL -}}
+{{- if and .Values.dev.enabled .Values.ratelimit.enabled (not $elsewhere) }}true{{ end -}}
+{{- end -}}
+
 {{- define "tollgate.devName" -}}
 {{- (index . 0).Release.Name | trunc 40 | trimSuffix "-" }}-dev-{{ index . 1 -}}
 {{- end -}}

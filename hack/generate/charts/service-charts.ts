@@ -34,6 +34,7 @@ export const serviceCharts: readonly ServiceChart[] = [
       LOG_LEVEL: 'info',
       LOG_FORMAT: 'json',
       KVSTORE_SOCKET_TYPE: 'tcp',
+      KVSTORE_PERSECOND_SOCKET_TYPE: 'tcp',
       HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: true,
       USE_PUSHSTATS: false,
       USE_PULLMETRICS: true,
