@@ -110,9 +110,13 @@ function epochSeconds(): number {
   return Date.now() / 1000;
 }
 
-/** The one look at the environment; there is none in browsers. */
+/** The one look at the environment; there is none in browsers, and Deno throws where it may not be read. */
 function isDebugEnvironment(): boolean {
-  return globalThis.process?.env?.OAUTH_DEBUG?.toLowerCase() === 'true';
+  try {
+    return globalThis.process?.env?.OAUTH_DEBUG?.toLowerCase() === 'true';
+  } catch {
+    return false;
+  }
 }
 
 /** The site, and the server that made the tokens: it knows them. */

@@ -11,6 +11,7 @@ export { clientSecretJwt } from '../client-auth/client-secret-jwt.ts';
 export { privateKeyJwt } from '../client-auth/private-key-jwt.ts';
 export { parseAs } from '../response/parse-as.ts';
 export { readOddFields } from '../token/read-odd-fields.ts';
+export { readRequestBody } from '../token/read-request-body.ts';
 export { logRequest, logResponse } from './debug-log.ts';
 export { failureOf } from './failure-of.ts';
 export { followRedirects } from './follow-redirects.ts';

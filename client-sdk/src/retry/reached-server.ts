@@ -1,5 +1,5 @@
 /**
- * Codes of system errors (Node, Deno, Bun) after which no byte of the request can have reached the server: the name had
+ * Codes of system errors (Node, Bun) after which no byte of the request can have reached the server: the name had
  * no address, or no connection came about. A reset (`ECONNRESET`) is not among them: the request may have been read.
  */
 const neverConnected: ReadonlySet<unknown> = new Set([
@@ -14,6 +14,9 @@ const neverConnected: ReadonlySet<unknown> = new Set([
   'ConnectionRefused',
 ]);
 
+/** Deno gives no codes; this its messages say of the same. A URL cannot say it: it has no blanks. */
+const neverConnectedInDeno = ': client error (Connect): ';
+
 /** How deep causes are followed; fetch in Node nests two. */
 const maxCauses = 5;
 
@@ -26,6 +29,7 @@ export function certainlyNeverReachedServer(error: unknown): boolean {
       return current.errors.every(certainlyNeverReachedServer);
     }
     if ('code' in current && neverConnected.has(current.code)) return true;
+    if (current.message.includes(neverConnectedInDeno)) return true;
     current = current.cause;
   }
   return false;

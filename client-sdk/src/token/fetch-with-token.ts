@@ -32,7 +32,7 @@ export async function fetchWithToken(
   const url =
     place === 'query' ? withQuery(base, { [placed.paramName]: placed.token }, settings.arrayFormat) : base;
   // What `fetch` takes as a body, RequestBody takes too, but for shapes that only other runtimes have.
-  const given = (init.body ?? request?.body ?? undefined) as RequestBody;
+  const given = (init.body ?? (request && (await bodyOf(request))) ?? undefined) as RequestBody;
   const body = place === 'body' ? bodyWithToken(given, placed) : given;
   const { redirect = request?.redirect ?? 'follow' } = init;
   return await exchangeRaw(settings, {
@@ -42,4 +42,9 @@ export async function fetchWithToken(
     prepare: () => ({ url, method, headers, body }),
     isBoundToOrigin: false,
   });
+}
+
+async function bodyOf(request: Request) {
+  const { readRequestBody } = await import('../client/on-demand.ts');
+  return await readRequestBody(request);
 }

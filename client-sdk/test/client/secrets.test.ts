@@ -115,6 +115,19 @@ t.test('cookies and tokens in redirects are masked in debug output', async (t) =
   t.notMatch(lines.join('\n'), /s3cr3t/);
 });
 
+t.test('an environment that may not be read is none', async (t) => {
+  const before = process.env;
+  t.teardown(() => {
+    process.env = before;
+  });
+  process.env = new Proxy(before, {
+    get() {
+      throw new Error('Requires env access');
+    },
+  });
+  t.equal(new Client({ clientId: 'id', site: 'https://as.test' }).settings.debugLogger, undefined);
+});
+
 t.test('OAUTH_DEBUG=true turns debug output on, in any case, read once per client', async (t) => {
   const before = process.env.OAUTH_DEBUG;
   t.teardown(() => {

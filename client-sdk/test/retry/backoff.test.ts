@@ -19,6 +19,14 @@ t.test('only errors before a connection prove that nothing reached the server', 
   t.ok(certainlyNeverReachedServer(new AggregateError([coded('ECONNREFUSED'), coded('ENETUNREACH')])));
   t.notOk(certainlyNeverReachedServer(new AggregateError([coded('ECONNREFUSED'), coded('ECONNRESET')])));
   t.notOk(certainlyNeverReachedServer(coded('ECONNRESET')));
+  const inDeno = (what: string) =>
+    new TypeError('fetch failed', {
+      cause: new Error(
+        `error sending request for url (http://as.test/): client error (${what}): of some kind`,
+      ),
+    });
+  t.ok(certainlyNeverReachedServer(inDeno('Connect')));
+  t.notOk(certainlyNeverReachedServer(inDeno('SendRequest')));
   t.notOk(certainlyNeverReachedServer(new TypeError('fetch failed')));
   t.notOk(certainlyNeverReachedServer('ECONNREFUSED'));
   t.end();

@@ -390,3 +390,26 @@ t.test('fetch returns a standard response of any status, and changes neither ini
     ],
   );
 });
+
+t.test(
+  'in browsers, which cannot upload streams everywhere, the body of a Request is read first',
+  async (t) => {
+    t.teardown(() => Reflect.deleteProperty(globalThis, 'isSecureContext'));
+    Object.assign(globalThis, { isSecureContext: true });
+    const bodies: unknown[] = [];
+    const client = new Client({
+      clientId: 'id',
+      site,
+      fetch: async (_url, init) => {
+        bodies.push(init.body);
+        return new Response();
+      },
+    });
+    const token = new AccessToken(client, 'at');
+    const request = new Request(`${site}/x`, { method: 'POST', body: 'data' });
+    await token.fetch(request);
+    t.notOk(request.bodyUsed, 'the Request is left as it was');
+    await token.fetch(new Request(`${site}/x`));
+    t.same(bodies, [new TextEncoder().encode('data').buffer, null]);
+  },
+);
