@@ -17,6 +17,8 @@ export interface BatcherOptions {
   readonly windowMs: number;
   /** Bound on one exchange with Redis, milliseconds. */
   readonly timeoutMs: number;
+  /** What errors call the server; default `Redis`. */
+  readonly server?: string;
 }
 
 /** Sends counters to one Redis. */
@@ -40,6 +42,7 @@ export function createBatcher(
   options: BatcherOptions,
   askElsewhere: AskElsewhere = () => undefined,
 ): Batcher {
+  const { server = 'Redis' } = options;
   let collecting = createBatch();
   let scheduled = false;
 
@@ -80,7 +83,7 @@ export function createBatcher(
       }
     };
     const deadline = setTimeout(
-      () => giveUp(backendFailure(`Redis did not answer within ${options.timeoutMs}ms`)),
+      () => giveUp(backendFailure(`${server} did not answer within ${options.timeoutMs}ms`)),
       options.timeoutMs,
     );
     try {
@@ -111,7 +114,7 @@ export function createBatcher(
       return Promise.resolve([]);
     }
     if (collecting.hitCount >= maxWaitingHits) {
-      return Promise.reject(backendFailure('too many requests are waiting for Redis'));
+      return Promise.reject(backendFailure(`too many requests are waiting for ${server}`));
     }
     schedule();
     return collecting[method](hits);

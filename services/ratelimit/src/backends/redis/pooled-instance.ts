@@ -1,5 +1,5 @@
 import type { AskElsewhere } from './batch-pipeline.ts';
-import { type Batcher, createBatcher } from './batcher.ts';
+import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts';
 import {
   type ConnectionPoolDeps,
   type ConnectionPoolOptions,
@@ -8,10 +8,7 @@ import {
 import type { RedisInstance } from './redis-instance.ts';
 
 /** Settings of an instance behind one pool. */
-export interface PooledInstanceOptions extends ConnectionPoolOptions {
-  /** @see BatcherOptions.windowMs */
-  readonly windowMs: number;
-}
+export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {}
 
 /** An instance behind one pool. */
 export type PooledInstance = Omit<RedisInstance, keyof Batcher> & Batcher;
