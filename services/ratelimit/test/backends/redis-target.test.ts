@@ -36,6 +36,8 @@ t.test('what names nothing is refused with the form that it should have', (t) =>
     'mymaster,',
     'mymaster,host',
     'm,/socket',
+    'm,redis://:secret@host:1',
+    'm,rediss://host:1',
   ]) {
     const result = parseRedisTarget('sentinel', url, 'tcp');
     t.match(result, { ok: false, expected: /name of the master/ }, url);

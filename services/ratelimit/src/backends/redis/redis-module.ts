@@ -1,15 +1,17 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import type { Redis } from 'ioredis';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../backend-module.ts';
-import type { PoolFigures } from './connection-pool.ts';
-import { createPooledInstance } from './pooled-instance.ts';
-import { parseRedisAuth } from './redis-address.ts';
+import type { ConnectionPoolDeps, PoolFigures } from './connection-pool.ts';
+import { createPooledInstance, type PooledInstanceOptions } from './pooled-instance.ts';
+import { describeRedisAddress, parseRedisAuth, type RedisAddress } from './redis-address.ts';
 import { createRedisBackend } from './redis-backend.ts';
 import { openRedis, type RedisTls } from './redis-connection.ts';
 import type { RedisInstance } from './redis-instance.ts';
 import { describeRedisTarget, parseRedisTarget, type RedisTarget } from './redis-target.ts';
 import { readRedisTls } from './redis-tls.ts';
+import { createSentinelInstance, type SentinelInstanceDeps } from './sentinel/sentinel-instance.ts';
 
 /**
  * Pauses between attempts to connect again. The first is short, because most losses are a stall or a failover of
@@ -101,44 +103,81 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
     throw new TypeError('the address was checked with the settings');
   }
   const { target } = parsed;
-  if (target.kind !== 'single') {
-    throw new TypeError(`KVSTORE_TYPE=${target.kind} is not served yet`);
+  const where = describeRedisTarget(target);
+  const open = (address: RedisAddress, auth = settings.auth): Redis =>
+    openRedis({
+      address,
+      credentials: parseRedisAuth(auth),
+      tls: settings.useTls || (address.kind === 'tcp' && address.tls === true) ? settings.tls : undefined,
+      connectTimeoutMs: settings.timeoutMs,
+    });
+  const poolDeps = poolDepsOf(settings, deps, where);
+  const options: PooledInstanceOptions = {
+    size: settings.poolSize,
+    onEmpty: settings.poolOnEmpty,
+    onEmptyWaitMs: settings.poolOnEmptyWaitMs,
+    timeoutMs: settings.timeoutMs,
+    windowMs: settings.pipelineWindowMs,
+  };
+  switch (target.kind) {
+    case 'single':
+      return createPooledInstance({ ...poolDeps, open: () => open(target.address) }, options);
+    case 'sentinel':
+      return createSentinelInstance(
+        {
+          ...poolDeps,
+          openPrimary: open,
+          openSentinel: (address) => open(address, settings.sentinelAuth),
+          ...sentinelLog(deps.logger, where),
+        },
+        { ...options, ...target },
+      );
+    case 'cluster':
+      throw new TypeError('KVSTORE_TYPE=cluster is not served yet');
   }
-  const { address } = target;
-  const figures = poolFigures(settings.statsPrefix, deps);
+}
+
+/** What all kinds of instances report, and how they pause between attempts. */
+function poolDepsOf(
+  settings: InstanceSettings,
+  deps: BackendDeps,
+  where: string,
+): Omit<ConnectionPoolDeps, 'open'> {
   const health =
     settings.healthName === undefined
       ? undefined
       : deps.health.component(settings.healthName, { healthy: true });
-  const where = describeRedisTarget(target);
-  const wantsTls = settings.useTls || (address.kind === 'tcp' && address.tls === true);
   const logAvailability = availabilityLog(deps.logger, where);
-  return createPooledInstance(
-    {
-      open: () =>
-        openRedis({
-          address,
-          credentials: parseRedisAuth(settings.auth),
-          tls: wantsTls ? settings.tls : undefined,
-          connectTimeoutMs: settings.timeoutMs,
-        }),
-      figures,
-      startDelayMs: backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random }),
-      reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random: deps.random }),
-      onAvailable(available) {
-        health?.set(available);
-        logAvailability(available);
-      },
-      onError: (error) => deps.logger.warn({ redis: where, err: error }, 'Redis connection failed'),
+  return {
+    figures: poolFigures(settings.statsPrefix, deps),
+    startDelayMs: backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random }),
+    reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random: deps.random }),
+    onAvailable(available) {
+      health?.set(available);
+      logAvailability(available);
     },
-    {
-      size: settings.poolSize,
-      onEmpty: settings.poolOnEmpty,
-      onEmptyWaitMs: settings.poolOnEmptyWaitMs,
-      timeoutMs: settings.timeoutMs,
-      windowMs: settings.pipelineWindowMs,
+    onError: (error) => deps.logger.warn({ redis: where, err: error }, 'Redis connection failed'),
+  };
+}
+
+/** Warns of a change of the primary, and when the sentinels are lost and back; the first primary is no news. */
+function sentinelLog(
+  logger: Logger,
+  redis: string,
+): Required<Pick<SentinelInstanceDeps, 'onPrimary' | 'onSentinels'>> {
+  let before: string | undefined;
+  return {
+    onPrimary(address) {
+      const primary = describeRedisAddress(address);
+      if (before === undefined) logger.info({ redis, primary }, 'the sentinels named the primary');
+      else logger.warn({ redis, primary, before }, 'the sentinels name another primary');
+      before = primary;
     },
-  );
+    onSentinels(error) {
+      if (error === undefined) logger.warn({ redis }, 'the sentinels name the primary again');
+      else logger.warn({ redis, err: error }, 'no sentinel names the primary: a failover would go unnoticed');
+    },
+  };
 }
 
 /** Warns when Redis is lost and when it is back, so that an outage has an end in the log; the first time is no news. */

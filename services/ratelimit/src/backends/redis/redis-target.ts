@@ -23,7 +23,8 @@ export type RedisTargetResult =
   | { readonly ok: true; readonly target: RedisTarget }
   | { readonly ok: false; readonly expected: string };
 
-const sentinelForm = 'the name of the master and at least one sentinel: mymaster,host:port,host:port';
+const sentinelForm =
+  'the name of the master and at least one sentinel: mymaster,host:port,host:port (logins have settings of their own)';
 const clusterForm = 'nodes of the cluster: host:port,host:port';
 
 /** Reads KVSTORE_URL as KVSTORE_TYPE wants it; the socket type matters to a single server only. */
@@ -46,7 +47,9 @@ export function parseRedisTarget(
   const [master = '', ...rest] = parts;
   const sentinels = tcpAddresses(rest);
   const named = master !== '' && !/[:/@\s]/.test(master);
-  return sentinels === undefined || !named
+  // What a URL adds could be meant for the sentinels or for the primary.
+  const plain = !rest.some((part) => part.includes('://'));
+  return sentinels === undefined || !named || !plain
     ? { ok: false, expected: sentinelForm }
     : { ok: true, target: { kind: 'sentinel', master, sentinels } };
 }
