@@ -1,7 +1,27 @@
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
 import { ask } from './ask.ts';
 import { findBinary } from './binary.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 import { withFreePort } from './with-free-port.ts';
+
+/** PEM files of a memcached that speaks TLS. */
+export interface MemcachedTls {
+  certFile: string;
+  keyFile: string;
+  /** Clients must show a certificate that this CA signed; absent when they need none. */
+  caFile?: string;
+}
+
+/** What a test may ask of its memcached. */
+export interface MemcachedOptions {
+  /** Listen there; a free port when absent. For a server that comes back where it was. */
+  port?: number;
+  /** More arguments, such as `['-m', '1']`. */
+  args?: readonly string[];
+  /** Speak TLS, and only TLS. */
+  tls?: MemcachedTls;
+}
 
 /** A running memcached. */
 export interface Memcached extends ServerProcess {
@@ -15,20 +35,38 @@ export interface Memcached extends ServerProcess {
 /**
  * Starts an empty memcached and waits until it tells its version.
  *
- * @throws Error when memcached is not installed or does not start.
+ * @throws Error when memcached is not installed, cannot speak TLS where that is asked for, or does not start.
  */
-export function startMemcached({ args = [] }: { args?: readonly string[] } = {}): Promise<Memcached> {
+export function startMemcached(options: MemcachedOptions = {}): Promise<Memcached> {
   const binary = findBinary('memcached');
-  return withFreePort(async (port) => {
+  const { port: wanted, args = [], tls } = options;
+  const start = async (port: number): Promise<Memcached> => {
     const server = await startServerProcess({
       command: binary,
       // memcached refuses to run as root without a user to become.
-      args: ['-l', '127.0.0.1', '-p', String(port), '-U', '0', '-u', 'nobody', ...args],
+      args: [
+        ...['-l', '127.0.0.1', '-p', String(port), '-U', '0', '-u', 'nobody'],
+        ...(tls === undefined ? [] : tlsArguments(tls)),
+        ...args,
+      ],
       ready: async () => {
-        const answer = await ask('version\r\n', { host: '127.0.0.1', port });
+        const answer = await ask('version\r\n', { host: '127.0.0.1', port }, tls && tlsOptions(tls));
         if (!answer.startsWith('VERSION')) throw new Error(`memcached answered ${answer}`);
       },
     });
     return { ...server, host: '127.0.0.1', port, address: `127.0.0.1:${port}` };
-  });
+  };
+  return wanted === undefined ? withFreePort(start) : start(wanted);
+}
+
+function tlsArguments({ certFile, keyFile, caFile }: MemcachedTls): string[] {
+  const pair = `ssl_chain_cert=${certFile},ssl_key=${keyFile}`;
+  // Mode 2 wants a certificate of every client.
+  const clients = caFile === undefined ? '' : `,ssl_ca_cert=${caFile},ssl_verify_mode=2`;
+  return ['-Z', '-o', `${pair}${clients}`];
+}
+
+function tlsOptions({ certFile, keyFile }: MemcachedTls): ConnectionOptions {
+  // The server's own pair serves as the client's: the same CA signed it. Who the server is, is not what is asked here.
+  return { cert: readFileSync(certFile), key: readFileSync(keyFile), rejectUnauthorized: false };
 }

@@ -13,7 +13,7 @@ export const memcacheSettings = {
   memcacheSrv: text({
     ...named('SRV'),
     default: '',
-    doc: 'SRV record that names the servers instead, `_service._proto.name`.',
+    doc: 'SRV record that names the servers instead, `_service._proto.name`; the name in full, no search domain is put behind it.',
   }),
   memcacheSrvRefreshMs: duration({
     ...named('SRV_REFRESH'),
@@ -27,6 +27,13 @@ export const memcacheSettings = {
     min: 0,
     max: 1000,
     doc: 'Connections to each server; 0 means 2. Requests share them: all that arrive within a tick travel together over one.',
+  }),
+  memcacheTimeoutMs: duration({
+    env: 'MCACHE_TIMEOUT',
+    group,
+    default: '500ms',
+    min: '1ms',
+    doc: 'Bound on each exchange with a server; what is not counted by then is let through.',
   }),
   memcacheTls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),
   memcacheTlsClientCert: text({

@@ -72,6 +72,21 @@ export const localCacheStatNames = [
 /** Per connection pool: `cx_active` is a gauge, the others are counters. */
 export const poolStatNames = { active: 'cx_active', total: 'cx_total', closed: 'cx_local_close' } as const;
 
+/** With BACKEND_TYPE=memcache; the first three have a tag `code` that says what came of it. */
+export const memcachedStatNames = {
+  multiGet: 'ratelimit.memcache.multiget',
+  increment: 'ratelimit.memcache.increment',
+  add: 'ratelimit.memcache.add',
+  keysRequested: 'ratelimit.memcache.keys_requested',
+  keysFound: 'ratelimit.memcache.keys_found',
+  /** Ours: hits that were let through without being counted, because their server did not answer. */
+  uncountedHits: 'ratelimit.memcache.uncounted_hits',
+  /** Ours: servers that there are (gauge). */
+  servers: 'ratelimit.memcache.servers',
+  /** Ours: servers to which there is no connection (gauge). */
+  unreachableServers: 'ratelimit.memcache.unreachable_servers',
+} as const;
+
 /** Names the counter of calls of one gRPC method, for example `ShouldRateLimit`. */
 export function totalRequestsName(method: string): string {
   return `ratelimit_server.${method}.total_requests`;

@@ -123,6 +123,7 @@ const table: Readonly<
   memcacheSrv: [mcache('SRV'), '', '_memcache._tcp.example.com', '_memcache._tcp.example.com'],
   memcacheSrvRefreshMs: [mcache('SRV_REFRESH'), 0, '30', 30_000, '-1', 'often', ''],
   memcacheMaxIdleConnections: [mcache('MAX_IDLE_CONNS'), 2, '0', 0, '-1', '1001', ''],
+  memcacheTimeoutMs: ['MCACHE_TIMEOUT', 500, '20ms', 20, '0', '1'],
   memcacheTls: [mcache('TLS'), false, 'true', true, 'tls'],
   memcacheTlsClientCert: [mcache('TLS_CLIENT_CERT'), '', '', ''],
   memcacheTlsClientKey: [mcache('TLS_CLIENT_KEY'), '', '', ''],
