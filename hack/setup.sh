@@ -3,7 +3,8 @@
 #
 #   hack/setup.sh        npm packages (Node 24 is one of them)
 #   hack/setup.sh demo   and Envoy
-#   hack/setup.sh test   and redis-server, memcached, openssl, hadolint, and a Kubernetes API server with kubectl and helm
+#   hack/setup.sh test   and redis-server, memcached, openssl, hadolint, a Kubernetes API server with kubectl and helm, and
+#                        what else the OAuth client runs in: an old Node, Deno, Bun, workerd, Chromium
 #
 # Every install goes to a name of its own first and is moved into place when it is whole, so an interrupted run
 # leaves nothing half-done behind: run it again.
@@ -12,6 +13,11 @@ cd "$(dirname "$0")/.."
 
 envoy_version=1.40.0
 hadolint_version=2.15.1
+# Below client-sdk's engines nothing is promised.
+oldest_node_version=22.12.0
+deno_version=2.9.6
+bun_version=1.4.5
+workerd_version=1.20261117.1
 mode=${1:-packages}
 tools=$PWD/.tools
 # Outside the checkout, so that a fresh clone need not fetch 100 MB and compile for minutes again.
@@ -291,6 +297,66 @@ keep_go_caches() {
   done
 }
 
+# --- What else the OAuth client runs in --------------------------------------------------------------------------
+
+# Each runtime is one program in a package of npm. No install scripts: they would fetch what the optional dependencies
+# have brought already.
+install_runtimes() {
+  install_runtime node "node-$oldest_node_version" "node-$(node_platform)@$oldest_node_version" 'node-*/bin/node'
+  install_runtime deno deno "deno@$deno_version" '@deno/*/deno'
+  install_runtime bun bun "bun@$bun_version" '@oven/*/bin/bun'
+  install_runtime workerd workerd "workerd@$workerd_version" '@cloudflare/*/bin/workerd'
+}
+
+# As the packages of Node for one platform are named: linux-x64.
+node_platform() {
+  node -p 'process.platform + "-" + process.arch'
+}
+
+# install_runtime <name> <program> <package@version> <pattern below node_modules>
+install_runtime() {
+  runtime=$cache/$1-${3##*@}/$2
+  if [ ! -x "$runtime" ]; then
+    start_building "$1"
+    fetch_runtime "$3" "$4" || {
+      drop_building
+      without_runtime "$3 cannot be had for this machine: see above"
+      return 0
+    }
+    mkdir -p "$(dirname "$runtime")"
+    mv -f "$found" "$runtime"
+    drop_building
+  fi
+  link_tool "$runtime"
+}
+
+# fetch_runtime <package@version> <pattern below node_modules>: sets $found to a program that runs here.
+fetch_runtime() {
+  step "$1" npm install --prefix "$building" --ignore-scripts --no-save --no-package-lock --no-audit --no-fund --loglevel=error "$1" ||
+    return 1
+  # Of several builds for one platform (with and without AVX2 of Bun, glibc and musl) the first that runs.
+  for found in "$building"/node_modules/$2; do
+    if "$found" --version >"$log" 2>&1; then return 0; fi
+  done
+  cat "$log" >&2
+  return 1
+}
+
+# Whichever Chromium is there; Debian's has a build that needs no display.
+install_chromium() {
+  for program in chromium-headless-shell chromium google-chrome chromium-browser; do
+    if has "$program"; then return 0; fi
+  done
+  apt_install chromium-headless-shell ||
+    without_runtime 'Chromium is missing. Debian: sudo apt-get install chromium-headless-shell; Fedora: sudo dnf install chromium; macOS: brew install --cask chromium'
+}
+
+# without_runtime <why>: a person may go without, CI may not.
+without_runtime() {
+  [ "${CI:-}" != true ] || fail "cannot test the OAuth client in all its runtimes: $*"
+  say "left out: a runtime of the OAuth client: $*"
+}
+
 # ----------------------------------------------------------------------------------------------------------------
 
 case $mode in
@@ -309,5 +375,7 @@ test)
   install_servers
   install_hadolint
   install_kube
+  install_runtimes
+  install_chromium
   ;;
 esac

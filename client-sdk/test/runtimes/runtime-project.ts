@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type BuildOptions, build } from 'esbuild';
+import manifest from '../../package.json' with { type: 'json' };
+import { packPackage } from '../package/pack-package.ts';
+import type { NodeProgramInput } from './node-program.ts';
+import type { WebProgramInput } from './web-program.ts';
+
+/** A project that has the packed package installed, with a program for every way to load it. */
+export interface RuntimeProject {
+  readonly folder: string;
+  remove(): void;
+}
+
+/** What the programs are told. */
+export interface ProgramInputs {
+  readonly web: WebProgramInput;
+  readonly node: NodeProgramInput;
+}
+
+/** Stands before the report in what a program prints. */
+export const reportMark = 'REPORT ';
+
+/** What only Node's modules make possible. */
+const nodeOnly = ['./node', './kubernetes'];
+
+const subpaths = Object.keys(manifest.exports);
+const webSubpaths = subpaths.filter((subpath) => !nodeOnly.includes(subpath));
+const specifierOf = (subpath: string) => subpath.replace('.', manifest.name);
+
+/**
+ * Makes the project in a temporary folder, the package unpacked as npm does it:
+ * `main.mjs` and `main.cjs` run all steps (with the argument `web` those of the web) and print the report; `page.html` with `page.mjs`, and `page-worker.js`, run
+ * the web's and post it to `/report/<who>`; `workerd.capnp` has a test that prints it. What ends in `.js` is a bundle.
+ */
+export async function makeRuntimeProject(inputs: ProgramInputs): Promise<RuntimeProject> {
+  const packed = await packPackage();
+  const folder = join(packed.workFolder, 'project');
+  const installed = join(folder, 'node_modules', ...manifest.name.split('/'));
+  mkdirSync(installed, { recursive: true });
+  execFileSync('tar', ['-xzf', packed.tarball, '--strip-components=1', '-C', installed]);
+
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  const bundle = (options: BuildOptions) =>
+    build({ bundle: true, absWorkingDir: folder, logLevel: 'error', ...options });
+  write('package.json', JSON.stringify({ private: true, dependencies: { [manifest.name]: '*' } }));
+  for (const [format, outfile] of [
+    ['esm', 'programs.mjs'],
+    ['cjs', 'programs.cjs'],
+  ] as const)
+    await bundle({ stdin: { contents: programs, resolveDir: import.meta.dirname }, format, outfile });
+
+  const webInput = JSON.stringify(inputs.web);
+  const runWeb = `runSteps(webSteps, sdk, ${webInput})`;
+  const runNode = `runSteps(nodeSteps, sdk, ${JSON.stringify(inputs.node)})`;
+  const runAll = `Promise.all([${runWeb}, process.argv[2] === 'web' ? {} : ${runNode}])`;
+  const print = `(reports) => console.log('${reportMark}' + JSON.stringify(Object.assign({}, ...reports)))`;
+  const post = (who: string) =>
+    `(report) => fetch('/report/${who}', { method: 'POST', body: JSON.stringify(report) })`;
+  write('main.mjs', `${importing(subpaths)}${runAll}.then(${print});`);
+  write('main.cjs', `${requiring(subpaths)}${runAll}.then(${print});`);
+  write('page.mjs', `${importing(webSubpaths)}${runWeb}.then(${post('page')});`);
+  write('page.html', page(importMap()));
+  write('page-worker.mjs', `${importing(webSubpaths)}${runWeb}.then(${post('worker')});`);
+  await bundle({ entryPoints: ['page-worker.mjs'], format: 'esm', outfile: 'page-worker.js' });
+  write(
+    'workerd.mjs',
+    `${importing(webSubpaths)}export default { test: () => Promise.all([${runWeb}]).then(${print}) };`,
+  );
+  const conditions = ['workerd', 'worker', 'browser'];
+  await bundle({ entryPoints: ['workerd.mjs'], format: 'esm', outfile: 'workerd.js', conditions });
+  write('workerd.capnp', workerdConfig);
+  return { folder, remove: packed.remove };
+}
+
+const programs = ['run-steps', 'web-program', 'node-program']
+  .map((name) => `export * from './${name}.ts';`)
+  .join('\n');
+
+function importing(wanted: readonly string[]): string {
+  const imports = wanted.map((subpath, i) => `import * as m${i} from '${specifierOf(subpath)}';\n`);
+  const sdk = wanted.map((subpath, i) => `'${subpath}': m${i}`);
+  return `import { nodeSteps, runSteps, webSteps } from './programs.mjs';\n${imports.join('')}const sdk = { ${sdk.join(', ')} };\n`;
+}
+
+function requiring(wanted: readonly string[]): string {
+  const sdk = wanted.map((subpath) => `'${subpath}': require('${specifierOf(subpath)}')`);
+  return `const { nodeSteps, runSteps, webSteps } = require('./programs.cjs');\nconst sdk = { ${sdk.join(', ')} };\n`;
+}
+
+/** Where the package's modules are, below the project. */
+function importMap(): Record<string, string> {
+  const pathOf = (source: string) =>
+    `/node_modules/${manifest.name}/${source.replace('./src/', 'dist/').replace(/\.ts$/, '.js')}`;
+  return Object.fromEntries(
+    Object.entries(manifest.exports).map(([subpath, source]) => [specifierOf(subpath), pathOf(source)]),
+  );
+}
+
+/** A module worker, too, which import maps do not reach: that one is a bundle. */
+function page(imports: Record<string, string>): string {
+  return `<!doctype html>
+<title>client-sdk</title>
+<script type="importmap">${JSON.stringify({ imports })}</script>
+<script type="module" src="/page.mjs"></script>
+<script type="module">new Worker('/page-worker.js', { type: 'module' });</script>
+`;
+}
+
+/** The network of workers leads to public addresses only, unless it is told otherwise. */
+const workerdConfig = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = (
+      modules = [(name = "workerd.js", esModule = embed "workerd.js")],
+      compatibilityDate = "2026-11-01",
+      globalOutbound = "machine",
+    )),
+    (name = "machine", network = (allow = ["private", "local"])),
+  ],
+);
+`;

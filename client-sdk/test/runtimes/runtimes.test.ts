@@ -1,0 +1,142 @@
+import { findBinary } from '@tollgate/testkit/binary';
+import t, { type Test } from 'tap';
+import manifest from '../../package.json' with { type: 'json' };
+import { run } from '../package/pack-package.ts';
+import { runInBrowser } from './browser.ts';
+import type { Report } from './run-steps.ts';
+import { makeRuntimeProject, reportMark } from './runtime-project.ts';
+import { startSite } from './site.ts';
+
+t.setTimeout(180_000);
+
+const site = await startSite();
+t.teardown(site.close);
+const project = await makeRuntimeProject(site.inputs);
+t.teardown(project.remove);
+
+/** What the web's steps give where all works. */
+const web: Report = {
+  'a token by client credentials calls an API': ['client', 200, true],
+  'bodies of every kind arrive': { text: true, bytes: true, blob: true, form: true, request: true },
+  'a code with PKCE becomes a token, its id_token validated': {
+    challengeMethod: 'S256',
+    subject: 'user',
+    isRefreshed: true,
+    isActive: true,
+  },
+  'the code challenge is that of RFC 7636, appendix B': 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+  'an id_token with another nonce is refused': 'IdTokenError',
+  'assertions are signed with keys in every form': ['Bearer', 'Bearer', 'Bearer'],
+  'a DPoP proof with the nonce of the API is accepted there': [200, true],
+  'every kind of key signs': { ES256: 3, ES384: 3, ES512: 3, RS256: 3, PS256: 3, EdDSA: 3 },
+  'many calls without a token cause one token request': [1, [200]],
+  'failures have their kind': {
+    wrongSecret: 'TokenResponseError',
+    timeout: 'TimeoutError',
+    aborted: 'AbortError',
+    unreachable: 'ConnectionError',
+  },
+  'a request that certainly reached nobody is sent again': 1,
+  'a redirect to another origin is followed without credentials': 'nothing secret arrived',
+  'an authorization server runs inside': 'user',
+  'nothing secret is printed': 'nothing secret in JSON',
+};
+
+/** What else is there with the modules of Node. */
+const node: Report = {
+  'a client certificate proves who asks': 'client',
+  'a token in files outlives its manager': { statuses: [200, 200], tokenRequests: 1 },
+  'the service-account token is read from its file': 'the.token.itself',
+};
+
+/** Nothing that these say of a failed connection proves that no byte got through. */
+const cannotTell = { 'a request that certainly reached nobody is sent again': 0 };
+
+/** Browsers hide where a redirect leads. */
+const hidesRedirects = {
+  'a redirect to another origin is followed without credentials':
+    'RedirectError: this browser does not show where the server redirects to; call the final URL',
+};
+
+/** The oldest that the package is for. */
+const oldestNode = `node-${manifest.engines.node.replace('>=', '')}.0`;
+
+runtime(t, 'the oldest Node, ES modules', [oldestNode], async (t, binary) => {
+  await reports(t, [binary, 'main.mjs'], { ...web, ...node });
+});
+
+runtime(t, 'the oldest Node, require()', [oldestNode], async (t, binary) => {
+  await reports(t, [binary, 'main.cjs'], { ...web, ...node });
+});
+
+runtime(t, 'Deno, allowed nothing but the network', ['deno'], async (t, binary) => {
+  await reports(t, [...denoCommand(binary), '--allow-net', 'main.mjs', 'web'], web);
+});
+
+runtime(t, 'Deno', ['deno'], async (t, binary) => {
+  await reports(t, [...denoCommand(binary), '--allow-all', 'main.mjs'], { ...web, ...node });
+});
+
+runtime(t, 'Bun', ['bun'], async (t, binary) => {
+  await reports(t, [binary, 'main.mjs'], { ...web, ...node });
+});
+
+runtime(t, 'workerd', ['workerd'], async (t, binary) => {
+  await reports(t, [binary, 'test', 'workerd.capnp'], { ...web, ...cannotTell });
+});
+
+const chromiums = ['chromium-headless-shell', 'chromium', 'google-chrome', 'chromium-browser'];
+runtime(t, 'Chromium, a page and its worker', chromiums, async (t, binary) => {
+  const { page, worker, printed } = await runInBrowser(binary, project.folder);
+  const expected = { ...web, ...cannotTell, ...hidesRedirects };
+  t.same(page, expected);
+  t.same(worker, expected);
+  assertNoSecrets(t, printed);
+});
+
+/** A test in a runtime that may not be here: a person may go without, CI may not. */
+function runtime(
+  t: Test,
+  name: string,
+  binaries: readonly string[],
+  body: (t: Test, binary: string) => Promise<void>,
+): void {
+  const found = findFirst(binaries);
+  if (found instanceof Error && process.env.CI === 'true') throw found;
+  const skip = found instanceof Error ? `left out: ${found.message}` : false;
+  t.test(name, { skip }, async (t) => {
+    await body(t, String(found));
+  });
+}
+
+function findFirst(names: readonly string[]): string | Error {
+  const failures: unknown[] = [];
+  for (const name of names) {
+    try {
+      return findBinary(name);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  return new Error(`${names[0]} is not installed: run hack/setup.sh test`, { cause: failures[0] });
+}
+
+/** What Deno keeps for itself goes with the project, and nobody is asked anything. */
+function denoCommand(binary: string): string[] {
+  return ['env', `DENO_DIR=${project.folder}/.deno`, 'DENO_NO_UPDATE_CHECK=1', binary, 'run', '--no-prompt'];
+}
+
+async function reports(t: Test, [command = '', ...args]: string[], expected: Report): Promise<void> {
+  const { stdout, stderr } = await run(command, args, project.folder);
+  const printed = `${stdout}${stderr}`;
+  const report = printed.split('\n').find((line) => line.startsWith(reportMark));
+  if (report === undefined) throw new Error(`${command} printed no report:\n${printed}`);
+  t.same(JSON.parse(report.slice(reportMark.length)), expected);
+  assertNoSecrets(t, printed);
+}
+
+/** The last step has printed a client, a token and an error. */
+function assertNoSecrets(t: Test, printed: string): void {
+  t.match(printed, /printed:/);
+  t.notMatch(printed, /S3CR3T/);
+}
