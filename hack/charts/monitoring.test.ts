@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import t from 'tap';
-import { statsNames } from '../../services/ratelimit/src/stats/stats-names.ts';
+import { memcachedStatNames, statsNames } from '../../services/ratelimit/src/stats/stats-names.ts';
 import { filesBelow } from '../generate/files-below.ts';
 import { helmIsMissing } from './support/helm.ts';
 import { objectsOf, renderChart } from './support/rendered-chart.ts';
@@ -67,7 +67,9 @@ async function metricsOf(service: string): Promise<Set<string>> {
   const literals = texts.flatMap((text) =>
     [...text.matchAll(/'([a-z]+(?:_[a-z]+)+)'/g)].map(([, name = '']) => name),
   );
-  const statistics = Object.values(statsNames).map((name) => name.replaceAll('.', '_'));
+  const statistics = Object.values({ ...statsNames, ...memcachedStatNames }).map((name) =>
+    name.replaceAll('.', '_'),
+  );
   const ruleStatistics = ['over_limit', 'near_limit'].map((stat) => `ratelimit_service_rate_limit_${stat}`);
   return new Set([
     ...literals,
