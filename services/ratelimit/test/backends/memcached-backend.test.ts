@@ -60,7 +60,7 @@ t.test('a counter is plain text under its own key, and the server forgets it', a
   const { backend } = await started(t, [first.address]);
   await backend.add([{ ...hitOf('domain_key_value_1200', 3), ttlSeconds: 75 }]);
   t.equal(await value(first, 'domain_key_value_1200'), '3');
-  t.match(await tell(first, 'mg domain_key_value_1200 t'), /^HD t7[345]$/);
+  t.match(await tell(first, 'mg domain_key_value_1200 t'), /^HD t(6\d|7[0-5])$/);
 });
 
 t.test('a life of more than 30 days is not taken for a date of the past', async (t) => {
@@ -248,10 +248,10 @@ t.test('something that is no counter lets hits through, and others of the reques
 t.test('hits beyond what may be under way are let through at once', async (t) => {
   const silent = await startOddServer(t, (socket) => socket.resume());
   const { backend, uncounted } = await started(t, [silent.address], { MCACHE_TIMEOUT: '200ms' });
-  const many = backend.add(Array.from({ length: 100_000 }, () => hitOf('many')));
+  const many = backend.add(Array.from({ length: 20_000 }, () => hitOf('many')));
   t.same(await backend.add([hitOf('x', 2), hitOf('x')]), [2, 3]);
   t.equal(uncounted(), 3, 'the others are still waiting');
-  t.equal((await many).at(-1), 100_000);
+  t.equal((await many).at(-1), 20_000);
 });
 
 t.test('closing waits for what is under way; afterwards hits are let through', async (t) => {

@@ -19,10 +19,10 @@ export interface MemcachedBackendDeps {
 }
 
 /**
- * Hits that may be under way. At 100,000 decisions/s and two descriptors each this is half a second's worth, as long as
- * a server may take to answer.
+ * Hits that may be under way: what 40,000 hits/s bring while servers use up all of their half a second. A longer queue
+ * would slow down the driver for everybody.
  */
-const maxHitsUnderWay = 100_000;
+const maxHitsUnderWay = 20_000;
 
 /**
  * Counters in one or more memcached, each counter in the one that its name leads to. Hits that arrive within a tick

@@ -25,30 +25,36 @@ export interface ServerList {
 }
 
 /** Makes the list. `refreshMs` is how often the servers are looked for again; 0 never. */
-export function createServerList({ find, open, logger }: ServerListDeps, refreshMs: number): ServerList {
+export function createServerList(deps: ServerListDeps, refreshMs: number): ServerList {
+  /** All that are open, by name. */
+  const open = new Map<string, MemcachedServer>();
   let current: readonly MemcachedServer[] = [];
   let next: NodeJS.Timeout | undefined;
   let closed = false;
 
   /** Goes over to the servers that there are now; those that stay keep their connections. */
   async function goOver(): Promise<void> {
-    const names = await find();
-    const known = new Map(current.map((server) => [server.name, server]));
-    const fresh = new Map<string, MemcachedServer>();
-    const servers = names.map((name) => {
-      const address = addressOf(name);
-      const server = known.get(name) ?? fresh.get(name) ?? open(address);
-      if (!known.has(name)) fresh.set(name, server);
-      return server;
-    });
+    const names = await deps.find();
+    const fresh = new Map(
+      names.filter((name) => !open.has(name)).map((name) => [name, addressOf(name)] as const),
+    );
+    if (closed) return;
+    for (const [name, address] of fresh) open.set(name, deps.open(address));
     // Connected first, so that no hit meets a server that is only just being reached.
-    await Promise.all(Array.from(fresh.values(), (server) => server.start()));
-    const gone = current.filter((server) => !servers.includes(server));
-    current = closed ? [] : servers;
-    await Promise.all((closed ? servers : gone).map((server) => server.close()));
-    if (next !== undefined && (gone.length > 0 || fresh.size > 0)) {
-      logger.info({ servers: names }, 'the memcached servers have changed');
+    await Promise.all(Array.from(fresh.keys(), (name) => open.get(name)?.start()));
+    const gone = Array.from(open.keys()).filter((name) => !names.includes(name));
+    const isFirst = current.length === 0;
+    current = names.flatMap((name) => open.get(name) ?? []);
+    if (!isFirst && fresh.size + gone.length > 0) {
+      deps.logger.info({ servers: names }, 'the memcached servers have changed');
     }
+    await Promise.all(gone.map(closeOne));
+  }
+
+  async function closeOne(name: string): Promise<void> {
+    const server = open.get(name);
+    open.delete(name);
+    await server?.close();
   }
 
   function refreshLater(): void {
@@ -61,7 +67,7 @@ export function createServerList({ find, open, logger }: ServerListDeps, refresh
     try {
       await goOver();
     } catch (error) {
-      logger.warn(
+      deps.logger.warn(
         { err: error },
         'the memcached servers could not be looked up again; they stay as they were',
       );
@@ -78,7 +84,7 @@ export function createServerList({ find, open, logger }: ServerListDeps, refresh
     async close() {
       closed = true;
       clearTimeout(next);
-      await Promise.all(current.map((server) => server.close()));
+      await Promise.all(Array.from(open.keys(), closeOne));
     },
   };
 }
