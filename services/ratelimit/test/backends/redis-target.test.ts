@@ -42,7 +42,7 @@ t.test('what names nothing is refused with the form that it should have', (t) =>
     const result = parseRedisTarget('sentinel', url, 'tcp');
     t.match(result, { ok: false, expected: /name of the master/ }, url);
   }
-  for (const url of ['', 'host', 'a:1,', 'a:1,b', 'a:1,/socket', 'a:0', 'a:1 b:2']) {
+  for (const url of ['', 'host', 'a:1,', 'a:1,b', 'a:1,/socket', 'a:0', 'a:1 b:2', 'a:1,redis://b:1?db=2']) {
     t.match(parseRedisTarget('cluster', url, 'tcp'), { ok: false, expected: /nodes of the cluster/ }, url);
   }
   t.end();

@@ -3,13 +3,16 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Redis } from 'ioredis';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../backend-module.ts';
+import { createClusterInstance } from './cluster/cluster-instance.ts';
+import { clusterLog } from './cluster/cluster-log.ts';
+import { nodeAddress } from './cluster/node-address.ts';
 import type { ConnectionPoolDeps, PoolFigures } from './connection-pool.ts';
 import { createPooledInstance, type PooledInstanceOptions } from './pooled-instance.ts';
 import { describeRedisAddress, parseRedisAuth, type RedisAddress } from './redis-address.ts';
 import { createRedisBackend } from './redis-backend.ts';
 import { openRedis, type RedisTls } from './redis-connection.ts';
 import type { RedisInstance } from './redis-instance.ts';
-import { describeRedisTarget, parseRedisTarget, type RedisTarget } from './redis-target.ts';
+import { describeRedisTarget, parseRedisTarget, type RedisTarget, sharedByNodes } from './redis-target.ts';
 import { readRedisTls } from './redis-tls.ts';
 import { createSentinelInstance, type SentinelInstanceDeps } from './sentinel/sentinel-instance.ts';
 
@@ -133,7 +136,15 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
         { ...options, ...target },
       );
     case 'cluster':
-      throw new TypeError('KVSTORE_TYPE=cluster is not served yet');
+      return createClusterInstance(
+        {
+          ...poolDeps,
+          seeds: target.nodes.map(({ host, port }) => nodeAddress(host, port)),
+          open: ({ host, port }) => open({ ...sharedByNodes(target.nodes), kind: 'tcp', host, port }),
+          ...clusterLog(deps.logger, where),
+        },
+        options,
+      );
   }
 }
 

@@ -25,7 +25,7 @@ export type RedisTargetResult =
 
 const sentinelForm =
   'the name of the master and at least one sentinel: mymaster,host:port,host:port (logins have settings of their own)';
-const clusterForm = 'nodes of the cluster: host:port,host:port';
+const clusterForm = 'nodes of the cluster: host:port,host:port (a cluster has database 0 only)';
 
 /** Reads KVSTORE_URL as KVSTORE_TYPE wants it; the socket type matters to a single server only. */
 export function parseRedisTarget(
@@ -40,7 +40,7 @@ export function parseRedisTarget(
   const parts = url.split(',').map((part) => part.trim());
   if (type === 'cluster') {
     const nodes = tcpAddresses(parts);
-    return nodes === undefined
+    return nodes === undefined || nodes.some(({ db = 0 }) => db !== 0)
       ? { ok: false, expected: clusterForm }
       : { ok: true, target: { kind: 'cluster', nodes } };
   }
@@ -52,6 +52,17 @@ export function parseRedisTarget(
   return sentinels === undefined || !named || !plain
     ? { ok: false, expected: sentinelForm }
     : { ok: true, target: { kind: 'sentinel', master, sentinels } };
+}
+
+/** What the URL of any node says of login and TLS is meant for all, also for those that are found later. */
+export function sharedByNodes(
+  nodes: readonly TcpRedisAddress[],
+): Pick<TcpRedisAddress, 'credentials' | 'tls'> {
+  const credentials = nodes.find((node) => node.credentials !== undefined)?.credentials;
+  return {
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(nodes.some(({ tls }) => tls === true) ? { tls: true } : {}),
+  };
 }
 
 /** The target as it may be logged: without credentials. */

@@ -15,7 +15,7 @@ export interface ClusterInstanceDeps
   /** Nodes that are asked for the others. */
   readonly seeds: readonly NodeAddress[];
   /** Told when there is a first connection to any node, when there is none left to any, and when there is one again. */
-  readonly onAvailable: (available: boolean) => void;
+  readonly onAvailable?: ((available: boolean) => void) | undefined;
   /** The same for a single node. */
   readonly onNodeAvailable: (node: NodeAddress, available: boolean) => void;
   /** Told of every connection that failed. */
@@ -97,7 +97,7 @@ export function createClusterInstance(
     }
     if (now !== available) {
       available = now;
-      deps.onAvailable(now);
+      deps.onAvailable?.(now);
     }
   }
 
