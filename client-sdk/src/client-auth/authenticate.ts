@@ -1,10 +1,6 @@
 import { ConfigurationError } from '../errors/configuration-error.ts';
-import type {
-  ClientAuth,
-  ClientAuthContext,
-  ClientAuthFunction,
-  MutableTokenRequest,
-} from './client-auth.ts';
+import type { authenticateByAssertion } from './authenticate-by-assertion.ts';
+import type { ClientAuth, ClientAuthContext, MutableTokenRequest } from './client-auth.ts';
 import { clientIdOnly } from './client-id-only.ts';
 import { clientSecretBasic } from './client-secret-basic.ts';
 import { clientSecretPost } from './client-secret-post.ts';
@@ -53,18 +49,12 @@ export function authenticate(
 ): Promise<void> | void {
   if (typeof auth === 'function') return auth(request);
   if (typeof auth === 'string') return authenticateByName(request, context, auth);
-  return authenticateByAssertion(request, context, auth);
+  return authenticateLate(request, context, auth);
 }
 
-async function authenticateByAssertion(
-  request: MutableTokenRequest,
-  context: ClientAuthContext,
-  auth: Exclude<ClientAuth, string | ClientAuthFunction>,
-): Promise<void> {
-  const methods = await import('../client/on-demand.ts');
-  if (auth.method === 'private_key_jwt') await methods.privateKeyJwt(request, context, auth);
-  else if (auth.method === 'client_secret_jwt') await methods.clientSecretJwt(request, context, auth);
-  else await methods.clientAssertion(request, context, auth);
+async function authenticateLate(...args: Parameters<typeof authenticateByAssertion>): Promise<void> {
+  const late = await import('../client/on-demand.ts');
+  await late.authenticateByAssertion(...args);
 }
 
 function authenticateByName(

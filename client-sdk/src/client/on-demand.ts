@@ -6,9 +6,7 @@
  */
 
 export { createAuthorizationFlow } from '../authorization/authorization-flow.ts';
-export { clientAssertion } from '../client-auth/client-assertion.ts';
-export { clientSecretJwt } from '../client-auth/client-secret-jwt.ts';
-export { privateKeyJwt } from '../client-auth/private-key-jwt.ts';
+export { authenticateByAssertion } from '../client-auth/authenticate-by-assertion.ts';
 export { parseAs } from '../response/parse-as.ts';
 export { readOddFields } from '../token/read-odd-fields.ts';
 export { readRequestBody } from '../token/read-request-body.ts';

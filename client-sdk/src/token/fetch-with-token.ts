@@ -44,7 +44,9 @@ export async function fetchWithToken(
   });
 }
 
+/** In most requests there is none, and nothing to load for it. Firefox shows `undefined` whatever there is. */
 async function bodyOf(request: Request) {
+  if (request.body === null) return null;
   const { readRequestBody } = await import('../client/on-demand.ts');
   return await readRequestBody(request);
 }
