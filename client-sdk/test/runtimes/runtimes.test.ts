@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { findBinary } from '@tollgate/testkit/binary';
 import t, { type Test } from 'tap';
 import manifest from '../../package.json' with { type: 'json' };
@@ -28,7 +29,7 @@ const web: Report = {
   'an id_token with another nonce is refused': 'IdTokenError',
   'assertions are signed with keys in every form': ['Bearer', 'Bearer', 'Bearer'],
   'a DPoP proof with the nonce of the API is accepted there': [200, true],
-  'every kind of key signs': { ES256: 3, ES384: 3, ES512: 3, RS256: 3, PS256: 3, EdDSA: 3 },
+  'every kind of key signs': { ES256: 3, ES384: 3, ES512: 3, PS256: 3, EdDSA: 3 },
   'many calls without a token cause one token request': [1, [200]],
   'failures have their kind': {
     wrongSecret: 'TokenResponseError',
@@ -69,6 +70,10 @@ runtime(t, 'the oldest Node, require()', [oldestNode], async (t, binary) => {
   await reports(t, [binary, 'main.cjs'], { ...web, ...node });
 });
 
+t.test('this Node', async (t) => {
+  await reports(t, [process.execPath, 'main.mjs'], { ...web, ...node });
+});
+
 runtime(t, 'Deno, allowed nothing but the network', ['deno'], async (t, binary) => {
   await reports(t, [...denoCommand(binary), '--allow-net', 'main.mjs', 'web'], web);
 });
@@ -83,6 +88,27 @@ runtime(t, 'Bun', ['bun'], async (t, binary) => {
 
 runtime(t, 'workerd', ['workerd'], async (t, binary) => {
   await reports(t, [binary, 'test', 'workerd.capnp'], { ...web, ...cannotTell });
+});
+
+t.test('the README names the versions that ran here', (t) => {
+  const readText = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
+  const readme = readText('../../README.md');
+  const versions = readText('../../../hack/setup.sh').matchAll(
+    /^(oldest_node|deno|bun|workerd)_version=(.+)$/gm,
+  );
+  const installed = Object.fromEntries(Array.from(versions, ([, name, version]) => [name, version]));
+  t.equal(`node-${installed.oldest_node}`, oldestNode);
+  for (const [runtime, name] of Object.entries({
+    Node: 'oldest_node',
+    Deno: 'deno',
+    Bun: 'bun',
+    workerd: 'workerd',
+  })) {
+    const row = readme.split('\n').find((line) => line.startsWith(`| ${runtime} `));
+    t.match(row, new RegExp(`\\| ${installed[name]}[ ,]`), runtime);
+  }
+  t.match(readme, `| 22.12.0, ${process.versions.node} `);
+  t.end();
 });
 
 const chromiums = ['chromium-headless-shell', 'chromium', 'google-chrome', 'chromium-browser'];
