@@ -4,7 +4,7 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import { chartCases } from './support/chart-cases.ts';
 import { helmIsMissing } from './support/helm.ts';
-import { podTemplatesOf } from './support/manifest-object.ts';
+import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
 import { objectsOf, renderChart } from './support/rendered-chart.ts';
 
 // An API server is started and asked for some hundred objects, on a machine that may have other work.
@@ -17,9 +17,10 @@ helmIsMissing();
 kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
   await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
 
+  const rendered = await renderCases();
+
   await t.test('every object of every values file, strictly', async (t) => {
-    for (const { chart, valuesFile } of await chartCases()) {
-      const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
+    for (const { valuesFile, objects } of rendered) {
       const known = objects.filter(({ kind }) => !thirdParty.has(kind));
       t.not(known.length, 0);
       const { code, stderr } = await kube.kubectl(
@@ -32,8 +33,7 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
 
   await t.test('every Pod, in a namespace that enforces the profile "restricted"', async (t) => {
     await kube.apply(restrictedNamespace);
-    for (const { chart, valuesFile } of await chartCases()) {
-      const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
+    for (const { valuesFile, objects } of rendered) {
       const pods = podTemplatesOf(objects).map(({ name, spec }) => podOf(name, spec));
       if (pods.length === 0) continue;
       const { code, stderr } = await dryRun(kube, { apiVersion: 'v1', kind: 'List', items: pods });
@@ -51,6 +51,14 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
 
   await theRightsOfTheManagementServer(t, kube);
 });
+
+/** What every chart makes of each of its values files. */
+async function renderCases() {
+  const rendered: { readonly valuesFile: string; readonly objects: readonly ManifestObject[] }[] = [];
+  for (const { chart, valuesFile } of await chartCases())
+    rendered.push({ valuesFile, objects: objectsOf(await renderChart(chart, [`--values=${valuesFile}`])) });
+  return rendered;
+}
 
 const xdsAccount = 'system:serviceaccount:default:tg-xds';
 
@@ -81,9 +89,17 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
   });
 
   await t.test('with namespaces, it has rights in these only', async (t) => {
-    await applyRights(kube, ['--set=watchNamespaces={kube-public}']);
+    await applyRights(kube, ['--set=xds.watchNamespaces={kube-public}']);
     t.strictSame(await rightsIn('kube-public'), follower);
     t.strictSame(await rightsIn('default'), stranger);
+  });
+
+  await t.test('the other services have no rights at all', async (t) => {
+    for (const account of ['tg-auth', 'tg-ratelimit']) {
+      const user = `system:serviceaccount:default:${account}`;
+      t.notOk(await mayDo(kube, user, ['list', 'ratelimitconfigs.ratelimit.tollgate.dev']), account);
+      t.notOk(await mayDo(kube, user, ['get', 'secrets']), account);
+    }
   });
 
   await t.test('whoever may edit a namespace may set its limits, and may not write statuses', async (t) => {
@@ -106,9 +122,10 @@ async function mayDo(kube: KubeApiserver, user: string, what: readonly string[])
   return stdout.trim() === 'yes';
 }
 
-/** Applies the roles of the chart xds and what binds them. */
+/** Applies the service accounts and roles of all services and what binds them. */
 async function applyRights(kube: KubeApiserver, args: readonly string[]): Promise<void> {
-  const objects = objectsOf(await renderChart('xds', args));
+  const small = '--values=charts/tollgate/ci/small-values.yaml';
+  const objects = objectsOf(await renderChart('tollgate', [small, '--set=crds.enabled=false', ...args]));
   await kube.apply(listOf(objects.filter(({ kind }) => /Role(Binding)?$|^ServiceAccount$/.test(kind))));
 }
 
