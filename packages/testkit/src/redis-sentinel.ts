@@ -51,6 +51,8 @@ export interface RedisSentinels {
   replicated(): Promise<void>;
   /** Makes the replica the primary, whether the old one is still there or not; resolves once the first sentinel names it. */
   failover(): Promise<void>;
+  /** Makes one server the other's replica, as the sentinels do ten seconds after a failover; resolves once they know it. */
+  follow(replica: SentinelServer, primary: SentinelServer): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -64,6 +66,9 @@ const downAfterMs = 60_000;
 
 /** After a pause of 2 s, which a busy machine makes, a sentinel would trust nothing for 30 s. */
 const tiltTriggerMs = 3_600_000;
+
+/** How often sentinels ask servers what they are. By themselves they do every 10 s. */
+const infoPeriodMs = 1_000;
 
 /** A busy machine takes its time; idle, all is there in a second and a failover takes one or two. */
 const patienceMs = 30_000;
@@ -86,7 +91,7 @@ export async function startRedisSentinels(options: RedisSentinelsOptions = {}): 
   try {
     const start = async () => keep(await startServer(options));
     const [first, second] = await Promise.all([start(), start()]);
-    await follow(second, first);
+    await replicate(second, first);
     const sentinels = await Promise.all(
       Array.from({ length: sentinelCount }, async () => keep(await startSentinel(first, options))),
     );
@@ -113,7 +118,7 @@ async function startServer({ password, tls, args = [] }: RedisSentinelsOptions):
   return { ...redis, command: (...words) => redisCommand({ host, port, password, tls }, ...words) };
 }
 
-async function follow(replica: SentinelServer, primary: SentinelServer): Promise<void> {
+async function replicate(replica: SentinelServer, primary: SentinelServer): Promise<void> {
   await replica.command('REPLICAOF', primary.host, String(primary.port));
   await awaitUntil(
     async () => String(await replica.command('INFO', 'replication')).includes('master_link_status:up'),
@@ -135,7 +140,10 @@ async function startSentinel(primary: SentinelServer, options: RedisSentinelsOpt
         command: findBinary('redis-server'),
         args: [file, '--sentinel'],
         ready: async () => {
-          await command('SENTINEL', 'DEBUG', 'TILT-TRIGGER', String(tiltTriggerMs));
+          await command(
+            ...['SENTINEL', 'DEBUG'],
+            ...['TILT-TRIGGER', String(tiltTriggerMs), 'INFO-PERIOD', String(infoPeriodMs)],
+          );
         },
       });
       return {
@@ -227,13 +235,31 @@ function operate(
     },
     async failover() {
       const old = await primary();
-      const waiting = { timeoutMs: patienceMs, everyMs: 50 };
-      // Refused while the replica was not heard of lately.
-      await awaitUntil(() => sentinels[0]?.command('SENTINEL', 'FAILOVER', master), {
-        what: 'a sentinel to begin a failover',
-        ...waiting,
-      });
-      await awaitUntil(async () => (await primary()) !== old, { what: 'a new primary', ...waiting });
+      await awaitUntil(
+        async () => {
+          if ((await primary()) !== old) return true;
+          // Refused while the replica was not heard of lately, and while one is under way.
+          await sentinels[0]?.command('SENTINEL', 'FAILOVER', master);
+          return false;
+        },
+        { what: 'a new primary', timeoutMs: patienceMs, everyMs: 50 },
+      );
+    },
+    async follow(replica, leader) {
+      await replicate(replica, leader);
+      await awaitUntil(
+        async () => {
+          const replicas = await sentinels[0]?.command('SENTINEL', 'REPLICAS', master);
+          const [known = []] = Array.isArray(replicas) ? replicas : [];
+          return isField(known, 'role-reported', 'slave') && isField(known, 'master-link-status', 'ok');
+        },
+        { what: 'the sentinels to know the replica', timeoutMs: patienceMs, everyMs: 50 },
+      );
     },
   };
+}
+
+/** Whether a list of names and values, one after the other, has that pair. */
+function isField(list: RedisReply, name: string, value: string): boolean {
+  return Array.isArray(list) && list[list.indexOf(name) + 1] === value;
 }

@@ -59,7 +59,8 @@ t.test('counters live on the server that the sentinels name', async (t) => {
   t.equal(await primary.command('GET', 'a'), '3');
   t.ok(health.isHealthy());
   t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 1);
-  t.match(logLines[0], { '@message': 'the sentinels named the primary', primary: primary.address });
+  const named = logLines.find((line) => line['@message'] === 'the sentinels named the primary');
+  t.equal(named?.primary, primary.address);
 });
 
 t.test('each login goes where it belongs, and none is logged', async (t) => {

@@ -8,6 +8,10 @@ export interface PrimaryWatchOptions {
   /** Name under which the sentinels know the primary. */
   readonly master: string;
   readonly sentinels: readonly TcpRedisAddress[];
+  /** How often a sentinel is asked once the primary is known, milliseconds. Default 1000. */
+  readonly lookEveryMs?: number | undefined;
+  /** Bound on connecting to a sentinel and hearing its answer, milliseconds. Default 1000. */
+  readonly answerTimeoutMs?: number | undefined;
 }
 
 /** What a watch takes. */
@@ -22,8 +26,6 @@ export interface PrimaryWatchDeps {
   readonly onError?: ((error: Error) => void) | undefined;
   /** Told when one does again. */
   readonly onRecovery?: (() => void) | undefined;
-  /** How often a sentinel is asked once the primary is known, milliseconds. Default 1000. */
-  readonly everyMs?: number | undefined;
 }
 
 /** Knows where the primary is. */
@@ -39,20 +41,25 @@ export interface PrimaryWatch {
 }
 
 /** A sentinel answers from memory: one that takes longer is as good as gone, and the next one is asked. */
-const sentinelTimeoutMs = 1_000;
+const defaultAnswerTimeoutMs = 1_000;
 
 /**
  * How long after a failover counting goes on at the old primary at most. Sentinels leave that one writable for ten
  * seconds and more, and nothing that is counted there lasts.
  */
-const lookEveryMs = 1_000;
+const defaultLookEveryMs = 1_000;
 
 /**
  * Asks the sentinels for the primary, again and again: one of them over a connection that stays, and the others in turn
  * when it fails. What is asked anew each time cannot be missed, as a message of the sentinels could.
  */
 export function createPrimaryWatch(deps: PrimaryWatchDeps, options: PrimaryWatchOptions): PrimaryWatch {
-  const { master, sentinels } = options;
+  const {
+    master,
+    sentinels,
+    lookEveryMs = defaultLookEveryMs,
+    answerTimeoutMs = defaultAnswerTimeoutMs,
+  } = options;
   const known = Promise.withResolvers<void>();
   // A watch that was never started may be closed.
   known.promise.catch(() => undefined);
@@ -78,7 +85,7 @@ export function createPrimaryWatch(deps: PrimaryWatchDeps, options: PrimaryWatch
     }
     looking = false;
     if (!closed) {
-      const delayMs = primary === undefined ? deps.startDelayMs(failures) : (deps.everyMs ?? lookEveryMs);
+      const delayMs = primary === undefined ? deps.startDelayMs(failures) : lookEveryMs;
       timer = setTimeout(look, delayMs);
     }
   }
@@ -87,7 +94,7 @@ export function createPrimaryWatch(deps: PrimaryWatchDeps, options: PrimaryWatch
     const said: string[] = [];
     for (const address of [...sentinels.slice(turn), ...sentinels.slice(0, turn)]) {
       try {
-        return await askSentinel(sentinelAt(address), master, sentinelTimeoutMs);
+        return await askSentinel(sentinelAt(address), master, answerTimeoutMs);
       } catch (error) {
         said.push(`${describeRedisAddress(address)}: ${error instanceof Error ? error.message : error}`);
         leaveSentinel();

@@ -17,8 +17,6 @@ export interface SentinelInstanceDeps extends Omit<ConnectionPoolDeps, 'open'> {
   readonly onPrimary?: ((address: TcpRedisAddress) => void) | undefined;
   /** Told when the sentinels no longer name a primary, and when they do again. Counting goes on meanwhile. */
   readonly onSentinels?: ((error: Error | undefined) => void) | undefined;
-  /** @see PrimaryWatchDeps.everyMs */
-  readonly lookEveryMs?: number | undefined;
 }
 
 /**
@@ -44,7 +42,6 @@ export function createSentinelInstance(
       startDelayMs: deps.startDelayMs,
       onError: (error) => (primary === undefined ? deps.onError?.(error) : deps.onSentinels?.(error)),
       onRecovery: () => deps.onSentinels?.(undefined),
-      everyMs: deps.lookEveryMs,
     },
     options,
   );
