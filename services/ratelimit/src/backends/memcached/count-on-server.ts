@@ -1,6 +1,6 @@
 import type { MemcacheNode } from 'memcache';
 import { backendFailure } from '../../errors.ts';
-import type { BatchCounter } from '../redis/batch.ts';
+import type { BatchCounter } from '../batch.ts';
 import type { MemcachedStats } from './memcached-stats.ts';
 
 /** A counter and the name under which memcached holds it. */

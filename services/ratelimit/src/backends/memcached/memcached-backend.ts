@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { backendFailure } from '../../errors.ts';
 import type { CounterBackend, CounterHit } from '../../ports/counter-backend.ts';
-import { type Batch, type BatchCounter, createBatch } from '../redis/batch.ts';
+import { type Batch, type BatchCounter, createBatch } from '../batch.ts';
 import { countOnServer, type ServerBatch } from './count-on-server.ts';
 import type { MemcachedServer } from './memcached-server.ts';
 import type { MemcachedStats } from './memcached-stats.ts';

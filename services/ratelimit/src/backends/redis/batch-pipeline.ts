@@ -1,7 +1,7 @@
 import { AppError } from '@tollgate/kit/errors';
 import type { ChainableCommander, Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
-import type { Batch, BatchCounter, BatchHit } from './batch.ts';
+import type { Batch, BatchCounter, BatchHit } from '../batch.ts';
 
 /** What Redis answers to one command. */
 export type Reply = [error: Error | null, result: unknown];

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
-import { type Batch, type BatchHit, createBatch } from './batch.ts';
+import { type Batch, type BatchHit, createBatch } from '../batch.ts';
 import {
   type AskElsewhere,
   lostPrimary,

@@ -1,5 +1,5 @@
 import { backendFailure } from '../../../errors.ts';
-import type { BatchHit } from '../batch.ts';
+import type { BatchHit } from '../../batch.ts';
 import type { PooledInstanceOptions } from '../pooled-instance.ts';
 import type { RedisInstance } from '../redis-instance.ts';
 import { askForSlots } from './ask-for-slots.ts';
