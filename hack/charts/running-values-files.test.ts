@@ -1,20 +1,24 @@
-import t from 'tap';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import t, { type Test } from 'tap';
+import { kubectl } from './kubelet/pod-namespace.ts';
+import type { StartedPod } from './kubelet/start-pod.ts';
+import { withCounterStores } from './support/counter-stores.ts';
 import { podSuite } from './support/pod-suite.ts';
 import { prepareCluster, runValuesFile } from './support/run-values-file.ts';
 
-// An API server, data stores and a dozen of Pods are started, on a machine that may have other work.
+// An API server, data stores and a score of Pods are started, on a machine that may have other work.
 t.setTimeout(240_000);
 
 /** A values file with what it says of a cluster that this one is not, or with more of what it may say. */
-interface ValuesCase {
+interface Values {
   readonly what: string;
   readonly file: string;
-  readonly deployments: number;
   readonly args?: readonly string[];
 }
 
-/** All but that for trying out, which has a test of its own. */
-const cases: readonly ValuesCase[] = [
+/** Those with all parts. That for trying out has a test of its own. */
+const cases: readonly (Values & { readonly deployments: number })[] = [
   { what: 'small', file: 'small', deployments: 3 },
   {
     what: 'own-certificates',
@@ -36,22 +40,70 @@ const cases: readonly ValuesCase[] = [
     deployments: 3,
     args: ['--set=xds.settings.XDS_GRPC_CLIENT_SAN=tg-ratelimit.mtls'],
   },
-  { what: 'limits-only', file: 'limits-only', deployments: 2 },
 ];
+
+/** Where limits are counted. These limiters take them from the management server of `limits-only`. */
+const storeCases = ['sentinel', 'redis-cluster', 'memcached'] as const;
 
 podSuite(t, 'the Pods of every values file of tollgate, installed and run', async (t, kube) => {
   const cluster = await prepareCluster(t, kube);
-  for (const { what, file, deployments, args = [] } of cases) {
-    await t.test(what, async (t) => {
-      const pods = await runValuesFile(t, cluster, {
+  const install = (t: Test, { what, file, args = [] }: Values, operator = cluster.operator) =>
+    runValuesFile(
+      t,
+      { kube, operator },
+      {
         chart: 'tollgate',
         valuesFile: `charts/tollgate/ci/${file}-values.yaml`,
         namespace: what,
         // It is there already, and of no release.
         args: ['--set=crds.enabled=false', ...args],
-      });
+      },
+    );
+
+  for (const { deployments, ...values } of cases) {
+    await t.test(values.what, async (t) => {
+      const pods = await install(t, values);
       t.equal(pods.length, deployments);
       for (const pod of pods) await t.resolves(pod.askProbes());
     });
   }
+
+  const [operator, withMemory] = await Promise.all([
+    withCounterStores(t, cluster.operator),
+    // They run on: the limiters below are told of limits by this management server.
+    install(t, { what: 'limits-only', file: 'limits-only' }),
+  ]);
+  await t.test('limits-only', async (t) => {
+    t.equal(withMemory.length, 2);
+    for (const pod of withMemory) await t.resolves(pod.askProbes());
+  });
+  const address = await managementServerOf(kube, 'limits-only');
+  const args = ['--set=xds.enabled=false', `--set=ratelimit.rules.xds.address=${address}`];
+  for (const file of storeCases) {
+    await t.test(file, async (t) => {
+      const [pod, ...others] = await install(t, { what: file, file, args }, operator);
+      t.strictSame(others, []);
+      if (pod === undefined) throw new Error('no Pod');
+      await t.resolves(pod.askProbes());
+      t.equal(await decide(pod), 200);
+      await awaitUntil(async () => (await decide(pod)) === 429, { what: 'the limit', timeoutMs: 30_000 });
+    });
+  }
 });
+
+/** Of a release in a namespace: `host:port` of its headless Service. */
+async function managementServerOf(kube: KubeApiserver, namespace: string): Promise<string> {
+  const name = 'tg-xds-headless';
+  const port = '-o=jsonpath={.spec.ports[?(@.name=="grpc")].port}';
+  return `${name}.${namespace}:${await kubectl(kube, ['get', 'service', name, `--namespace=${namespace}`, port])}`;
+}
+
+/** What a rate limit service says of a request: 200, or 429 when it is one too many. */
+async function decide(pod: StartedPod): Promise<number> {
+  const answer = await fetch(`http://127.0.0.1:${pod.port('http')}/json`, {
+    method: 'POST',
+    body: JSON.stringify({ domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ada' }] }] }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
