@@ -36,8 +36,6 @@ export async function startSite(): Promise<Site> {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
   const issuer = await listen();
   const api = await listen();
-  const gone = await listen();
-  await close(gone.server);
 
   const keys = createLocalJWKSet({ keys: [{ ...(await exportJWK(publicKey)), kid: 'key-1', alg: 'ES256' }] });
   const authorizationServer = createAuthorizationServer({
@@ -61,6 +59,8 @@ export async function startSite(): Promise<Site> {
     return await answerWithDpop(request);
   });
 
+  const rsaPair = await generateKeyPair('PS256', { extractable: true });
+  const rsaKey = { ...(await exportJWK(rsaPair.privateKey)), alg: 'PS256' };
   const signingKey = { jwk: { ...(await exportJWK(privateKey)) }, pem: await exportPKCS8(privateKey) };
   const certificates = makeCertificates();
   const mutualTls = await listen(secureServer(certificates));
@@ -69,7 +69,7 @@ export async function startSite(): Promise<Site> {
   writeFileSync(tokenFile, 'the.token.itself\n');
   return {
     inputs: {
-      web: { issuer: issuer.origin, dpopApi: api.origin, unreachable: `${gone.origin}/`, signingKey },
+      web: { issuer: issuer.origin, dpopApi: api.origin, unreachable, signingKey, rsaKey },
       node: {
         mutualTls: {
           url: mutualTls.origin.replace('http:', 'https:'),
@@ -97,6 +97,9 @@ function secureServer({ ca, server }: Certificates): Server {
     response.end((socket as TLSSocket).getPeerCertificate().subject.CN);
   });
 }
+
+/** A port that no system hands out by itself, that nothing uses, and that browsers do not block. */
+const unreachable = 'http://127.0.0.1:2/';
 
 async function isSignedFor(
   issuer: string,
