@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { ask } from '@tollgate/testkit/ask';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
@@ -16,6 +17,14 @@ t.beforeEach(() => Promise.all(servers.map((server) => tell(server, 'flush_all')
 
 async function tell({ host, port }: Memcached, command: string): Promise<string> {
   return (await ask(`${command}\r\n`, { host, port })).trimEnd();
+}
+
+/** Does as a memcached when it is greeted, and then what the test wants. */
+function answerWith(socket: Socket, answer: () => string): void {
+  socket.once('data', () => {
+    socket.write('VERSION 1.6.0\r\n');
+    socket.on('data', () => socket.write(answer()));
+  });
 }
 
 async function value(server: Memcached, key: string): Promise<string | undefined> {
@@ -204,7 +213,7 @@ t.test('a start without a server lets hits through, and counting begins when it 
 });
 
 t.test('a server that does not answer in time lets hits through and is connected to anew', async (t) => {
-  const silent = await startOddServer(t, (socket) => socket.resume());
+  const silent = await startOddServer(t, (socket) => answerWith(socket, () => ''));
   const { backend, uncounted, logLines } = await started(t, [silent.address], {
     MCACHE_TIMEOUT: '50ms',
     MCACHE_MAX_IDLE_CONNS: '1',
@@ -229,11 +238,35 @@ t.test('answers that make no sense let hits through', async (t) => {
     'SERVER_ERROR out of memory storing object\r\n',
     'HTTP/1.1 400 Bad\r\n',
   ]) {
-    const odd = await startOddServer(t, (socket) => socket.on('data', () => socket.write(answer)));
+    const odd = await startOddServer(t, (socket) => answerWith(socket, () => answer));
     const { backend, uncounted } = await started(t, [odd.address]);
     t.same(await backend.add([hitOf('a', 2)]), [2], answer);
     t.equal(uncounted(), 2);
   }
+});
+
+t.test(
+  'a server that takes connections and has no room for them counts as away, with its reason',
+  async (t) => {
+    const full = await startOddServer(t, (socket) => socket.end('ERROR Too many open connections\r\n'));
+    const { backend, uncounted, logLines } = await started(t, [full.address]);
+    t.same(await backend.add([hitOf('a')]), [1]);
+    t.equal(uncounted(), 1);
+    t.match(
+      logLines.filter((line) => line['@message'] === 'memcached cannot be reached; its counters stop nobody'),
+      [{ memcached: full.address, err: { message: 'ERROR Too many open connections' } }],
+    );
+  },
+);
+
+t.test('a server that is no memcached counts as away', async (t) => {
+  const web = await startOddServer(t, (socket) =>
+    socket.on('data', () => socket.write('HTTP/1.1 400 Bad\r\n')),
+  );
+  const { backend, uncounted, logLines } = await started(t, [web.address]);
+  t.same(await backend.add([hitOf('a')]), [1]);
+  t.equal(uncounted(), 1);
+  t.match(JSON.stringify(logLines), /what answers there is no memcached/);
 });
 
 t.test('something that is no counter lets hits through, and others of the request are counted', async (t) => {
@@ -246,7 +279,7 @@ t.test('something that is no counter lets hits through, and others of the reques
 });
 
 t.test('hits beyond what may be under way are let through at once', async (t) => {
-  const silent = await startOddServer(t, (socket) => socket.resume());
+  const silent = await startOddServer(t, (socket) => answerWith(socket, () => ''));
   const { backend, uncounted } = await started(t, [silent.address], { MCACHE_TIMEOUT: '200ms' });
   const many = backend.add(Array.from({ length: 20_000 }, () => hitOf('many')));
   t.same(await backend.add([hitOf('x', 2), hitOf('x')]), [2, 3]);

@@ -14,8 +14,11 @@ export interface MemcachedBackendDeps {
   readonly stats: MemcachedStats;
   /** Unix time in whole seconds. */
   readonly nowSeconds: () => number;
-  /** A server was asked and did not count; servers that cannot be reached are told of elsewhere. */
-  readonly onFailure: (server: string, error: unknown) => void;
+  /**
+   * A server was asked and did not count, or was not even asked because too much is under way. Servers that cannot be
+   * reached are told of elsewhere.
+   */
+  readonly onFailure: (error: unknown, server?: string) => void;
 }
 
 /**
@@ -39,6 +42,7 @@ export function createMemcachedBackend(deps: MemcachedBackendDeps): CounterBacke
 
   async function collect(hits: readonly CounterHit[], method: 'add' | 'read'): Promise<readonly number[]> {
     if (underWay + hits.length > maxHitsUnderWay) {
+      deps.onFailure(backendFailure('too many requests are waiting for memcached'));
       return letThrough(hits, method);
     }
     schedule();
@@ -80,7 +84,7 @@ export function createMemcachedBackend(deps: MemcachedBackendDeps): CounterBacke
         nowSeconds: deps.nowSeconds,
         settle: batch.settle,
         fail(counter, error) {
-          deps.onFailure(server.name, explain(error));
+          deps.onFailure(explain(error), server.name);
           asIfNew(batch, counter);
         },
       }),
@@ -118,7 +122,7 @@ function byServer(
   const parts = new Map<MemcachedServer | undefined, ServerBatch>();
   for (const counter of allOf(batch)) {
     const key = storedKey(counter.key);
-    // As every client of memcached that shards so does: limiters of both kinds find each other's counters.
+    // As envoyproxy/ratelimit has it, so that limiters of both kinds find each other's counters.
     const server = servers.length > 1 ? servers[crc32(key) % servers.length] : servers[0];
     const part = parts.get(server) ?? { reads: [], adds: [] };
     parts.set(server, part);

@@ -70,7 +70,7 @@ function serverNames(
     : () => findServers(memcacheSrv, resolveSrv);
 }
 
-function failureLog({ logger }: BackendDeps): (server: string, error: unknown) => void {
+function failureLog({ logger }: BackendDeps): (error: unknown, server?: string) => void {
   const log = createFailureLog({ logger, message: 'memcached did not count; hits were let through' });
-  return (memcached, error) => log(error, { memcached });
+  return (error, memcached) => log(error, { memcached });
 }

@@ -34,7 +34,7 @@ export interface ServerConnection {
 }
 
 /**
- * Bound on connecting, TLS included. Nobody waits for it: while there is no connection, hits are let through at once.
+ * Bound on connecting, TLS and a first answer included. Nobody waits for it: while there is no connection, hits are let through at once.
  */
 const connectTimeoutMs = 5_000;
 
@@ -61,9 +61,9 @@ export function createServerConnection(deps: ServerConnectionDeps, timeoutMs: nu
     try {
       await inTime(
         // The driver leaves open what becomes of an attempt that is closed.
-        Promise.race([attempted.connect(), ended.promise]),
+        Promise.race([connectAndGreet(attempted), ended.promise]),
         connectTimeoutMs,
-        () => new Error(`could not connect within ${connectTimeoutMs}ms`),
+        () => new Error(`no memcached answered within ${connectTimeoutMs}ms`),
       );
       if (closed || !attempted.isConnected()) {
         throw failure ?? new Error('the connection was closed at once');
@@ -113,6 +113,15 @@ export function createServerConnection(deps: ServerConnectionDeps, timeoutMs: nu
       await driver?.disconnect();
     },
   };
+}
+
+/** A server that has no room for more connections takes them, too: it counts once it has said something sensible. */
+async function connectAndGreet(driver: MemcacheNode): Promise<void> {
+  await driver.connect();
+  const answer: unknown = await driver.command('version');
+  if (!String(answer).startsWith('VERSION')) {
+    throw new Error('what answers there is no memcached');
+  }
 }
 
 async function runInTime(driver: MemcacheNode, exchange: Exchange, timeoutMs: number): Promise<void> {
