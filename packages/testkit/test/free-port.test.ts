@@ -11,6 +11,11 @@ t.test('a free port can be listened on', async (t) => {
   t.ok(server.listening);
 });
 
+t.test('nobody is given a port that another is about to listen on', async (t) => {
+  const ports = await Promise.all(Array.from({ length: 50 }, freePort));
+  t.equal(new Set(ports).size, ports.length);
+});
+
 t.test('a port that somebody else took meanwhile is replaced by another', async (t) => {
   const tried: number[] = [];
   const used = await withFreePort(async (port) => {
