@@ -7,6 +7,7 @@ import { type Certificates, makeCertificates } from '@tollgate/testkit/certifica
 import { type RedisTls, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { counterBackends } from '../../src/backends/counter-backends.ts';
+import { openRedis } from '../../src/backends/redis/redis-connection.ts';
 import type { CounterBackend } from '../../src/ports/counter-backend.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
@@ -129,6 +130,21 @@ t.test('TLS: the host name is compared unless told not to; the chain is verified
   t.teardown(others.remove);
   await t.rejects(count(t, { ...impatient, ...env, ...skip, KVSTORE_TLS_CACERT: others.ca.certFile }));
   await t.rejects(count(t, { ...impatient, ...env, ...skip }));
+});
+
+t.test('TLS: attempts that are given up in the middle of a handshake harm nobody', async (t) => {
+  const redis = await startRedis({ tls: tlsOf(certificates) });
+  t.teardown(redis.stop);
+  const address = { kind: 'tcp', host: '127.0.0.1', port: redis.port, tls: true } as const;
+  // Which moment is the bad one depends on the machine.
+  for (let i = 0; i < 45; i += 1) {
+    const connection = openRedis({ address, connectTimeoutMs: 5_000 });
+    connection.on('error', () => connection.disconnect());
+    const attempt = t.rejects(connection.connect());
+    for (let turns = 0; turns < i % 15; turns += 1) await new Promise(setImmediate);
+    connection.disconnect();
+    await attempt;
+  }
 });
 
 t.test('mutual TLS: the client shows its certificate, to both instances', async (t) => {

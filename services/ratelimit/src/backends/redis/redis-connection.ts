@@ -1,6 +1,8 @@
-import type { SecureContextOptions } from 'node:tls';
+import { createConnection } from 'node:net';
+import { type ConnectionOptions, connect as connectTls, type SecureContextOptions } from 'node:tls';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { RedisAddress, RedisCredentials } from './redis-address.ts';
+import { connectorFor } from './redis-connector.ts';
 
 /** TLS towards Redis. */
 export interface RedisTls {
@@ -17,9 +19,6 @@ export interface RedisConnectionOptions {
   /** Bound on connecting, milliseconds. */
   readonly connectTimeoutMs: number;
 }
-
-/** How long a server has to close a connection we are done with before we cut it, milliseconds. */
-const disconnectTimeoutMs = 100;
 
 /**
  * Makes an ioredis client that never queues or repeats a command on its own, nor connects again: a counter that was
@@ -39,28 +38,28 @@ export function openRedis(options: RedisConnectionOptions): Redis {
     maxRetriesPerRequest: 0,
     noDelay: true,
     retryStrategy: () => null,
-    disconnectTimeout: disconnectTimeoutMs,
     protocol: 2,
     enableReadyCheck: false,
     disableClientInfo: true,
   };
   if (address.kind === 'unix') {
-    return new Redis({ ...common, path: address.path });
+    return new Redis({ ...common, Connector: connectorFor(() => createConnection(address.path)) });
   }
+  const { host, port, db } = address;
+  const tls = tlsOptions(options, address.tls === true);
   return new Redis({
     ...common,
-    host: address.host,
-    port: address.port,
-    ...(address.db === undefined ? {} : { db: address.db }),
-    ...tlsOptions(options, address.tls === true),
+    ...(db === undefined ? {} : { db }),
+    ...(tls === undefined ? {} : { tls }),
+    Connector: connectorFor(() =>
+      tls === undefined ? createConnection({ host, port }) : connectTls({ ...tls, host, port }),
+    ),
   });
 }
 
-function tlsOptions({ tls }: RedisConnectionOptions, wantedByUrl: boolean): Pick<RedisOptions, 'tls'> {
+function tlsOptions({ tls }: RedisConnectionOptions, wantedByUrl: boolean): ConnectionOptions | undefined {
   if (tls === undefined) {
-    return wantedByUrl ? { tls: {} } : {};
+    return wantedByUrl ? {} : undefined;
   }
-  return {
-    tls: { ...tls.context, ...(tls.verifyHostname ? {} : { checkServerIdentity: () => undefined }) },
-  };
+  return { ...tls.context, ...(tls.verifyHostname ? {} : { checkServerIdentity: () => undefined }) };
 }
