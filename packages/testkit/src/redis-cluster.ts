@@ -23,6 +23,7 @@ export interface RedisClusterNode extends Redis {
   readonly id: string;
   /** Where the nodes talk to one another. */
   readonly busPort: number;
+  readonly pid: number;
   /** Runs a command on this node; it does not follow redirections. @throws Error with the words of Redis when it refuses. */
   command(...words: string[]): Promise<RedisReply>;
 }
@@ -50,8 +51,13 @@ export interface RedisCluster {
   moveSlot(slot: number, from: number, to: number): Promise<void>;
   /** Kills a master, as a crash would; its replica knows nothing of it for a while. */
   stopNode(master: number): Promise<void>;
+  /** Has a master stand still, as one whose machine hangs: it answers nothing, and its connections stay. */
+  pauseNode(master: number): void;
+  resumeNode(master: number): void;
   /** Makes the replica of a master the master, at once and whatever became of the old one. */
   promoteReplica(master: number): Promise<void>;
+  /** Lets a master and its replica change places in good order: no write is lost. */
+  handOver(master: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -111,7 +117,9 @@ function startNode({ password, tls, args = [] }: RedisClusterOptions): Promise<R
     });
     const command = (...words: string[]): Promise<RedisReply> =>
       redisCommand({ host: redis.host, port: redis.port, password, tls }, ...words);
-    return { ...redis, busPort, command, id: String(await command('CLUSTER', 'MYID')) };
+    const [id, info] = await Promise.all([command('CLUSTER', 'MYID'), command('INFO', 'server')]);
+    const pid = Number(/process_id:(\d+)/.exec(String(info))?.[1]);
+    return { ...redis, busPort, command, id: String(id), pid };
   });
 }
 
@@ -196,6 +204,15 @@ function operate(
     };
   }
 
+  async function failOver(i: number, ...how: string[]): Promise<void> {
+    const replica = pick(replicas, i, 'replica');
+    await replica.command('CLUSTER', 'FAILOVER', ...how);
+    await awaitUntil(async () => String(await replica.command('ROLE')).startsWith('master'), {
+      what: 'the replica to become the master',
+      timeoutMs: readyTimeoutMs,
+    });
+  }
+
   return {
     masters,
     replicas,
@@ -208,13 +225,10 @@ function operate(
       await move.finish();
     },
     stopNode: (i) => master(i).kill(),
-    async promoteReplica(i) {
-      const replica = pick(replicas, i, 'replica');
-      await replica.command('CLUSTER', 'FAILOVER', 'TAKEOVER');
-      await awaitUntil(async () => String(await replica.command('ROLE')).startsWith('master'), {
-        what: 'the replica to become the master',
-      });
-    },
+    pauseNode: (i) => void process.kill(master(i).pid, 'SIGSTOP'),
+    resumeNode: (i) => void process.kill(master(i).pid, 'SIGCONT'),
+    promoteReplica: (i) => failOver(i, 'TAKEOVER'),
+    handOver: (i) => failOver(i),
   };
 }
 

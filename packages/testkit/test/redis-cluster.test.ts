@@ -46,6 +46,13 @@ t.test('a slot that moves takes its keys along; new ones are made where it goes'
   t.equal(await run(1, 'GET', key), '5');
 });
 
+t.test('a master and its replica change places', async (t) => {
+  const key = await keyAt(1, 'handed over');
+  await run(1, 'INCRBY', key, '3');
+  await cluster.handOver(1);
+  t.equal(await cluster.replicas[1]?.command('INCRBY', key, '1'), 4);
+});
+
 t.test('a replica takes the place of a master that was killed', async (t) => {
   const key = await keyAt(2, 'killed');
   await run(2, 'INCRBY', key, '7');
