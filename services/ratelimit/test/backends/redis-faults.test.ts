@@ -166,6 +166,29 @@ t.test('READONLY: a primary that became a replica is left for a new connection',
   await countsAgain(backend);
 });
 
+t.test('READONLY: one refusal is enough to leave a server with all connections', async (t) => {
+  const { server, admin } = await ownRedis(t);
+  const { backend, stats } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+    KVSTORE_TIMEOUT: '20s',
+  });
+  await backend.start();
+  await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  const paused: Promise<unknown>[] = [];
+  for (const waiting of [1, 2, 3]) {
+    paused.push(backend.add([hitOf('a')]));
+    await awaitUntil(async () => (await admin.info('clients')).includes(`blocked_clients:${waiting}\r`), {
+      what: `request ${waiting} on a connection of its own`,
+      timeoutMs: 20_000,
+    });
+  }
+  await admin.call('CLIENT', 'UNPAUSE');
+  await Promise.all(paused);
+  await admin.call('REPLICAOF', '127.0.0.1', '1');
+  await t.rejects(backend.add([hitOf('a')]), { message: /READONLY/ });
+  t.ok(stats.counter('ratelimit.redis_pool.cx_local_close').value >= 3);
+});
+
 t.test('a wrong password, a missing one and a wrong database never count anything', async (t) => {
   const { server } = await ownRedis(t, { password: 'right' });
   const open = await startRedis();
@@ -242,6 +265,7 @@ t.test(
     for (const url of ['no-such-host.invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
       const { backend } = await redisFromSettings(t, {
         KVSTORE_URL: url,
+        KVSTORE_TIMEOUT: '100ms',
         KVSTORE_STARTUP_MAX_ELAPSED_TIME: '400ms',
       });
       await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./ }, url);

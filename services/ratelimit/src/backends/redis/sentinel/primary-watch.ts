@@ -44,8 +44,8 @@ export interface PrimaryWatch {
 const defaultAnswerTimeoutMs = 1_000;
 
 /**
- * How long after a failover counting goes on at the old primary at most. Sentinels leave that one writable for ten
- * seconds and more, and nothing that is counted there lasts.
+ * How long after a failover counting goes on at the old primary at most. Sentinels leave that one writable for about ten
+ * seconds, and nothing that is counted there lasts.
  */
 const defaultLookEveryMs = 1_000;
 
