@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface AwaitUntilOptions {
   /** Completes "waited for …" in the error. */
   what: string;
-  /** Default 5000: far more than anything local takes, far less than a test's own deadline. */
+  /** Default 20000: far more than anything local takes, also on a machine that stalls; far less than a test's own deadline. */
   timeoutMs?: number;
   /** Default 10. */
   everyMs?: number;
@@ -18,7 +18,7 @@ export interface AwaitUntilOptions {
  */
 export async function awaitUntil<T>(
   attempt: () => T | Promise<T>,
-  { what, timeoutMs = 5000, everyMs = 10 }: AwaitUntilOptions,
+  { what, timeoutMs = 20_000, everyMs = 10 }: AwaitUntilOptions,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -54,7 +54,7 @@ function makePool(
       open: () =>
         openRedis({
           address: addressOf(typeof address === 'string' ? address : address()),
-          connectTimeoutMs: 500,
+          connectTimeoutMs: 5_000,
         }),
       figures: {
         opened: () => {
@@ -69,7 +69,7 @@ function makePool(
       onAvailable: (available) => told.push(available ? 'available' : 'unavailable'),
       onError: () => told.push('error'),
     },
-    { size: 2, onEmpty: 'create', onEmptyWaitMs: 5, timeoutMs: 500, ...options },
+    { size: 2, onEmpty: 'create', onEmptyWaitMs: 5, timeoutMs: 5_000, ...options },
   );
   t.teardown(() => pool.close());
   return { pool, told, attempts, delays, open: () => open };

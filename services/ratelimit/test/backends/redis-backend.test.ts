@@ -27,7 +27,7 @@ function instance(url: string, options: Partial<PooledInstanceOptions> = {}): Re
   if (!parsed.ok) {
     throw new TypeError(`bad address in a test: ${url}`);
   }
-  const timeoutMs = options.timeoutMs ?? 2_000;
+  const timeoutMs = options.timeoutMs ?? 10_000;
   return createPooledInstance(
     {
       open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
@@ -100,7 +100,7 @@ t.test(
   'a server that does not answer in time fails the request, and the next one gets a fresh connection',
   async (t) => {
     const backend = await started(t, instance(server.address, { timeoutMs: 150 }));
-    await admin.call('CLIENT', 'PAUSE', '400', 'ALL');
+    await admin.call('CLIENT', 'PAUSE', '60000', 'ALL');
     await t.rejects(backend.add([hitOf('a')]), {
       code: 'backend_failure',
       message: /did not answer within 150ms/,
@@ -127,7 +127,7 @@ t.test('with all connections busy, `error` fails after its wait', async (t) => {
     t,
     instance(server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 20 }),
   );
-  await admin.call('CLIENT', 'PAUSE', '300', 'ALL');
+  await admin.call('CLIENT', 'PAUSE', '60000', 'ALL');
   const first = backend.add([hitOf('a')]);
   await nextTick();
   await t.rejects(backend.add([hitOf('b')]), { message: 'all 1 connections to Redis are busy' });

@@ -21,7 +21,7 @@ export async function redisFromSettings(
   env: Readonly<Record<string, string>>,
 ): Promise<RedisFromSettings> {
   const read = readSettings({
-    KVSTORE_TIMEOUT: '200ms',
+    KVSTORE_TIMEOUT: '5s',
     KVSTORE_STARTUP_INITIAL_INTERVAL: '10ms',
     KVSTORE_STARTUP_MAX_INTERVAL: '20ms',
     KVSTORE_STARTUP_MAX_ELAPSED_TIME: '5s',
