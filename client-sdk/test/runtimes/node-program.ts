@@ -33,7 +33,7 @@ export interface NodeProgramInput {
   readonly tokenFile: string;
 }
 
-/** The steps, to be run by `runSteps`. */
+/** The steps by name. */
 export const nodeSteps = {
   async 'a client certificate proves who asks'(sdk: NodeSdk, { mutualTls }: NodeProgramInput) {
     const { url: site, ...tls } = mutualTls;

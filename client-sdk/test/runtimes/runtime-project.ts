@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
 import manifest from '../../package.json' with { type: 'json' };
 import { packPackage } from '../package/pack-package.ts';
-import type { NodeProgramInput } from './node-program.ts';
-import type { WebProgramInput } from './web-program.ts';
+import type { runNode, runWeb } from './programs.ts';
 
 /** A project that has the packed package installed, with a program for every way to load it. */
 export interface RuntimeProject {
@@ -15,8 +14,8 @@ export interface RuntimeProject {
 
 /** What the programs are told. */
 export interface ProgramInputs {
-  readonly web: WebProgramInput;
-  readonly node: NodeProgramInput;
+  readonly web: Parameters<typeof runWeb>[1];
+  readonly node: Parameters<typeof runNode>[1];
 }
 
 /** Stands before the report in what a program prints. */
@@ -31,8 +30,9 @@ const specifierOf = (subpath: string) => subpath.replace('.', manifest.name);
 
 /**
  * Makes the project in a temporary folder, the package unpacked as npm does it:
- * `main.mjs` and `main.cjs` run all steps (with the argument `web` those of the web) and print the report; `page.html` with `page.mjs`, and `page-worker.js`, run
- * the web's and post it to `/report/<who>`; `workerd.capnp` has a test that prints it. What ends in `.js` is a bundle.
+ * `main.mjs` and `main.cjs` run all steps (with the argument `web` those of the web) and print the report; `page.html` with
+ * `page.mjs`, and `page-worker.js`, run the web's and post it to `/report/<who>`; `workerd.capnp` has a test that prints
+ * it. What ends in `.js` is a bundle.
  */
 export async function makeRuntimeProject(inputs: ProgramInputs): Promise<RuntimeProject> {
   const packed = await packPackage();
@@ -49,24 +49,23 @@ export async function makeRuntimeProject(inputs: ProgramInputs): Promise<Runtime
     ['esm', 'programs.mjs'],
     ['cjs', 'programs.cjs'],
   ] as const)
-    await bundle({ stdin: { contents: programs, resolveDir: import.meta.dirname }, format, outfile });
+    await bundle({ entryPoints: [join(import.meta.dirname, 'programs.ts')], format, outfile });
 
-  const webInput = JSON.stringify(inputs.web);
-  const runWeb = `runSteps(webSteps, sdk, ${webInput})`;
-  const runNode = `runSteps(nodeSteps, sdk, ${JSON.stringify(inputs.node)})`;
-  const runAll = `Promise.all([${runWeb}, process.argv[2] === 'web' ? {} : ${runNode}])`;
+  const web = `runWeb(sdk, ${JSON.stringify(inputs.web)})`;
+  const node = `runNode(sdk, ${JSON.stringify(inputs.node)})`;
+  const all = `Promise.all([${web}, process.argv[2] === 'web' ? {} : ${node}])`;
   const print = `(reports) => console.log('${reportMark}' + JSON.stringify(Object.assign({}, ...reports)))`;
   const post = (who: string) =>
     `(report) => fetch('/report/${who}', { method: 'POST', body: JSON.stringify(report) })`;
-  write('main.mjs', `${importing(subpaths)}${runAll}.then(${print});`);
-  write('main.cjs', `${requiring(subpaths)}${runAll}.then(${print});`);
-  write('page.mjs', `${importing(webSubpaths)}${runWeb}.then(${post('page')});`);
+  write('main.mjs', `${importing(subpaths)}${all}.then(${print});`);
+  write('main.cjs', `${requiring(subpaths)}${all}.then(${print});`);
+  write('page.mjs', `${importing(webSubpaths)}${web}.then(${post('page')});`);
   write('page.html', page(importMap()));
-  write('page-worker.mjs', `${importing(webSubpaths)}${runWeb}.then(${post('worker')});`);
+  write('page-worker.mjs', `${importing(webSubpaths)}${web}.then(${post('worker')});`);
   await bundle({ entryPoints: ['page-worker.mjs'], format: 'esm', outfile: 'page-worker.js' });
   write(
     'workerd.mjs',
-    `${importing(webSubpaths)}export default { test: () => Promise.all([${runWeb}]).then(${print}) };`,
+    `${importing(webSubpaths)}export default { test: () => Promise.all([${web}]).then(${print}) };`,
   );
   const conditions = ['workerd', 'worker', 'browser'];
   await bundle({ entryPoints: ['workerd.mjs'], format: 'esm', outfile: 'workerd.js', conditions });
@@ -74,19 +73,15 @@ export async function makeRuntimeProject(inputs: ProgramInputs): Promise<Runtime
   return { folder, remove: packed.remove };
 }
 
-const programs = ['run-steps', 'web-program', 'node-program']
-  .map((name) => `export * from './${name}.ts';`)
-  .join('\n');
-
 function importing(wanted: readonly string[]): string {
   const imports = wanted.map((subpath, i) => `import * as m${i} from '${specifierOf(subpath)}';\n`);
   const sdk = wanted.map((subpath, i) => `'${subpath}': m${i}`);
-  return `import { nodeSteps, runSteps, webSteps } from './programs.mjs';\n${imports.join('')}const sdk = { ${sdk.join(', ')} };\n`;
+  return `import { runNode, runWeb } from './programs.mjs';\n${imports.join('')}const sdk = { ${sdk.join(', ')} };\n`;
 }
 
 function requiring(wanted: readonly string[]): string {
   const sdk = wanted.map((subpath) => `'${subpath}': require('${specifierOf(subpath)}')`);
-  return `const { nodeSteps, runSteps, webSteps } = require('./programs.cjs');\nconst sdk = { ${sdk.join(', ')} };\n`;
+  return `const { runNode, runWeb } = require('./programs.cjs');\nconst sdk = { ${sdk.join(', ')} };\n`;
 }
 
 /** Where the package's modules are, below the project. */

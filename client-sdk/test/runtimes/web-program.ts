@@ -43,7 +43,7 @@ export interface WebProgramInput {
 
 type Step = (sdk: WebSdk, input: WebProgramInput) => Promise<unknown>;
 
-/** The steps, to be run by `runSteps`. */
+/** The steps by name. */
 export const webSteps: Readonly<Record<string, Step>> = {
   async 'a token by client credentials calls an API'(sdk, input) {
     const client = secretClient(sdk, input);
