@@ -100,7 +100,7 @@ t.test(
   'a server that does not answer in time fails the request, and the next one gets a fresh connection',
   async (t) => {
     const backend = await started(t, instance(server.address, { timeoutMs: 150 }));
-    await admin.call('CLIENT', 'PAUSE', '60000', 'ALL');
+    await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
     await t.rejects(backend.add([hitOf('a')]), {
       code: 'backend_failure',
       message: /did not answer within 150ms/,
@@ -127,7 +127,7 @@ t.test('with all connections busy, `error` fails after its wait', async (t) => {
     t,
     instance(server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 20 }),
   );
-  await admin.call('CLIENT', 'PAUSE', '60000', 'ALL');
+  await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
   const first = backend.add([hitOf('a')]);
   await nextTick();
   await t.rejects(backend.add([hitOf('b')]), { message: 'all 1 connections to Redis are busy' });
@@ -139,7 +139,7 @@ t.test('with all connections busy, `wait` waits and `create` opens one more', as
   for (const onEmpty of ['wait', 'create'] as const) {
     await admin.flushall();
     const backend = await started(t, instance(server.address, { size: 1, onEmpty, onEmptyWaitMs: 5 }));
-    await admin.call('CLIENT', 'PAUSE', '100', 'ALL');
+    await admin.call('CLIENT', 'PAUSE', '100', 'WRITE');
     const first = backend.add([hitOf('a')]);
     await nextTick();
     t.same(await Promise.all([first, backend.add([hitOf('a')])]), [[1], [2]], onEmpty);
