@@ -30,7 +30,7 @@ export async function startEdge(t: Test, options: Omit<EnvoyConfigOptions, 'upst
   t.teardown(() => envoy.stop());
   const admin = async (path: string): Promise<string> => {
     const answer = await fetch(`http://127.0.0.1:${envoy.adminPort}${path}`, {
-      signal: AbortSignal.timeout(5000),
+      signal: AbortSignal.timeout(20_000),
     });
     return answer.text();
   };

@@ -54,7 +54,7 @@ export async function startLimiter(
       const answer = await fetch(`${url}/json`, {
         method: 'POST',
         body: JSON.stringify({ domain, descriptors: [descriptor] }),
-        signal: AbortSignal.timeout(5000),
+        signal: AbortSignal.timeout(20_000),
       });
       // Parsed boundary: the service's own JSON, of which two fields are looked at.
       const body = (await answer.json()) as {
@@ -68,7 +68,7 @@ export async function startLimiter(
       };
     },
     async rules() {
-      const answer = await fetch(`http://127.0.0.1:${debug}/rlconfig`, { signal: AbortSignal.timeout(5000) });
+      const answer = await fetch(`http://127.0.0.1:${debug}/rlconfig`, { signal: AbortSignal.timeout(20_000) });
       return (await answer.text()).split('\n').filter((line) => line !== '');
     },
   };

@@ -13,7 +13,7 @@ export function startService(
     command: 'env',
     args: ['-i', ...assignments, process.execPath, entryFile],
     ready: async () => {
-      const answer = await fetch(readyUrl, { signal: AbortSignal.timeout(1000) });
+      const answer = await fetch(readyUrl, { signal: AbortSignal.timeout(10_000) });
       if (!answer.ok) throw new Error(`${readyUrl} answered ${answer.status}: ${await answer.text()}`);
     },
   });

@@ -132,7 +132,7 @@ async function startFrom(
     args,
     readyTimeoutMs: startTimeoutMs,
     ready: async () => {
-      const answer = await fetch(healthUrl, { signal: AbortSignal.timeout(1000) });
+      const answer = await fetch(healthUrl, { signal: AbortSignal.timeout(10_000) });
       if (!answer.ok) throw new Error(`${healthUrl} answered ${answer.status}: ${await answer.text()}`);
     },
   });

@@ -78,7 +78,7 @@ function adminUrl(adminFile: string): string {
 }
 
 async function fetchText(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(1000) });
+  const response = await fetch(url, { signal: AbortSignal.timeout(10_000) });
   const text = await response.text();
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
   return text;

@@ -16,6 +16,7 @@ const controllers = [
   ...['endpointslice-controller', 'garbage-collector-controller', 'namespace-controller'],
   ...['root-ca-certificate-publisher-controller', 'serviceaccount-controller'],
   'clusterrole-aggregation-controller',
+  ...['persistentvolume-binder-controller', 'persistentvolumeclaim-protection-controller'],
 ];
 
 /** Both are up within seconds; a machine with other work is given more. */

@@ -69,6 +69,9 @@ const slotCount = 16_384;
  */
 const nodeTimeoutMs = 30_000;
 
+/** Redis gives up a failover after 5 s, and has to be asked again. */
+const failoverTimeoutMs = 5_500;
+
 /** Redis keeps a new cluster closed for 2 s; a busy machine takes its time as well. */
 const readyTimeoutMs = 20_000;
 
@@ -205,9 +208,13 @@ function operate(
   }
 
   async function failOver(i: number, ...how: string[]): Promise<void> {
-    const replica = pick(replicas, i, 'replica');
-    await replica.command('CLUSTER', 'FAILOVER', ...how);
-    await awaitUntil(async () => String(await replica.command('ROLE')).startsWith('master'), {
+    const { command } = pick(replicas, i, 'replica');
+    const isMaster = async (): Promise<boolean> => String(await command('ROLE')).startsWith('master');
+    const once = async (): Promise<boolean> => {
+      await command('CLUSTER', 'FAILOVER', ...how);
+      return awaitUntil(isMaster, { what: 'the failover', timeoutMs: failoverTimeoutMs });
+    };
+    await awaitUntil(async () => (await isMaster()) || (await once()), {
       what: 'the replica to become the master',
       timeoutMs: readyTimeoutMs,
     });

@@ -22,7 +22,7 @@ export interface ServerProcessOptions {
   env?: Readonly<Record<string, string>>;
   /** Tried again and again until it does not throw: the program is ready then. */
   ready: () => Promise<void>;
-  /** Default 20000: a cold Envoy on a busy two-core machine takes 3 s. */
+  /** Default 60000: a cold Envoy takes 3 s on a busy machine with two cores, and one that stalls takes longer. */
   readyTimeoutMs?: number;
 }
 
@@ -57,7 +57,7 @@ exit $status
  * @throws Error with the program's output when it ends before it answers or does not answer in time; nothing is left running.
  */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
-  const { command, args, env, ready, readyTimeoutMs = 20_000 } = options;
+  const { command, args, env, ready, readyTimeoutMs = 60_000 } = options;
   // A process group of its own: a Ctrl-C in the terminal reaches the test first, and kill() reaches the server.
   const child = spawn('/bin/sh', ['-c', watchdogScript, 'sh', command, ...args], {
     detached: true,
