@@ -89,7 +89,7 @@ export function createConnectionPool(
   const { figures } = deps;
   const members = new Map<Redis, Member>();
   const idle: Redis[] = [];
-  /** Retired while at work; no members any more. */
+  /** Retired while at work; no members any more. Each is given back within the timeout of its batch. */
   const leaving = new Set<Redis>();
   const waiters: Waiter[] = [];
   const firstReady = Promise.withResolvers<void>();
