@@ -32,7 +32,7 @@ const specifierOf = (subpath: string) => subpath.replace('.', manifest.name);
  * Makes the project in a temporary folder, the package unpacked as npm does it:
  * `main.mjs` and `main.cjs` run all steps (with the argument `web` those of the web) and print the report; `page.html` with
  * `page.mjs`, and `page-worker.js`, run the web's and post it to `/report/<who>`; `workerd.capnp` has a test that prints
- * it. What ends in `.js` is a bundle.
+ * it. What ends in `.js` is a bundle. `typed.ts` has right types, and one that is expected to be wrong.
  */
 export async function makeRuntimeProject(inputs: ProgramInputs): Promise<RuntimeProject> {
   const packed = await packPackage();
@@ -70,6 +70,7 @@ export async function makeRuntimeProject(inputs: ProgramInputs): Promise<Runtime
   const conditions = ['workerd', 'worker', 'browser'];
   await bundle({ entryPoints: ['workerd.mjs'], format: 'esm', outfile: 'workerd.js', conditions });
   write('workerd.capnp', workerdConfig);
+  write('typed.ts', typed);
   return { folder, remove: packed.remove };
 }
 
@@ -115,4 +116,16 @@ const config :Workerd.Config = (
     (name = "machine", network = (allow = ["private", "local"])),
   ],
 );
+`;
+
+const typed = `
+import { type AccessToken, Client } from '${manifest.name}';
+import { nodeTransport } from '${manifest.name}/node';
+import { TokenManager } from '${manifest.name}/token-manager';
+const client = new Client({ clientId: 'id', site: 'https://as.example', fetch: nodeTransport() });
+// @ts-expect-error without types it would be right
+new Client({ timeoutMs: '10 s' });
+const token: AccessToken = await client.clientCredentials.getToken();
+await using manager = new TokenManager({ client, token });
+export const response: Response = await manager.fetch('https://as.example/api');
 `;

@@ -75,11 +75,16 @@ t.test('this Node', async (t) => {
 });
 
 runtime(t, 'Deno, allowed nothing but the network', ['deno'], async (t, binary) => {
-  await reports(t, [...denoCommand(binary), '--allow-net', 'main.mjs', 'web'], web);
+  await reports(t, [...denoCommand(binary, 'run'), '--allow-net', 'main.mjs', 'web'], web);
 });
 
 runtime(t, 'Deno', ['deno'], async (t, binary) => {
-  await reports(t, [...denoCommand(binary), '--allow-all', 'main.mjs'], { ...web, ...node });
+  await reports(t, [...denoCommand(binary, 'run'), '--allow-all', 'main.mjs'], { ...web, ...node });
+});
+
+runtime(t, 'Deno checks the types', ['deno'], async (t, binary) => {
+  const [command = '', ...args] = denoCommand(binary, 'check');
+  await t.resolves(run(command, [...args, 'typed.ts'], project.folder));
 });
 
 runtime(t, 'Bun', ['bun'], async (t, binary) => {
@@ -148,8 +153,9 @@ function findFirst(names: readonly string[]): string | Error {
 }
 
 /** What Deno keeps for itself goes with the project, and nobody is asked anything. */
-function denoCommand(binary: string): string[] {
-  return ['env', `DENO_DIR=${project.folder}/.deno`, 'DENO_NO_UPDATE_CHECK=1', binary, 'run', '--no-prompt'];
+function denoCommand(binary: string, command: 'run' | 'check'): string[] {
+  const env = [`DENO_DIR=${project.folder}/.deno`, 'DENO_NO_UPDATE_CHECK=1', 'DENO_NO_PROMPT=1'];
+  return ['env', ...env, binary, command];
 }
 
 async function reports(t: Test, [command = '', ...args]: string[], expected: Report): Promise<void> {
