@@ -190,23 +190,30 @@ t.test('counters of seconds may live in a single Redis beside a cluster', async 
   t.same(await backend.add([{ ...hitOf(key), unit: 'second' }, hitOf(key, 5)]), [1, 5]);
   t.same(await backend.read([{ ...hitOf(key), unit: 'second' }, hitOf(key)]), [1, 5]);
   t.equal(await onNode(1, 'GET', key), '5');
-  t.equal(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value, 1);
+  t.ok(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value >= 1);
 });
 
-t.test('a Redis that is no cluster, and one with no slots, are told apart at the start', async (t) => {
+t.test('a start tells why there is no cluster, and stops when asked', async (t) => {
   const single = await startRedis();
   t.teardown(single.stop);
-  for (const url of [single.address, '127.0.0.1:1']) {
+  const cases = [
+    [single.address, /cluster support disabled/],
+    ['127.0.0.1:1', /ECONNREFUSED/],
+  ] as const;
+  for (const [url, reason] of cases) {
     const { backend, logLines } = await redisFromSettings(t, {
       KVSTORE_TYPE: 'cluster',
       KVSTORE_URL: url,
       KVSTORE_TIMEOUT: '20s',
-      KVSTORE_STARTUP_MAX_ELAPSED_TIME: '200ms',
+      KVSTORE_STARTUP_MAX_ELAPSED_TIME: '0',
     });
-    const reason = url === single.address ? /cluster support disabled/ : /ECONNREFUSED/;
-    await t.rejects(backend.start(), {
-      message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*no node of the Redis Cluster/,
+    const stopping = new AbortController();
+    const rejected = t.rejects(backend.start({ signal: stopping.signal }), {
+      message: 'stopped while connecting to Redis',
     });
-    t.match(JSON.stringify(logLines), reason);
+    await awaitUntil(() => reason.test(JSON.stringify(logLines)), { what: String(reason) });
+    t.match(JSON.stringify(logLines), 'no node of the Redis Cluster tells where its slots are');
+    stopping.abort();
+    await rejected;
   }
 });
