@@ -206,23 +206,15 @@ t.test('a master killed without a replica: its counters fail at once, all others
   t.notOk(await counts(second.backend, lost));
 });
 
-t.test(
-  'with all nodes lost the service is unhealthy, and a start gives up or stops when asked',
-  async (t) => {
-    const { backend, health, stats } = await started(t);
-    await Promise.all([...cluster.masters, ...cluster.replicas].map((node) => node.kill()));
-    await awaitUntil(() => !health.isHealthy(), { what: 'bad health', timeoutMs: 20_000 });
-    t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 0);
-    await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+t.test('with all nodes lost the service is unhealthy, and a start gives up', async (t) => {
+  const { backend, health, stats } = await started(t);
+  await Promise.all([...cluster.masters, ...cluster.replicas].map((node) => node.kill()));
+  await awaitUntil(() => !health.isHealthy(), { what: 'bad health', timeoutMs: 20_000 });
+  t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 0);
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
 
-    const late = await redisFromSettings(t, { ...clusterEnv, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '100ms' });
-    await t.rejects(late.backend.start(), {
-      message: /within 100ms .*: no node of the Redis Cluster tells.*ECONNREFUSED/,
-    });
-    const stopped = await redisFromSettings(t, { ...clusterEnv, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '0' });
-    const stopping = new AbortController();
-    const starting = stopped.backend.start({ signal: stopping.signal });
-    stopping.abort();
-    await t.rejects(starting, { message: 'stopped while connecting to Redis' });
-  },
-);
+  const late = await redisFromSettings(t, { ...clusterEnv, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '1500ms' });
+  await t.rejects(late.backend.start(), {
+    message: /within 1500ms .*: no node of the Redis Cluster tells.*ECONNREFUSED/,
+  });
+});
