@@ -70,6 +70,10 @@ const tiltTriggerMs = 3_600_000;
 /** How often sentinels ask servers what they are. By themselves they do every 10 s. */
 const infoPeriodMs = 1_000;
 
+/** How often sentinels tell of themselves; while they get to know each other, more often. */
+const publishPeriodMs = 2_000;
+const meetingPeriodMs = 100;
+
 /** A busy machine takes its time; idle, all is there in a second and a failover takes one or two. */
 const patienceMs = 30_000;
 
@@ -141,8 +145,8 @@ async function startSentinel(primary: SentinelServer, options: RedisSentinelsOpt
         args: [file, '--sentinel'],
         ready: async () => {
           await command(
-            ...['SENTINEL', 'DEBUG'],
-            ...['TILT-TRIGGER', String(tiltTriggerMs), 'INFO-PERIOD', String(infoPeriodMs)],
+            ...['SENTINEL', 'DEBUG', 'TILT-TRIGGER', String(tiltTriggerMs)],
+            ...['INFO-PERIOD', String(infoPeriodMs), 'PUBLISH-PERIOD', String(meetingPeriodMs)],
           );
         },
       });
@@ -205,6 +209,10 @@ async function knowEachOther(sentinels: readonly Sentinel[]): Promise<void> {
       return known.every((list, i) => lengthOf(list) === (i % 2 === 0 ? 1 : sentinels.length - 1));
     },
     { what: 'the sentinels to know each other', timeoutMs: patienceMs, everyMs: 50 },
+  );
+  // Not only for quiet: four such periods after a failover they make the old primary a replica.
+  await Promise.all(
+    sentinels.map(({ command }) => command('SENTINEL', 'DEBUG', 'PUBLISH-PERIOD', String(publishPeriodMs))),
   );
 }
 

@@ -1,4 +1,3 @@
-import { makeCertificates } from '@tollgate/testkit/certificates';
 import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t from 'tap';
 
@@ -22,15 +21,4 @@ t.test('sentinels name the primary, and after a failover the one that was the re
     [old, next, ...sentinels].map((server) => server.isRunning()),
     [false, false, false, false],
   );
-});
-
-t.test('with TLS all of them speak it', async (t) => {
-  const certificates = makeCertificates();
-  t.teardown(certificates.remove);
-  const { server, ca } = certificates;
-  const tls = { certFile: server.certFile, keyFile: server.keyFile, caFile: ca.certFile };
-  const { primary, replicated, stop } = await startRedisSentinels({ tls });
-  t.teardown(stop);
-  t.equal(await (await primary()).command('INCR', 'key'), 1);
-  await replicated();
 });
