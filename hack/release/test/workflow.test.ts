@@ -6,11 +6,11 @@ import t from 'tap';
 interface Workflow {
   readonly on: { readonly push: { readonly tags: readonly string[] } };
   readonly permissions: Readonly<Record<string, string>>;
-  readonly jobs: {
-    readonly release: {
-      readonly steps: readonly { readonly if?: string; readonly run?: string; readonly uses?: string }[];
-    };
-  };
+  readonly jobs: { readonly test: Job; readonly release: Job & { readonly needs: string } };
+}
+
+interface Job {
+  readonly steps: readonly { readonly if?: string; readonly run?: string; readonly uses?: string }[];
 }
 
 // Our own file; what is missing in it fails below.
@@ -19,9 +19,9 @@ const { steps } = workflow.jobs.release;
 
 t.test('the workflow tests first, and publishes for a tag of a version alone', async (t) => {
   t.strictSame(workflow.on.push.tags, ['v*']);
-  const test = steps.findIndex(({ run }) => run === 'bash .ci/run');
+  t.ok(workflow.jobs.test.steps.some(({ run }) => run === 'bash .ci/run'));
+  t.equal(workflow.jobs.release.needs, 'test');
   const publish = steps.findIndex(({ run }) => run?.includes('--publish'));
-  t.ok(test >= 0 && test < publish);
   t.equal(steps[publish]?.if, "github.event_name == 'push'");
   t.equal(steps.filter(({ run }) => run?.includes('--publish')).length, 1);
 });
