@@ -30,6 +30,12 @@ export interface ClusterInstanceDeps
 const askTimeoutMs = 2_000;
 
 /**
+ * A node whose machine is gone closes no connection, and what is sent to it only fails with KVSTORE_TIMEOUT: this is how
+ * much later than the cluster the service knows who took its place, milliseconds.
+ */
+const refreshEveryMs = 5_000;
+
+/**
  * How often a hit is sent on. Once is usual while slots move, twice when they move again meanwhile; more often means
  * that nodes disagree, and each time costs both.
  */
@@ -79,6 +85,7 @@ export function createClusterInstance(
         signal,
       }),
     startDelayMs: deps.startDelayMs,
+    refreshEveryMs,
     onMap(map) {
       deps.onNodes(map.nodes);
       nodes.keep(map.nodes);

@@ -13,6 +13,8 @@ export interface ClusterTopologyDeps {
   readonly ask: (node: NodeAddress, signal: AbortSignal) => Promise<SlotMap>;
   /** Delay before the n-th attempt in a row while there was no map yet, milliseconds. */
   readonly startDelayMs: (attempt: number) => number;
+  /** The map is read this often at least, milliseconds. */
+  readonly refreshEveryMs: number;
   /** Told of each map that was read. */
   readonly onMap: (map: SlotMap) => void;
   /** Told when no node answers: of each time before there was a map, later of the first in a row. */
@@ -49,6 +51,7 @@ export function createClusterTopology(deps: ClusterTopologyDeps): ClusterTopolog
   let isFailing = false;
   let preferred: NodeAddress | undefined;
   let turn = 0;
+  let timer: NodeJS.Timeout | undefined;
 
   /** Each node once, and another one first each time: what one node tells may be wrong for longer. */
   function candidates(): readonly NodeAddress[] {
@@ -109,6 +112,14 @@ export function createClusterTopology(deps: ClusterTopologyDeps): ClusterTopolog
     }
   }
 
+  function refresh(first?: NodeAddress): void {
+    preferred = first ?? preferred;
+    isWanted = true;
+    if (!isReading && map !== undefined) {
+      void readAgain();
+    }
+  }
+
   return {
     map: () => map,
     async start() {
@@ -123,14 +134,13 @@ export function createClusterTopology(deps: ClusterTopologyDeps): ClusterTopolog
           await sleepFor(deps.startDelayMs(attempt), { signal: stopping.signal });
         }
       }
+      stopping.signal.throwIfAborted();
+      timer ??= setInterval(refresh, deps.refreshEveryMs);
     },
-    refresh(first) {
-      preferred = first ?? preferred;
-      isWanted = true;
-      if (!isReading && map !== undefined) {
-        void readAgain();
-      }
+    refresh,
+    close(reason) {
+      stopping.abort(reason);
+      clearInterval(timer);
     },
-    close: (reason) => stopping.abort(reason),
   };
 }
