@@ -1,14 +1,18 @@
+import { readFile } from 'node:fs/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t, { type Test } from 'tap';
 import { manifest } from '../e2e/support/manifest.ts';
+import { kubectl } from './kubelet/pod-namespace.ts';
 import { startKubelet } from './kubelet/start-kubelet.ts';
+import { startDevPostgresql, startDevValkey } from './support/dev-stores.ts';
+import { someAddress } from './support/forward-port.ts';
 import { runHelm } from './support/helm.ts';
 import { createNamespace, freePortArguments } from './support/installed-release.ts';
 import { podSuite } from './support/pod-suite.ts';
-import { checkoutImageOf, prepareCluster } from './support/run-values-file.ts';
+import { checkoutImageOf } from './support/run-values-file.ts';
 
 // A cluster, data stores and all services, three times, on a machine that may have other work.
 t.setTimeout(300_000);
@@ -17,21 +21,27 @@ const namespace = 'shop';
 
 /** Pods come and go some time after helm has said what it wants. */
 const until = (what: string, isSo: () => boolean | Promise<boolean>) =>
-  awaitUntil(isSo, { what, timeoutMs: 40_000 });
+  awaitUntil(isSo, { what, timeoutMs: 90_000 });
 
 podSuite(
   t,
   'helm waits for Pods, and they become ready',
   async (t, kube) => {
-    const { operator } = await prepareCluster(t, kube);
+    await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
+    await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 2 } }));
     const controllers = await startKubeControllers(kube);
     t.teardown(controllers.stop);
     await createNamespace(kube, namespace);
-    await operator.makeSecrets(kube, namespace);
+    const address = someAddress();
     const kubelet = await startKubelet(t, kube, {
       namespace,
       imageOf: checkoutImageOf,
-      hosts: operator.hosts,
+      hosts: { 'tg-dev-postgresql': address, 'tg-dev-valkey': address },
+      standIns: {
+        postgres: ({ POSTGRES_PASSWORD: password = '' }) => startDevPostgresql(t, { address, password }),
+        'valkey/valkey': ({ REDISCLI_AUTH: password = '' }) => startDevValkey(t, { address, password }),
+      },
+      volumes: 2,
     });
     const home = makeTextFolder(t).path;
     const helm = async (...args: string[]) => {
@@ -44,11 +54,15 @@ podSuite(
     const release = [
       'tg',
       'charts/tollgate',
-      '--values=charts/tollgate/ci/small-values.yaml',
+      '--values=charts/tollgate/ci/dev-values.yaml',
+      // Pods share an address here.
+      ...['auth', 'ratelimit', 'xds'].map((service) => `--set=${service}.replicas=1`),
       // The definition is there already, applied by kubectl.
       '--take-ownership',
     ];
-    const wait = ['--wait', '--timeout=50s'];
+    const wait = ['--wait', '--timeout=100s'];
+    const claims = () =>
+      kubectl(kube, ['get', 'persistentvolumeclaims', '--output=name', `--namespace=${namespace}`]);
     const running = () => [...kubelet.pods.keys()].toSorted((a, b) => a.localeCompare(b));
     const first = await freePortArguments('tollgate');
 
@@ -59,12 +73,13 @@ podSuite(
         running().map((name) => name.replace(/-\w+-\w+$/, '')),
         ['tg-auth', 'tg-ratelimit', 'tg-xds'],
       );
+      t.match(await claims(), /data-tg-dev-postgresql-0\n.*data-tg-dev-valkey-0/);
     });
 
     await theRightsOfPeople(t, kube);
 
     await t.test('`helm test` runs its Pods', async (t) => {
-      const { code, said } = await helm('test', 'tg', '--timeout=50s');
+      const { code, said } = await helm('test', 'tg', '--timeout=100s');
       t.equal(code, 0, said);
       t.match(said, /Phase:\s+Succeeded/);
     });
@@ -109,6 +124,7 @@ podSuite(
       const { code, said } = await helm('uninstall', 'tg', ...wait);
       t.equal(code, 0, said);
       await until('all Pods to end', () => running().length === 0);
+      await until('the data of the data stores to go with it', async () => (await claims()) === '');
     });
   },
   { skip: kubeControllersAreMissing() },

@@ -1,7 +1,5 @@
 import { join } from 'node:path';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { startPostgres } from '@tollgate/testkit/postgres';
-import { startRedis } from '@tollgate/testkit/redis';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
@@ -13,7 +11,8 @@ import { buildImage, imageNames } from '../images/without-docker/build-image.ts'
 import { namespaceNode } from './kubelet/namespace-node.ts';
 import type { ServiceImage } from './kubelet/service-image.ts';
 import type { StartedPod } from './kubelet/start-pod.ts';
-import { forwardPort, someAddress } from './support/forward-port.ts';
+import { startDevPostgresql, startDevValkey } from './support/dev-stores.ts';
+import { someAddress } from './support/forward-port.ts';
 import { createNamespace, freePortArguments, installRelease } from './support/installed-release.ts';
 import { podSuite } from './support/pod-suite.ts';
 
@@ -123,14 +122,8 @@ async function buildImages(t: Test): Promise<ReadonlyMap<string, ServiceImage>> 
 /** Starts what stands for the Pods of PostgreSQL and Valkey, with the passwords of the release; answers their addresses. */
 async function startDataStores(t: Test, kube: KubeApiserver): Promise<Record<string, string>> {
   const address = someAddress();
-  const redis = await startRedis({ password: await passwordOf(kube, 'tg-dev-valkey') });
-  t.teardown(() => redis.stop());
-  await forwardPort(t, { address, port: 6379, to: redis.port });
-
-  const server = await startPostgres();
-  t.teardown(() => server.stop());
-  await server.createOwnedDatabase('tollgate', await passwordOf(kube, 'tg-dev-postgresql'));
-  await forwardPort(t, { address, port: 5432, to: server.port });
+  await startDevValkey(t, { address, password: await passwordOf(kube, 'tg-dev-valkey') });
+  await startDevPostgresql(t, { address, password: await passwordOf(kube, 'tg-dev-postgresql') });
   return { 'tg-dev-valkey': address, 'tg-dev-postgresql': address };
 }
 

@@ -2,12 +2,26 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import type { Test } from 'tap';
 import type { ManifestObject } from '../support/manifest-object.ts';
+import { containerEnvironment } from './container-environment.ts';
 import { kubectl, listed, type NamespaceOptions, readPodNamespace } from './pod-namespace.ts';
 import { type PreparedPod, runPod, type StartedPod, startPod } from './start-pod.ts';
 
+/** Starts what stands for an image of others, with the variables of its container. */
+export type StandIn = (
+  variables: Readonly<Record<string, string>>,
+) => Promise<{ readonly stop: () => Promise<void> }>;
+
+/** What a kubelet runs. */
+export interface KubeletOptions extends NamespaceOptions {
+  /** By the names of images, without tags. Their probes are not asked. */
+  readonly standIns?: Readonly<Record<string, StandIn>>;
+  /** Room for data: claims of up to a gigabyte each. Default none. */
+  readonly volumes?: number;
+}
+
 /** The kubelet of the one node of a cluster. */
 export interface Kubelet {
-  /** Pods that run, ready, by their names. */
+  /** Pods of ours that run, ready, by their names. */
   readonly pods: ReadonlyMap<string, StartedPod>;
   /** Why Pods did not start. */
   readonly problems: readonly string[];
@@ -25,17 +39,17 @@ const nodeName = 'node-1';
 const everyMs = 300;
 
 /** Adds a node to a cluster, and runs what is scheduled to it of a namespace until the test ends. */
-export async function startKubelet(
-  t: Test,
-  kube: KubeApiserver,
-  options: NamespaceOptions,
-): Promise<Kubelet> {
+export async function startKubelet(t: Test, kube: KubeApiserver, options: KubeletOptions): Promise<Kubelet> {
+  const { standIns = {}, volumes = 0 } = options;
   await addNode(kube);
+  await addVolumes(kube, volumes);
   const here = `--namespace=${options.namespace}`;
   /** Of every Pod that there ever was: it is started once. */
   const runs = new Map<string, Promise<void>>();
   const ends = new Map<string, Promise<void>>();
   const pods = new Map<string, StartedPod>();
+  /** What stands for Pods of others. */
+  const others = new Map<string, Awaited<ReturnType<StandIn>>>();
   const problems: string[] = [];
   const note = (what: string) => (error: unknown) => {
     problems.push(`${what}: ${String(error)}`);
@@ -55,8 +69,13 @@ export async function startKubelet(
   async function run({ metadata: { name }, ...rest }: Pod): Promise<void> {
     const namespace = await readPodNamespace(kube, options);
     const prepared = await namespace.prepare({ metadata: { name }, ...rest });
+    const [container] = prepared.spec.containers;
+    const standIn = standIns[container?.image.replace(/:[^/]*$/, '') ?? ''];
     if (rest.spec.restartPolicy === 'Never') await runToItsEnd(name, prepared);
-    else {
+    else if (container !== undefined && standIn !== undefined) {
+      others.set(name, await standIn(containerEnvironment(container, prepared.surroundings)));
+      await tell(name, runningStatus(prepared));
+    } else {
       pods.set(name, await startPod(t, prepared));
       await tell(name, runningStatus(prepared));
     }
@@ -76,7 +95,9 @@ export async function startKubelet(
   async function end(name: string): Promise<void> {
     await runs.get(name);
     await pods.get(name)?.stop();
+    await others.get(name)?.stop();
     pods.delete(name);
+    others.delete(name);
     await kubectl(kube, ['delete', 'pod', name, here, '--grace-period=0', '--force', '--ignore-not-found']);
   }
 
@@ -157,4 +178,20 @@ async function addNode(kube: KubeApiserver): Promise<void> {
     JSON.stringify({ status }),
   ]);
   await kubectl(kube, ['taint', 'node', nodeName, 'node.kubernetes.io/not-ready-']);
+}
+
+/** As an administrator makes them where nothing makes them by itself. They belong to whichever claim is first. */
+async function addVolumes(kube: KubeApiserver, count: number): Promise<void> {
+  if (count === 0) return;
+  const items = Array.from({ length: count }, (_, index) => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: `${nodeName}-${index}` },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      hostPath: { path: `/data/${index}` },
+    },
+  }));
+  await kube.apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }

@@ -15,8 +15,8 @@ export interface HelmOptions {
   readonly home?: string;
 }
 
-/** An upgrade of all of Tollgate on a busy machine takes a few seconds. */
-const timeoutMs = 60_000;
+/** More than the tests let it wait for Pods, which take their time on a busy machine. */
+const timeoutMs = 120_000;
 
 /** The CRD alone is 60 KB, and an answer may hold a release several times. */
 const maxOutputBytes = 100_000_000;
