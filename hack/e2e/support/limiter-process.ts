@@ -68,7 +68,9 @@ export async function startLimiter(
       };
     },
     async rules() {
-      const answer = await fetch(`http://127.0.0.1:${debug}/rlconfig`, { signal: AbortSignal.timeout(20_000) });
+      const answer = await fetch(`http://127.0.0.1:${debug}/rlconfig`, {
+        signal: AbortSignal.timeout(20_000),
+      });
       return (await answer.text()).split('\n').filter((line) => line !== '');
     },
   };
