@@ -102,6 +102,17 @@ t.test('with a password and TLS, every node is given both', async (t) => {
   const byUrl = await started(t, { ...files, KVSTORE_URL: `rediss://:p%40ss%3Aword@${first}` });
   t.same(new Set(await byUrl.backend.add(keys.map((key) => hitOf(key)))), new Set([2]));
 
+  const rights = '+ping +incrby +expire +get +cluster|slots +asking ~*'.split(' ');
+  for (const { command } of guarded.masters) {
+    await command('ACL', 'SETUSER', 'limiter', 'on', '>secret', ...rights);
+  }
+  const limited = await started(t, { ...env, ...files, KVSTORE_AUTH: 'limiter:secret' });
+  const slot = slotOf('asked for');
+  const move = await guarded.startMove(slot, guarded.masterOf(slot), 1 - guarded.masterOf(slot));
+  t.same(await limited.backend.add([hitOf('asked for')]), [1], 'a user needs no more rights than these');
+  t.same(await limited.backend.read([hitOf('asked for')]), [1]);
+  await move.finish();
+
   const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
     [{ ...files, KVSTORE_AUTH: 'not-it' }, /WRONGPASS/],
     [files, /NOAUTH/],
