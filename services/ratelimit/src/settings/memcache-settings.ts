@@ -39,7 +39,7 @@ export const memcacheSettings = {
   memcacheTlsClientCert: text({
     ...named('TLS_CLIENT_CERT'),
     default: '',
-    doc: 'PEM file with a client certificate.',
+    doc: 'PEM file with a client certificate. Read again when it changes, like the next two; connections made from then on use it.',
   }),
   memcacheTlsClientKey: text({
     ...named('TLS_CLIENT_KEY'),

@@ -88,7 +88,7 @@ export const redisSettings = {
   redisTlsClientCert: text({
     ...named('TLS_CLIENT_CERT'),
     default: '',
-    doc: 'PEM file with a client certificate, for both instances.',
+    doc: 'PEM file with a client certificate, for both instances. Read again when it changes, like the next two; connections made from then on use it.',
   }),
   redisTlsClientKey: text({ ...named('TLS_CLIENT_KEY'), default: '', doc: 'PEM file with its private key.' }),
   redisTlsCacert: text({

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { createHealth } from '@tollgate/kit/health';
 import { createLogger, type Logger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import { type RedisTls, startRedis } from '@tollgate/testkit/redis';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t, { type Test } from 'tap';
 import { counterBackends } from '../../src/backends/counter-backends.ts';
 import { openRedis } from '../../src/backends/redis/redis-connection.ts';
@@ -171,13 +173,47 @@ t.test('mutual TLS: the client shows its certificate, to both instances', async 
   t.strictSame(await backend.add([{ ...hitOf('key', 1), unit: 'second' }, hitOf('key', 1)]), [1, 2]);
 });
 
+t.test('certificates that change are used by the connections made from then on', async (t) => {
+  const [before, after] = [makeCertificates(), makeCertificates()];
+  t.teardown(before.remove);
+  t.teardown(after.remove);
+  const folder = makeTextFolder(t).path;
+  const at = (name: string): string => join(folder, name);
+  const write = ({ ca, client }: Certificates): void => {
+    writeFileSync(at('ca.crt'), ca.cert);
+    writeFileSync(at('tls.crt'), client.cert);
+    writeFileSync(at('tls.key'), client.key);
+  };
+  write(before);
+  const redis = await startRedis({ tls: tlsOf(before) });
+  t.teardown(redis.stop);
+  const log: string[] = [];
+  const env = {
+    KVSTORE_URL: redis.address,
+    KVSTORE_TLS: 'true',
+    KVSTORE_TLS_CACERT: at('ca.crt'),
+    KVSTORE_TLS_CLIENT_CERT: at('tls.crt'),
+    KVSTORE_TLS_CLIENT_KEY: at('tls.key'),
+  };
+  const backend = await createBackend(t, env, log);
+  await backend.start();
+  t.strictSame(await backend.add([hitOf('key', 1)]), [1]);
+
+  await redis.stop();
+  const next = await startRedis({ port: redis.port, tls: tlsOf(after) });
+  t.teardown(next.stop);
+  write(after);
+  await awaitUntil(() => backend.add([hitOf('another key', 1)]), { what: 'Redis', timeoutMs: 60_000 });
+  t.match(log.join(''), 'TLS files reloaded');
+});
+
 t.test('files that make no TLS end the start and are named', async (t) => {
   const at = (name: string): string => join(certificates.folder, name);
   writeFileSync(at('garbage.pem'), 'no certificate');
   copyFileSync(certificates.server.keyFile, at('other.key'));
   const env = { KVSTORE_URL: 'localhost:1', KVSTORE_TLS: 'true' };
   await t.rejects(createBackend(t, { ...env, KVSTORE_TLS_CACERT: at('missing.pem') }), {
-    message: `the file of KVSTORE_TLS_CACERT cannot be read: ${at('missing.pem')}`,
+    message: new RegExp(`^the files of KVSTORE_TLS_CACERT, .* ${at('missing.pem')} cannot be read`),
   });
   for (const [certificate, key] of [
     [at('garbage.pem'), certificates.client.keyFile],

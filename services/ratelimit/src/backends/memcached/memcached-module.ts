@@ -8,7 +8,7 @@ import { findServers, type ResolveSrv } from './find-servers.ts';
 import { createMemcachedBackend } from './memcached-backend.ts';
 import { createMemcachedServer } from './memcached-server.ts';
 import { createMemcachedStats } from './memcached-stats.ts';
-import { readMemcachedTls } from './memcached-tls.ts';
+import { watchMemcachedTls } from './memcached-tls.ts';
 import { createServerList } from './server-list.ts';
 
 /** Pauses between attempts to connect again: the first is short for a restart, the last bounds how much later we are back. */
@@ -25,7 +25,7 @@ export function memcachedModule(resolveSrv: ResolveSrv): BackendModule {
   return {
     async create(settings, deps) {
       const { stats, logger } = deps;
-      const tls = await readMemcachedTls(settings);
+      const tls = await watchMemcachedTls(settings, logger);
       const servers = createServerList(
         {
           find: serverNames(settings, resolveSrv),
@@ -36,7 +36,7 @@ export function memcachedModule(resolveSrv: ResolveSrv): BackendModule {
               {
                 connections: settings.memcacheMaxIdleConnections || defaultConnections,
                 timeoutMs: settings.memcacheTimeoutMs,
-                tls,
+                tls: tls?.current,
               },
             ),
           logger,
@@ -48,12 +48,19 @@ export function memcachedModule(resolveSrv: ResolveSrv): BackendModule {
         memcachedStatNames.unreachableServers,
         () => servers.current().filter((server) => !server.isReachable()).length,
       );
-      return createMemcachedBackend({
+      const backend = createMemcachedBackend({
         servers,
         stats: createMemcachedStats(stats),
         nowSeconds: deps.nowSeconds,
         onFailure: failureLog(deps),
       });
+      return {
+        ...backend,
+        async close() {
+          tls?.close();
+          await backend.close();
+        },
+      };
     },
   };
 }

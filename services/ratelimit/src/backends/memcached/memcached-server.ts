@@ -18,7 +18,8 @@ export interface MemcachedServerOptions {
   readonly connections: number;
   /** Bound on each exchange, milliseconds. */
   readonly timeoutMs: number;
-  readonly tls?: MemcachedTls | undefined;
+  /** What a connection that is made now is made with; undefined for one without TLS. */
+  readonly tls?: (() => MemcachedTls) | undefined;
 }
 
 /** One memcached. */
@@ -48,7 +49,7 @@ export function createMemcachedServer(
   const connections = Array.from({ length: size }, () =>
     createServerConnection(
       {
-        open: () => openDriver(address, tls),
+        open: () => openDriver(address, tls?.()),
         reconnectDelayMs,
         onConnected() {
           if (away) logger.warn({ memcached: name }, 'memcached is back');

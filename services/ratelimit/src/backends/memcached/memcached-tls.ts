@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
-import { loadTlsFiles } from '@tollgate/kit/tls-files';
+import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../../settings/settings.ts';
+import { type StoreTls, watchStoreTls } from '../watch-store-tls.ts';
 
 /** What `tls.connect` takes besides the address. */
 export type MemcachedTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'checkServerIdentity'>;
@@ -16,27 +17,28 @@ export type MemcachedTlsSettings = Pick<
 >;
 
 /**
- * Reads the files that the settings name; undefined without TLS.
+ * Reads the files that the settings name, and follows them; undefined without TLS.
  *
- * @throws Error naming the file that cannot be used: at the start, not with every attempt to connect.
+ * @throws Error naming settings and file when they cannot be used.
  */
-export async function readMemcachedTls(settings: MemcachedTlsSettings): Promise<MemcachedTls | undefined> {
+export async function watchMemcachedTls(
+  settings: MemcachedTlsSettings,
+  logger: Logger,
+): Promise<StoreTls<MemcachedTls> | undefined> {
   if (!settings.memcacheTls) {
     return undefined;
   }
-  const loaded = await loadTlsFiles({
-    caFile: settings.memcacheTlsCacert,
-    certFile: settings.memcacheTlsClientCert,
-    keyFile: settings.memcacheTlsClientKey,
-  });
-  if (!loaded.ok) {
-    throw new Error(`the files of MCACHE_TLS_… cannot be used: ${loaded.problem}`);
-  }
-  const { ca, cert, key } = loaded.material;
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    ...(settings.memcacheTlsSkipHostnameVerification ? { checkServerIdentity: () => undefined } : {}),
-  };
+  const { current, close } = await watchStoreTls(
+    'MCACHE_TLS',
+    {
+      caFile: settings.memcacheTlsCacert,
+      certFile: settings.memcacheTlsClientCert,
+      keyFile: settings.memcacheTlsClientKey,
+    },
+    logger,
+  );
+  const identity = settings.memcacheTlsSkipHostnameVerification
+    ? { checkServerIdentity: () => undefined }
+    : {};
+  return { current: () => ({ ...current(), ...identity }), close };
 }

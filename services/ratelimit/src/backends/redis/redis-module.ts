@@ -13,7 +13,7 @@ import { createRedisBackend } from './redis-backend.ts';
 import { openRedis, type RedisTls } from './redis-connection.ts';
 import type { RedisInstance } from './redis-instance.ts';
 import { describeRedisTarget, parseRedisTarget, type RedisTarget, sharedByNodes } from './redis-target.ts';
-import { readRedisTls } from './redis-tls.ts';
+import { watchRedisTls } from './redis-tls.ts';
 import { createSentinelInstance, type SentinelInstanceDeps } from './sentinel/sentinel-instance.ts';
 
 /**
@@ -30,7 +30,8 @@ interface InstanceSettings {
   readonly auth: string;
   /** For the sentinels; those without a password have none. */
   readonly sentinelAuth: string;
-  readonly tls: RedisTls;
+  /** What a connection that is made now is made with, where it has TLS. */
+  readonly tls: () => RedisTls;
   /** The URL may ask for TLS as well. */
   readonly useTls: boolean;
   readonly timeoutMs: number;
@@ -48,7 +49,7 @@ interface InstanceSettings {
 /** BACKEND_TYPE=redis. */
 export const redisBackend: BackendModule = {
   async create(settings, deps) {
-    const tls = await readRedisTls(settings);
+    const tls = await watchRedisTls(settings, deps.logger);
     const retry = {
       initialMs: settings.redisStartupInitialIntervalMs,
       maxMs: settings.redisStartupMaxIntervalMs,
@@ -61,7 +62,7 @@ export const redisBackend: BackendModule = {
         socketType: settings.redisSocketType,
         auth: settings.redisAuth,
         sentinelAuth: settings.redisSentinelAuth,
-        tls,
+        tls: tls.current,
         useTls: settings.redisTls,
         timeoutMs: settings.redisTimeoutMs,
         poolSize: settings.redisPoolSize,
@@ -82,7 +83,7 @@ export const redisBackend: BackendModule = {
             socketType: settings.redisPerSecondSocketType,
             auth: settings.redisPerSecondAuth,
             sentinelAuth: settings.redisPerSecondSentinelAuth,
-            tls,
+            tls: tls.current,
             useTls: settings.redisPerSecondTls,
             timeoutMs: settings.redisPerSecondTimeoutMs,
             poolSize: settings.redisPerSecondPoolSize,
@@ -96,7 +97,15 @@ export const redisBackend: BackendModule = {
           deps,
         )
       : undefined;
-    return createRedisBackend({ main, perSecond, startTimeoutMs: settings.redisStartupMaxElapsedMs });
+    const startTimeoutMs = settings.redisStartupMaxElapsedMs;
+    const backend = createRedisBackend({ main, perSecond, startTimeoutMs });
+    return {
+      ...backend,
+      async close() {
+        tls.close();
+        await backend.close();
+      },
+    };
   },
 };
 
@@ -111,7 +120,7 @@ function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisIns
     openRedis({
       address,
       credentials: parseRedisAuth(auth),
-      tls: settings.useTls || (address.kind === 'tcp' && address.tls === true) ? settings.tls : undefined,
+      tls: settings.useTls || (address.kind === 'tcp' && address.tls === true) ? settings.tls() : undefined,
       connectTimeoutMs: settings.timeoutMs,
     });
   const poolDeps = poolDepsOf(settings, deps, where);

@@ -1,0 +1,39 @@
+import type { Logger } from '@tollgate/kit/logger';
+import { type TlsFiles, type TlsMaterial, watchTlsFiles } from '@tollgate/kit/tls-files';
+
+/** What new connections to a store are made with, as long as its files are followed. */
+export interface StoreTls<T> {
+  current(): T;
+  /** Ends the watch; idempotent. */
+  close(): void;
+}
+
+/**
+ * Reads the files with which a store is spoken to, and follows their changes: a certificate that is renewed is used by the
+ * connections made from then on.
+ *
+ * @param prefix of the settings that name the files: `KVSTORE_TLS`.
+ * @throws Error naming settings and file when they cannot be used: at the start, not with every attempt to connect.
+ */
+export async function watchStoreTls(
+  prefix: string,
+  files: TlsFiles,
+  logger: Logger,
+): Promise<StoreTls<Pick<TlsMaterial, 'ca' | 'cert' | 'key'>>> {
+  const hasFiles = Object.values(files).some((path) => path !== '');
+  if (!hasFiles) return { current: () => ({}), close: () => undefined };
+  try {
+    const watched = await watchTlsFiles(files, { logger });
+    return {
+      current() {
+        const { notAfterMs: _, ...material } = watched.current();
+        return material;
+      },
+      close: watched.close,
+    };
+  } catch (cause) {
+    const settings = `${prefix}_CACERT, ${prefix}_CLIENT_CERT and ${prefix}_CLIENT_KEY`;
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`the files of ${settings} cannot be used: ${problem}`, { cause });
+  }
+}
