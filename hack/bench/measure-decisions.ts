@@ -51,7 +51,7 @@ async function measureTestBed(
   const factor = options.quick ? 0.1 : 1;
   const plan = loadPlan(bed, scenario.keys, options);
   const service = usageMeter(bed.service.pid);
-  const redis = bed.redisPid === undefined ? undefined : usageMeter(bed.redisPid);
+  const redis = bed.redisPids.map(usageMeter);
   const maximum = await runLoad(
     {
       ...plan,
@@ -62,11 +62,11 @@ async function measureTestBed(
     {
       onMeasuring: () => {
         service.start();
-        redis?.start();
+        for (const meter of redis) meter.start();
       },
       onMeasured: () => {
         service.stop();
-        redis?.stop();
+        for (const meter of redis) meter.stop();
       },
     },
   );
@@ -83,7 +83,7 @@ async function measureTestBed(
     scenario,
     decisionsPerSecond: (decisions * 1000) / elapsedMs,
     serviceCpuMicros: (service.cpuMs() * 1000) / decisions,
-    ...(redis && { redisCpuMicros: (redis.cpuMs() * 1000) / decisions }),
+    ...(redis.length > 0 && { redisCpuMicros: (sumCpuMs(redis) * 1000) / decisions }),
     latency: fixedRate.latency,
     rssBytes,
     peakRssBytes,
@@ -119,6 +119,10 @@ function usageMeter(pid: number) {
     },
     cpuMs: () => (after?.cpuMs ?? 0) - (before?.cpuMs ?? 0),
   };
+}
+
+function sumCpuMs(meters: readonly ReturnType<typeof usageMeter>[]): number {
+  return meters.reduce((sum, meter) => sum + meter.cpuMs(), 0);
 }
 
 function sumFailures(...counts: readonly LoadCounts[]): Record<string, number> {

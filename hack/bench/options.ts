@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Scenario, scenarios } from './scenario.ts';
+import { type Scenario, scenarios, usualScenarios } from './scenario.ts';
 
 /** What the user asked for. */
 export interface BenchOptions {
@@ -42,7 +42,9 @@ service a decision, waiting times at a fixed rate, memory, and the time that rul
 
   --quick            a tenth of the time: for trying, not for comparing
   --only <scenario>  only this one (may be repeated): ${names.slice(0, 3).join(', ')},
-                     ${names.slice(3).join(', ')}
+                     ${names.slice(3, 6).join(', ')},
+                     ${names[6]} (a Redis Cluster of three nodes; not unless it is named),
+                     ${names.slice(7).join(', ')}
   --rate <n>         calls a second while waiting times are measured (default 2000, at most ${maxRate})
   --connections <n>  connections to the service (default 8, at most ${maxConnections})
   --streams <n>      calls in flight on each, while the maximum is sought (default 16, at most ${maxStreams})
@@ -75,7 +77,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     }
   }
   const options: BenchOptions = {
-    scenarios: only.length === 0 ? scenarios : scenarios.filter(({ name }) => only.includes(name)),
+    scenarios: only.length === 0 ? usualScenarios : scenarios.filter(({ name }) => only.includes(name)),
     quick: parsed.quick === true,
     json: parsed.json === true,
     write: parsed.write === true,

@@ -1,11 +1,16 @@
+/** Where the service counts. */
+export type Backend = 'memory' | 'redis' | 'redis-cluster';
+
 /** How many decisions the service makes, what they cost, and how long callers wait. */
 export interface DecisionScenario {
   kind: 'decisions';
   name: string;
-  backend: 'memory' | 'redis';
+  backend: Backend;
   /** Different requests; 1 is the hot key. */
   keys: number;
   rules: number;
+  /** Left out unless it is named by `--only`. */
+  onlyByName?: boolean;
 }
 
 /** How long rules take to load, and what they occupy. */
@@ -36,7 +41,20 @@ export const scenarios = [
   { kind: 'decisions', name: 'redis-1-key', backend: 'redis', keys: 1, rules: fewRules },
   { kind: 'decisions', name: 'redis-10k-keys', backend: 'redis', keys: manyKeys, rules: fewRules },
   { kind: 'decisions', name: 'redis-100k-rules', backend: 'redis', keys: manyKeys, rules: manyRules },
+  {
+    kind: 'decisions',
+    name: 'cluster-10k-keys',
+    backend: 'redis-cluster',
+    keys: manyKeys,
+    rules: fewRules,
+    onlyByName: true,
+  },
   { kind: 'rules', name: 'load-10-rules', rules: fewRules },
   { kind: 'rules', name: 'load-100k-rules', rules: manyRules },
   { kind: 'stand-alone', name: 'rules-stand-alone' },
 ] as const satisfies readonly Scenario[];
+
+/** What is measured when nothing is named. */
+export const usualScenarios: readonly Scenario[] = scenarios.filter(
+  (scenario) => !('onlyByName' in scenario),
+);

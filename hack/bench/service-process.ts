@@ -7,8 +7,8 @@ import { startNodeProcess } from './node-process.ts';
 export interface ServiceOptions {
   /** Folder with a folder `config` of rule files. */
   runtimeRoot: string;
-  /** `host:port` of a Redis; the memory backend without it. */
-  redisAddress?: string;
+  /** Settings that say where it counts; in memory without them. */
+  backendSettings?: Readonly<Record<string, string>>;
   /** Flags of Node. */
   nodeFlags: readonly string[];
 }
@@ -61,14 +61,9 @@ async function startOn({ grpcPort, httpPort, debugPort }: Ports, options: Servic
       // Files are swapped in place, as an editor would.
       RUNTIME_WATCH_ROOT: 'false',
       USE_PUSHSTATS: 'false',
-      ...backendSettings(options.redisAddress),
+      ...(options.backendSettings ?? { BACKEND_TYPE: 'memory' }),
     },
     readyUrl: `http://${loopback}:${httpPort}/healthcheck`,
   });
   return { pid, host: loopback, grpcPort, httpPort, startMs, stop };
-}
-
-function backendSettings(redisAddress: string | undefined): Record<string, string> {
-  if (redisAddress === undefined) return { BACKEND_TYPE: 'memory' };
-  return { BACKEND_TYPE: 'redis', KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_URL: redisAddress };
 }

@@ -1,16 +1,16 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask } from '@tollgate/testkit/ask';
-import { startRedis } from '@tollgate/testkit/redis';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import { writeRules } from './rules-file.ts';
+import type { Backend } from './scenario.ts';
 import { type Service, startService } from './service-process.ts';
+import { startStore } from './start-store.ts';
 
 /** The service and what it needs, running. */
 export interface TestBed {
   readonly service: Service;
-  /** Absent with the memory backend. */
-  readonly redisPid?: number;
+  /** Processes of Redis; none with the memory backend. */
+  readonly redisPids: readonly number[];
   /** Puts another rule file in the place of the one in force, at once as an editor does. */
   replaceRules(text: string): void;
   /** Stops everything and removes its files. */
@@ -19,14 +19,14 @@ export interface TestBed {
 
 /** What to start. */
 export interface TestBedOptions {
-  backend: 'memory' | 'redis';
+  backend: Backend;
   rules: number;
   /** Flags of Node for the service. */
   nodeFlags: readonly string[];
 }
 
 /**
- * Starts the service with a rule file of its own, and an empty Redis when it needs one.
+ * Starts the service with a rule file of its own, and an empty store to count in.
  *
  * @throws Error when one of them does not start; nothing is left running.
  */
@@ -44,22 +44,17 @@ export async function startTestBed(options: TestBedOptions): Promise<TestBed> {
   try {
     mkdirSync(join(folder.path, 'config'));
     replaceRules(writeRules(options.rules));
-    const redis = options.backend === 'redis' ? await startRedis() : undefined;
-    if (redis !== undefined) undo.push(() => redis.stop());
+    const store = await startStore(options.backend);
+    undo.push(() => store.stop());
     const service = await startService({
       runtimeRoot: folder.path,
       nodeFlags: options.nodeFlags,
-      ...(redis && { redisAddress: redis.address }),
+      backendSettings: store.settings,
     });
     undo.push(() => service.stop());
-    return { service, ...(redis && { redisPid: await redisPid(redis) }), replaceRules, close };
+    return { service, redisPids: store.pids, replaceRules, close };
   } catch (error) {
     await close();
     throw error;
   }
-}
-
-async function redisPid(redis: { host: string; port: number }): Promise<number> {
-  const answer = await ask('INFO server\r\n', redis);
-  return Number(/process_id:(\d+)/.exec(answer)?.[1]);
 }

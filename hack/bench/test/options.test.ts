@@ -1,12 +1,12 @@
 import t from 'tap';
 import { helpText, parseOptions } from '../options.ts';
-import { scenarios } from '../scenario.ts';
+import { scenarios, usualScenarios } from '../scenario.ts';
 
 t.test('without arguments the whole bench runs', async (t) => {
   t.same(parseOptions([]), {
     kind: 'run',
     options: {
-      scenarios,
+      scenarios: usualScenarios,
       quick: false,
       json: false,
       write: false,
@@ -27,6 +27,9 @@ t.test('--only picks scenarios by name, in their own order', async (t) => {
     parsed.options.scenarios.map(({ name }) => name),
     ['memory-1-key', 'redis-1-key'],
   );
+  const byName = parseOptions(['--only', 'cluster-10k-keys']);
+  t.equal(byName.kind === 'run' && byName.options.scenarios.length, 1, 'also those that do not run unasked');
+  t.notMatch(JSON.stringify(parseOptions([])), 'cluster-10k-keys');
   t.equal(parsed.options.quick, true);
 });
 
