@@ -1,4 +1,5 @@
 // Runs first in the process of every test (.taprc), so that it has less to do.
+import { accessSync, constants, readFileSync, statfsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
@@ -11,5 +12,26 @@ const compiled = join(import.meta.dirname, '../.tap/compiled');
 process.env.NODE_COMPILE_CACHE = compiled;
 enableCompileCache(compiled);
 
-// Servers that a test starts inherit both from the environment, and need not run this file, which they may not even find.
+// No test needs its files after it. In memory they cost a tenth of what they cost on a disk: databases, etcd, images.
+const memory = '/dev/shm';
+if (process.env.TMPDIR === undefined && takesFiles(memory)) process.env.TMPDIR = memory;
+
+// Servers that a test starts inherit all of that from the environment, and need not run this file, which they may not even find.
 delete process.env.NODE_OPTIONS;
+
+/** Whether there is a file system in memory (of Linux), with room for what the tests that run at the same time write, and programs. */
+function takesFiles(folder) {
+  const leastBytes = 4 * 1024 ** 3;
+  try {
+    accessSync(folder, constants.W_OK);
+    const { bavail, bsize } = statfsSync(folder);
+    const [, options = 'noexec'] =
+      new RegExp(`^\\S+ ${folder} tmpfs (\\S+)`, 'm').exec(readFileSync('/proc/mounts', 'utf8')) ?? [];
+    return (
+      Math.min(bavail * bsize, process.availableMemory()) > leastBytes &&
+      !options.split(',').includes('noexec')
+    );
+  } catch {
+    return false;
+  }
+}
