@@ -56,6 +56,8 @@ export async function startOperator(t: Test): Promise<Operator> {
         'client-tls': tlsFiles(certificates, certificates.client),
         'ratelimit-tls': pair,
         tokens: { token: 'of somebody' },
+        'ads-tokens': { tokens: 'the-one-before\nthe-one-of-today\n' },
+        'ads-token': { header: 'authorization:Bearer the-one-of-today' },
       };
       const items = Object.entries(secrets).map(([name, data]) => secret(namespace, name, data));
       await kube.apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
