@@ -1,5 +1,6 @@
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
 import postgres, { type Sql } from 'postgres';
+import { putNewCluster } from './postgres-cluster.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** A database of its own for one test. */
@@ -31,6 +32,7 @@ export interface TestPostgres {
  */
 export async function startPostgres(options: { maxConnections?: number } = {}): Promise<TestPostgres> {
   const folder = temporaryFolder();
+  await putNewCluster(folder.path);
   const server = await startEmbeddedPostgres({ folder: folder.path, durable: false, ...options });
   const admin = postgres(server.url('postgres'), { max: 1, onnotice: () => undefined });
   const templates = new Map<string, Promise<void>>();
