@@ -127,7 +127,9 @@ t.test('`create` opens up to as many again, and closes them when nobody waits', 
   const server = await startPingServer(t);
   const { pool, open } = makePool(t, server.address, { onEmptyWaitMs: 1, timeoutMs: 200 });
   await pool.start();
-  const held = await Promise.all(Array.from({ length: 4 }, () => pool.acquire()));
+  // Who has waited too long for a connection to be made waits again; no more are made for that.
+  const acquire = () => awaitUntil(() => pool.acquire(), { what: 'a connection' });
+  const held = await Promise.all(Array.from({ length: 4 }, acquire));
   t.equal(open(), 4);
   await t.rejects(pool.acquire(), { message: 'timed out waiting for a connection to Redis' });
   t.equal(server.accepted(), 4, 'a fifth was not even tried');
@@ -302,3 +304,18 @@ async function startFickleServer(t: Test) {
     },
   };
 }
+
+t.test('a pool that is drained fails who waits and lets who works finish', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, open } = makePool(t, server.address, { size: 1, onEmpty: 'wait', timeoutMs: 20_000 });
+  await pool.start();
+  const connection = await pool.acquire();
+  const waiting = t.rejects(pool.acquire(), { message: 'no longer needed' });
+  pool.drain(new Error('no longer needed'));
+  await waiting;
+  t.equal(await connection.ping(), 'PONG');
+  pool.release(connection);
+  await awaitUntil(() => connection.status === 'end', { what: 'the end of the connection' });
+  t.equal(open(), 0);
+  await t.rejects(pool.acquire(), { code: 'backend_failure' });
+});

@@ -7,8 +7,8 @@ import type { Batch, BatchCounter, BatchHit } from '../batch.ts';
 export type Reply = [error: Error | null, result: unknown];
 
 /**
- * Asks another server for a counter that this one refused; it has not counted the hit, and the answer is the count there.
- * Undefined when the refusal is final.
+ * Asks another server for a counter that this one has not counted: it refused to, or (the refusal is a backend failure
+ * then) it was never asked. The answer is the count there; undefined when the refusal is final.
  */
 export type AskElsewhere = (
   refusal: Error,
@@ -68,6 +68,16 @@ export async function settleBatch(
     }
   }
   await Promise.all(elsewhere);
+}
+
+/** Settles a batch that could not be sent: what is asked for elsewhere by the answer from there, all else as failed. */
+export async function settleUnsent(batch: Batch, failure: Error, askElsewhere: AskElsewhere): Promise<void> {
+  const refused = (counter: BatchCounter, method: 'add' | 'read'): Promise<void> =>
+    settleRefused(batch, counter, failure, askElsewhere(failure, method, counter));
+  await Promise.all([
+    ...[...batch.reads.values()].map((counter) => refused(counter, 'read')),
+    ...[...batch.adds.values()].map((counter) => refused(counter, 'add')),
+  ]);
 }
 
 function settle(batch: Batch, counter: BatchCounter, count: number): undefined {

@@ -7,6 +7,7 @@ import {
   type Reply,
   sendBatch,
   settleBatch,
+  settleUnsent,
   toBackendFailure,
 } from './batch-pipeline.ts';
 import type { ConnectionPool } from './connection-pool.ts';
@@ -59,12 +60,14 @@ export function createBatcher(
   }
 
   async function flush(): Promise<void> {
+    let connection: Redis;
     try {
-      const connection = await pool.acquire();
-      await send(connection, takeBatch());
+      connection = await pool.acquire();
     } catch (error) {
-      takeBatch().failAll(toBackendFailure(error));
+      await settleUnsent(takeBatch(), toBackendFailure(error), askElsewhere);
+      return;
     }
+    await send(connection, takeBatch());
   }
 
   function takeBatch(): Batch {

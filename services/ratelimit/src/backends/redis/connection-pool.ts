@@ -51,6 +51,11 @@ export interface ConnectionPool {
   retireAll(): void;
   /** The next connections lead to another server: retires all, gives up attempts under way and makes one at once. */
   renew(): void;
+  /**
+   * Closes without cutting anybody off: who waits for a connection is failed with `reason`, those at work are closed once
+   * they are given back.
+   */
+  drain(reason: Error): void;
   /** Resolves once a first connection is there and the server answers on it, however long that takes. */
   start(): Promise<void>;
   /** Closes all connections; a `start` that still waits rejects with `reason`. Idempotent. */
@@ -353,6 +358,15 @@ export function createConnectionPool(
       holdOff = undefined;
       failures = 0;
       void connectOneMore();
+    },
+    drain(reason) {
+      closed = true;
+      clearTimeout(holdOff);
+      for (const connection of members.keys()) {
+        retire(connection);
+      }
+      failWaiters(reason);
+      firstReady.reject(reason);
     },
     start() {
       void connectOneMore();

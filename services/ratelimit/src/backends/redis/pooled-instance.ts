@@ -1,6 +1,7 @@
 import type { AskElsewhere } from './batch-pipeline.ts';
 import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts';
 import {
+  type ConnectionPool,
   type ConnectionPoolDeps,
   type ConnectionPoolOptions,
   createConnectionPool,
@@ -11,7 +12,7 @@ import type { RedisInstance } from './redis-instance.ts';
 export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {}
 
 /** An instance behind one pool. */
-export type PooledInstance = Omit<RedisInstance, keyof Batcher> & Batcher;
+export type PooledInstance = Omit<RedisInstance, keyof Batcher> & Batcher & Pick<ConnectionPool, 'drain'>;
 
 /** An instance all of whose connections lead to the same server. */
 export function createPooledInstance(
@@ -21,5 +22,6 @@ export function createPooledInstance(
 ): PooledInstance {
   const pool = createConnectionPool(deps, options);
   const { add, read } = createBatcher(pool, options, askElsewhere);
-  return { add, read, start: pool.start, close: pool.close, lastError: pool.lastError };
+  const { start, drain, close, lastError } = pool;
+  return { add, read, start, drain, close, lastError };
 }

@@ -1,3 +1,4 @@
+import { isAppError } from '@tollgate/kit/errors';
 import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
 import type { PooledInstanceOptions } from '../pooled-instance.ts';
@@ -160,42 +161,42 @@ export function createClusterInstance(
 
   function askElsewhere(
     node: NodeAddress,
-    { message }: Error,
+    refusal: Error,
     method: 'add' | 'read',
     hit: BatchHit,
   ): Promise<number> | undefined {
+    const { message } = refusal;
+    if (isAppError(refusal)) {
+      // It was never sent: whoever has the slot by now may be asked.
+      const now = topology.map()?.nodeOf(slotOf(hit.key));
+      return now === undefined || now.name === node.name ? undefined : sendOn(now, method, hit, message);
+    }
     if (message.startsWith('CLUSTERDOWN')) {
       topology.refresh();
       return Promise.reject(backendFailure(`the Redis Cluster is down, ${node.name} says: ${message}`));
     }
     const redirection = parseRedirection(message, node);
-    if (redirection === undefined) {
-      return undefined;
-    }
-    const redirections = (hit.redirections ?? 0) + 1;
-    if (redirections > maxRedirections) {
-      topology.refresh();
-      return Promise.reject(
-        backendFailure(`the nodes of the Redis Cluster disagree, ${node.name} says: ${message}`),
-      );
-    }
-    if (redirection.kind === 'moved') {
+    if (redirection?.kind === 'moved') {
       topology.map()?.move(redirection.slot, redirection.node);
       topology.refresh(redirection.node);
     }
-    const { key, addend, ttlSeconds } = hit;
-    return countAt(redirection.node, method, {
-      key,
-      addend,
-      ttlSeconds,
-      redirections,
-      asking: redirection.kind === 'ask',
-    });
+    return (
+      redirection && sendOn(redirection.node, method, { ...hit, asking: redirection.kind === 'ask' }, message)
+    );
   }
 
-  async function countAt(node: NodeAddress, method: 'add' | 'read', hit: BatchHit): Promise<number> {
-    const [count] = await askNode(node, method, [hit]);
-    return count ?? Number.NaN;
+  async function sendOn(
+    node: NodeAddress,
+    method: 'add' | 'read',
+    { key, addend, ttlSeconds, asking = false, redirections = 0 }: BatchHit,
+    because: string,
+  ): Promise<number> {
+    if (redirections >= maxRedirections) {
+      throw backendFailure(`the nodes of the Redis Cluster disagree: ${because}`);
+    }
+    const hit: BatchHit = { key, addend, ttlSeconds, asking, redirections: redirections + 1 };
+    const [count = Number.NaN] = await askNode(node, method, [hit]);
+    return count;
   }
 
   return {

@@ -22,7 +22,7 @@ export interface ClusterNodesDeps
 export interface ClusterNodes {
   /** The node, met for the first time or not. */
   at(node: NodeAddress): PooledInstance;
-  /** Connects to these, and leaves all others once what was asked of them is answered. */
+  /** Connects to these, and leaves all others; what was asked of them is answered. */
   keep(nodes: readonly NodeAddress[]): void;
   /** Those that there are connections to. */
   connected(): readonly NodeAddress[];
@@ -39,7 +39,7 @@ interface Member {
 /** Makes the nodes; there are none at first. */
 export function createClusterNodes(deps: ClusterNodesDeps, options: PooledInstanceOptions): ClusterNodes {
   const members = new Map<string, Member>();
-  /** Left, and yet to be closed. */
+  /** Left, with work to finish; `close` does not wait for it. */
   const leaving = new Map<PooledInstance, NodeJS.Timeout>();
   let closed: Error | undefined;
 
@@ -74,17 +74,12 @@ export function createClusterNodes(deps: ClusterNodesDeps, options: PooledInstan
 
   function leave({ node, instance }: Member): void {
     members.delete(node.name);
-    // Who waits for a connection, and then for an answer, has one by then.
+    instance.drain(backendFailure(`${node.name} has no slots of the Redis Cluster any more`));
+    // What was at work has been answered or given up by then.
     leaving.set(
       instance,
-      setTimeout(() => end(instance), 2 * options.timeoutMs),
+      setTimeout(() => leaving.delete(instance), options.timeoutMs),
     );
-  }
-
-  function end(instance: PooledInstance, reason?: Error): void {
-    clearTimeout(leaving.get(instance));
-    leaving.delete(instance);
-    instance.close(reason);
   }
 
   return {
@@ -112,8 +107,9 @@ export function createClusterNodes(deps: ClusterNodesDeps, options: PooledInstan
       for (const { instance } of members.values()) {
         instance.close(reason);
       }
-      for (const instance of leaving.keys()) {
-        end(instance, reason);
+      for (const [instance, timer] of leaving) {
+        clearTimeout(timer);
+        instance.close(reason);
       }
     },
   };
