@@ -22,6 +22,9 @@ export async function startOperator(t: Test): Promise<Operator> {
   t.teardown(certificates.remove);
   const database = await startPostgres();
   t.teardown(() => database.stop());
+  await database.speakTls(
+    certificates.issue({ name: 'postgres-tls', subjectAltNames: ['DNS:postgres-tls'] }),
+  );
   const address = someAddress();
   const redis = await startRedis();
   t.teardown(() => redis.stop());
@@ -35,15 +38,17 @@ export async function startOperator(t: Test): Promise<Operator> {
 
   return {
     certificates,
-    hosts: { redis: address, 'redis-tls': '127.0.0.1' },
+    hosts: { redis: address, 'redis-tls': '127.0.0.1', 'postgres-tls': '127.0.0.1' },
     async makeSecrets(kube, namespace) {
       const { url } = await database.createDatabase();
       const auth = { DATABASE_URL: url, SVC_JWT_SECRET: 'thirty-two-characters-of-a-secret' };
+      const verified = url.replace(`@${database.host}:`, '@postgres-tls:');
       const pair = tlsFiles(certificates, certificates.server);
       const secrets = {
         // The name that the chart looks for, and one of its own.
         'tg-auth': auth,
-        'auth-secrets': auth,
+        'auth-secrets': { ...auth, DATABASE_URL: `${verified}?sslmode=verify-full` },
+        'postgres-ca': { 'ca.crt': certificates.ca.cert },
         database: { uri: auth.DATABASE_URL },
         jwt: { secret: auth.SVC_JWT_SECRET },
         'jwt-keys': { 'keys.json': JSON.stringify([signingKey()]) },

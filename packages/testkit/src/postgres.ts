@@ -1,5 +1,10 @@
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '@tollgate/embedded-postgres/embedded-postgres';
 import postgres, { type Sql } from 'postgres';
+import { awaitUntil } from './await-until.ts';
 import { putNewCluster } from './postgres-cluster.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -23,6 +28,8 @@ export interface TestPostgres {
   createDatabaseFrom(name: string, prepare: (url: string) => Promise<void>): Promise<TestDatabase>;
   /** Creates an empty database of that name, with a role of the same name that owns it and is no superuser. */
   createOwnedDatabase(name: string, password: string): Promise<void>;
+  /** From then on whoever asks for TLS gets it, with this certificate (PEM). */
+  speakTls(pair: { readonly cert: string; readonly key: string }): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -33,7 +40,7 @@ export interface TestPostgres {
 export async function startPostgres(options: { maxConnections?: number } = {}): Promise<TestPostgres> {
   const folder = temporaryFolder();
   await putNewCluster(folder.path);
-  const server = await startEmbeddedPostgres({ folder: folder.path, durable: false, ...options });
+  const server = await startServer({ folder: folder.path, durable: false, ...options });
   const admin = postgres(server.url('postgres'), { max: 1, onnotice: () => undefined });
   const templates = new Map<string, Promise<void>>();
   let databases = 0;
@@ -60,12 +67,40 @@ export async function startPostgres(options: { maxConnections?: number } = {}): 
       await admin`create role ${admin(name)} login password ${admin.unsafe(`'${password.replaceAll("'", "''")}'`)}`;
       await admin`create database ${admin(name)} owner ${admin(name)}`;
     },
+    async speakTls({ cert, key }) {
+      // The server may run as somebody else: it writes files of its own, in its folder of data.
+      for (const [file, pem] of [
+        ['server.crt', cert],
+        ['server.key', key],
+      ] as const) {
+        const lines = `select unnest(string_to_array('${pem.trim()}', E'\\n'))`;
+        await admin.unsafe(`copy (${lines}) to program 'umask 077; cat > ${file}'`);
+      }
+      await admin`alter system set ssl = on`;
+      await admin`select pg_reload_conf()`;
+      await awaitUntil(async () => (await admin`show ssl`)[0]?.ssl === 'on', { what: 'TLS of PostgreSQL' });
+    },
     async stop() {
       await admin.end({ timeout: 0 });
       await server.stop();
       folder.remove();
     },
   };
+}
+
+/** Two who choose the same port at the same moment are rare; three times in a row it is a different problem. */
+const attempts = 3;
+
+/** Again when somebody else has taken the port that was free a moment before. */
+async function startServer(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startEmbeddedPostgres(options);
+    } catch (error) {
+      const taken = error instanceof Error && /address already in use/i.test(error.message);
+      if (!taken || attempt === attempts) throw error;
+    }
+  }
 }
 
 async function makeTemplate(
