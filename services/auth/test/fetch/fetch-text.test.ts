@@ -3,7 +3,7 @@ import { networkOf } from '../../src/fetch/address-guard.ts';
 import { fetchText } from '../../src/fetch/fetch-text.ts';
 import { startWebServer } from '../helpers/web-server.ts';
 
-const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 5_000, maxBytes: 1000 };
+const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 30_000, maxBytes: 1000 };
 
 t.test('fetches a text, also by way of a redirect', async (t) => {
   const { port } = await startWebServer(t, ({ url }, response) => {

@@ -8,6 +8,8 @@ export interface ServerCommand {
   readonly url: string;
   /** Asks it to end as an operator would, and answers its exit code. */
   stop(): Promise<number | null>;
+  /** Waits until it ends by itself, and answers its exit code. */
+  ended(): Promise<number | null>;
   /** Ends it as a crash would. */
   kill(): Promise<void>;
   /** What it wrote. */
@@ -45,6 +47,7 @@ export async function startServerCommand(
       output += text;
     });
   const exited = once(child, 'exit');
+  const closed = once(child, 'close');
   const kill = async (): Promise<void> => {
     child.kill('SIGKILL');
     await exited;
@@ -54,12 +57,20 @@ export async function startServerCommand(
       what: 'the server to listen',
       timeoutMs: startTimeoutMs,
     });
-    if (port === ended) throw new Error('it ended');
+    if (port === ended) {
+      // Its last words come after its exit code.
+      await closed;
+      throw new Error('it ended');
+    }
     return {
       url: `http://127.0.0.1:${port}`,
       async stop() {
         if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
         await exited;
+        return child.exitCode;
+      },
+      async ended() {
+        await closed;
         return child.exitCode;
       },
       kill,

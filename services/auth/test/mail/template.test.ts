@@ -61,7 +61,8 @@ t.test('what is no template is told', (t) => {
 });
 
 t.test('a template that is made to take long takes no time', (t) => {
-  const started = performance.now();
+  // Not by the clock: others may have the processor meanwhile.
+  const before = process.cpuUsage();
   for (const source of [
     '{{'.repeat(500_000),
     `{{${' '.repeat(1_000_000)}`,
@@ -73,7 +74,8 @@ t.test('a template that is made to take long takes no time', (t) => {
     } catch (error) {
       t.type(error, TemplateError);
     }
-  t.ok(performance.now() - started < 3_000);
+  const { user, system } = process.cpuUsage(before);
+  t.ok(user + system < 3_000_000, `${user + system} µs`);
   t.end();
 });
 

@@ -1,3 +1,4 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import type { Answer, AuthServer } from '../../helpers/auth-server.ts';
 import { codeIn, type MailingServer, startMailingServer } from '../../helpers/mail-server.ts';
@@ -118,6 +119,8 @@ t.test('phones get no id of a message', async (t) => {
       body: { error_code: 'over_sms_send_rate_limit' },
     });
   }
+  // Nobody waits for the gateway.
+  await awaitUntil(() => texts.texts.length >= 2, { what: 'the messages' });
   t.equal(texts.texts.length, 2);
 });
 
