@@ -64,7 +64,7 @@ export async function run(
   try {
     // tap gives every process NODE_OPTIONS of its own, whatever `env` says; they have no place in what users run.
     const bare = ['-u', 'NODE_OPTIONS', command, ...args];
-    return await promisify(execFile)('env', bare, { cwd, timeout: 50_000, env: quietEnvironment() });
+    return await promisify(execFile)('env', bare, { cwd, timeout: 150_000, env: quietEnvironment() });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}\n${stderr}`, { cause: error });

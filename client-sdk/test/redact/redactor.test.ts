@@ -58,7 +58,9 @@ t.test('masking neither changes what it is given nor is fooled by __proto__', as
 });
 
 t.test('long text of any shape is masked in time', async (t) => {
-  const started = performance.now();
+  // Not by the clock: others may have the processor meanwhile.
+  const before = process.cpuUsage();
   for (const unit of ['"', 'a=', '{"a":', '\\"', 'a&', '=']) redactor.text(unit.repeat(20_000));
-  t.ok(performance.now() - started < 1000);
+  const { user, system } = process.cpuUsage(before);
+  t.ok(user + system < 2_000_000, `${user + system} µs`);
 });

@@ -271,7 +271,7 @@ t.test('a new token that cannot be stored is used and stored as soon as that is 
 
 t.test('a token request that outlasts its lease is given up and says so', async (t) => {
   const { server, client, token } = await startGrant();
-  await using manager = makeManager({ client, token, leaseSeconds: 0.05 });
+  await using manager = makeManager({ client, token, leaseSeconds: 1 });
   server.advance(3601);
   server.inject({ endpoint: 'token', effect: 'hang' });
   await t.rejects(manager.getToken(), { name: 'TimeoutError', message: /leaseSeconds/ });
