@@ -43,6 +43,6 @@ t.test('metrics are sent again and again; an outage is logged once, and its end'
   await awaitUntil(() => JSON.stringify(lines).includes('exported again'), { what: 'the end of the outage' });
   asked.inc(42);
   await metrics.stop?.(context);
-  t.match(bodies.at(-1), /"name":"asked".*"asDouble":42/s);
+  t.ok(bodies.some((body) => /"name":"asked".*"asDouble":42/s.test(body)));
   t.equal(JSON.stringify(lines).split('metrics not exported').length, 2);
 });

@@ -169,7 +169,11 @@ t.test('a running server hands out the certificate of a swapped Kubernetes secre
   const { logger } = recordingLogger();
   const tls = await watchTlsFiles(files, { logger, debounceMs: 5 });
   t.teardown(() => tls.close());
-  const listener = createServer({ ...tls.current() }, (socket) => socket.end());
+  const listener = createServer({ ...tls.current() }, (socket) => {
+    // Its client may be gone already.
+    socket.on('error', () => undefined);
+    socket.end();
+  });
   tls.onChange((material) => listener.setSecureContext({ ...material }));
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   t.teardown(() => listener.close());
