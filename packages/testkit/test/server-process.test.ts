@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startServerProcess } from '@tollgate/testkit/server-process';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t from 'tap';
 
 const alwaysReady = async () => {};
@@ -16,10 +19,17 @@ t.test('a server that ends before it answers is reported with its output', async
 });
 
 t.test('a server that never answers is killed and reported', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const said = join(folder.path, 'said');
   const starting = startServerProcess({
     command: '/bin/sh',
-    args: ['-c', 'echo still thinking; exec sleep 60'],
-    ready: () => Promise.reject(new Error('not yet')),
+    args: ['-c', 'echo still thinking; echo > "$0"; exec sleep 60', said],
+    ready: async () => {
+      // What is reported has been said, however long the shell takes to start.
+      await awaitUntil(() => existsSync(said), { what: 'the server to say something' });
+      throw new Error('not yet');
+    },
     readyTimeoutMs: 100,
   });
   await t.rejects(starting, { message: /did not answer within 100 ms.*still thinking/s });
