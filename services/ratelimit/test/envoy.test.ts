@@ -14,9 +14,16 @@ descriptors:
 `,
 };
 
+/** Noon: no midnight comes in between. */
+const nowMs = () => Date.UTC(2026, 0, 2, 12);
+
 /** The service behind a real Envoy in front of a real upstream; resolves to Envoy's address. */
 async function platform(t: Test, env: Record<string, string>): Promise<string> {
-  const { ports } = await startApp(t, { rules, env: { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', ...env } });
+  const { ports } = await startApp(t, {
+    rules,
+    env: { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', ...env },
+    nowMs,
+  });
   const echo = await startEcho();
   t.teardown(echo.stop);
   const envoy = await startEnvoy({ config: bootstrap(ports.grpc, echo.port) });
@@ -28,7 +35,7 @@ function bootstrap(grpcPort: number, upstreamPort: number): object {
   const cluster = (name: string, port: number, http2: boolean) => ({
     name,
     type: 'STATIC',
-    connect_timeout: '1s',
+    connect_timeout: '10s',
     load_assignment: {
       cluster_name: name,
       endpoints: [
@@ -56,7 +63,7 @@ function bootstrap(grpcPort: number, upstreamPort: number): object {
       '@type': 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit',
       domain: 'demo',
       // Generous: the test machine is busy, and Envoy lets requests pass when no answer came in time.
-      timeout: '5s',
+      timeout: '20s',
       failure_mode_deny: true,
       rate_limit_service: {
         transport_api_version: 'V3',

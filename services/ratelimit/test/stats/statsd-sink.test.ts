@@ -156,7 +156,6 @@ t.test('a flush larger than the buffer arrives whole when the server keeps up', 
   const line = `${'x'.repeat(1000)}:1|c\n`;
   const counter = { name: 'x'.repeat(1000), tags: undefined, value: 1, delta: 1 };
   sink.flush({ ...nothing, counters: new Array(5000).fill(counter) });
-  await sink.close();
   await awaitUntil(() => server.received().length === 5000 * line.length, { what: 'five megabytes' });
   t.equal(droppedBytes(), 0);
 });
@@ -204,7 +203,6 @@ t.test('over UDP lines are packed into datagrams that fit a network packet', asy
     ...nothing,
     counters: names.map((name) => ({ name, tags: undefined, value: 1, delta: 1 })),
   });
-  await sink.close();
 
   const expected = names.map((name) => `${name}:1|c\n`).join('');
   await awaitUntil(() => datagrams.join('').length === expected.length, { what: 'all lines' });

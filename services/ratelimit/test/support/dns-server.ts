@@ -31,7 +31,7 @@ export async function startDnsServer(t: Test, targets?: readonly SrvTarget[]): P
   const server: DnsServer = {
     answer: targets,
     asked: () => asked,
-    resolver: new Resolver({ timeout: 1_000, tries: 3 }),
+    resolver: new Resolver({ timeout: 10_000, tries: 3 }),
   };
   socket.on('message', (query: Buffer, { port, address }: RemoteInfo) => {
     asked += 1;

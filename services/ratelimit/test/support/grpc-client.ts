@@ -37,7 +37,7 @@ export function connect(
     return new Promise((resolve, reject) => {
       const done = (error: ServiceError | null, reply?: Buffer): void =>
         error === null && reply !== undefined ? resolve(reply) : reject(error);
-      client.makeUnaryRequest(path, pass, (reply) => reply, bytes, { deadline: Date.now() + 5_000 }, done);
+      client.makeUnaryRequest(path, pass, (reply) => reply, bytes, { deadline: Date.now() + 20_000 }, done);
     });
   }
 

@@ -121,7 +121,7 @@ t.test(
 t.test(
   'SIGTERM: health fails first, requests in flight are answered, new connections are refused',
   async (t) => {
-    const { ports, app } = await startApp(t, { rules, env: { SHUTDOWN_DELAY: '300ms' } });
+    const { ports, app } = await startApp(t, { rules, env: { SHUTDOWN_DELAY: '3s' } });
     const client = connect(t, `127.0.0.1:${ports.grpc}`);
     const seen: Serving[] = [];
     void client.watch('ratelimit', (one) => seen.push(one)).catch(() => undefined);
@@ -181,7 +181,10 @@ t.test('a connection is asked to close at its age', async (t) => {
       () => 'cut off',
     );
   t.match(await ended, /ended|cut off/);
-  t.equal(await client.check('ratelimit'), Serving.SERVING, 'the client connects again');
+  // A busy machine may let the next connection come of age before it has answered.
+  await awaitUntil(async () => (await client.check('ratelimit')) === Serving.SERVING, {
+    what: 'the client to connect again',
+  });
 });
 
 t.test('a port that is taken is a start error that names it', async (t) => {
