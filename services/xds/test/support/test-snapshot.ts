@@ -21,6 +21,14 @@ function testResource(name: string, requestsPerUnit: number): SnapshotResource {
   return { name, version: String(requestsPerUnit), any: toBinary(AnySchema, any) };
 }
 
+/** Both in one; no resource of one has the name of one of the other. */
+export function combined(one: Snapshot, other: Snapshot): Snapshot {
+  return {
+    version: `${one.version},${other.version}`,
+    resources: new Map([...one.resources, ...other.resources]),
+  };
+}
+
 /** A snapshot of one resource of about this many bytes, which are no rules. */
 export function largeSnapshot(bytes: number, version = '1'): Snapshot {
   const any = toBinary(AnySchema, create(AnySchema, { typeUrl: 'large', value: new Uint8Array(bytes) }));
