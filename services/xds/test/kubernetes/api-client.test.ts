@@ -85,12 +85,12 @@ t.test('a call ends with its signal, and with the client', async (t) => {
 t.test('a watch that is refused rejects, one that is accepted has lines', async (t) => {
   const signal = new AbortController().signal;
   const refusing = await serve(t, refusal(403, 'Forbidden'));
-  await t.rejects(refusing.api.watch({ path: '/x', idleTimeoutMs: 1_000, signal }), {
+  await t.rejects(refusing.api.watch({ path: '/x', idleTimeoutMs: 30_000, signal }), {
     message: 'Forbidden it is',
   });
   const accepting = await serve(t, watch({ n: 1 }, { n: 2 }));
   const lines: string[] = [];
-  for await (const line of await accepting.api.watch({ path: '/x', idleTimeoutMs: 1_000, signal })) {
+  for await (const line of await accepting.api.watch({ path: '/x', idleTimeoutMs: 30_000, signal })) {
     lines.push(line);
     if (lines.length === 2) break;
   }
