@@ -308,7 +308,7 @@ t.test('what fails is tried again with the latest status, and told once', async 
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
   writer.put(statusOf('shop/a'));
   writer.put(statusOf('shop/b'));
-  await arrive(server, 1);
+  await awaitUntil(() => server.requests.length > 0, { what: 'the first attempt' });
   writer.put(statusOf('shop/a', { rules: 8 }));
   await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
   t.equal((await results()).failed, 3);
@@ -461,6 +461,11 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
 
   await t.test('that somebody else has changed is put right with the next look', async (t) => {
     const { uid } = await known('shop/marker');
+    // Else the first write would be no repair.
+    await awaitUntil(
+      () => JSON.stringify(following.source.get('shop/marker')?.manifest).includes('"version":"v1"'),
+      { what: 'the status to come back' },
+    );
     const healing = await startWriter(t, { api, objects: following.source }, { recheckMs: 50 });
     healing.writer.put(statusOf('shop/marker', { uid }));
     const vandal = JSON.stringify({ status: { rules: 77 } });

@@ -69,7 +69,6 @@ export async function startSource(
 export async function settles(source: SourceUnderTest, limits: Record<string, number>): Promise<void> {
   await awaitUntil(() => source.types.length > 0 && isDeepStrictEqual(source.limits(), limits), {
     what: `${JSON.stringify(limits)}, not ${JSON.stringify(source.limits())}`,
-    timeoutMs: 20_000,
   });
 }
 
