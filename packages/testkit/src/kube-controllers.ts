@@ -19,9 +19,6 @@ const controllers = [
   ...['persistentvolume-binder-controller', 'persistentvolumeclaim-protection-controller'],
 ];
 
-/** Both are up within seconds; a machine with other work is given more. */
-const readyTimeoutMs = 45_000;
-
 /** Why they cannot be started here; `false` when they can. In CI it is an error. */
 export function kubeControllersAreMissing(): string | false {
   try {
@@ -46,7 +43,6 @@ export async function startKubeControllers(kube: KubeApiserver): Promise<KubeCon
     args: [...common, `--controllers=${controllers.join()}`, `--root-ca-file=${kube.caFile}`],
     // Which two of them make.
     ready: () => expectObjects(kube, ['serviceaccount/default', 'configmap/kube-root-ca.crt']),
-    readyTimeoutMs,
   });
   try {
     const scheduler = await startServerProcess({
@@ -54,7 +50,6 @@ export async function startKubeControllers(kube: KubeApiserver): Promise<KubeCon
       args: common,
       // What it finds later it schedules as soon as it can.
       ready: () => Promise.resolve(),
-      readyTimeoutMs,
     });
     return {
       logs: () => `${manager.logs()}\n${scheduler.logs()}`,

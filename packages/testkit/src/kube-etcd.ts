@@ -13,8 +13,8 @@ export interface Etcd extends ServerProcess {
   compact(): Promise<void>;
 }
 
-/** etcd answers these within milliseconds. */
-const requestTimeoutMs = 5000;
+/** etcd answers these within milliseconds, unless the machine stalls. */
+const requestTimeoutMs = 20_000;
 
 /**
  * Starts etcd with its data below `folder` and waits until it is healthy.

@@ -19,7 +19,7 @@ export interface KubectlOptions {
 }
 
 /** Far more than any command takes, less than the deadline of a test. */
-const timeoutMs = 30_000;
+const timeoutMs = 60_000;
 
 /** Room for a list of 10,000 objects. */
 const maxOutputBytes = 100_000_000;

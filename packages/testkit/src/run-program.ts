@@ -11,7 +11,7 @@ export interface ProgramResult {
 }
 
 /** No command of ours runs longer by itself. */
-const killAfterMs = 20_000;
+const killAfterMs = 60_000;
 
 /** Runs a TypeScript program in a process of its own until it ends; of the environment it gets PATH and `env`. */
 export async function runProgram(

@@ -11,7 +11,7 @@ export interface TemporaryFolder {
 }
 
 /** A program that was using the folder has long ended by then. */
-const removeTimeoutMs = 2000;
+const removeTimeoutMs = 10_000;
 
 /** Makes an empty temporary folder. It is removed when the process exits, if not before. */
 export function temporaryFolder(): TemporaryFolder {

@@ -30,7 +30,7 @@ const jane = 'system:serviceaccount:default:jane';
 const configMaps = '/api/v1/namespaces/default/configmaps';
 
 const watchFrom = (resourceVersion: string) =>
-  `${configMaps}?watch=1&timeoutSeconds=1&resourceVersion=${resourceVersion}`;
+  `${configMaps}?watch=1&timeoutSeconds=30&resourceVersion=${resourceVersion}`;
 
 const gone = /"type":"ERROR".*"code":410/;
 
