@@ -74,7 +74,7 @@ t.test('refresh tokens rotate, and a spent one that returns revokes the grant', 
 });
 
 t.test('tokens expire by the clock of the server', async (t) => {
-  const server = createAuthorizationServer({ accessTokenTtlSeconds: 60 });
+  const server = createAuthorizationServer({ accessTokenTtlSeconds: 60, now: () => 1_800_000_000 });
   const { access_token: token } = await server.issueTokens({});
   server.advance(59);
   t.equal((await callApi(server, token)).status, 200);
@@ -85,7 +85,7 @@ t.test('tokens expire by the clock of the server', async (t) => {
 });
 
 t.test('a device polls until its user decides, and is told to slow down', async (t) => {
-  const server = createAuthorizationServer();
+  const server = createAuthorizationServer({ now: () => 1_800_000_000 });
   const { body: device } = await post(server, server.endpoints.deviceAuthorization, { scope: 'a' });
   const poll = () =>
     post(server, server.endpoints.token, {
