@@ -17,6 +17,7 @@ function busyPool() {
     discard: () => undefined,
     retireAll: () => undefined,
     renew: () => undefined,
+    drain: () => undefined,
     start: () => Promise.resolve(),
     close: () => undefined,
     lastError: () => undefined,
