@@ -40,7 +40,7 @@ function instance(url: string, options: Partial<PooledInstanceOptions> = {}): Re
 }
 
 async function started(t: Test, main: RedisInstance, perSecond?: RedisInstance) {
-  const backend = createRedisBackend({ main, perSecond, startTimeoutMs: 5_000 });
+  const backend = createRedisBackend({ main, perSecond, startTimeoutMs: 20_000 });
   t.teardown(backend.close);
   await backend.start();
   return backend;
@@ -168,7 +168,7 @@ async function eventually(t: Test, attempt: () => Promise<unknown>): Promise<voi
           () => true,
           () => false,
         ),
-      { timeoutMs: 5_000, everyMs: 20, what: 'counting again' },
+      { everyMs: 20, what: 'counting again' },
     ),
   );
 }

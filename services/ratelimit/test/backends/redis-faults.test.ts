@@ -24,7 +24,14 @@ function counts(backend: CounterBackend, key: string): Promise<boolean> {
 }
 
 async function countsAgain(backend: CounterBackend, key = 'again'): Promise<void> {
-  await awaitUntil(() => counts(backend, key), { what: 'counting again', timeoutMs: 10_000 });
+  await awaitUntil(() => counts(backend, key), { what: 'counting again' });
+}
+
+/** What a counter that nobody has counted on comes to; another one with each attempt, for one that failed may have counted. */
+async function firstCount(backend: CounterBackend): Promise<number | undefined> {
+  let attempts = 0;
+  const add = () => backend.add([hitOf(`first of attempt ${++attempts}`)]);
+  return (await awaitUntil(add, { what: 'a count' }))[0];
 }
 
 t.test(
@@ -65,7 +72,7 @@ t.test(
     const before = answered;
     const again = await startRedis({ port: server.port });
     t.teardown(again.stop);
-    await awaitUntil(() => answered > before + 500, { what: 'answers', timeoutMs: 10_000 });
+    await awaitUntil(() => answered > before + 500, { what: 'answers' });
     load.running = false;
     await workers;
     t.equal(wrong, 0, 'no wrong counts');
@@ -92,7 +99,7 @@ t.test(
     await awaitUntil(() => server.accepted() >= 3, { what: 'further attempts' });
     mood.silent = false;
     await started;
-    t.same(await backend.add([hitOf('a')]), [1]);
+    t.equal(await firstCount(backend), 1);
   },
 );
 
@@ -112,7 +119,7 @@ t.test('a server that falls silent later is left for a new connection', async (t
     KVSTORE_TIMEOUT: '50ms',
   });
   await backend.start();
-  t.same(await backend.add([hitOf('a')]), [1]);
+  t.equal(await firstCount(backend), 1);
   mood.silent = true;
   await t.rejects(backend.add([hitOf('a')]), { message: /within 50ms/ });
   await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
@@ -127,14 +134,14 @@ t.test(
     const { server, admin } = await ownRedis(t);
     const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
     await backend.start();
-    await backend.add([hitOf('paused', 1)]);
+    await countsAgain(backend, 'paused');
     // For longer than the test may take.
     await admin.call('CLIENT', 'PAUSE', '600000', 'WRITE');
     const counted = await Promise.all(Array.from({ length: 50 }, (_, i) => counts(backend, `key ${i}`)));
     t.notOk(counted.includes(true));
     await admin.call('CLIENT', 'UNPAUSE');
     await countsAgain(backend);
-    t.same(await backend.add([hitOf('fresh')]), [1], 'a late reply is nobody else’s');
+    t.equal(await firstCount(backend), 1, 'a late reply is nobody else’s');
   },
 );
 
@@ -199,13 +206,19 @@ t.test('a wrong password, a missing one and a wrong database never count anythin
     [{ KVSTORE_URL: `redis://${open.address}?db=99` }, /out of range/],
   ];
   for (const [env, reason] of cases) {
-    const { backend, logLines } = await redisFromSettings(t, {
-      ...env,
-      KVSTORE_STARTUP_MAX_ELAPSED_TIME: '300ms',
-    });
-    await t.rejects(backend.start(), { message: reason });
-    t.match(JSON.stringify(logLines), reason);
-    t.notMatch(JSON.stringify(logLines), /wrong"/, 'the password is not logged');
+    const startsInVain = async (): Promise<boolean> => {
+      const { backend, logLines } = await redisFromSettings(t, {
+        ...env,
+        KVSTORE_STARTUP_MAX_ELAPSED_TIME: '300ms',
+      });
+      const failure: unknown = await backend.start().catch((error: unknown) => error);
+      t.type(failure, Error);
+      const log = JSON.stringify(logLines);
+      t.notMatch(log, /wrong"/, 'the password is not logged');
+      return reason.test(log) && reason.test(String(failure));
+    };
+    // A busy machine may need more than one: Redis has to answer in that time.
+    await awaitUntil(startsInVain, { what: `the reason ${reason}` });
   }
 });
 
@@ -303,7 +316,6 @@ t.test('a server that speaks only what it must is enough: PING, INCRBY, EXPIRE, 
   );
   const { backend } = await redisFromSettings(t, {
     KVSTORE_URL: server.address,
-    KVSTORE_STARTUP_MAX_ELAPSED_TIME: '500ms',
   });
   await backend.start();
   t.same(await backend.add([hitOf('a')]), [1]);
@@ -371,5 +383,7 @@ t.test('more connections than Redis admits are not asked for again and again', a
   await awaitUntil(() => performance.now() - started > 300, { what: 'some load' });
   load.running = false;
   await done;
-  t.ok(logLines.length <= 12, `${logLines.length} lines logged`);
+  // More of them when the machine stood still meanwhile.
+  const most = 12 * Math.ceil((performance.now() - started) / 400);
+  t.ok(logLines.length <= most, `${logLines.length} lines logged`);
 });

@@ -32,7 +32,7 @@ async function createBackend(
   env: Readonly<Record<string, string>>,
   log: string[] = [],
 ): Promise<CounterBackend> {
-  const read = readSettings({ KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_TIMEOUT: '2s', ...env });
+  const read = readSettings({ KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_TIMEOUT: '20s', ...env });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
   const backend = await counterBackends.redis.create(read.settings, {
     nowSeconds: () => 1_000_000,
@@ -77,12 +77,16 @@ t.test('a login that is refused is told in the log, without the password', async
   t.teardown(redis.stop);
   const log: string[] = [];
   const env = { ...impatient, KVSTORE_URL: redis.address, KVSTORE_AUTH: 'not-the-password' };
-  const backend = await createBackend(t, env, log);
-  const failure = await backend.start().catch((error: unknown) => error);
-  t.match(failure, { message: /300ms/ });
-  // As the service does with a start that fails.
-  loggerTo(log).fatal({ err: failure }, 'not started');
-  t.match(log.join(''), /WRONGPASS/);
+  const startsInVain = async (): Promise<boolean> => {
+    const backend = await createBackend(t, env, log);
+    const failure = await backend.start().catch((error: unknown) => error);
+    t.match(failure, { message: /300ms/ });
+    // As the service does with a start that fails.
+    loggerTo(log).fatal({ err: failure }, 'not started');
+    return /WRONGPASS/.test(log.join(''));
+  };
+  // A busy machine may need more than one: Redis has to answer in that time.
+  await awaitUntil(startsInVain, { what: 'the reason in the log' });
   t.notMatch(log.join(''), /not-the-password/);
 });
 
