@@ -8,11 +8,11 @@ t.test('every asker asks again as soon as it is answered, until the time is over
     asked[i] = (asked[i] ?? 0) + 1;
     await later();
   });
-  const result = await runClosedLoop(askers, 20);
+  const result = await runClosedLoop(askers, 200);
   t.equal(result.requests, (asked[0] ?? 0) + (asked[1] ?? 0));
   t.ok(result.requests > 2);
   t.ok(result.p50Ms <= result.p99Ms);
-  t.ok(Math.abs(result.perSecond * 0.02 - result.requests) < result.requests);
+  t.ok(Math.abs(result.perSecond * 0.2 - result.requests) < result.requests);
 });
 
 t.test('an answer that is not the one that is measured ends it', async (t) => {
