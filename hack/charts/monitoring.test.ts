@@ -6,8 +6,6 @@ import { filesBelow } from '../generate/files-below.ts';
 import { helmIsMissing } from './support/helm.ts';
 import { objectsOf, renderChart } from './support/rendered-chart.ts';
 
-t.setTimeout(60_000);
-
 const services = ['auth', 'ratelimit', 'xds'] as const;
 
 t.test('alerts and dashboards ask for metrics that there are', async (t) => {

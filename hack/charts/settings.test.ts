@@ -8,7 +8,7 @@ import { helmIsMissing } from './support/helm.ts';
 import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
 import { objectsOf, renderChart } from './support/rendered-chart.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 /** How each service reads its environment. */
 const readers = { auth: readAuthSettings, ratelimit: readRatelimitSettings, xds: readXdsSettings };

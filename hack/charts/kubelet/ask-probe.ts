@@ -8,7 +8,7 @@ import {
 import type { ContainerSpec, ProbeSpec } from './pod-spec.ts';
 
 /** Templates allow one to five seconds, on machines that have nothing else to do. */
-const timeoutMs = 5000;
+const timeoutMs = 20_000;
 
 /**
  * Asks what the kubelet would ask of a container that listens on loopback.

@@ -1,5 +1,5 @@
 /** Far more than the services need: a test machine is busy, and what is slow is not what is tested. */
-const timeout = '5s';
+const timeout = '20s';
 
 /**
  * The Envoy configuration of a cluster, for one machine: Services are where `ports` says (by `host:port`), listeners are on free

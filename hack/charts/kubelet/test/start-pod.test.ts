@@ -5,7 +5,6 @@ import { podSurroundings } from '../pod-surroundings.ts';
 import { checkoutImage } from '../service-image.ts';
 import { runPod } from '../start-pod.ts';
 
-t.setTimeout(60_000);
 const skip = containersAreImpossible();
 
 const surroundings = podSurroundings(
