@@ -31,8 +31,11 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
     t.match(await kubectl(kube, 'get', 'rlc'), /the server doesn't have a resource type/);
 
     await rules.write();
+    const list = () => kubectl(kube, 'get', 'rlc', '-n', namespace, '-o', 'name');
+    // kubectl looks for kinds in a list, which is made anew some time after the kind is served.
+    await awaitUntil(async () => !/resource type/.test(await list()), { what: 'kubectl to know the kind' });
     t.equal(
-      await kubectl(kube, 'get', 'rlc', '-n', namespace, '-o', 'name'),
+      await list(),
       'ratelimitconfig.ratelimit.tollgate.dev/plans\nratelimitconfig.ratelimit.tollgate.dev/routes\n',
     );
     t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '5');
