@@ -9,7 +9,7 @@ import { startRedisLimiter } from './support/redis-limiter.ts';
 import { statusesOf } from './support/statuses.ts';
 import { whoami } from './support/whoami.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 t.test('an auth server and what becomes of requests', async (t) => {
   const databaseUrl = await startAuthDatabase(t);

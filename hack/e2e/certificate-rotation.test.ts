@@ -8,7 +8,7 @@ import { countedHits } from './support/redis-counters.ts';
 import { startRedisLimiter } from './support/redis-limiter.ts';
 import { clientName, makeMutualTls, replaceCertificates } from './support/replace-certificates.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 const listeners = [{ name: 'ingress', failureModeDeny: true }];
 

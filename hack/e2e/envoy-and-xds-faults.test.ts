@@ -8,7 +8,7 @@ import { startLoad } from './support/load.ts';
 import { startRedisLimiter } from './support/redis-limiter.ts';
 import { statuses } from './support/statuses.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 t.test('an Envoy that dies amidst requests and comes back finds the counters where they were', async (t) => {
   const { limiter, edge } = await startPlatform(t);

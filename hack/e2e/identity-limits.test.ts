@@ -17,7 +17,7 @@ import { seenAs } from './support/whoami.ts';
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
 // An API server, a database and all services are started, on a machine that may have other work.
-t.setTimeout(180_000);
+t.setTimeout(240_000);
 
 const routes = `
 routes:

@@ -7,9 +7,9 @@ import { silence } from './support/redis-counters.ts';
 import { startRedisLimiter } from './support/redis-limiter.ts';
 import { statuses } from './support/statuses.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
-/** Well below the 5 s that Envoy waits for an answer: when it does not time out, the limiter has kept to this. */
+/** Well below the 20 s that Envoy waits for an answer: when it does not time out, the limiter has kept to this. */
 const kvstoreTimeout = '1s';
 
 const listeners = [
@@ -44,7 +44,7 @@ t.test(
 
 t.test('a Redis that hangs is waited for no longer than KVSTORE_TIMEOUT', async (t) => {
   const { redis, edge } = await startPlatform(t);
-  t.same(await statuses(edge.url('denying'), 'a', 2), [200, 200]);
+  await countsAgain(edge, 'a');
 
   // Longer than this test.
   await silence(redis, 600_000);

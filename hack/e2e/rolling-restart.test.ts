@@ -10,7 +10,7 @@ import { startRedisLimiter } from './support/redis-limiter.ts';
 import type { RestartableProcess } from './support/restartable-process.ts';
 
 // Six servers are started, and stopped in no hurry, on a machine that may have other work.
-t.setTimeout(180_000);
+t.setTimeout(240_000);
 
 const listeners = [{ name: 'ingress', failureModeDeny: true }];
 
@@ -18,7 +18,7 @@ const listeners = [{ name: 'ingress', failureModeDeny: true }];
  * Between failing the health check and refusing requests. Envoy looks five times a second whether a server still
  * serves, so by then it has surely seen that this one is about to stop.
  */
-const shutdownDelay = '2s';
+const shutdownDelay = '3s';
 
 /** Requests answered between two events, so that each event happens amidst them. */
 const someRequests = 100;

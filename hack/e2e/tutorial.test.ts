@@ -38,7 +38,14 @@ async function movePorts() {
   };
 }
 
-t.setTimeout(180_000);
+/** A reader's machine is quick, and an hour ends while few read on; tests share a machine, and run at any time. */
+const inPeace = (text: string): string =>
+  text
+    .replaceAll(/(?<= timeout: )[\d.]+s/g, '20s')
+    .replaceAll('unit: Hour', 'unit: Year')
+    .replaceAll('per hour', 'per year');
+
+t.setTimeout(400_000);
 
 t.test('what is not as shown is noticed', async (t) => {
   t.ok(isAsShown('a\n{…}\n', 'a\n{"b":1}\n'));
@@ -59,7 +66,7 @@ t.test('every command of the tutorial does what the tutorial shows', async (t) =
   const { move, env } = await movePorts();
   const page = await readFile(join(tutorial, 'README.md'), 'utf8');
   const envoyFile = join(folder, 'envoy.yaml');
-  await writeFile(envoyFile, move(await readFile(join(tutorial, 'envoy.yaml'), 'utf8')));
+  await writeFile(envoyFile, inPeace(move(await readFile(join(tutorial, 'envoy.yaml'), 'utf8'))));
   const { PATH, HOME } = process.env;
   const shell = startDocumentShell({ cwd: checkout, env: { PATH, HOME, CI: 'true', ...env }, folder });
   t.teardown(shell.close);
@@ -67,12 +74,12 @@ t.test('every command of the tutorial does what the tutorial shows', async (t) =
   const steps = documentSteps(page);
   t.ok(steps.length > 10, 'the page has commands');
   for (const { line, script, shown } of steps) {
-    const moved = move(script)
+    const moved = inPeace(move(script))
       .replaceAll('/tmp/tutorial', join(folder, 'tutorial'))
       .replaceAll('$TOLLGATE/docs/tutorial/envoy.yaml', envoyFile);
     const { exitCode, output } = await shell.run(moved);
     t.equal(exitCode, 0, `the commands of line ${line} succeed`);
-    if (shown !== undefined) t.ok(isAsShown(shown, output), `line ${line}: ${output}`);
+    if (shown !== undefined) t.ok(isAsShown(inPeace(shown), output), `line ${line}: ${output}`);
     if (!t.passing()) break;
   }
 });

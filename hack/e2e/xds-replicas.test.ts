@@ -14,7 +14,7 @@ import type { XdsProcess } from './support/xds-process.ts';
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
 // An API server and several services are started, on a machine that may have other work.
-t.setTimeout(180_000);
+t.setTimeout(240_000);
 
 kubeSuite(t, 'two replicas of the management server, with a limiter each', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));

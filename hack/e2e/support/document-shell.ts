@@ -12,14 +12,14 @@ export interface StepResult {
 
 /** A shell that remembers, as the terminal of a reader does. */
 export interface DocumentShell {
-  /** Runs commands until the last of them has ended. @throws Error when that takes longer than a minute. */
+  /** Runs commands until the last of them has ended. @throws Error when that takes longer than three minutes. */
   run(script: string): Promise<StepResult>;
   /** Ends the shell and all that it has started. */
   close(): Promise<void>;
 }
 
-/** No block of a document takes longer than a reader would wait. */
-const stepTimeoutMs = 60_000;
+/** No block of a document takes longer than a reader would wait, on a machine without other work. */
+const stepTimeoutMs = 180_000;
 /** Cannot be part of what a command prints. */
 const endMark = '\u001e';
 

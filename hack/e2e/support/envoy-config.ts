@@ -40,7 +40,7 @@ export const domain = 'shop';
  * What Envoy gives a limiter or the auth server to answer, 20 and 200 ms by default. Far more than they need: a test
  * machine is busy, and whether they are slow is told by Envoy's count of timeouts, not by failed requests.
  */
-const answerTimeout = '5s';
+const answerTimeout = '20s';
 
 const perTenant = [
   { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
@@ -123,7 +123,7 @@ function serverCluster(name: string, servers: ServerCluster): object {
 /** Often enough to see within the `SHUTDOWN_DELAY` of a test that a server is about to stop. */
 function healthCheck(serviceName: string): object {
   return {
-    timeout: '2s',
+    timeout: answerTimeout,
     interval: '0.2s',
     no_traffic_interval: '0.2s',
     unhealthy_threshold: 1,
@@ -150,7 +150,7 @@ function cluster(name: string, ports: readonly number[]): object {
   return {
     name,
     type: 'STATIC',
-    connect_timeout: '2s',
+    connect_timeout: answerTimeout,
     load_assignment: {
       cluster_name: name,
       endpoints: [

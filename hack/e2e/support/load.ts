@@ -54,7 +54,7 @@ export function startLoad({ url, headers = {} }: LoadOptions): Load {
     answers: () => Object.fromEntries(counts),
     async goOn(requests) {
       const goal = answered + requests;
-      await awaitUntil(() => answered >= goal, { what: `${requests} more answers`, timeoutMs: 30_000 });
+      await awaitUntil(() => answered >= goal, { what: `${requests} more answers`, timeoutMs: 60_000 });
     },
     async stop() {
       stopped = true;
