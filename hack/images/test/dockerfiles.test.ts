@@ -7,7 +7,7 @@ import { imageNames } from '../without-docker/build-image.ts';
 import { pairsOf, parseDockerfile } from '../without-docker/parse-dockerfile.ts';
 import { readManifest } from '../workspaces.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 const dockerfile = (service: string) => readFile(`services/${service}/Dockerfile`, 'utf8');
 

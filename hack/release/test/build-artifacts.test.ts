@@ -11,7 +11,7 @@ import { publishCommands } from '../publish-commands.ts';
 import { tollgateVersion } from '../versions.ts';
 
 // The SDK is compiled.
-t.setTimeout(120_000);
+t.setTimeout(240_000);
 
 t.test(
   'a release has charts, the CRD, the SDK, and their checksums',
