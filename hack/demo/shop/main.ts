@@ -32,7 +32,10 @@ const pages: Readonly<Record<string, (headers: IncomingHttpHeaders) => Promise<o
   '/stock': (headers) => ({ caller: callerIn(headers), tea: 12, coffee: 7 }),
 };
 
-const server = createServer((request, response) => {
+// Longer than Envoy keeps a connection on which nothing happens: it would send a request on one that is just being closed.
+const keepAliveTimeout = 3_660_000;
+
+const server = createServer({ keepAliveTimeout }, (request, response) => {
   request.resume();
   const { method, url: path = '', headers } = request;
   const { authorization: _secret, ...shown } = headers;

@@ -20,10 +20,16 @@ export interface Echo {
   stop(): Promise<void>;
 }
 
+/**
+ * Longer than Envoy keeps a connection on which nothing happens: whoever closes first closes amidst requests of the other.
+ * @see https://www.envoyproxy.io/docs/envoy/latest/faq/configuration/timeouts
+ */
+const keepAliveTimeout = 3_660_000;
+
 /** Starts an HTTP server that answers 200 with what it was asked, as JSON: the application behind Envoy. */
 export async function startEcho(): Promise<Echo> {
   const requests: EchoedRequest[] = [];
-  const server = createServer((incoming, response) => {
+  const server = createServer({ keepAliveTimeout }, (incoming, response) => {
     let body = '';
     incoming.setEncoding('utf8').on('data', (chunk: string) => {
       body += chunk;
