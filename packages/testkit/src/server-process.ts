@@ -30,7 +30,7 @@ export interface ServerProcessOptions {
 const maxLogChars = 1_000_000;
 
 /** How long a server may take to end by itself before it is killed. */
-const stopTimeoutMs = 10_000;
+const stopTimeoutMs = 30_000;
 
 /**
  * Runs the program and ends it when standard input closes, or with the signal that is named there. Node closes that pipe in
