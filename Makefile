@@ -20,6 +20,7 @@ demo: ## the whole platform behind a real Envoy on this machine (ARGS=--once: ex
 
 test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
 	@sh hack/setup.sh test
+	@find .tap/compiled -type f -mtime +7 -delete 2>/dev/null || true # what hack/test-preload.mjs keeps, of files long gone
 	$(if $(ARGS),,@npm run --silent check)
 	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap >/dev/null) $(ARGS)
 
