@@ -32,7 +32,7 @@ export interface RedisClusterNode extends Redis {
 export interface SlotMove {
   /** Takes along the keys that are there; until `finish` new ones are made at the new node. */
   migrateKeys(): Promise<void>;
-  /** Tells all nodes whose slot it is now. */
+  /** Tells all nodes whose slot it is now, and waits until they agree. */
   finish(): Promise<void>;
 }
 
@@ -203,6 +203,11 @@ function operate(
         for (const node of [target, source, ...others]) {
           await node.command('CLUSTER', 'SETSLOT', String(slot), 'NODE', target.id);
         }
+        // A node that has not heard of the newest epoch would take the next slot at an epoch too low, and lose it again.
+        await awaitUntil(() => knowEpochOf(target, [source, ...others]), {
+          what: 'all nodes to know the epoch of the new owner',
+          timeoutMs: readyTimeoutMs,
+        });
       },
     };
   }
@@ -237,6 +242,22 @@ function operate(
     promoteReplica: (i) => failOver(i, 'TAKEOVER'),
     handOver: (i) => failOver(i),
   };
+}
+
+/** Whether nodes give a node the epoch that it gives itself. Epochs decide whose slot it is when two claim it. */
+async function knowEpochOf(node: RedisClusterNode, others: readonly RedisClusterNode[]): Promise<boolean> {
+  const epochs = await Promise.all(
+    [node, ...others].map(async ({ command }) => epochIn(String(await command('CLUSTER', 'NODES')), node.id)),
+  );
+  return epochs.every((epoch) => epoch !== undefined && epoch === epochs[0]);
+}
+
+/** The seventh field of a node's line in `CLUSTER NODES`. */
+function epochIn(nodes: string, id: string): string | undefined {
+  return nodes
+    .split('\n')
+    .find((line) => line.startsWith(id))
+    ?.split(' ')[6];
 }
 
 function pick(nodes: readonly RedisClusterNode[], i: number, kind: string): RedisClusterNode {

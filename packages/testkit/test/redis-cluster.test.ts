@@ -46,6 +46,20 @@ t.test('a slot that moves takes its keys along; new ones are made where it goes'
   t.equal(await run(1, 'GET', key), '5');
 });
 
+t.test('once a slot has moved, all masters know so, and it may move again at once', async (t) => {
+  const slot = await slotOf(await keyAt(0, 'restless'));
+  for (let i = 0; i < 20; i += 1) {
+    const [from, to] = i % 2 === 0 ? [0, 1] : [1, 0];
+    await cluster.moveSlot(slot, from, to);
+    const owner = cluster.masters[to]?.id;
+    const tables = await Promise.all(cluster.masters.map((_, master) => run(master, 'CLUSTER', 'NODES')));
+    const epochs = tables.map(
+      (table) => new RegExp(`^${owner} .* (\\d+) connected`, 'm').exec(String(table))?.[1],
+    );
+    t.equal(new Set(epochs).size, 1, `move ${i}: its epoch is ${epochs.join(', ')}`);
+  }
+});
+
 t.test('a master and its replica change places', async (t) => {
   const key = await keyAt(1, 'handed over');
   await run(1, 'INCRBY', key, '3');
