@@ -48,6 +48,16 @@ t.test('what names nothing is refused with the form that it should have', (t) =>
   t.end();
 });
 
+t.test('a list without the kind of deployment that has one is refused, with what to set', (t) => {
+  for (const url of ['mymaster,10.0.0.1:26379', 'a:7000,b:7001', 'redis://a:7000,b:7001', 'rediss://a,b/0']) {
+    t.match(parseRedisTarget('single', url, 'tcp'), { ok: false, expected: /sentinel or cluster/ }, url);
+  }
+  for (const url of ['redis://u:one,two@a:1', '/run/a,b.sock', 'unix:///run/a,b.sock']) {
+    t.match(parseRedisTarget('single', url, 'tcp'), { ok: true }, url);
+  }
+  t.end();
+});
+
 t.test('it is logged without credentials', (t) => {
   const shown = (type: 'single' | 'sentinel' | 'cluster', url: string) => {
     const result = parseRedisTarget(type, url, 'tcp');

@@ -23,6 +23,8 @@ export type RedisTargetResult =
   | { readonly ok: true; readonly target: RedisTarget }
   | { readonly ok: false; readonly expected: string };
 
+const singleForm =
+  'one server; for a list of sentinels or nodes the type is sentinel or cluster (KVSTORE_TYPE, KVSTORE_PERSECOND_TYPE)';
 const sentinelForm =
   'the name of the master and at least one sentinel: mymaster,host:port,host:port (logins have settings of their own)';
 const clusterForm = 'nodes of the cluster: host:port,host:port (a cluster has database 0 only)';
@@ -35,6 +37,7 @@ export function parseRedisTarget(
 ): RedisTargetResult {
   if (type === 'single') {
     const parsed = parseRedisAddress(url, socketType);
+    if (namesSeveral(url, parsed)) return { ok: false, expected: singleForm };
     return parsed.ok ? { ok: true, target: { kind: 'single', address: parsed.address } } : parsed;
   }
   const parts = url.split(',').map((part) => part.trim());
@@ -75,6 +78,12 @@ export function describeRedisTarget(target: RedisTarget): string {
     case 'cluster':
       return target.nodes.map(describeRedisAddress).join(',');
   }
+}
+
+/** A list for which the type was forgotten: no name of a host has a comma, but a password or a socket may. */
+function namesSeveral(url: string, parsed: ReturnType<typeof parseRedisAddress>): boolean {
+  if (parsed.ok) return parsed.address.kind === 'tcp' && parsed.address.host.includes(',');
+  return /,/.test(url.slice(url.lastIndexOf('@') + 1));
 }
 
 /** Undefined unless there are some and all are what they should be. */
