@@ -276,12 +276,18 @@ t.test(
   async (t) => {
     const { server } = await ownRedis(t);
     for (const url of ['no-such-host.invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
-      const { backend } = await redisFromSettings(t, {
-        KVSTORE_URL: url,
-        KVSTORE_TIMEOUT: '100ms',
-        KVSTORE_STARTUP_MAX_ELAPSED_TIME: '400ms',
-      });
-      await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./ }, url);
+      const startsInVain = async (): Promise<boolean> => {
+        const { backend } = await redisFromSettings(t, {
+          KVSTORE_URL: url,
+          KVSTORE_TIMEOUT: '100ms',
+          KVSTORE_STARTUP_MAX_ELAPSED_TIME: '400ms',
+        });
+        const failure: unknown = await backend.start().catch((error: unknown) => error);
+        t.match(failure, { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ }, url);
+        return /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./.test(String(failure));
+      };
+      // A busy machine may need more than one: an attempt has to fail in that time.
+      await awaitUntil(startsInVain, { what: `the reason why ${url} is no server` });
     }
   },
 );

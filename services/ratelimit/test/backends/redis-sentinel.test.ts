@@ -88,15 +88,20 @@ t.test('sentinels that are not there are passed over', async (t) => {
 });
 
 t.test('a start without sentinels gives up after its time, and names them', async (t) => {
-  const { backend } = await redisFromSettings(t, {
-    ...settings,
-    KVSTORE_URL: 'mymaster,127.0.0.1:1,127.0.0.1:2',
-    KVSTORE_STARTUP_MAX_ELAPSED_TIME: '1s',
-  });
-  await t.rejects(backend.start(), {
-    message:
-      /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*127\.0\.0\.1:1: .*ECONNREFUSED.*127\.0\.0\.1:2: .*ECONNREFUSED/,
-  });
+  const namesBoth =
+    /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*127\.0\.0\.1:1: .*ECONNREFUSED.*127\.0\.0\.1:2: .*ECONNREFUSED/;
+  const startsInVain = async (): Promise<boolean> => {
+    const { backend } = await redisFromSettings(t, {
+      ...settings,
+      KVSTORE_URL: 'mymaster,127.0.0.1:1,127.0.0.1:2',
+      KVSTORE_STARTUP_MAX_ELAPSED_TIME: '1s',
+    });
+    const failure: unknown = await backend.start().catch((error: unknown) => error);
+    t.match(failure, { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ });
+    return namesBoth.test(String(failure));
+  };
+  // A busy machine may need more than one: the connections have to be refused in that time.
+  await awaitUntil(startsInVain, { what: 'both in the reason' });
 });
 
 t.test('counters of seconds may live behind sentinels, beside a single server', async (t) => {
