@@ -7,6 +7,7 @@ export {
   float,
   int,
   list,
+  longestTimer,
   oneOf,
   pairs,
   port,

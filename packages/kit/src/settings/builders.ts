@@ -124,8 +124,14 @@ export function port(options: SettingOptions<number>): Setting<number> {
 }
 
 /**
- * A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax. With
- * `bareSeconds`, a number without a unit is seconds.
+ * The `max` of durations that a timer waits for: Node.js fires one that is to wait longer than 2³¹−1 ms, 24 days, at once.
+ * Some wait a tenth longer, so that not all do the same at the same time.
+ */
+export const longestTimer = '480h';
+
+/**
+ * A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax; one that
+ * a timer waits for has the `max` `longestTimer`. With `bareSeconds`, a number without a unit is seconds.
  */
 export function duration(
   options: SettingOptions<string> & {

@@ -4,6 +4,7 @@ import {
   float,
   int,
   list,
+  longestTimer,
   oneOf,
   pairs,
   port,
@@ -92,6 +93,13 @@ t.test('a duration is read as milliseconds and kept in its bounds, by default ze
   refuses(t, bounded, ['0', '999ms', '61m']);
   t.equal(bounded.form, 'a duration such as 10ms, 1.5s or 1h30m, 1s to 1h');
   t.throws(() => duration({ ...common, default: '10' }), /X/, 'a bad default is a mistake in the spec');
+  t.end();
+});
+
+t.test('a timer waits for the longest duration of a timer and a tenth more', (t) => {
+  const setting = duration({ ...common, default: longestTimer, max: longestTimer });
+  t.ok(Number(setting.fallback?.value) * 1.1 < 2 ** 31);
+  refuses(t, setting, ['481h']);
   t.end();
 });
 

@@ -1,5 +1,5 @@
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
-import { bool, duration, list, oneOf, port, text } from '@tollgate/kit/settings';
+import { bool, duration, list, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
 import { seconds } from './builders.ts';
 import { proxyList } from './proxy-list.ts';
 import { bare, svc } from './variable-names.ts';
@@ -61,12 +61,14 @@ export const serverSettings = {
     ...svc('SHUTDOWN_DELAY'),
     group,
     default: '0s',
+    max: longestTimer,
     doc: 'Time between failing the gRPC health check and refusing new requests, so that load balancers notice first.',
   }),
   drainTimeoutMs: duration({
     ...svc('DRAIN_TIMEOUT'),
     group,
     default: '20s',
+    max: longestTimer,
     doc: 'Time that requests in flight have to end after SIGTERM before they are cut off.',
   }),
   logLevel: oneOf(logLevels, {

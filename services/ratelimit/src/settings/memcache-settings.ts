@@ -1,4 +1,4 @@
-import { bool, duration, int, list, text } from '@tollgate/kit/settings';
+import { bool, duration, int, list, longestTimer, text } from '@tollgate/kit/settings';
 
 const group = 'memcached';
 const named = (name: string) => ({ env: `MCACHE_${name}`, aliases: [`MEMCACHE_${name}`], group });
@@ -18,6 +18,7 @@ export const memcacheSettings = {
   memcacheSrvRefreshMs: duration({
     ...named('SRV_REFRESH'),
     default: '0',
+    max: longestTimer,
     bareSeconds: true,
     doc: 'How often the SRV record is looked up again; 0 never. While that fails the servers stay as they were.',
   }),
@@ -33,6 +34,7 @@ export const memcacheSettings = {
     group,
     default: '500ms',
     min: '1ms',
+    max: longestTimer,
     doc: 'Bound on each exchange with a server; what is not counted by then is let through.',
   }),
   memcacheTls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),

@@ -1,4 +1,4 @@
-import { bool, duration, int, oneOf, text } from '@tollgate/kit/settings';
+import { bool, duration, int, longestTimer, oneOf, text } from '@tollgate/kit/settings';
 
 /** The settings that exist for the main Redis and again for the one that counts seconds. */
 function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
@@ -37,6 +37,7 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       ...named('TIMEOUT'),
       default: '10s',
       min: '1ms',
+      max: longestTimer,
       doc: 'Bound on connecting, on waiting for a connection, and on each exchange with Redis.',
     }),
     PoolSize: int({
@@ -54,11 +55,13 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
     PoolOnEmptyWaitMs: duration({
       ...named('POOL_ON_EMPTY_WAIT_DURATION'),
       default: '1s',
+      max: longestTimer,
       doc: 'How long `create` and `error` wait first.',
     }),
     PipelineWindowMs: duration({
       ...named('PIPELINE_WINDOW'),
       default: '0',
+      max: longestTimer,
       doc: 'How long hits are collected before they are sent together; 0 sends them at the end of each tick of the event loop.',
     }),
     ClusterPipelineParallelism: int({
@@ -110,17 +113,20 @@ export const redisSettings = {
     ...named('STARTUP_INITIAL_INTERVAL'),
     default: '1s',
     min: '1ms',
+    max: longestTimer,
     doc: 'First pause between attempts to connect at the start; it doubles, with jitter, up to the next setting. A connection that is lost later is tried again after 50 ms, doubling up to 5 s.',
   }),
   redisStartupMaxIntervalMs: duration({
     ...named('STARTUP_MAX_INTERVAL'),
     default: '30s',
     min: '1ms',
+    max: longestTimer,
     doc: 'Longest such pause.',
   }),
   redisStartupMaxElapsedMs: duration({
     ...named('STARTUP_MAX_ELAPSED_TIME'),
     default: '0',
+    max: longestTimer,
     doc: 'Give up starting when Redis has not answered for so long; 0 tries for ever.',
   }),
   redisPerSecond: bool({

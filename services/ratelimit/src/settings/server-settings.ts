@@ -1,5 +1,5 @@
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
-import { bool, duration, oneOf, port, text } from '@tollgate/kit/settings';
+import { bool, duration, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
 
 const group = 'Servers';
 
@@ -29,12 +29,14 @@ export const serverSettings = {
     env: 'GRPC_MAX_CONNECTION_AGE',
     group,
     default: '24h',
+    max: longestTimer,
     doc: 'Age at which a connection is asked to close (GOAWAY), ±10 % at random so that clients do not all leave at once; 0 never.',
   }),
   grpcMaxConnectionAgeGraceMs: duration({
     env: 'GRPC_MAX_CONNECTION_AGE_GRACE',
     group,
     default: '1h',
+    max: longestTimer,
     doc: 'Time after that in which requests may end before the connection is cut; 0 waits for ever.',
   }),
   debugHost: text({
@@ -53,12 +55,14 @@ export const serverSettings = {
     env: 'SHUTDOWN_DELAY',
     group,
     default: '0s',
+    max: longestTimer,
     doc: 'Time between failing the health check and refusing new requests, so that load balancers notice first.',
   }),
   drainTimeoutMs: duration({
     env: 'DRAIN_TIMEOUT',
     group,
     default: '20s',
+    max: longestTimer,
     doc: 'Time that requests in flight have to end after SIGTERM before they are cut off.',
   }),
   logLevel: oneOf(logLevels, {

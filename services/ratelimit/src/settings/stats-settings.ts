@@ -1,4 +1,4 @@
-import { bool, duration, oneOf, pairs, port, text } from '@tollgate/kit/settings';
+import { bool, duration, longestTimer, oneOf, pairs, port, text } from '@tollgate/kit/settings';
 
 const group = 'Statistics';
 
@@ -36,6 +36,7 @@ export const statsSettings = {
     group,
     default: '10s',
     min: '10ms',
+    max: longestTimer,
     doc: 'How often statistics are pushed or written.',
   }),
   extraTags: pairs({ env: 'EXTRA_TAGS', group, default: {}, doc: 'Tags on all statistics.' }),

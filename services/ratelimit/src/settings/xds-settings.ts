@@ -1,4 +1,4 @@
-import { bool, duration, float, int, pairs, text } from '@tollgate/kit/settings';
+import { bool, duration, float, int, longestTimer, pairs, text } from '@tollgate/kit/settings';
 
 const group = 'Rules from a management server (xDS)';
 
@@ -44,6 +44,7 @@ export const xdsSettings = {
     group,
     default: '3s',
     min: '10ms',
+    max: longestTimer,
     doc: 'Pause before the server is called again after a connection was lost or could not be made, half as long to one and a half times as long. It holds for the first tries, together as long as XDS_CLIENT_BACKOFF_INITIAL_INTERVAL; then come the pauses of XDS_CLIENT_BACKOFF_*.',
   }),
   xdsBackoffInitialIntervalMs: duration({
@@ -51,6 +52,7 @@ export const xdsSettings = {
     group,
     default: '10s',
     min: '10ms',
+    max: longestTimer,
     doc: 'First of the pauses for a server that stays away, or ends streams without having sent anything. Each is twice as long as the one before; the first response starts anew.',
   }),
   xdsBackoffMaxIntervalMs: duration({
@@ -58,6 +60,7 @@ export const xdsSettings = {
     group,
     default: '60s',
     min: '10ms',
+    max: longestTimer,
     doc: 'Longest of these pauses.',
   }),
   xdsBackoffRandomFactor: float({

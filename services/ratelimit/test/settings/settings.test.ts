@@ -235,6 +235,15 @@ for (const [key, [names, byDefault, set, expected, ...bad]] of Object.entries(ta
   );
 }
 
+t.test('no duration is longer than a timer can wait', (t) => {
+  const durations = Object.values(settingsSpec).filter(({ form }) => form.includes('a duration'));
+  t.ok(durations.length > 15);
+  for (const { env } of durations) {
+    t.match(problemsOf({ [env]: '720h' }), [{ variable: env, expected: /to 480h$/ }]);
+  }
+  t.end();
+});
+
 t.test('all problems are told at once, with the variables as they were set', (t) => {
   const problems = problemsOf({
     PORT: 'http',

@@ -1,5 +1,5 @@
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
-import { duration, oneOf, port, text } from '@tollgate/kit/settings';
+import { duration, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
 
 const group = 'Servers';
 
@@ -33,12 +33,14 @@ export const serverSettings = {
     env: 'SHUTDOWN_DELAY',
     group,
     default: '0s',
+    max: longestTimer,
     doc: 'Time between failing the health check and closing streams, so that load balancers notice first.',
   }),
   drainTimeoutMs: duration({
     env: 'DRAIN_TIMEOUT',
     group,
     default: '10s',
+    max: longestTimer,
     doc: 'Time that everything has to end after SIGTERM before it is cut off.',
   }),
   logLevel: oneOf(logLevels, {
@@ -65,6 +67,7 @@ export const connectionSettings = {
     group: connectionGroup,
     default: '30s',
     min: '1s',
+    max: longestTimer,
     doc: 'How often a limiter that says nothing is asked whether it is still there.',
   }),
   keepaliveTimeoutMs: duration({
@@ -72,18 +75,21 @@ export const connectionSettings = {
     group: connectionGroup,
     default: '5s',
     min: '100ms',
+    max: longestTimer,
     doc: 'How long it has to answer before its connection is closed.',
   }),
   maxConnectionAgeMs: duration({
     env: 'XDS_GRPC_MAX_CONNECTION_AGE',
     group: connectionGroup,
     default: '30m',
+    max: longestTimer,
     doc: 'Age at which a connection is asked to close (GOAWAY), ±10 % at random, so that limiters spread over replicas; 0 never.',
   }),
   maxConnectionAgeGraceMs: duration({
     env: 'XDS_GRPC_MAX_CONNECTION_AGE_GRACE',
     group: connectionGroup,
     default: '10s',
+    max: longestTimer,
     doc: 'Time after that before its streams are cut; limiters keep their limits and connect anew.',
   }),
   tokenFile: text({

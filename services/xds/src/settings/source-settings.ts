@@ -1,4 +1,4 @@
-import { bool, duration, list, oneOf, text } from '@tollgate/kit/settings';
+import { bool, duration, list, longestTimer, oneOf, text } from '@tollgate/kit/settings';
 
 const group = 'Source';
 
@@ -57,6 +57,7 @@ export const kubernetesSettings = {
     env: 'XDS_RESYNC_INTERVAL',
     group: kubernetesGroup,
     default: '10m',
+    max: longestTimer,
     doc: 'How often everything is listed anew, whatever the watch has told; 0 never.',
   }),
 };
@@ -75,6 +76,7 @@ export const statusSettings = {
     env: 'XDS_STATUS_DEBOUNCE',
     group: statusGroup,
     default: '1s',
+    max: longestTimer,
     doc: 'How long changes of a status are collected before they are written.',
   }),
   leaseName: text({
@@ -106,6 +108,7 @@ export const statusSettings = {
     group: statusGroup,
     default: '15s',
     min: '1s',
+    max: longestTimer,
     doc: 'How long others wait before they take over from a holder that is silent.',
   }),
   leaseRenewDeadlineMs: duration({
@@ -113,6 +116,7 @@ export const statusSettings = {
     group: statusGroup,
     default: '10s',
     min: '500ms',
+    max: longestTimer,
     doc: 'How long the holder tries to renew before it steps down; less than the duration.',
   }),
   leaseRetryPeriodMs: duration({
@@ -120,6 +124,7 @@ export const statusSettings = {
     group: statusGroup,
     default: '2s',
     min: '100ms',
+    max: longestTimer,
     doc: 'Time between attempts; less than the deadline.',
   }),
 };
