@@ -80,7 +80,32 @@ t.test('what nobody can guess is asked for, by the name of the value', { skip },
     '--set=settings.MCACHE_SRV=_memcache._tcp.a',
   ];
   t.match(await missing('ratelimit', memcached, ...both), /both say where memcached is/);
+  t.match(await missing('ratelimit', '--set=rules.source=files'), /put rules into rules\.files/);
+  t.match(
+    await missing('xds', '--set=certManager.enabled=true'),
+    /certManager\.issuerRef must say who signs/,
+  );
 });
+
+t.test(
+  'the address of Redis is a setting, or the key of a Secret because it may hold a password',
+  {
+    skip,
+  },
+  async (t) => {
+    const fromSecret = [
+      '--set=secretSettings.KVSTORE_URL.name=redis',
+      '--set=secretSettings.KVSTORE_URL.key=url',
+    ];
+    const [container] = await containersOf('ratelimit', fromSecret);
+    t.match(
+      container?.env?.find(({ name }) => name === 'KVSTORE_URL'),
+      { valueFrom: { secretKeyRef: { name: 'redis', key: 'url' } } },
+    );
+    const both = await template('ratelimit', [...fromSecret, '--set=settings.KVSTORE_URL=redis:6379']);
+    t.match(both.stderr, /settings\.KVSTORE_URL and secretSettings\.KVSTORE_URL both say/);
+  },
+);
 
 t.test('a number is written in full, whatever its size', { skip }, async (t) => {
   const variables = await variablesOf('ratelimit', [

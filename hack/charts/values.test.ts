@@ -10,7 +10,7 @@ const valuesOf = async (chart: string) =>
   readChartValues(await readFile(`charts/${chart}/values.yaml`, 'utf8'));
 
 t.test('every setting of a service has a value of its own', async (t) => {
-  for (const { name, settings, decidedBy, settingDefaults } of serviceCharts) {
+  for (const { name, settings, decidedBy, sometimesSecret, settingDefaults } of serviceCharts) {
     const values = await valuesOf(name);
     const paths = new Set(leavesOf(values).map((path) => path.map(({ key }) => key).join('.')));
     for (const { env, secret } of Object.values(settings)) {
@@ -19,7 +19,7 @@ t.test('every setting of a service has a value of its own', async (t) => {
       t.ok(decider === 'Kubernetes' || paths.has(path), `${name}: ${env} is ${path}`);
     }
     const variables = new Set(Object.values(settings).map(({ env }) => env));
-    for (const variable of Object.keys({ ...decidedBy, ...settingDefaults })) {
+    for (const variable of [...sometimesSecret, ...Object.keys({ ...decidedBy, ...settingDefaults })]) {
       t.ok(variables.has(variable), `${name}: ${variable} is a setting`);
     }
   }

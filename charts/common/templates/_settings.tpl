@@ -26,6 +26,9 @@
 {{- end }}
 {{- range $name, $key := $context.Values.secretSettings }}
   {{- with $key }}
+  {{- if not (kindIs "invalid" (index $context.Values.settings $name)) }}
+    {{- fail (printf "settings.%s and secretSettings.%s both say what it is: leave one of them out" $name $name) }}
+  {{- end }}
 - name: {{ $name }}
   valueFrom:
     secretKeyRef:

@@ -45,7 +45,7 @@
 {{- define "ratelimit.storeNote" -}}
 {{- $settings := .Values.settings -}}
 {{- $backend := include "ratelimit.backend" . -}}
-{{- if and (eq $backend "redis") (not $settings.KVSTORE_URL) }}
+{{- if and (eq $backend "redis") (not $settings.KVSTORE_URL) (not .Values.secretSettings.KVSTORE_URL) }}
 
 The rate limit service counts in Redis. Where that is, is told by keys of a Secret; until it is there, Pods start over again:
 

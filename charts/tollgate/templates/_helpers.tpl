@@ -6,7 +6,7 @@
 {{/* Not empty when limits are counted in the Valkey of development mode. */}}
 {{- define "tollgate.devCounters" -}}
 {{- $settings := .Values.ratelimit.settings -}}
-{{- $elsewhere := or (ne (toString ($settings.BACKEND_TYPE | default "redis")) "redis") $settings.KVSTORE_URL -}}
+{{- $elsewhere := or (ne (toString ($settings.BACKEND_TYPE | default "redis")) "redis") $settings.KVSTORE_URL .Values.ratelimit.secretSettings.KVSTORE_URL -}}
 {{- if and .Values.dev.enabled .Values.ratelimit.enabled (not $elsewhere) }}true{{ end -}}
 {{- end -}}
 

@@ -10,6 +10,8 @@ export interface ServiceChart {
   readonly settings: SettingsSpec;
   /** Settings that are not values of `settings`, by variable: the value that decides them, or who sets them. */
   readonly decidedBy: Readonly<Record<string, string>>;
+  /** Settings that are values of `settings` and of `secretSettings`: addresses that may hold a password. */
+  readonly sometimesSecret: readonly string[];
   /** Settings whose default in a cluster is not that of the service. */
   readonly settingDefaults: Readonly<Record<string, string | number | boolean>>;
   /** Defaults of its own for values of charts/common/shared-values.yaml. */
@@ -30,6 +32,7 @@ export const serviceCharts: readonly ServiceChart[] = [
       PULLMETRICS_ADDR: 'ports.metrics',
       CONFIG_TYPE: 'rules.source',
     },
+    sometimesSecret: ['KVSTORE_URL', 'KVSTORE_PERSECOND_URL'],
     settingDefaults: {
       LOG_LEVEL: 'info',
       LOG_FORMAT: 'json',
@@ -53,6 +56,7 @@ export const serviceCharts: readonly ServiceChart[] = [
       POD_NAMESPACE: downwardApi,
       POD_NAME: downwardApi,
     },
+    sometimesSecret: [],
     settingDefaults: { LOG_FORMAT: 'json' },
     sharedDefaults: {},
   },
@@ -65,6 +69,7 @@ export const serviceCharts: readonly ServiceChart[] = [
       SVC_EXT_AUTHZ_HTTP_PORT: 'ports.http-authz',
       OTEL_EXPORTER_PULL_PORT: 'ports.metrics',
     },
+    sometimesSecret: [],
     settingDefaults: {
       SVC_DB_DRIVER: 'postgres',
       SVC_METRICS_ENABLED: true,

@@ -70,7 +70,8 @@ function secretSettingsBlock(chart: ServiceChart): string {
 
 const ordinarySettings = ({ settings, decidedBy }: ServiceChart) =>
   Object.values(settings).filter(({ env, secret }) => !secret && decidedBy[env] === undefined);
-const secretSettings = ({ settings }: ServiceChart) => Object.values(settings).filter(({ secret }) => secret);
+const secretSettings = ({ settings, sometimesSecret }: ServiceChart) =>
+  Object.values(settings).filter(({ env, secret }) => secret || sometimesSecret.includes(env));
 
 /** The schemas of the two blocks. They are taken from the settings, because their values are mostly null. */
 export function settingsSchemas(chart: ServiceChart): Readonly<Record<string, JsonSchema>> {
