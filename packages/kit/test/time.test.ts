@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { createConnection, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { inTime, monotonicNow, sleepFor } from '../src/time.ts';
+import { inTime, monotonicNow, sleepFor, startDeadline } from '../src/time.ts';
 
 t.test('sleep lasts as long as it was told, on the clock that does not go back', async (t) => {
   const startMs = monotonicNow();
@@ -16,6 +18,39 @@ t.test('sleep ends with the reason of the signal', async (t) => {
   await t.rejects(sleeping, reason);
   await t.rejects(sleepFor(60_000, { signal: AbortSignal.abort(reason) }), reason);
 });
+
+t.test('a deadline ends what takes longer, unless it is called off', async (t) => {
+  const called: string[] = [];
+  startDeadline(1, () => called.push('late'))();
+  await new Promise<void>((resolve) => void startDeadline(20, resolve));
+  t.same(called, []);
+});
+
+t.test('an answer that is here is in time, though the process stood still for longer', async (t) => {
+  const server = createServer();
+  t.teardown(() => server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('a TCP server has a port');
+  const socket = createConnection(address.port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  const [accepted]: Socket[] = await once(server, 'connection');
+  socket.write('question');
+  const answer = await new Promise((resolve) => {
+    accepted?.once('data', () => {
+      accepted.end('answer');
+      resolve(inTime(once(socket, 'data'), 20, () => new Error('too late')));
+      standStill(50);
+    });
+  });
+  t.equal(String(answer), 'answer');
+});
+
+/** Does as a process that gets no CPU. */
+function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
 
 t.test('what comes in time is answered, and what does not is an error', async (t) => {
   const late = (): Error => new Error('too late');
