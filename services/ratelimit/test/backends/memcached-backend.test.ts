@@ -6,7 +6,7 @@ import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
 import t, { type Test } from 'tap';
 import type { StatsRegistry } from '../../src/stats/stats-registry.ts';
 import { memcachedFromSettings } from '../support/memcached-from-settings.ts';
-import { startOddServer } from '../support/odd-server.ts';
+import { standStill, startOddServer } from '../support/odd-server.ts';
 import { counterBackendContract, hitOf } from './counter-backend-contract.ts';
 
 const servers = await Promise.all([startMemcached(), startMemcached(), startMemcached()]);
@@ -231,6 +231,20 @@ t.test('a server that does not answer in time lets hits through and is connected
     { what: 'a line about it' },
   );
 });
+
+t.test(
+  'an answer that is here counts, though the service stood still for longer than it waits',
+  async (t) => {
+    const server = await startOddServer(t, (socket) =>
+      answerWith(socket, () => {
+        standStill(200);
+        return '7\r\n';
+      }),
+    );
+    const { backend } = await started(t, [server.address], { MCACHE_TIMEOUT: '100ms' });
+    await awaitUntil(async () => (await backend.add([hitOf('a')]))[0] === 7, { what: 'the count' });
+  },
+);
 
 t.test('answers that make no sense let hits through', async (t) => {
   for (const answer of [

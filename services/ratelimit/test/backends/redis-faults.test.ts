@@ -3,7 +3,7 @@ import { startRedis } from '@tollgate/testkit/redis';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../src/ports/counter-backend.ts';
-import { answerCommands, startOddServer } from '../support/odd-server.ts';
+import { answerCommands, standStill, startOddServer } from '../support/odd-server.ts';
 import { redisFromSettings } from '../support/redis-from-settings.ts';
 import { hitOf } from './counter-backend-contract.ts';
 
@@ -100,6 +100,22 @@ t.test(
     mood.silent = false;
     await started;
     t.equal(await firstCount(backend), 1);
+  },
+);
+
+t.test(
+  'an answer that is here counts, though the service stood still for longer than it waits',
+  async (t) => {
+    const server = await startOddServer(t, (socket) =>
+      answerCommands(socket, ([name]) => {
+        if (name !== 'incrby') return '+OK\r\n';
+        standStill(200);
+        return ':1\r\n';
+      }),
+    );
+    const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
+    await backend.start();
+    await countsAgain(backend);
   },
 );
 

@@ -36,6 +36,11 @@ export async function startOddServer(t: Test, serve: (socket: Socket) => void): 
   return { address: `127.0.0.1:${bound.port}`, accepted: () => accepted };
 }
 
+/** Has this process do as one that gets no CPU, or collects garbage. */
+export function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
 /** Answers every command that a client sends, given in the RESP form, with what `reply` makes of its words. */
 export function answerCommands(socket: Socket, reply: (words: readonly string[]) => string): void {
   let waiting = '';

@@ -1,5 +1,5 @@
 import { isAppError } from '@tollgate/kit/errors';
-import { inTime } from '@tollgate/kit/time';
+import { inTime, startDeadline } from '@tollgate/kit/time';
 import type { MemcacheNode } from 'memcache';
 import { backendFailure } from '../../errors.ts';
 
@@ -126,13 +126,13 @@ async function connectAndGreet(driver: MemcacheNode): Promise<void> {
 
 async function runInTime(driver: MemcacheNode, exchange: Exchange, timeoutMs: number): Promise<void> {
   let late: Error | undefined;
-  const deadline = setTimeout(() => {
+  const clearDeadline = startDeadline(timeoutMs, () => {
     late = backendFailure(`memcached did not answer within ${timeoutMs}ms`);
     // Answers that come later would be taken for those of other commands.
     void driver.disconnect();
-  }, timeoutMs);
+  });
   await exchange(driver, (error) => late ?? asFailure(error));
-  clearTimeout(deadline);
+  clearDeadline();
 }
 
 function asFailure(error: unknown): Error {

@@ -1,3 +1,4 @@
+import { startDeadline } from '@tollgate/kit/time';
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 import { type Batch, type BatchHit, createBatch } from '../batch.ts';
@@ -85,9 +86,8 @@ export function createBatcher(
         pool.discard(connection, error);
       }
     };
-    const deadline = setTimeout(
-      () => giveUp(backendFailure(`${server} did not answer within ${options.timeoutMs}ms`)),
-      options.timeoutMs,
+    const clearDeadline = startDeadline(options.timeoutMs, () =>
+      giveUp(backendFailure(`${server} did not answer within ${options.timeoutMs}ms`)),
     );
     try {
       const replies = await sendBatch(connection, batch);
@@ -97,7 +97,7 @@ export function createBatcher(
     } catch (error) {
       giveUp(toBackendFailure(error));
     } finally {
-      clearTimeout(deadline);
+      clearDeadline();
     }
   }
 

@@ -1,3 +1,4 @@
+import { startDeadline } from '@tollgate/kit/time';
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 
@@ -257,9 +258,9 @@ export function createConnectionPool(
 
   function wait(): Promise<Redis> {
     return new Promise((resolve, reject) => {
-      const timers: NodeJS.Timeout[] = [];
+      const deadlines: (() => void)[] = [];
       const settle = (): void => {
-        timers.forEach(clearTimeout);
+        for (const clear of deadlines) clear();
         const at = waiters.indexOf(waiter);
         if (at >= 0) {
           waiters.splice(at, 1);
@@ -276,17 +277,15 @@ export function createConnectionPool(
         },
       };
       waiters.push(waiter);
-      timers.push(
-        setTimeout(
-          () => waiter.fail(backendFailure('timed out waiting for a connection to Redis')),
-          options.timeoutMs,
+      deadlines.push(
+        startDeadline(options.timeoutMs, () =>
+          waiter.fail(backendFailure('timed out waiting for a connection to Redis')),
         ),
       );
       if (options.onEmpty !== 'wait' && members.size >= options.size) {
-        timers.push(
-          setTimeout(
-            () => (options.onEmpty === 'create' ? overflow() : waiter.fail(exhausted())),
-            options.onEmptyWaitMs,
+        deadlines.push(
+          startDeadline(options.onEmptyWaitMs, () =>
+            options.onEmpty === 'create' ? overflow() : waiter.fail(exhausted()),
           ),
         );
       }
