@@ -1,5 +1,7 @@
 import type { TAP, Test } from 'tap';
+import { type Counted, createCountHits } from '../../src/decide/count-hits.ts';
 import type { CounterBackend, CounterHit } from '../../src/ports/counter-backend.ts';
+import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
 
 /** Makes a started backend for one test and closes it at its end. */
 export type MakeBackend = (t: Test) => Promise<CounterBackend>;
@@ -7,6 +9,25 @@ export type MakeBackend = (t: Test) => Promise<CounterBackend>;
 /** A hit on a minute's counter, 40 seconds before the window ends. */
 export function hitOf(key: string, addend = 1): CounterHit {
   return { key, addend, unit: 'minute', secondsLeft: 40, ttlSeconds: 60 };
+}
+
+/** That hit, under a rule of its own. */
+function limitedTo(requestsPerUnit: number, key: string): Counted {
+  return {
+    limit: {
+      kind: 'limited',
+      unit: 'minute',
+      unitSeconds: 60,
+      requestsPerUnit,
+      name: '',
+      shadowMode: false,
+      quotaMode: false,
+      keyEntries: [],
+      metricPath: [],
+    },
+    hit: hitOf(key),
+    counters: createStatsRegistry().rule('d', [key]),
+  };
 }
 
 /** What not every store can do; all of it unless said otherwise. */
@@ -50,6 +71,27 @@ export function counterBackendContract(
     await backend.add([hitOf('a', 2)]);
     t.same(await backend.read([hitOf('a'), hitOf('missing'), hitOf('a')]), [2, 0, 2]);
     t.same(await backend.add([hitOf('missing')]), [1]);
+  });
+
+  t.test(
+    `${name}: STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT keeps what a rejected request would use`,
+    async (t) => {
+      const backend = await makeBackend(t);
+      const countHits = createCountHits({ backend, stopIncrementWhenOverLimit: true });
+      const request = [limitedTo(10, 'wide'), limitedTo(2, 'narrow'), limitedTo(20, 'widest')];
+      const over = [];
+      for (let i = 0; i < 4; i += 1) {
+        over.push((await countHits(request, 1_000_000)).map((count) => count.over));
+      }
+      t.same(over, [...Array(2).fill([false, false, false]), ...Array(2).fill([false, true, false])]);
+      t.same(await backend.read(request.map(({ hit }) => hit)), [2, 4, 2]);
+    },
+  );
+
+  t.test(`${name}: what is added counts in full beyond 32 bits`, async (t) => {
+    const backend = await makeBackend(t);
+    t.same(await backend.add([hitOf('a', 2 ** 32), hitOf('a', 2 ** 32)]), [2 ** 32, 2 ** 33]);
+    t.same(await backend.add([hitOf('a')]), [2 ** 33 + 1]);
   });
 
   t.test(`${name}: requests at the same time each get a position of their own`, async (t) => {
