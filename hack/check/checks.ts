@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { deadLinks } from './dead-links.ts';
 import { forbiddenTexts } from './forbidden-texts.ts';
 import { generatedFilesCheck } from './generated-files.ts';
 import { importProblems } from './import-rule.ts';
@@ -17,6 +18,7 @@ export const checks: readonly Check[] = [
   { name: 'types (tsc)', run: () => runTool('tsc', ['--noEmit', '--pretty', 'false']) },
   { name: 'lock file whole (npm ci)', run: lockFileCheck },
   { name: 'import rule', run: () => lineByLine(/\.ts$/, importProblems) },
+  { name: 'links in Markdown', run: linkCheck },
   { name: 'texts that have no place here', run: () => lineByLine(/./, forbiddenTexts) },
 ];
 
@@ -26,6 +28,14 @@ async function lockFileCheck(): Promise<Finding> {
   const advice =
     'Run npm install; if packages of other platforms are still missing, node hack/complete-lock/main.ts.';
   return { ok, output: `${output}\n${advice}` };
+}
+
+async function linkCheck(): Promise<Finding> {
+  const files = await repositoryFiles();
+  const read = async (path: string): Promise<[string, string]> => [path, await readFile(path, 'utf8')];
+  const pages = new Map(await Promise.all(files.filter((path) => path.endsWith('.md')).map(read)));
+  const output = deadLinks(files, pages).join('\n');
+  return { ok: output === '', output };
 }
 
 /** Applies a check of single files to all files of the repository whose path fits. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { renderApiDocs } from '../../client-sdk/scripts/render-api-docs.ts';
 import { filesBelow } from './files-below.ts';
 import { formatWithBiome } from './format-with-biome.ts';
+import { mendAnchors } from './mend-anchors.ts';
 
 /** The API pages of the client SDK, made from its docstrings, text by path below `output`. */
 export async function renderClientSdkDocs(output: string): Promise<ReadonlyMap<string, string>> {
@@ -13,7 +14,8 @@ export async function renderClientSdkDocs(output: string): Promise<ReadonlyMap<s
     const pages = await Promise.all(
       (await filesBelow(folder)).map(async (path): Promise<[string, string]> => {
         const page = output + path;
-        return [page, await formatWithBiome(page, await readFile(join(folder, path), 'utf8'))];
+        const text = mendAnchors(await readFile(join(folder, path), 'utf8'));
+        return [page, await formatWithBiome(page, text)];
       }),
     );
     return new Map(pages);
