@@ -8,7 +8,7 @@ const client = new Client({
   clientId: CLIENT_ID,
   clientSecret: 'not the secret',
   site: SITE,
-  timeoutMs: 2000,
+  timeoutMs: 10_000,
 });
 try {
   await client.clientCredentials.getToken();
