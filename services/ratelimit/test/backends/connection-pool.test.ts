@@ -208,6 +208,29 @@ t.test('requests wait for the connection that replaces one closed while it was i
 });
 
 t.test(
+  'a connection that the server closed before it had served is the reason for the next failure',
+  async (t) => {
+    const server = await startPingServer(t);
+    const { pool, told } = makePool(t, server.address, { size: 1 }, 3_600_000);
+    await pool.start();
+    (await pool.acquire()).stream.destroy();
+    await awaitUntil(() => told.includes('unavailable'), { what: 'the loss to be noticed' });
+    await t.rejects(pool.acquire(), { message: 'no connection to Redis: the server closed the connection' });
+  },
+);
+
+t.test('a pool that is started after it was closed opens nothing', async (t) => {
+  let opened = 0;
+  const { pool } = makePool(t, () => {
+    opened += 1;
+    return '127.0.0.1:1';
+  });
+  pool.close();
+  await t.rejects(pool.start(), { message: 'the connections to Redis are closed' });
+  t.equal(opened, 0);
+});
+
+t.test(
   'retired connections are lent to nobody again; those at work end once they are given back',
   async (t) => {
     const server = await startPingServer(t);

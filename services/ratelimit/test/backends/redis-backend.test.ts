@@ -10,6 +10,7 @@ import { parseRedisAddress } from '../../src/backends/redis/redis-address.ts';
 import { createRedisBackend } from '../../src/backends/redis/redis-backend.ts';
 import { openRedis } from '../../src/backends/redis/redis-connection.ts';
 import type { RedisInstance } from '../../src/backends/redis/redis-instance.ts';
+import { startOddServer } from '../support/odd-server.ts';
 import { counterBackendContract, hitOf } from './counter-backend-contract.ts';
 
 const server = await startRedis({ unixSocket: true });
@@ -151,6 +152,16 @@ t.test('a start without a server gives up after its time', async (t) => {
   const backend = createRedisBackend({ main: nobody, startTimeoutMs: 50 });
   t.teardown(backend.close);
   await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ });
+});
+
+t.test('a start that gives up on its first attempt says so', async (t) => {
+  const silent = await startOddServer(t, () => undefined);
+  const backend = createRedisBackend({
+    main: instance(silent.address, { timeoutMs: 60_000 }),
+    startTimeoutMs: 50,
+  });
+  t.teardown(backend.close);
+  await t.rejects(backend.start(), { message: /ELAPSED_TIME\): the first attempt has not ended yet/ });
 });
 
 /** Lets what is scheduled for the end of this tick, such as a flush, happen. */

@@ -168,6 +168,7 @@ export function createConnectionPool(
     leaving.delete(connection);
     // One that had been ready says nothing by its end: servers close connections that are idle.
     if (members.get(connection)?.ready === true) {
+      lastError = new Error('the server closed the connection');
       remove(connection);
     } else {
       fail(connection, new Error('the server closed the connection before it answered'));
@@ -368,7 +369,9 @@ export function createConnectionPool(
       firstReady.reject(reason);
     },
     start() {
-      void connectOneMore();
+      if (!closed) {
+        void connectOneMore();
+      }
       return firstReady.promise;
     },
     close(reason = backendFailure('the connections to Redis are closed')) {

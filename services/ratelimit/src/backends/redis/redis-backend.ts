@@ -61,10 +61,10 @@ export function createRedisBackend({ main, perSecond, startTimeoutMs }: RedisBac
 
   function giveUp(): void {
     const cause = instances.map((instance) => instance.lastError()).find((error) => error !== undefined);
-    const why = cause === undefined ? '' : `: ${cause.message}`;
+    const why = cause?.message ?? 'the first attempt has not ended yet (KVSTORE_TIMEOUT bounds each)';
     close(
       backendFailure(
-        `no connection to Redis within ${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME)${why}`,
+        `no connection to Redis within ${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME): ${why}`,
         cause,
       ),
     );
