@@ -107,6 +107,20 @@ t.test(
   },
 );
 
+t.test('names of releases and namespaces are text, whatever YAML would make of them', { skip }, async (t) => {
+  const secret = `--set=dev.secret=${'0'.repeat(32)}`;
+  const { stdout, stderr } = await runHelm([
+    ...['template', 'true', 'charts/tollgate', '--namespace=123', ...clusterArguments],
+    ...['--values=charts/tollgate/ci/dev-values.yaml', secret],
+  ]);
+  const manifests = objectsOf(stdout);
+  t.ok(manifests.length > 20, stderr);
+  const found = manifests.flatMap((manifest) =>
+    valuesAt(manifest, /^(namespace|app.kubernetes.io\/instance)$/),
+  );
+  t.same([...new Set(found)].sort(), ['123', 'true']);
+});
+
 t.test('a number is written in full, whatever its size', { skip }, async (t) => {
   const variables = await variablesOf('ratelimit', [
     '--values=charts/ratelimit/ci/files-values.yaml',
@@ -238,4 +252,13 @@ async function containersOf(chart: string, args: readonly string[]): Promise<rea
 async function variablesOf(chart: string, args: readonly string[]): Promise<Map<string, string | undefined>> {
   const [container] = await containersOf(chart, args);
   return new Map((container?.env ?? []).map(({ name, value }) => [name, value]));
+}
+
+/** The values of all fields with a name, wherever they are. */
+function valuesAt(value: unknown, name: RegExp): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, below]) => [
+    ...(name.test(key) ? [below] : []),
+    ...valuesAt(below, name),
+  ]);
 }

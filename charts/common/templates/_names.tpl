@@ -27,7 +27,7 @@
 
 {{- define "tollgate.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "tollgate.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "tollgate.labels" -}}
@@ -45,7 +45,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "tollgate.metadata" -}}
 {{- $context := index . 0 -}}
 name: {{ include "tollgate.fullname" $context }}{{ if gt (len .) 1 }}{{ index . 1 }}{{ end }}
-namespace: {{ $context.Release.Namespace }}
+namespace: {{ $context.Release.Namespace | quote }}
 labels:
   {{- include "tollgate.labels" $context | nindent 2 }}
   {{- if gt (len .) 3 }}

@@ -53,5 +53,5 @@ spec:
 {{- define "tollgate.releasePeer" -}}
 - podSelector:
     matchLabels:
-      app.kubernetes.io/instance: {{ .Release.Name }}
+      app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}

@@ -5,11 +5,11 @@ apiVersion: v1
 kind: Pod
 metadata:
   name: {{ include "tollgate.fullname" $context }}-test
-  namespace: {{ $context.Release.Namespace }}
+  namespace: {{ $context.Release.Namespace | quote }}
   labels:
     # Another name than the service has: no call must end up here.
     app.kubernetes.io/name: {{ include "tollgate.name" $context }}-test
-    app.kubernetes.io/instance: {{ $context.Release.Name }}
+    app.kubernetes.io/instance: {{ $context.Release.Name | quote }}
     app.kubernetes.io/part-of: tollgate
   annotations:
     helm.sh/hook: test

@@ -17,13 +17,13 @@
 {{/* (list context part): labels of a data store. */}}
 {{- define "tollgate.devLabels" -}}
 app.kubernetes.io/name: dev-{{ index . 1 }}
-app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
 {{- end -}}
 
 {{/* (list context part): metadata of the objects of a data store. */}}
 {{- define "tollgate.devMetadata" -}}
 name: {{ include "tollgate.devName" . }}
-namespace: {{ (index . 0).Release.Namespace }}
+namespace: {{ (index . 0).Release.Namespace | quote }}
 labels:
   {{- include "tollgate.devLabels" . | nindent 2 }}
   app.kubernetes.io/part-of: tollgate
@@ -32,9 +32,9 @@ labels:
 {{/* (list context chart): the Secret that a chart takes when its existingSecret is empty. */}}
 {{- define "tollgate.devSecretMetadata" -}}
 name: {{ (index (index . 0).Values (index . 1)).fullnameOverride | default (include "tollgate.fullnameOf" .) }}
-namespace: {{ (index . 0).Release.Namespace }}
+namespace: {{ (index . 0).Release.Namespace | quote }}
 labels:
-  app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+  app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
   app.kubernetes.io/part-of: tollgate
 {{- end -}}
 

@@ -39,5 +39,5 @@
 {{- define "xds.subjects" -}}
 - kind: ServiceAccount
   name: {{ include "tollgate.serviceAccountName" . }}
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
 {{- end -}}
