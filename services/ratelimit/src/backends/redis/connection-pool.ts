@@ -14,6 +14,8 @@ export interface ConnectionPoolOptions {
   readonly onEmptyWaitMs: number;
   /** Bound on connecting until the server answers, and on waiting for a connection at all, milliseconds. */
   readonly timeoutMs: number;
+  /** What errors call the server; default `Redis`. */
+  readonly server?: string;
 }
 
 /** Is told of every connection, for the statistics. */
@@ -93,6 +95,7 @@ export function createConnectionPool(
   options: ConnectionPoolOptions,
 ): ConnectionPool {
   const { figures } = deps;
+  const { server = 'Redis' } = options;
   const members = new Map<Redis, Member>();
   const idle: Redis[] = [];
   /** Retired while at work; no members any more. Each is given back within the timeout of its batch. */
@@ -113,7 +116,7 @@ export function createConnectionPool(
   async function connectOneMore(): Promise<void> {
     const connection = deps.open();
     const deadline = setTimeout(
-      () => fail(connection, new Error(`Redis did not answer within ${options.timeoutMs}ms`)),
+      () => fail(connection, new Error(`${server} did not answer within ${options.timeoutMs}ms`)),
       options.timeoutMs,
     );
     members.set(connection, { deadline, ready: false, served: false });
@@ -254,7 +257,10 @@ export function createConnectionPool(
   }
 
   function unavailable(): Error {
-    return backendFailure(`no connection to Redis: ${lastError?.message ?? 'not connected yet'}`, lastError);
+    return backendFailure(
+      `no connection to ${server}: ${lastError?.message ?? 'not connected yet'}`,
+      lastError,
+    );
   }
 
   function wait(): Promise<Redis> {
@@ -280,7 +286,7 @@ export function createConnectionPool(
       waiters.push(waiter);
       deadlines.push(
         startDeadline(options.timeoutMs, () =>
-          waiter.fail(backendFailure('timed out waiting for a connection to Redis')),
+          waiter.fail(backendFailure(`timed out waiting for a connection to ${server}`)),
         ),
       );
       if (options.onEmpty !== 'wait' && members.size >= options.size) {
@@ -300,7 +306,7 @@ export function createConnectionPool(
   }
 
   function exhausted(): Error {
-    return backendFailure(`all ${options.size} connections to Redis are busy`);
+    return backendFailure(`all ${options.size} connections to ${server} are busy`);
   }
 
   return {
