@@ -2,6 +2,7 @@ import type { TAP, Test } from 'tap';
 import { type Counted, createCountHits } from '../../src/decide/count-hits.ts';
 import type { CounterBackend, CounterHit } from '../../src/ports/counter-backend.ts';
 import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
+import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
 /** Makes a started backend for one test and closes it at its end. */
 export type MakeBackend = (t: Test) => Promise<CounterBackend>;
@@ -14,17 +15,7 @@ export function hitOf(key: string, addend = 1): CounterHit {
 /** That hit, under a rule of its own. */
 function limitedTo(requestsPerUnit: number, key: string): Counted {
   return {
-    limit: {
-      kind: 'limited',
-      unit: 'minute',
-      unitSeconds: 60,
-      requestsPerUnit,
-      name: '',
-      shadowMode: false,
-      quotaMode: false,
-      keyEntries: [],
-      metricPath: [],
-    },
+    limit: limitOfAMinute(requestsPerUnit),
     hit: hitOf(key),
     counters: createStatsRegistry().rule('d', [key]),
   };

@@ -4,6 +4,7 @@ import { type Counted, type CountHitsDeps, createCountHits } from '../../src/dec
 import { createLocalCache } from '../../src/decide/local-cache.ts';
 import type { CounterBackend, CounterHit } from '../../src/ports/counter-backend.ts';
 import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
+import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
 const now = 1_000_000;
 const counters = createStatsRegistry().rule('d', ['k']);
@@ -11,17 +12,7 @@ const counters = createStatsRegistry().rule('d', ['k']);
 /** One hit on a counter of a minute with this limit. */
 function counted(key: string, requestsPerUnit: number, addend = 1): Counted {
   return {
-    limit: {
-      kind: 'limited',
-      unit: 'minute',
-      unitSeconds: 60,
-      requestsPerUnit,
-      name: '',
-      shadowMode: false,
-      quotaMode: false,
-      keyEntries: [],
-      metricPath: [],
-    },
+    limit: limitOfAMinute(requestsPerUnit),
     hit: { key, addend, unit: 'minute', secondsLeft: 20, ttlSeconds: 60 },
     counters,
   };

@@ -1,0 +1,44 @@
+import { createHealth, type Health } from '@tollgate/kit/health';
+import { createLogger } from '@tollgate/kit/logger';
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import type { Test } from 'tap';
+import type { BackendModule } from '../../src/backends/backend-module.ts';
+import type { CounterBackend } from '../../src/ports/counter-backend.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { createStatsRegistry, type StatsRegistry } from '../../src/stats/stats-registry.ts';
+
+/** A backend as the service makes it, with what it reports. */
+export interface BackendFromSettings {
+  readonly backend: CounterBackend;
+  readonly health: Health;
+  readonly stats: StatsRegistry;
+  readonly logLines: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Makes it from settings; it is closed when the test ends. */
+export async function backendFromSettings(
+  t: Test,
+  module: BackendModule,
+  env: Readonly<Record<string, string>>,
+): Promise<BackendFromSettings> {
+  const read = readSettings({ USE_PUSHSTATS: 'false', ...env });
+  if (!read.ok) {
+    throw new TypeError(formatSettingProblems(read.problems));
+  }
+  const logLines: Readonly<Record<string, unknown>>[] = [];
+  const health = createHealth();
+  const stats = createStatsRegistry();
+  const backend = await module.create(read.settings, {
+    nowSeconds: () => Math.floor(Date.now() / 1000),
+    random: () => 0.5,
+    health,
+    stats,
+    logger: createLogger({
+      level: 'info',
+      format: 'json',
+      destination: { write: (line) => logLines.push(JSON.parse(line)) },
+    }),
+  });
+  t.teardown(backend.close);
+  return { backend, health, stats, logLines };
+}
