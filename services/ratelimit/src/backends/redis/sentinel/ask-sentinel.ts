@@ -1,3 +1,4 @@
+import { inTime } from '@tollgate/kit/time';
 import type { Redis } from 'ioredis';
 import type { TcpRedisAddress } from '../redis-target.ts';
 
@@ -12,13 +13,15 @@ export async function askSentinel(
   timeoutMs: number,
 ): Promise<TcpRedisAddress> {
   const failed = Promise.withResolvers<never>();
-  const deadline = setTimeout(() => failed.reject(new Error(`no answer within ${timeoutMs}ms`)), timeoutMs);
   // What a refused login says comes as an event; the commands only say that the connection is gone.
   sentinel.on('error', failed.reject);
   try {
-    return await Promise.race([failed.promise, namedPrimary(sentinel, master)]);
+    return await inTime(
+      Promise.race([failed.promise, namedPrimary(sentinel, master)]),
+      timeoutMs,
+      () => new Error(`no answer within ${timeoutMs}ms`),
+    );
   } finally {
-    clearTimeout(deadline);
     sentinel.off('error', failed.reject);
   }
 }
