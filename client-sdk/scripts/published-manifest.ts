@@ -4,6 +4,8 @@ export interface RepositoryManifest {
   readonly version: string;
   readonly description: string;
   readonly license: string;
+  readonly repository: { readonly type: string; readonly url: string; readonly directory: string };
+  readonly homepage: string;
   /** Subpath to source file: `./pkce` to `./src/pkce.ts`. */
   readonly exports: Readonly<Record<string, string>>;
 }
@@ -18,7 +20,7 @@ export interface RepositoryManifest {
  * @throws Error when an export does not point into `./src/`.
  */
 export function publishedManifest(manifest: RepositoryManifest): Record<string, unknown> {
-  const { name, version, description, license } = manifest;
+  const { name, version, description, license, repository, homepage } = manifest;
   const exports = Object.fromEntries(
     Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(subpath, source)]),
   );
@@ -28,6 +30,10 @@ export function publishedManifest(manifest: RepositoryManifest): Record<string, 
     description,
     keywords: ['oauth2', 'oauth', 'openid-connect', 'client', 'token', 'pkce', 'dpop', 'refresh-token'],
     license,
+    // npm's provenance check compares it with the repository of the workflow that publishes.
+    repository,
+    homepage,
+    bugs: `${repository.url.replace(/^git\+|\.git$/g, '')}/issues`,
     type: 'module',
     sideEffects: false,
     exports: { ...exports, './package.json': './package.json' },

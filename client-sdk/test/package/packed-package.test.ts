@@ -14,10 +14,13 @@ const specifiers = Object.keys(manifest.exports).map((subpath) => subpath.replac
 t.test('the tarball holds what is built and what is read, and nothing else', async (t) => {
   const unexpected = packed.files.filter(
     (path) =>
-      !/^(?:dist\/.+\.(?:js|d\.ts)|docs\/[^/]+\.md|package\.json|README\.md|CHANGELOG\.md)$/.test(path),
+      !/^(?:dist\/.+\.(?:js|d\.ts)|docs\/[^/]+\.md|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(
+        path,
+      ),
   );
   t.same(unexpected, []);
   t.ok(packed.files.includes('README.md'));
+  t.ok(packed.files.includes('LICENSE'));
   t.ok(packed.files.includes('dist/index.js'));
 });
 

@@ -1,7 +1,14 @@
 import t from 'tap';
 import { publishedManifest } from '../../scripts/published-manifest.ts';
 
-const manifest = { name: 'a', version: '1.2.3', description: 'b', license: 'Apache-2.0' };
+const manifest = {
+  name: 'a',
+  version: '1.2.3',
+  description: 'b',
+  license: 'Apache-2.0',
+  repository: { type: 'git', url: 'git+https://git.example/a.git', directory: 'client-sdk' },
+  homepage: 'https://git.example/a',
+};
 
 t.test('exports of sources become exports of what is built, types first', async (t) => {
   const { exports } = publishedManifest({
@@ -26,6 +33,8 @@ t.test('nothing of the repository alone is published', async (t) => {
   const published = publishedManifest(repository);
   t.notOk('devDependencies' in published || 'dependencies' in published || 'scripts' in published);
   t.equal(published.version, '1.2.3');
+  t.match(published, { repository: manifest.repository, homepage: manifest.homepage });
+  t.equal(published.bugs, 'https://git.example/a/issues');
 });
 
 t.test('an export outside of src/ is refused by name', async (t) => {
