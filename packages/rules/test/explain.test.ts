@@ -70,6 +70,17 @@ t.test('a replaced rule names the one that replaces it', async (t) => {
   t.match(descriptors[1], { outcome: 'limited' });
 });
 
+t.test('an unlimited rule that another one replaces stays unlimited', async (t) => {
+  const named = loadRules(`
+domain: d
+descriptors:
+  - { key: free, rate_limit: { unlimited: true, name: free } }
+  - { key: strict, rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: free }] } }
+`);
+  const { descriptors } = explain(named, request([['free', 'x']], [['strict', 'x']]));
+  t.match(descriptors, [{ outcome: 'unlimited', replacedBy: undefined }, { outcome: 'limited' }]);
+});
+
 t.test('a value that no rule has is compared with the values that rules have', async (t) => {
   t.same(explainOne(['files', 'doc'])?.reasons, [
     "matched 0 of 1 entries: nothing takes 'files' = 'doc'",

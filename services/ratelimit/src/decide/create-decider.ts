@@ -180,7 +180,7 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
     const judged = statuses.map((status, i) => ({
       status,
       code: status.code,
-      quota: options.quotaMode || verdicts[i]?.quotaMode === true,
+      quota: isQuota(verdicts[i]),
     }));
     const decision: Decision = {
       overallCode: inShadow(overallCode(judged)),
@@ -191,6 +191,14 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
     return options.responseDynamicMetadata
       ? { ...decision, dynamicMetadata: dynamicMetadata(request, verdicts, statuses) }
       : decision;
+  }
+
+  /** An unlimited rule has no quota: counted as one, it would outvote every quota that is over. */
+  function isQuota(verdict: Verdict): boolean {
+    if (verdict?.kind === 'unlimited') {
+      return false;
+    }
+    return options.quotaMode || verdict?.quotaMode === true;
   }
 
   function inShadow(code: Code): Code {

@@ -27,7 +27,6 @@ export interface LimitInForce {
 /** A rule that allows everything and counts nothing. */
 export interface Unlimited {
   readonly kind: 'unlimited';
-  readonly quotaMode: boolean;
   readonly metadata?: JsonObject | undefined;
 }
 
@@ -55,7 +54,7 @@ export function limitsInForce(domain: RuleNode, descriptors: readonly Descriptor
 function ruleInForce(match: Match, entries: readonly Entry[]): Verdict {
   const { rule } = match;
   if (rule.unlimited || rule.unit === undefined) {
-    return { kind: 'unlimited', quotaMode: rule.quotaMode, metadata: rule.metadata };
+    return { kind: 'unlimited', metadata: rule.metadata };
   }
   return {
     kind: 'limited',

@@ -15,6 +15,11 @@ descriptors:
     rate_limit: { unit: day, requests_per_unit: 0 }
   - key: free
     rate_limit: { unlimited: true }
+  - key: freeQuota
+    quota_mode: true
+    rate_limit: { unlimited: true }
+  - key: spare
+    rate_limit: { name: spare, unlimited: true }
   - key: shadow
     shadow_mode: true
     rate_limit: { unit: minute, requests_per_unit: 1 }
@@ -26,7 +31,7 @@ descriptors:
       - key: inner
         rate_limit: { unit: second, requests_per_unit: 5 }
   - key: strict
-    rate_limit: { unit: minute, requests_per_unit: 1, replaces: [{ name: per-minute }] }
+    rate_limit: { unit: minute, requests_per_unit: 1, replaces: [{ name: per-minute }, { name: spare }] }
   - key: files
     value: files/*
     share_threshold: true
@@ -102,6 +107,32 @@ t.test('an unknown domain is OK for every descriptor and counted as not found', 
     { code: OK, limitRemaining: 0 },
   ]);
   t.equal(stats.domainNotFound('other').value, 2);
+});
+
+t.test('an unlimited descriptor does not vote in quota mode', async (t) => {
+  const everywhere = makeDecider({ yaml, quotaMode: true });
+  const byRule = makeDecider({ yaml });
+  const over = descriptor({ blocked: 'x' });
+  for (const all of [
+    [descriptor({ free: 'x' }), over],
+    [over, descriptor({ free: 'x' })],
+  ]) {
+    t.equal((await everywhere.ask(all)).overallCode, OVER_LIMIT);
+  }
+  await byRule.ask([descriptor({ quota: 'x' })]);
+  const decision = await byRule.ask([descriptor({ freeQuota: 'x' }), descriptor({ quota: 'x' })]);
+  t.equal(decision.overallCode, OVER_LIMIT);
+  t.match(decision.statuses, [{ code: OK, limitRemaining: 4_294_967_295 }, { code: OVER_LIMIT }]);
+  t.equal((await everywhere.ask([descriptor({ free: 'x' })])).overallCode, OK, 'alone it is OK');
+});
+
+t.test('a replaced unlimited rule answers as if it were not replaced', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  const { statuses } = await ask([descriptor({ spare: 'x' }), descriptor({ strict: 'x' })]);
+  t.match(statuses, [
+    { code: OK, limitRemaining: 4_294_967_295 },
+    { code: OK, limitRemaining: 0 },
+  ]);
 });
 
 t.test('unlimited answers with the largest number, and neither counts nor asks the backend', async (t) => {

@@ -10,7 +10,7 @@ function plain(value: JsonObject): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value));
 }
 
-const unlimited = (metadata?: JsonObject): Verdict => ({ kind: 'unlimited', quotaMode: false, metadata });
+const unlimited = (metadata?: JsonObject): Verdict => ({ kind: 'unlimited', metadata });
 
 /** Metadata of rules that apply to one descriptor each; `over` says which of them are over their limits. */
 function merged(metadata: readonly (JsonObject | undefined)[], over: readonly number[] = []): unknown {

@@ -14,7 +14,9 @@ descriptors:
   - key: both
     rate_limit: { name: both, unit: hour, requests_per_unit: 5, replaces: [{ name: plain }] }
   - key: last
-    rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: both }] }
+    rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: both }, { name: spare }] }
+  - key: spare
+    rate_limit: { name: spare, unlimited: true }
   - key: shadow
     shadow_mode: true
     quota_mode: true
@@ -60,7 +62,14 @@ t.test('without a matching rule there is none', async (t) => {
 t.test('an unlimited rule counts nothing and still replaces', async (t) => {
   t.match(verdicts(descriptor({ plain: 'x' }), descriptor({ free: 'x' })), [
     undefined,
-    { kind: 'unlimited', quotaMode: true },
+    { kind: 'unlimited' },
+  ]);
+});
+
+t.test('a replaced unlimited rule stays unlimited', async (t) => {
+  t.match(verdicts(descriptor({ spare: 'x' }), descriptor({ last: 'x' })), [
+    { kind: 'unlimited' },
+    { kind: 'limited' },
   ]);
 });
 
