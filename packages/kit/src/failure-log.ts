@@ -10,6 +10,8 @@ export interface FailureLogDeps {
   readonly logger: Logger;
   /** The constant message of its lines. */
   readonly message: string;
+  /** Default `warn` for an `AppError`, `error` for anything else. */
+  readonly level?: 'warn' | 'error';
   /** A clock in milliseconds that does not go back. Default `performance.now`. */
   readonly nowMs?: () => number;
 }
@@ -25,7 +27,12 @@ const maxKindLength = 200;
  * Makes a log of failed calls that tells of equal failures once a second, and of how many it withheld since its last
  * line: while the counter backend is away every call fails, and for as long as that takes.
  */
-export function createFailureLog({ logger, message, nowMs = monotonicNow }: FailureLogDeps): LogFailure {
+export function createFailureLog({
+  logger,
+  message,
+  level,
+  nowMs = monotonicNow,
+}: FailureLogDeps): LogFailure {
   const told = new Set<string>();
   let untilMs = Number.NEGATIVE_INFINITY;
   let withheld = 0;
@@ -42,7 +49,10 @@ export function createFailureLog({ logger, message, nowMs = monotonicNow }: Fail
       return;
     }
     told.add(kind);
-    logger[isAppError(error) ? 'warn' : 'error']({ err: error, code, ...fields, withheld }, message);
+    logger[level ?? (isAppError(error) ? 'warn' : 'error')](
+      { err: error, code, ...fields, withheld },
+      message,
+    );
     withheld = 0;
   };
 }

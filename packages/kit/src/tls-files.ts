@@ -19,9 +19,14 @@ export type TlsMaterial = {
   readonly cert?: Buffer;
   readonly key?: Buffer;
   readonly ca?: Buffer;
+  /** When the certificate begins to be valid, in milliseconds since 1970. */
+  readonly notBeforeMs?: number;
   /** When the certificate ends to be valid, in milliseconds since 1970. */
   readonly notAfterMs?: number;
 };
+
+/** The time in which a certificate is valid, in milliseconds since 1970. */
+export type TlsValidity = { readonly notBeforeMs: number; readonly notAfterMs: number };
 
 /** Material, or in one sentence why there is none. */
 export type LoadedTls =
@@ -35,6 +40,9 @@ export type WatchedTls = FileWatch & {
   /** Calls the listener with each new material, until the returned function is called. */
   onChange(listener: (material: TlsMaterial) => void): () => void;
 };
+
+/** As the alert on the expiry of certificates; those of a short life are renewed after two thirds of it. */
+const expiresSoonMs = 14 * 24 * 60 * 60 * 1000;
 
 /** Reads TLS files and checks that they can be used: all parse, and the key is the certificate's. Problems name the file. */
 export async function loadTlsFiles(files: TlsFiles): Promise<LoadedTls> {
@@ -68,6 +76,10 @@ export async function watchTlsFiles(
     readonly logger: Logger;
     /** Told of every attempt to load changed files, for statistics. */
     readonly onAttempt?: (succeeded: boolean) => void;
+    /** Called with the validity of the certificate in use, now and after each change. */
+    readonly onCertificate?: (validity: TlsValidity) => void;
+    /** Unix time in milliseconds. Default `Date.now`. */
+    readonly nowMs?: () => number;
   },
 ): Promise<WatchedTls> {
   const { logger } = deps;
@@ -76,6 +88,19 @@ export async function watchTlsFiles(
   let current: TlsMaterial = {};
 
   const firstLoad = Promise.withResolvers<void>();
+
+  function use(material: TlsMaterial): void {
+    current = material;
+    const { notBeforeMs, notAfterMs } = material;
+    if (notBeforeMs === undefined || notAfterMs === undefined) return;
+    deps.onCertificate?.({ notBeforeMs, notAfterMs });
+    const notAfter = shownTime(notAfterMs);
+    const leftMs = notAfterMs - (deps.nowMs ?? Date.now)();
+    const soonMs = Math.min(expiresSoonMs, (notAfterMs - notBeforeMs) / 3);
+    // Not a start error: the pod would crash in a loop, and peers that ignore expiry would lose service, too.
+    if (leftMs <= 0) logger.error({ paths, notAfter }, 'TLS certificate has expired, peers will refuse it');
+    else if (leftMs < soonMs) logger.warn({ paths, notAfter }, 'TLS certificate expires soon');
+  }
 
   async function reload(): Promise<void> {
     // Else a slow first load could end last, with what was there before the change.
@@ -87,7 +112,7 @@ export async function watchTlsFiles(
       return;
     }
     if (sameMaterial(current, loaded.material)) return;
-    current = loaded.material;
+    use(loaded.material);
     logger.info({ paths, notAfter: shownTime(current.notAfterMs) }, 'TLS files reloaded');
     for (const listener of [...listeners]) listener(current);
   }
@@ -99,7 +124,7 @@ export async function watchTlsFiles(
     watch.close();
     throw new Error(first.problem);
   }
-  current = first.material;
+  use(first.material);
   firstLoad.resolve();
   return {
     current: () => current,
@@ -115,10 +140,7 @@ export async function watchTlsFiles(
 /** Thrown inside this file only; becomes a `problem`. */
 class TlsFileProblem extends Error {}
 
-async function loadPair(
-  certFile: string,
-  keyFile: string,
-): Promise<Pick<TlsMaterial, 'cert' | 'key' | 'notAfterMs'>> {
+async function loadPair(certFile: string, keyFile: string): Promise<Required<Omit<TlsMaterial, 'ca'>>> {
   const [cert, key] = await Promise.all([readPem(certFile), readPem(keyFile)]);
   const certificate = explain(`${certFile} holds no certificate`, () => new X509Certificate(cert));
   const privateKey = explain(`${keyFile} holds no private key without a passphrase`, () =>
@@ -127,7 +149,8 @@ async function loadPair(
   if (!certificate.checkPrivateKey(privateKey)) {
     throw new TlsFileProblem(`the key in ${keyFile} is not the one of the certificate in ${certFile}`);
   }
-  return { cert, key, notAfterMs: certificate.validToDate.getTime() };
+  const notBeforeMs = certificate.validFromDate.getTime();
+  return { cert, key, notBeforeMs, notAfterMs: certificate.validToDate.getTime() };
 }
 
 const pemCertificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, createServer } from 'node:tls';
-import { loadTlsFiles, type TlsMaterial, watchTlsFiles } from '@tollgate/kit/tls-files';
+import { loadTlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls-files';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
@@ -138,6 +138,32 @@ t.test('files that vanish, or hold nonsense for a while, change nothing', async 
   copyFileSync(client.keyFile, files.keyFile);
   await awaitUntil(() => changes === 1, { what: 'the next good pair' });
   t.equal(tls.current().cert?.toString(), client.cert);
+});
+
+t.test('a certificate that has expired, or soon will, is used and logged', async (t) => {
+  const day = 86_400_000;
+  const issuedMs = Date.now();
+  const lasting = certificates.issue({ name: 'lasting', validDays: 90 });
+  for (const [pair, passedMs, level, message] of [
+    [certificates.issue({ name: 'expired', validDays: 0 }), day, 'error', /has expired/],
+    [server, 0.5 * day, undefined, undefined],
+    [server, 1.5 * day, 'warning', /expires soon/],
+    [lasting, 70 * day, undefined, undefined],
+    [lasting, 77 * day, 'warning', /expires soon/],
+  ] as const) {
+    const { logger, lines } = recordingLogger();
+    const { certFile, keyFile } = pair;
+    const validities: TlsValidity[] = [];
+    const tls = await watchTlsFiles(
+      { certFile, keyFile },
+      { logger, nowMs: () => issuedMs + passedMs, onCertificate: (validity) => validities.push(validity) },
+    );
+    tls.close();
+    t.equal(tls.current().cert?.toString(), pair.cert);
+    t.equal(lines[0]?.level, level);
+    if (message) t.match(lines[0], { '@message': message, notAfter: String });
+    t.match(validities, [{ notAfterMs: tls.current().notAfterMs, notBeforeMs: Number }]);
+  }
 });
 
 t.test('the same files written again are no change, and a listener that left hears nothing', async (t) => {

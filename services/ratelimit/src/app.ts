@@ -25,7 +25,7 @@ import {
   tracingOptions,
 } from './settings/options.ts';
 import { type Settings, sinkSwitches } from './settings/settings.ts';
-import { countCertificateLoads } from './stats/certificate-stats.ts';
+import { countCertificateLoads, createTlsStats } from './stats/certificate-stats.ts';
 import { chooseSink } from './stats/choose-sink.ts';
 import { countReservedTags } from './stats/stat-tags.ts';
 import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts';
@@ -114,10 +114,13 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     { decide: traceDecisions(decide, tracing, 'POST /json'), health, logger },
     { host: settings.host, port: settings.port },
   );
+  const tls = createTlsStats(stats);
   const credentials = settings.grpcServerUseTls
     ? await watchServerCredentials(serverTlsFiles(settings), {
         logger,
         onAttempt: countCertificateLoads(stats),
+        onCertificate: (validity) => tls.setValidity('grpc_server', validity),
+        nowMs: deps.nowMs,
       })
     : plaintextCredentials();
   const grpc = createUnaryServer(
@@ -133,6 +136,9 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       credentials: credentials.credentials,
       guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
       logger,
+      ...(settings.grpcServerUseTls && {
+        handshakes: { logger, listener: 'grpc', onFailure: tls.handshakeFailures('grpc') },
+      }),
     },
     grpcServerOptions(settings),
   );

@@ -108,6 +108,8 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
       : await watchServerCredentials(serverTlsFiles(settings), {
           logger,
           onAttempt: countReloads(metrics.tlsReloads),
+          onCertificate: (validity) => metrics.tls.setValidity('ads_server', validity),
+          nowMs,
         });
   const ads = createAdsServer(
     {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { status } from '@grpc/grpc-js';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import { monotonicNow } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -112,6 +113,10 @@ t.test('files of certificates and of tokens that cannot be used are counted', as
     awaitUntil(async () => (await metricsOf(app)).some((one) => one.match(line)), { what: String(line) });
   await untilCounted('tollgate_xds_token_reloads_total{result="failed"} 0');
   await untilCounted('tollgate_xds_tls_reloads_total{result="succeeded"} 1');
+  await untilCounted(/^tollgate_tls_certificate_expiry_timestamp_seconds{certificate="ads_server"} \d{10}$/);
+  await untilCounted('tollgate_tls_handshake_failures_total{listener="ads"} 0');
+  t.match(await connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw().ended, { code: status.UNAVAILABLE });
+  await untilCounted(/^tollgate_tls_handshake_failures_total{listener="ads"} [1-9]/);
   folder.write('tokens', 'not a token');
   await untilCounted(/^tollgate_xds_token_reloads_total{result="failed"} [1-9]/);
   folder.write('cert.pem', 'no certificate');

@@ -1,6 +1,6 @@
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from '../logger.ts';
-import { type TlsMaterial, type WatchedTls, watchTlsFiles } from '../tls-files.ts';
+import { type TlsMaterial, type TlsValidity, type WatchedTls, watchTlsFiles } from '../tls-files.ts';
 
 /** Files of the server's TLS; an empty path is none. */
 export interface ServerTlsFiles {
@@ -15,6 +15,10 @@ export interface ServerCredentialsDeps {
   readonly logger: Logger;
   /** Told of every attempt to load the files, the first one included. */
   readonly onAttempt: (succeeded: boolean) => void;
+  /** Called with the validity of the certificate in use, now and after each change. */
+  readonly onCertificate?: (validity: TlsValidity) => void;
+  /** Unix time in milliseconds. Default `Date.now`. */
+  readonly nowMs?: () => number;
 }
 
 /** Credentials that follow their files. */
@@ -34,11 +38,11 @@ export function plaintextCredentials(): WatchedCredentials {
  */
 export async function watchServerCredentials(
   files: ServerTlsFiles,
-  { logger, onAttempt }: ServerCredentialsDeps,
+  deps: ServerCredentialsDeps,
 ): Promise<WatchedCredentials> {
   const { certFile, keyFile, clientCaFile } = files;
-  const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, { logger, onAttempt });
-  onAttempt(true);
+  const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, deps);
+  deps.onAttempt(true);
   return { credentials: followTls(watched, { mutual: clientCaFile !== '' }), close: watched.close };
 }
 

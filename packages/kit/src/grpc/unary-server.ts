@@ -9,6 +9,7 @@ import { toPublicError } from '../errors.ts';
 import { createFailureLog } from '../failure-log.ts';
 import type { Health } from '../health.ts';
 import type { Logger } from '../logger.ts';
+import type { HandshakeReport } from '../tls-handshakes.ts';
 import { createHealthService, healthDefinition } from './health-service.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
@@ -28,6 +29,8 @@ export interface UnaryServerDeps {
   readonly credentials: ServerCredentials;
   readonly guard: PeerGuard;
   readonly logger: Logger;
+  /** Reports TLS handshakes that fail; without it they are not noticed. */
+  readonly handshakes?: HandshakeReport;
 }
 
 /** Where and how it listens. */
@@ -94,7 +97,7 @@ export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOpt
       if (address.startsWith(unixScheme)) {
         await removeStaleSocket(address.slice(unixScheme.length), addressSetting);
       }
-      return bindServer(server, address, deps.credentials);
+      return bindServer(server, address, deps.credentials, deps.handshakes);
     },
     stop: (signal) => shutDownServer(server, signal, healthService.endWatches),
   };

@@ -1,7 +1,16 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { unaryMethod } from '@tollgate/kit/grpc/raw-method';
+import { watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
 import { bindServer, shutDownServer } from '@tollgate/kit/grpc/server-lifecycle';
+import { createTlsMetrics } from '@tollgate/kit/tls-metrics';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
+import { recordingLogger } from '../helpers/recording-logger.ts';
 
 const path = '/test.Silence/Keep';
 
@@ -41,4 +50,56 @@ t.test('an address that is taken is told', async (t) => {
   const port = await bindServer(taken, '127.0.0.1:0', ServerCredentials.createInsecure());
   t.teardown(() => taken.forceShutdown());
   await t.rejects(bindServer(new Server(), `127.0.0.1:${port}`, ServerCredentials.createInsecure()));
+});
+
+t.test('failed TLS handshakes are counted and logged, silent probes are not', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { ca, server: pair, client } = certificates;
+  const others = makeCertificates();
+  t.teardown(others.remove);
+  const registry = new Registry();
+  const { logger, lines } = recordingLogger();
+  const server = new Server();
+  t.teardown(() => server.forceShutdown());
+  const files = { certFile: pair.certFile, keyFile: pair.keyFile, clientCaFile: ca.certFile };
+  const tls = await watchServerCredentials(files, { logger, onAttempt: () => undefined });
+  t.teardown(tls.close);
+  const port = await bindServer(server, '127.0.0.1:0', tls.credentials, {
+    logger,
+    listener: 'test',
+    onFailure: createTlsMetrics(registry).handshakeFailures('test'),
+  });
+  const count = async () => {
+    const metric = await registry.getSingleMetric('tollgate_tls_handshake_failures_total')?.get();
+    return metric?.values[0]?.value;
+  };
+  t.equal(await count(), 0, 'the series is there from the start');
+
+  const probe = connect(port, '127.0.0.1');
+  await once(probe, 'connect');
+  probe.end();
+  await once(probe, 'close');
+
+  const trusted = { port, host: '127.0.0.1', ca: ca.cert, ALPNProtocols: ['h2'] };
+  const good = connectTls({ ...trusted, cert: client.cert, key: client.key });
+  await once(good, 'data');
+  good.destroy();
+
+  const plaintext = connect(port, '127.0.0.1', () => plaintext.write('GET / HTTP/1.1\r\n\r\n'));
+  plaintext.on('error', () => undefined);
+  await awaitUntil(async () => (await count()) === 1, { what: 'the plaintext client' });
+  const anonymous = connectTls(trusted);
+  anonymous.on('error', () => undefined);
+  await awaitUntil(async () => (await count()) === 2, { what: 'the client without a certificate' });
+  const foreign = connectTls({ ...trusted, cert: others.client.cert, key: others.client.key });
+  foreign.on('error', () => undefined);
+  await awaitUntil(async () => (await count()) === 3, { what: 'the client with a foreign certificate' });
+  const failure = {
+    level: 'warning',
+    '@message': 'TLS handshake failed',
+    listener: 'test',
+    peer: '127.0.0.1',
+  };
+  t.match(lines, [failure, failure, { ...failure, certificateError: String }]);
 });

@@ -26,8 +26,8 @@ export async function watchStoreTls(
     const watched = await watchTlsFiles(files, { logger });
     return {
       current() {
-        const { notAfterMs: _, ...material } = watched.current();
-        return material;
+        const { cert, key, ca } = watched.current();
+        return { ...(cert && { cert }), ...(key && { key }), ...(ca && { ca }) };
       },
       close: watched.close,
     };

@@ -1,3 +1,4 @@
+import { type TlsMetrics, tlsMetricNames } from '@tollgate/kit/tls-metrics';
 import { statsNames } from './stats-names.ts';
 import type { StatsRegistry } from './stats-registry.ts';
 
@@ -13,5 +14,22 @@ export function countCertificateLoads(stats: StatsRegistry): (succeeded: boolean
     } else {
       failures.value += 1;
     }
+  };
+}
+
+/** The TLS metrics of the kit, kept in the registry of statistics. */
+export function createTlsStats(stats: StatsRegistry): TlsMetrics {
+  return {
+    setValidity(certificate, { notBeforeMs, notAfterMs }) {
+      const { certificateNotBefore, certificateExpiry } = tlsMetricNames;
+      stats.gauge(certificateNotBefore, undefined, { certificate }).value = notBeforeMs / 1000;
+      stats.gauge(certificateExpiry, undefined, { certificate }).value = notAfterMs / 1000;
+    },
+    handshakeFailures(listener) {
+      const failures = stats.counter(tlsMetricNames.handshakeFailures, { listener });
+      return () => {
+        failures.value += 1;
+      };
+    },
   };
 }

@@ -5,6 +5,9 @@ import { HealthCheckResponse_ServingStatus as Serving } from '@tollgate/proto/gr
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
+import { familyLines } from '../../src/stats/metric-family.ts';
+import { serviceMetrics } from '../../src/stats/service-metrics.ts';
+import type { StatsRegistry } from '../../src/stats/stats-registry.ts';
 import { connect } from '../support/grpc-client.ts';
 import { startApp } from '../support/start-app.ts';
 
@@ -20,6 +23,12 @@ function tlsEnv({ server }: Certificates): Record<string, string> {
     GRPC_SERVER_TLS_CERT: server.certFile,
     GRPC_SERVER_TLS_KEY: server.keyFile,
   };
+}
+
+/** The statistics as they are pulled. */
+function metricText(stats: StatsRegistry): string {
+  const families = [...serviceMetrics(stats, { responseTimeAsMilliseconds: false })];
+  return families.flatMap((family) => [...familyLines(family)]).join('');
 }
 
 function channel({ ca }: Certificates, client?: Certificate) {
@@ -76,15 +85,22 @@ t.test('a new certificate serves new connections; a pair that does not fit is no
 t.test('mutual TLS: a client needs a certificate of the authority', async (t) => {
   const certificates = certificatesFor(t);
   const stranger = certificatesFor(t);
-  const { ports } = await startApp(t, {
+  const { ports, stats } = await startApp(t, {
     env: { ...tlsEnv(certificates), GRPC_CLIENT_TLS_CACERT: certificates.ca.certFile },
   });
+  const metrics = () => metricText(stats);
+  t.match(metrics(), 'tollgate_tls_handshake_failures_total{listener="grpc"} 0\n');
+  t.match(
+    metrics(),
+    /^tollgate_tls_certificate_expiry_timestamp_seconds\{certificate="grpc_server"\} \d{10}$/m,
+  );
   const address = `localhost:${ports.grpc}`;
   t.equal(await connect(t, address, channel(certificates, certificates.client)).check(''), Serving.SERVING);
   await t.rejects(connect(t, address, channel(certificates)).check(''), { code: status.UNAVAILABLE });
   await t.rejects(connect(t, address, channel(certificates, stranger.client)).check(''), {
     code: status.UNAVAILABLE,
   });
+  t.match(metrics(), /^tollgate_tls_handshake_failures_total\{listener="grpc"\} [1-9]/m);
 });
 
 t.test('GRPC_CLIENT_TLS_SAN: the certificate must carry the DNS name', async (t) => {

@@ -1,3 +1,4 @@
+import { createTlsMetrics } from '@tollgate/kit/tls-metrics';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** All that the service counts. Label values come from fixed sets; no domain, no name of a node. */
@@ -10,6 +11,7 @@ export type ProtocolLabel = 'sotw' | 'delta';
 export function createXdsMetrics(registry: Registry) {
   const registers = [registry];
   return {
+    tls: createTlsMetrics(registry),
     streams: new Gauge({
       name: 'tollgate_xds_streams',
       help: 'Open ADS streams.',

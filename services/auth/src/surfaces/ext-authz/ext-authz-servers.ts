@@ -7,6 +7,7 @@ import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { watchTlsFiles } from '@tollgate/kit/tls-files';
+import { createTlsMetrics } from '@tollgate/kit/tls-metrics';
 import type { Registry } from 'prom-client';
 import { extAuthzSettings } from '../../settings/ext-authz-settings.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -70,7 +71,19 @@ export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<
   // The host of the API is loopback in development mode, whatever is set.
   const host = settings.mode === 'development' ? settings.apiHost : settings.extAuthzHost || settings.apiHost;
   const mutual = caFile !== '';
-  const tls = certFile === '' ? undefined : await watchTlsFiles({ certFile, keyFile, caFile }, { logger });
+  const metrics = deps.metrics && createTlsMetrics(deps.metrics);
+  const handshakes = (listener: string) => ({
+    logger,
+    listener,
+    ...(metrics && { onFailure: metrics.handshakeFailures(listener) }),
+  });
+  const tls =
+    certFile === ''
+      ? undefined
+      : await watchTlsFiles(
+          { certFile, keyFile, caFile },
+          { logger, onCertificate: (validity) => metrics?.setValidity('ext_authz_server', validity) },
+        );
   const guard = san === '' ? everyPeer : createSanGuard(san);
   const authorize = observeChecks(deps.authorize, deps);
   return {
@@ -83,6 +96,7 @@ export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<
         credentials: tls === undefined ? plaintextCredentials().credentials : followTls(tls, { mutual }),
         guard,
         logger,
+        ...(tls && { handshakes: handshakes('ext_authz_grpc') }),
       },
       {
         address: hostAndPort(host, settings.extAuthzGrpcPort),
@@ -92,7 +106,12 @@ export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<
       },
     ),
     http: createHttpCheckServer(
-      { check: traceHttpCheck(createHttpCheck(authorize), deps.tracing), tls, mutual, guard, logger },
+      {
+        check: traceHttpCheck(createHttpCheck(authorize), deps.tracing),
+        tls: tls && { files: tls, mutual, handshakes: handshakes('ext_authz_http') },
+        guard,
+        logger,
+      },
       { host, port: settings.extAuthzHttpPort },
     ),
     close: () => tls?.close(),

@@ -8,17 +8,24 @@ import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import type { WatchedTls } from '@tollgate/kit/tls-files';
+import { type HandshakeReport, reportHandshakes } from '@tollgate/kit/tls-handshakes';
 import type { HttpCheck } from './http-check.ts';
 
 /** What the server takes. */
 export interface HttpCheckServerDeps {
   readonly check: HttpCheck;
   /** Absent for no TLS. */
-  readonly tls: WatchedTls | undefined;
-  /** Must clients present a certificate? */
-  readonly mutual: boolean;
+  readonly tls: HttpCheckTls | undefined;
   readonly guard: PeerGuard;
   readonly logger: Logger;
+}
+
+/** TLS of the server. */
+interface HttpCheckTls {
+  readonly files: WatchedTls;
+  /** Must clients present a certificate? */
+  readonly mutual: boolean;
+  readonly handshakes: HandshakeReport;
 }
 
 const options: ServerOptions = {
@@ -56,15 +63,19 @@ function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
   socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
 }
 
-function withTls(tls: WatchedTls, { mutual, guard, logger }: HttpCheckServerDeps): Server {
+function withTls(
+  { files, mutual, handshakes }: HttpCheckTls,
+  { guard, logger }: HttpCheckServerDeps,
+): Server {
   const server = createTlsServer({
     ...options,
-    ...contextOf(tls),
+    ...contextOf(files),
     requestCert: mutual,
     rejectUnauthorized: mutual,
     handshakeTimeout: handshakeTimeoutMs,
   });
-  tls.onChange(() => server.setSecureContext(contextOf(tls)));
+  files.onChange(() => server.setSecureContext(contextOf(files)));
+  reportHandshakes(server, handshakes);
   const logRefusal = createFailureLog({ logger, message: 'connection refused' });
   server.on('secureConnection', (socket: TLSSocket) => {
     const refusal = guard({ getAuthContext: () => ({ sslPeerCertificate: socket.getPeerCertificate() }) });

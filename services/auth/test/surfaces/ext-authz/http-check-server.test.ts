@@ -9,7 +9,7 @@ t.test('CONNECT is refused, too: without an answer Envoy would take it for an er
   const logger = createLogger({ level: 'fatal', format: 'json' });
   const check = () => t.fail('nothing is decided on');
   const server = createHttpCheckServer(
-    { check, tls: undefined, mutual: false, guard: everyPeer, logger },
+    { check, tls: undefined, guard: everyPeer, logger },
     { host: '127.0.0.1', port: 0 },
   );
   const socket = connect(await server.start(), '127.0.0.1');

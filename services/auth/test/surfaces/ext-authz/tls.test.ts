@@ -89,7 +89,20 @@ t.test('a client needs a certificate of the authority, with the name that is ask
   const certificates = certificatesFor(t);
   const stranger = certificatesFor(t);
   const other = certificates.issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
-  const { extAuthz } = await startAuthServer(t, mutualTls(certificates));
+  const { extAuthz, logs } = await startAuthServer(t, {
+    ...mutualTls(certificates),
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'prometheus',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+  });
+  const metrics = async () => (await fetch(/"url":"([^"]+)"/.exec(logs())?.[1] ?? '')).text();
+  t.match(await metrics(), 'tollgate_tls_handshake_failures_total{listener="ext_authz_grpc"} 0\n');
+  t.match(await metrics(), 'tollgate_tls_handshake_failures_total{listener="ext_authz_http"} 0\n');
+  t.match(
+    await metrics(),
+    /^tollgate_tls_certificate_expiry_timestamp_seconds\{certificate="ext_authz_server"\} \d{10}$/m,
+  );
   const grpc = (client?: Certificate) =>
     connectAuthz(t, extAuthz.grpc, channel(certificates, client)).health('');
   t.equal(await grpc(certificates.client), Serving.SERVING);
@@ -99,6 +112,8 @@ t.test('a client needs a certificate of the authority, with the name that is ask
   t.match(await ask(extAuthz.http, certificates, certificates.client), { line: 'HTTP/1.1 401 Unauthorized' });
   for (const client of [undefined, stranger.client, other])
     await t.rejects(ask(extAuthz.http, certificates, client));
+  t.match(await metrics(), /^tollgate_tls_handshake_failures_total\{listener="ext_authz_grpc"\} [1-9]/m);
+  t.match(await metrics(), /^tollgate_tls_handshake_failures_total\{listener="ext_authz_http"\} [1-9]/m);
 });
 
 for (const variant of ['grpc', 'http'] as const)

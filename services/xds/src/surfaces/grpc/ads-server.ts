@@ -139,7 +139,12 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
   });
 
   return {
-    start: () => bindServer(server, options.address, deps.credentials),
+    start: () =>
+      bindServer(server, options.address, deps.credentials, {
+        logger,
+        listener: 'ads',
+        onFailure: metrics.tls.handshakeFailures('ads'),
+      }),
     stop(signal) {
       stopping = true;
       unsubscribe();
