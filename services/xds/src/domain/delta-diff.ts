@@ -19,15 +19,3 @@ export function diffResources(known: KnownResources, next: ReadonlyMap<string, S
     removed: [...known.keys()].filter((name) => !next.has(name)),
   };
 }
-
-/** Says whether two differences are the same, told by names and versions; their order does not matter. */
-export function sameDiff(one: DeltaDiff, other: DeltaDiff): boolean {
-  if (one.changed.length !== other.changed.length || one.removed.length !== other.removed.length)
-    return false;
-  const versions = new Map(one.changed.map(({ name, version }) => [name, version]));
-  const removed = new Set(one.removed);
-  return (
-    other.changed.every(({ name, version }) => versions.get(name) === version) &&
-    other.removed.every((name) => removed.has(name))
-  );
-}

@@ -1,6 +1,7 @@
-import { type DeltaDiff, diffResources, type KnownResources, sameDiff } from './delta-diff.ts';
+import { type DeltaDiff, diffResources, type KnownResources } from './delta-diff.ts';
+import { readRejection } from './limiter-groups.ts';
 import type { Snapshot, SnapshotResource } from './snapshot.ts';
-import { type Verdict, verdictOf } from './sotw-exchange.ts';
+import type { Refusal, Verdict } from './sotw-exchange.ts';
 import {
   beginSubscription,
   changeSubscription,
@@ -27,8 +28,18 @@ export interface DeltaExchange {
   readonly answerOwed: boolean;
   /** The response that waits for its ACK or NACK. */
   readonly unanswered: SentDelta | undefined;
-  /** The response that was rejected, until another is sent. */
-  readonly refused: DeltaReply | undefined;
+  /** Versions that the client has rejected, by name. Not sent again until there is another one. */
+  readonly refused: ReadonlyMap<string, RefusedVersion>;
+  /** Responses rejected since the last one that was accepted. */
+  readonly rejections: number;
+}
+
+/** A version that a client has rejected. */
+export interface RefusedVersion {
+  /** Empty when it rejected that the resource is gone. */
+  readonly version: string;
+  /** Why, in its own words. */
+  readonly message: string;
 }
 
 /** What a response tells. */
@@ -57,7 +68,15 @@ export interface DeltaRequest {
   readonly nonce: string;
   /** Whether it has an `error_detail`. */
   readonly rejects: boolean;
+  /** Message of the `error_detail`. */
+  readonly message?: string;
 }
+
+/**
+ * Rejections in a row after which a whole response counts as rejected, whatever the client blames: one that rejects
+ * everything would otherwise be sent nearly everything once for each resource.
+ */
+const maxRejections = 16;
 
 const noNames: ReadonlySet<string> = new Set();
 
@@ -68,7 +87,8 @@ export const newDeltaExchange: DeltaExchange = {
   owed: noNames,
   answerOwed: false,
   unanswered: undefined,
-  refused: undefined,
+  refused: new Map(),
+  rejections: 0,
 };
 
 /**
@@ -86,17 +106,19 @@ export function receiveDelta(
   if (unanswered === undefined || request.nonce !== unanswered.nonce) {
     return { exchange: resubscribe(exchange, exchange.subscription, request), verdict: { type: 'none' } };
   }
-  const settled = request.rejects ? reject(exchange, unanswered) : accept(exchange, unanswered);
+  const settled = request.rejects
+    ? reject(exchange, unanswered, request.message ?? '')
+    : accept(exchange, unanswered);
   return {
     exchange: resubscribe(settled, exchange.subscription, request),
-    verdict: verdictOf(request.rejects, unanswered.reply.selection),
+    verdict: verdictOf(settled, unanswered.reply, request),
   };
 }
 
 /**
  * What is to be sent now. `diff` is a parameter because many streams ask for the same difference: it may remember.
- * What was rejected is not sent again until it differs; then something is sent even if the client now has all it needs,
- * so that its ACK tells that it is content.
+ * A version counts as sent once it is sent: one that was rejected is neither sent again nor holds up others. When it is
+ * replaced or taken back, something is sent even if the client has all it needs, so that its ACK ends the rejection.
  */
 export function dueDelta(
   exchange: DeltaExchange,
@@ -108,21 +130,42 @@ export function dueDelta(
     return undefined;
   }
   const selection = select(snapshot, subscription);
-  const reply = { selection, diff: withOwed(diff(known, selection.resources), owed, selection.resources) };
-  if (refused !== undefined) return sameDiff(refused.diff, reply.diff) ? undefined : reply;
-  const news = reply.diff.changed.length > 0 || reply.diff.removed.length > 0;
-  return news || answerOwed ? reply : undefined;
+  const { resources } = selection;
+  const unsent = withoutRefused(diff(known, resources), refused);
+  const reply = { selection, diff: withOwed(unsent, owed, { resources, refused }) };
+  const hasChanges = reply.diff.changed.length > 0 || reply.diff.removed.length > 0;
+  const isReplaced = [...refused].some(([name, { version }]) => versionOf(resources, name) !== version);
+  return hasChanges || answerOwed || isReplaced ? reply : undefined;
 }
 
 /** Takes note that a reply was sent under this nonce. */
 export function sentDelta(exchange: DeltaExchange, reply: DeltaReply, nonce: string): DeltaExchange {
+  const { owed } = exchange;
+  const { resources } = reply.selection;
+  const sent = new Set([...reply.diff.changed.map(({ name }) => name), ...reply.diff.removed]);
+  const stillRefused = [...exchange.refused].filter(
+    ([name, { version }]) => !sent.has(name) && versionOf(resources, name) === version,
+  );
   return {
     ...exchange,
-    owed: noNames,
+    // What was asked for and rejected is owed until there is another version of it.
+    owed: owed.size === 0 ? noNames : new Set([...owed].filter((name) => !sent.has(name))),
     answerOwed: false,
-    unanswered: { nonce, reply, known: exchange.known, owed: exchange.owed },
-    refused: undefined,
+    unanswered: { nonce, reply, known: exchange.known, owed },
+    refused: new Map(stillRefused),
   };
+}
+
+/** What the client rejects at present; undefined when that is nothing. */
+export function refusalOf({ refused }: DeltaExchange): Refusal | undefined {
+  if (refused.size === 0) return undefined;
+  const messages = new Set([...refused.values()].map(({ message }) => message));
+  const [only = ''] = messages;
+  // Of different rejections each line names its resource.
+  const lines = [...refused].map(([name, { message }]) =>
+    message.startsWith(`${name}:`) ? message : `${name}: ${message.replaceAll('\n', '; ')}`,
+  );
+  return { refused, message: messages.size === 1 ? only : lines.join('\n') };
 }
 
 function begin(
@@ -146,21 +189,51 @@ function begin(
 }
 
 function accept(exchange: DeltaExchange, sent: SentDelta): DeltaExchange {
-  return { ...exchange, known: knownAfter(exchange.known, sent), unanswered: undefined };
+  return { ...exchange, known: knownAfter(exchange, sent), unanswered: undefined, rejections: 0 };
 }
 
-/** What a client has that accepted a response: all of its selection, unless it dropped some while that was on the way. */
+/** What a client has that accepted a response. */
 function knownAfter(
-  known: KnownResources,
+  { known, refused }: DeltaExchange,
   { reply: { selection, diff }, known: before }: SentDelta,
 ): KnownResources {
-  if (known === before) return selection.resources;
-  const told = new Set(diff.changed.map(({ name }) => name));
-  return new Map([...selection.resources].filter(([name]) => told.has(name) || known.has(name)));
+  // Shared with all others that have everything, so that what is derived from it is derived once.
+  if (known === before && refused.size === 0) return selection.resources;
+  const next = new Map(known);
+  for (const name of diff.removed) next.delete(name);
+  for (const resource of diff.changed) next.set(resource.name, resource);
+  return next;
 }
 
-function reject(exchange: DeltaExchange, { reply, owed }: SentDelta): DeltaExchange {
-  return { ...exchange, owed: new Set([...exchange.owed, ...owed]), unanswered: undefined, refused: reply };
+/** A client rejects a response as a whole. The resources that it does not blame are due again, without the others. */
+function reject(exchange: DeltaExchange, { reply, owed }: SentDelta, message: string): DeltaExchange {
+  const { changed, removed } = reply.diff;
+  const sent = new Map<string, string>([
+    ...changed.map(({ name, version }): [string, string] => [name, version]),
+    ...removed.map((name): [string, string] => [name, '']),
+  ]);
+  const rejections = exchange.rejections + 1;
+  const { blamed } = readRejection({ refused: sent, message });
+  const isWhole = blamed.size === 0 || rejections > maxRejections;
+  const rejected = [...sent].flatMap(([name, version]): [string, RefusedVersion][] =>
+    isWhole || blamed.has(name) ? [[name, { version, message: blamed.get(name) ?? message }]] : [],
+  );
+  const refused = new Map([...exchange.refused, ...rejected]);
+  return {
+    ...exchange,
+    owed: new Set([...exchange.owed, ...owed]),
+    unanswered: undefined,
+    refused,
+    rejections,
+  };
+}
+
+function verdictOf(settled: DeltaExchange, { selection }: DeltaReply, request: DeltaRequest): Verdict {
+  const { snapshot } = selection;
+  const refusal = refusalOf(settled);
+  if (!request.rejects) return { type: 'accepted', snapshot, has: settled.known, refusal };
+  const nothing = { refused: new Map(), message: request.message ?? '' };
+  return { type: 'rejected', snapshot, refusal: refusal ?? nothing };
 }
 
 function resubscribe(
@@ -173,11 +246,19 @@ function resubscribe(
   // wildcard is told of as well: the client cannot know whether the wildcard still gives it.
   const named = [...exchange.owed, ...subscribe, ...unsubscribe].filter((name) => name !== everything);
   const owed = new Set(subscription.wildcard ? named : named.filter((name) => subscription.names.has(name)));
+  // Asked for once more, it is sent once more even if it was rejected.
+  const asked = new Set([...subscribe, ...unsubscribe]);
+  const refused = new Map(
+    [...exchange.refused].filter(
+      ([name]) => !asked.has(name) && (subscription.wildcard || subscription.names.has(name)),
+    ),
+  );
   return {
     ...exchange,
     subscription,
     known: knownUnder(subscription, exchange.known),
     owed,
+    refused,
     answerOwed: exchange.answerOwed || (subscription.wildcard && !previous.wildcard),
   };
 }
@@ -190,13 +271,26 @@ function knownUnder({ wildcard, names }: Subscription, known: KnownResources): K
 function withOwed(
   diff: DeltaDiff,
   owed: ReadonlySet<string>,
-  resources: ReadonlyMap<string, SnapshotResource>,
+  { resources, refused }: { readonly resources: Selection['resources'] } & Pick<DeltaExchange, 'refused'>,
 ): DeltaDiff {
   if (owed.size === 0) return diff;
   const told = new Set([...diff.changed.map(({ name }) => name), ...diff.removed]);
-  const untold = [...owed].filter((name) => !told.has(name));
+  const isRefused = (name: string) => refused.get(name)?.version === versionOf(resources, name);
+  const untold = [...owed].filter((name) => !told.has(name) && !isRefused(name));
   return {
     changed: [...diff.changed, ...untold.flatMap((name) => resources.get(name) ?? [])],
     removed: [...diff.removed, ...untold.filter((name) => !resources.has(name))],
   };
 }
+
+function withoutRefused(diff: DeltaDiff, refused: ReadonlyMap<string, RefusedVersion>): DeltaDiff {
+  if (refused.size === 0) return diff;
+  return {
+    changed: diff.changed.filter(({ name, version }) => refused.get(name)?.version !== version),
+    removed: diff.removed.filter((name) => refused.get(name)?.version !== ''),
+  };
+}
+
+/** Empty when there is no such resource. */
+const versionOf = (resources: ReadonlyMap<string, SnapshotResource>, name: string): string =>
+  resources.get(name)?.version ?? '';

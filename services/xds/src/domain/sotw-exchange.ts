@@ -1,3 +1,4 @@
+import type { KnownResources } from './delta-diff.ts';
 import type { Snapshot } from './snapshot.ts';
 import {
   isEmptySubscription,
@@ -33,14 +34,31 @@ export interface SotwRequest {
   readonly nonce: string;
   /** Whether it has an `error_detail`: that, and no comparison of versions, makes it a NACK. */
   readonly rejects: boolean;
+  /** Message of the `error_detail`. */
+  readonly message?: string;
 }
 
 /** What a request says of the response before it. */
 export type Verdict =
   /** It answers none: a new or changed subscription, or a stale request. */
   | { readonly type: 'none' }
-  | { readonly type: 'accepted'; readonly selection: Selection }
-  | { readonly type: 'rejected'; readonly selection: Selection };
+  | {
+      readonly type: 'accepted';
+      readonly snapshot: Snapshot;
+      /** All that the client has in force. */
+      readonly has: KnownResources;
+      /** What it still rejects of earlier responses. */
+      readonly refusal: Refusal | undefined;
+    }
+  | { readonly type: 'rejected'; readonly snapshot: Snapshot; readonly refusal: Refusal };
+
+/** What a client rejects. */
+export interface Refusal {
+  /** By name; a version is empty where it rejects that the resource is gone. */
+  readonly refused: KnownResources;
+  /** Its own words. */
+  readonly message: string;
+}
 
 const noVerdict: Verdict = { type: 'none' };
 
@@ -62,7 +80,7 @@ export const newSotwExchange: SotwExchange = {
  */
 export function receiveSotw(
   exchange: SotwExchange,
-  { names, nonce, rejects }: SotwRequest,
+  { names, nonce, rejects, message = '' }: SotwRequest,
 ): { readonly exchange: SotwExchange; readonly verdict: Verdict } {
   const stale = exchange.nonce !== undefined && nonce !== exchange.nonce;
   if (stale) return { exchange, verdict: noVerdict };
@@ -76,7 +94,7 @@ export function receiveSotw(
       // Who wants nothing may forget what it has; when it wants something again, it is sent it.
       sent: isEmptySubscription(subscription) ? undefined : sent,
     },
-    verdict: unanswered && sent !== undefined ? verdictOf(rejects, sent) : noVerdict,
+    verdict: unanswered && sent !== undefined ? verdictOf(sent, { rejects, message }) : noVerdict,
   };
 }
 
@@ -99,7 +117,11 @@ export function sentSotw(exchange: SotwExchange, selection: Selection, nonce: st
   return { ...exchange, sent: selection, nonce, unanswered: true };
 }
 
-/** The verdict of an answer to what was sent. */
-export function verdictOf(rejects: boolean, selection: Selection): Verdict {
-  return { type: rejects ? 'rejected' : 'accepted', selection };
+function verdictOf(
+  { snapshot, resources }: Selection,
+  { rejects, message }: { readonly rejects: boolean; readonly message: string },
+): Verdict {
+  return rejects
+    ? { type: 'rejected', snapshot, refusal: { refused: resources, message } }
+    : { type: 'accepted', snapshot, has: resources, refusal: undefined };
 }

@@ -179,8 +179,69 @@ t.test('a rejected response is rejected as a whole, and not sent again until it 
     t.same(request({ nonce: '2', rejects: true }), ['none', undefined]);
     t.equal(change({ a: 2, c: 1 }), undefined);
   }
-  t.equal(change({ a: 3, c: 1 }), 'a=3 c=1 -b');
+  t.equal(change({ a: 3, c: 1 }), 'a=3', 'what has not changed is not sent again');
   t.same(request({ nonce: '3' }), ['accepted', undefined]);
+});
+
+t.test('a rejected resource neither comes along with later ones nor holds them up', async (t) => {
+  const { request, change } = startAccepted();
+  t.equal(change({ a: 2, b: 1 }), 'a=2');
+  t.same(request({ nonce: '2', rejects: true, message: 'a: no' }), ['rejected', undefined]);
+  t.equal(change({ a: 2, b: 2 }), 'b=2');
+  t.same(request({ nonce: '3' }), ['accepted', undefined]);
+  t.equal(change({ a: 2, b: 2, c: 1 }), 'c=1');
+  t.same(request({ nonce: '4' }), ['accepted', undefined]);
+  t.equal(change({ a: 3, b: 2, c: 1 }), 'a=3');
+  t.same(request({ nonce: '5' }), ['accepted', undefined]);
+});
+
+t.test('of a rejected response, what the client does not blame is sent again at once', async (t) => {
+  const { request } = startExchange(testSnapshot({ a: 1, b: 1, c: 1 }));
+  request();
+  t.same(request({ nonce: '1', rejects: true, message: 'b: no' }), ['rejected', 'a=1 c=1']);
+  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+});
+
+t.test('a client that blames one resource after the other is not sent the rest for ever', async (t) => {
+  const names = Array.from({ length: 100 }, (_, index) => `n${index + 100}`);
+  const { request } = startExchange(testSnapshot(Object.fromEntries(names.map((name) => [name, 1]))));
+  request();
+  let answers = 0;
+  for (let sent: string | undefined = ''; sent !== undefined; answers += 1) {
+    const message = `${names[answers]}: no`;
+    sent = request({ nonce: String(answers + 1), rejects: true, message })[1];
+  }
+  t.equal(answers, 17);
+});
+
+t.test('what a client has and what it rejects is known after each answer', async (t) => {
+  const snapshot = testSnapshot({ a: 2, b: 2 });
+  const empty = { subscribe: [], unsubscribe: [], nonce: '', rejects: false };
+  const initialVersions = new Map([['a', '1']]);
+  let { exchange } = receiveDelta(newDeltaExchange, { ...empty, initialVersions });
+  const answer = (nonce: string, message?: string) => {
+    const reply = dueDelta(exchange, snapshot);
+    if (reply === undefined) throw new Error('nothing is due');
+    const received = receiveDelta(sentDelta(exchange, reply, nonce), {
+      ...empty,
+      initialVersions,
+      nonce,
+      rejects: message !== undefined,
+      ...(message !== undefined && { message }),
+    });
+    exchange = received.exchange;
+    return received.verdict;
+  };
+  const rejected = answer('1', 'a: no');
+  t.match(rejected, { type: 'rejected', refusal: { message: 'a: no' } });
+  const accepted = answer('2');
+  if (accepted.type !== 'accepted') throw new Error(accepted.type);
+  t.same(
+    [...accepted.has].map(([name, { version }]) => `${name}=${version}`),
+    ['a=1', 'b=2'],
+    'the version before the rejected one',
+  );
+  t.same([...(accepted.refusal?.refused ?? [])], [['a', { version: '2', message: 'a: no' }]]);
 });
 
 t.test(
@@ -194,9 +255,10 @@ t.test(
   },
 );
 
-t.test('what was asked for by name is still owed after a rejection', async (t) => {
+t.test('what was asked for by name is not sent again after a rejection until it is asked for', async (t) => {
   const { request, change } = startAccepted();
   t.same(request({ subscribe: ['a', 'x'] }), ['none', 'a=1 -x']);
   t.same(request({ nonce: '2', rejects: true }), ['rejected', undefined]);
-  t.equal(change({ a: 1, b: 2 }), 'b=2 a=1 -x');
+  t.equal(change({ a: 1, b: 2 }), 'b=2');
+  t.same(request({ nonce: '3', subscribe: ['a', 'x'] }), ['accepted', 'a=1 -x']);
 });

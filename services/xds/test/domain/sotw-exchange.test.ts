@@ -34,7 +34,7 @@ function startExchange(first?: Snapshot) {
     },
     verdictVersion(request: Partial<SotwRequest>): string | undefined {
       const { verdict } = receiveSotw(exchange, { names: [], nonce: '', rejects: false, ...request });
-      return verdict.type === 'none' ? undefined : verdict.selection.snapshot.version;
+      return verdict.type === 'none' ? undefined : verdict.snapshot.version;
     },
   };
 }

@@ -1,6 +1,5 @@
 import type { Snapshot } from '../../domain/snapshot.ts';
-import type { Verdict } from '../../domain/sotw-exchange.ts';
-import type { Selection } from '../../domain/subscription.ts';
+import type { Refusal, Verdict } from '../../domain/sotw-exchange.ts';
 import type { ProtocolLabel } from '../../metrics/xds-metrics.ts';
 
 /** What both kinds of request have in common. */
@@ -8,8 +7,6 @@ export interface AdsRequest {
   readonly typeUrl: string;
   /** Empty when the request does not say; only the first of a stream has to. */
   readonly nodeId: string;
-  /** Why the client rejects a response; undefined when it does not. */
-  readonly rejection: string | undefined;
 }
 
 /** One of the two ways to talk: its messages, and the exchange that they drive. */
@@ -27,7 +24,8 @@ export interface AdsProtocol<Exchange, Request extends AdsRequest, Reply> {
   countNames(exchange: Exchange): number;
   due(exchange: Exchange, snapshot: Snapshot): Reply | undefined;
   sent(exchange: Exchange, reply: Reply, nonce: string): Exchange;
-  selectionOf(reply: Reply): Selection;
+  /** What the client rejects of earlier responses and has not been sent a replacement for. */
+  refusalOf(exchange: Exchange): Refusal | undefined;
   /** The encoded response, without a nonce. */
   body(reply: Reply): Uint8Array;
 }

@@ -1,6 +1,7 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Logger } from '@tollgate/kit/logger';
 import type { ClientRegistry } from '../../clients/client-registry.ts';
+import { clientText } from '../../domain/client-text.ts';
 import { rateLimitConfigType } from '../../domain/resource-type.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Verdict } from '../../domain/sotw-exchange.ts';
@@ -8,7 +9,7 @@ import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
 import { maxNameLength, maxNames, maxNodeIdLength, maxTypesPerStream, requestBudget } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
-import { createLimiterRecord, type LimiterRecord, rejectionMessage } from './limiter-record.ts';
+import { createLimiterRecord, type LimiterRecord } from './limiter-record.ts';
 import type { LogRefusal } from './refusal-log.ts';
 import { createRequestBudget } from './request-budget.ts';
 import type { ResponseCache } from './response-cache.ts';
@@ -96,7 +97,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
 
   function rememberNode(id: string): void {
     if (nodeId !== '' || id === '') return;
-    nodeId = id.slice(0, maxNodeIdLength).toWellFormed();
+    nodeId = clientText(id, maxNodeIdLength).replaceAll('\n', ' ');
     logger = logger.child({ node: nodeId });
   }
 
@@ -116,7 +117,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
     exchange = received.exchange;
     if (protocol.countNames(exchange) > maxNames) return streamEnds.tooManyNames;
     subscribed(protocol.wantedNames(exchange));
-    note(received.verdict, request.rejection ?? '');
+    note(received.verdict);
     push();
     return undefined;
   }
@@ -131,17 +132,19 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
     logger.info('limiter connected');
   }
 
-  function note(verdict: Verdict, rejection: string): void {
+  function note(verdict: Verdict): void {
     if (verdict.type === 'accepted') {
       metrics.acks.inc({ protocol: label });
-      observePropagation(verdict.selection.snapshot);
-      record?.accepted(verdict.selection);
+      observePropagation(verdict.snapshot);
+      record?.accepted(verdict.snapshot, verdict.has, verdict.refusal);
     } else if (verdict.type === 'rejected') {
-      const message = rejectionMessage(rejection);
-      const { version } = verdict.selection.snapshot;
+      const { snapshot, refusal } = verdict;
       metrics.nacks.inc({ protocol: label });
-      logger.warn({ version, rejection: message }, 'limiter rejected the configuration');
-      record?.rejected(verdict.selection, message);
+      logger.warn(
+        { version: snapshot.version, rejection: refusal.message },
+        'limiter rejected the configuration',
+      );
+      record?.rejected(snapshot, refusal);
     }
   }
 
@@ -162,7 +165,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
     nonces += 1;
     exchange = protocol.sent(exchange, reply, nonce);
     metrics.pushes.inc({ protocol: label });
-    record?.sent();
+    record?.sent(protocol.refusalOf(exchange));
   }
 
   function end(why: StreamEnd): void {

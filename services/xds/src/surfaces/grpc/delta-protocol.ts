@@ -1,5 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { DeltaDiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import { clientText, unexplained } from '../../domain/client-text.ts';
 import {
   type DeltaExchange,
   type DeltaReply,
@@ -7,9 +8,11 @@ import {
   dueDelta,
   newDeltaExchange,
   receiveDelta,
+  refusalOf,
   sentDelta,
 } from '../../domain/delta-exchange.ts';
 import { namesOnly } from '../../domain/subscription.ts';
+import { maxRejectionLength } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import type { ResponseCache } from './response-cache.ts';
 
@@ -33,7 +36,7 @@ export function createDeltaProtocol(
         unsubscribe: request.resourceNamesUnsubscribe,
         initialVersions: new Map(Object.entries(request.initialResourceVersions)),
         nonce: request.responseNonce,
-        rejection: request.errorDetail?.message,
+        message: clientText(request.errorDetail?.message || unexplained, maxRejectionLength),
         rejects: request.errorDetail !== undefined,
       };
     },
@@ -43,7 +46,7 @@ export function createDeltaProtocol(
     countNames: ({ subscription, owed }) => (subscription?.names.size ?? 0) + owed.size,
     due: (exchange, snapshot) => dueDelta(exchange, snapshot, cache.diff),
     sent: sentDelta,
-    selectionOf: ({ selection }) => selection,
+    refusalOf,
     body: cache.deltaBody,
   };
 }

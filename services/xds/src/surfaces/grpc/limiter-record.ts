@@ -1,17 +1,19 @@
 import type { ClientRegistry } from '../../clients/client-registry.ts';
-import type { LimiterClient } from '../../domain/limiter-client.ts';
-import type { Selection } from '../../domain/subscription.ts';
-import { maxRejectionLength } from './ads-limits.ts';
+import type { KnownResources } from '../../domain/delta-diff.ts';
+import type { LimiterClient, Rejection } from '../../domain/limiter-client.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Refusal } from '../../domain/sotw-exchange.ts';
 import type { ResponseCache } from './response-cache.ts';
 
 /** Keeps what the registry knows of one stream up to date. */
 export interface LimiterRecord {
   /** It asks for these names from now on; undefined for all. */
   asksFor(names: ReadonlySet<string> | undefined): void;
-  accepted(selection: Selection): void;
-  rejected(selection: Selection, message: string): void;
-  /** Something was sent: what was rejected before has got its replacement. */
-  sent(): void;
+  /** It has accepted a response to this snapshot; `refusal` is what it still rejects of earlier ones. */
+  accepted(snapshot: Snapshot, has: KnownResources, refusal: Refusal | undefined): void;
+  rejected(snapshot: Snapshot, refusal: Refusal): void;
+  /** Something was sent: what was rejected before has got its replacement, but for `refusal`. */
+  sent(refusal: Refusal | undefined): void;
   remove(): void;
 }
 
@@ -37,32 +39,36 @@ export function createLimiterRecord(
     client = { ...client, ...news };
     clients.put(client);
   };
+  const rejectionOf = ({ version }: Snapshot, { refused, message }: Refusal): Rejection => ({
+    refused: cache.versions(refused),
+    snapshotVersion: version,
+    message,
+    atMs: nowMs(),
+  });
   change({});
   return {
     asksFor(names) {
       if (names !== client.names) change({ names });
     },
-    accepted({ snapshot, resources }) {
+    accepted(snapshot, has, refusal) {
       change({
-        accepted: cache.versions(resources),
-        acceptedVersion: snapshot.version,
-        rejection: undefined,
+        accepted: cache.versions(has),
+        // With some resources rejected, it does not have what others know under the version of the snapshot.
+        acceptedVersion: refusal === undefined ? snapshot.version : `${snapshot.version}-partial`,
+        rejection: refusal && rejectionOf(snapshot, refusal),
       });
     },
-    rejected({ snapshot, resources }, message) {
-      const refused = cache.versions(resources);
-      const rejection = { refused, snapshotVersion: snapshot.version, message, atMs: nowMs() };
-      change({ rejection });
-    },
-    sent() {
-      if (client.rejection !== undefined) change({ rejection: undefined });
+    rejected: (snapshot, refusal) => change({ rejection: rejectionOf(snapshot, refusal) }),
+    sent(refusal) {
+      const { rejection } = client;
+      if (rejection === undefined) return;
+      const left = refusal && {
+        ...rejection,
+        refused: cache.versions(refusal.refused),
+        message: refusal.message,
+      };
+      change({ rejection: left });
     },
     remove: () => clients.remove(client.id),
   };
-}
-
-/** What a client says of its rejection, cut to a bearable length. */
-export function rejectionMessage(message: string): string {
-  // Well-formed again after the cut, which may have gone through a character.
-  return message.slice(0, maxRejectionLength).toWellFormed() || 'rejected without a message';
 }

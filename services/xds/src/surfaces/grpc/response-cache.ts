@@ -13,7 +13,7 @@ type Resources = ReadonlyMap<string, SnapshotResource>;
  */
 export interface ResponseCache {
   /** Versions by name. */
-  versions(resources: Resources): ReadonlyMap<string, string>;
+  versions(resources: KnownResources): ReadonlyMap<string, string>;
   /**
    * The state-of-the-world response, without a nonce. Only that of the latest whole snapshot is remembered: nobody is sent
    * an older one any more, and who names what it wants has a response of its own.
@@ -40,8 +40,8 @@ export function createResponseCache(): ResponseCache {
       deltaDiscoveryResponseBody({ systemVersionInfo: selection.snapshot.version, typeUrl, ...diff }),
   );
   const versions = onceFor(
-    (resources: Resources) => resources,
-    (resources) => new Map([...resources.values()].map(({ name, version }) => [name, version])),
+    (resources: KnownResources) => resources,
+    (resources) => new Map([...resources].map(([name, { version }]) => [name, version])),
   );
   const diffsFrom = onceFor(
     (known: KnownResources) => known,

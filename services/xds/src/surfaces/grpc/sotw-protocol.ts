@@ -1,5 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { DiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import { clientText, unexplained } from '../../domain/client-text.ts';
 import {
   dueSotw,
   newSotwExchange,
@@ -9,6 +10,7 @@ import {
   sentSotw,
 } from '../../domain/sotw-exchange.ts';
 import { namesOnly, type Selection } from '../../domain/subscription.ts';
+import { maxRejectionLength } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import type { ResponseCache } from './response-cache.ts';
 
@@ -33,7 +35,7 @@ export function createSotwProtocol(
         nodeId: node?.id ?? '',
         names: resourceNames,
         nonce: responseNonce,
-        rejection: errorDetail?.message,
+        message: clientText(errorDetail?.message || unexplained, maxRejectionLength),
         rejects: errorDetail !== undefined,
       };
     },
@@ -43,7 +45,7 @@ export function createSotwProtocol(
     countNames: ({ subscription }) => subscription?.names.size ?? 0,
     due: dueSotw,
     sent: sentSotw,
-    selectionOf: (selection) => selection,
+    refusalOf: () => undefined,
     body: cache.sotwBody,
   };
 }

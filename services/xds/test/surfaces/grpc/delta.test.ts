@@ -85,3 +85,31 @@ t.test('a request without a type URL ends the stream', async (t) => {
   stream.send({ typeUrl: '' });
   t.match(await stream.ended, { code: status.INVALID_ARGUMENT });
 });
+
+t.test('a rejected resource stays rejected while others are accepted beside it', async (t) => {
+  const { connect, snapshots, onlyClient } = await startAdsServer(t, {
+    snapshot: testSnapshot({ a: 1, b: 1 }),
+  });
+  const stream = connect().delta();
+  stream.send();
+  stream.nack(await stream.next(), 'a: no\u001b[31m');
+  const rest = await stream.next();
+  t.equal(brief(rest), 'b=1');
+  stream.ack(rest);
+  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  snapshots.set(testSnapshot({ a: 1, b: 2 }));
+  const next = await stream.next();
+  t.equal(brief(next), 'b=2');
+  stream.ack(next);
+  await awaitUntil(() => onlyClient().accepted?.get('b') === '2', { what: 'the second ACK' });
+  t.match(onlyClient().rejection, { message: 'a: no\\u001b[31m' });
+  t.same([...(onlyClient().rejection?.refused ?? [])], [['a', '1']]);
+  t.same([...(onlyClient().accepted ?? [])], [['b', '2']]);
+  snapshots.set(testSnapshot({ a: 2, b: 2 }));
+  stream.ack(await stream.next());
+  const { version } = testSnapshot({ a: 2, b: 2 });
+  await awaitUntil(() => onlyClient().acceptedVersion === version, {
+    what: 'the replacement to be accepted',
+  });
+  t.equal(onlyClient().rejection, undefined);
+});
