@@ -26,6 +26,7 @@ export type DiscoveryOptions = Pick<
   | 'maxRedirects'
   | 'allowInsecure'
   | 'hooks'
+  | 'onHookError'
   | 'retry'
   | 'now'
   | 'debug'
@@ -164,6 +165,7 @@ export async function discoverClient<Throws extends boolean = true>(
     maxRedirects,
     allowInsecure,
     hooks,
+    onHookError,
     retry,
     now,
     debug,
@@ -177,6 +179,7 @@ export async function discoverClient<Throws extends boolean = true>(
     maxRedirects,
     allowInsecure,
     hooks,
+    onHookError,
     retry,
     now,
     debug,

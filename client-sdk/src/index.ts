@@ -27,6 +27,7 @@ export type {
   ResponseEvent,
   RetryEvent,
 } from './client/hooks.ts';
+export type { HookErrorHandler } from './client/observers.ts';
 export type {
   HeadersInput,
   OutgoingRequest,

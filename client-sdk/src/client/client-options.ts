@@ -6,6 +6,7 @@ import type { AccessToken } from '../token/access-token.ts';
 import type { TokenResponse } from '../token/token-response.ts';
 import type { Client } from './client.ts';
 import type { ClientHooks } from './hooks.ts';
+import type { HookErrorHandler } from './observers.ts';
 import type { ParsedFactory } from './request-options.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { WarningEvent } from './warning.ts';
@@ -87,6 +88,11 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   /** Epoch seconds. Default from `Date`. */
   readonly now?: () => number;
   readonly hooks?: ClientHooks;
+  /**
+   * Takes what a hook, `onWarning` or the logger threw or rejected with, and the name of it. Default: a warning of the process
+   * (`console.warn` where there is none) for the first failure of each.
+   */
+  readonly onHookError?: HookErrorHandler;
   /** Tries failed calls again; see `@tollgate/oauth2-client/retry`. Default: one attempt. */
   readonly retry?: RetryPolicy;
 };

@@ -6,6 +6,13 @@ import type { Parsers } from '../response/parse-body.ts';
 import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
 import { endpointUrl } from './endpoint-url.ts';
 import type { ClientHooks } from './hooks.ts';
+import {
+  type HookErrorHandler,
+  hookErrorHandler,
+  observe,
+  observedHooks,
+  observedLogger,
+} from './observers.ts';
 import type { ParsedFactory } from './request-options.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { WarningEvent } from './warning.ts';
@@ -52,7 +59,10 @@ export type ClientSettings = {
   readonly clockSkew: number;
   /** Epoch seconds. */
   readonly now: () => number;
+  /** None of them throws. */
   readonly hooks: ClientHooks;
+  /** Never throws. */
+  readonly onHookError: HookErrorHandler;
   readonly retry?: RetryPolicy | undefined;
 };
 
@@ -65,10 +75,15 @@ export function resolveSettings(options: ClientOptions): ClientSettings {
   if (problems.length > 0) throw new ConfigurationError(`the client's options: ${problems.join('; ')}`);
   // The credentials stay in the client's private fields: settings may be printed.
   const { clientSecret: _secret, clientAuth: _auth, logger = console, debug, ...given } = options;
+  const onHookError = hookErrorHandler(options.onHookError);
+  const { onWarning } = options;
   const settings: ClientSettings = {
     ...defaults,
     ...withoutUndefined(given),
-    debugLogger: (debug ?? isDebugEnvironment()) ? logger : undefined,
+    hooks: observedHooks(options.hooks ?? {}, onHookError),
+    onHookError,
+    ...(onWarning !== undefined && { onWarning: observe('onWarning', onWarning, onHookError) }),
+    debugLogger: (debug ?? isDebugEnvironment()) ? observedLogger(logger, onHookError) : undefined,
     allowedOrigins: allowedOrigins(options),
   };
   return Object.freeze(settings);
@@ -97,8 +112,7 @@ const defaults = Object.freeze({
   allowInsecure: false,
   clockSkew: 0,
   now: epochSeconds,
-  hooks: {},
-} satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins'>);
+} satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins' | 'hooks' | 'onHookError'>);
 
 /** An option given as undefined is one not given. */
 function withoutUndefined<T extends object>(given: T): T {

@@ -4,6 +4,7 @@ import { isJsonType } from '../response/parse-body.ts';
 import type { TokenMethod } from './client-options.ts';
 import type { ClientSettings } from './client-settings.ts';
 import type { Operation } from './hooks.ts';
+import { jsonParams } from './json-params.ts';
 import { formOf, queryString } from './query-string.ts';
 import type { OutgoingRequest, RequestOptions } from './request-options.ts';
 import { assertSecure } from './secure-transport.ts';
@@ -51,7 +52,6 @@ export async function prepareEndpointRequest(
   // After authentication, for that may change the URL.
   assertSecure(draft.url, settings.allowInsecure);
   if (method === 'post' && isJson(headers)) {
-    const { jsonParams } = await import('./on-demand.ts');
     return { ...draft, body: jsonParams(request.params, draft.body) };
   }
   return placeParams(draft, method);

@@ -1,11 +1,14 @@
 import type { ClientAuthContext } from '../client-auth/client-auth.ts';
-import type { OAuthClientError } from '../errors/oauth-client-error.ts';
+import { ConfigurationError } from '../errors/configuration-error.ts';
+import { OAuthClientError } from '../errors/oauth-client-error.ts';
 import type { OAuthError } from '../errors/oauth-error.ts';
 import { ApiResponse } from '../response/api-response.ts';
 import { readBody } from '../response/read-body.ts';
 import type { ClientSettings } from './client-settings.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
+import { logRequest, logResponse } from './debug-log.ts';
 import { encodeBody } from './encode-body.ts';
+import { failureOf } from './failure-of.ts';
 import type { RequestContext } from './hooks.ts';
 import type { OutgoingRequest, RequestOptions } from './request-options.ts';
 import type { RetryPolicy } from './retry-policy.ts';
@@ -77,7 +80,6 @@ function attemptExchange(settings: ClientSettings, plan: Exchange, attempt: numb
     const { answer, sent } = await sendPrepared(settings, plan, deadline, 'request', attempt);
     const result = await readAnswer(settings, plan, answer, sent);
     if (settings.debugLogger !== undefined) {
-      const { logResponse } = await import('./on-demand.ts');
       logResponse(settings.debugLogger, settings.redact, result);
     }
     reportResponse(settings, plan, { attempt, startedMs, status: result.status, code: result.error?.code });
@@ -113,18 +115,9 @@ async function sendPrepared(
   attempt: number,
 ) {
   const { context, options, isBoundToOrigin } = plan;
-  const outgoing = await plan.prepare();
-  if (options.onRequest !== undefined) await options.onRequest(outgoing);
-  const { url, method, headers } = outgoing;
-  const sent: ReadyRequest = {
-    url,
-    method,
-    headers,
-    body: encodeBody(outgoing.body, headers, settings.arrayFormat),
-  };
+  const sent = await makeReady(settings, plan);
   settings.hooks.onRequest?.({ context, attempt });
   if (settings.debugLogger !== undefined) {
-    const { logRequest } = await import('./on-demand.ts');
     logRequest(settings.debugLogger, settings.redact, sent);
   }
   const policy: RedirectPolicy = {
@@ -138,6 +131,19 @@ async function sendPrepared(
     describe: (response, url) => readAnswer(settings, plan, { response, url, redirected: false }, sent),
   };
   return { answer: await sendFollowing(sent, policy), sent };
+}
+
+/** @throws {ConfigurationError} for what the caller's own functions throw: nothing was sent, so it is no ConnectionError. */
+async function makeReady(settings: ClientSettings, { prepare, options }: Exchange): Promise<ReadyRequest> {
+  try {
+    const outgoing = await prepare();
+    if (options.onRequest !== undefined) await options.onRequest(outgoing);
+    const { url, method, headers } = outgoing;
+    return { url, method, headers, body: encodeBody(outgoing.body, headers, settings.arrayFormat) };
+  } catch (cause) {
+    if (cause instanceof OAuthClientError) throw cause;
+    throw new ConfigurationError('the request could not be made, nothing was sent; see `cause`', { cause });
+  }
 }
 
 async function readAnswer(
@@ -162,8 +168,6 @@ async function readAnswer(
     },
   );
   if (status < 200 || status >= 400) {
-    // Loaded at the first failure: it is a good part of the library, and not needed to get a token.
-    const { failureOf } = await import('./on-demand.ts');
     const { context, secrets, basic } = plan;
     failure.error = failureOf(result, { settings, operation: context.operation, sent, secrets, basic });
   }

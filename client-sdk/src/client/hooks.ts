@@ -41,7 +41,10 @@ export type ErrorEvent = RequestEvent & { readonly error: OAuthClientError; read
 /** The same call will be tried again. */
 export type RetryEvent = RequestEvent & { readonly delayMs: number; readonly reason: string };
 
-/** Called as things happen; what they throw is not caught, so they should not. Nothing secret is in any event. */
+/**
+ * Called as things happen. They observe: what one throws, or its promise rejects with, goes to `onHookError` and changes no
+ * result. Nothing waits for a promise. Nothing secret is in any event.
+ */
 export type ClientHooks = {
   readonly onRequest?: (event: RequestEvent) => void;
   readonly onResponse?: (event: ResponseEvent) => void;
@@ -52,3 +55,13 @@ export type ClientHooks = {
   /** A token was revoked. */
   readonly onRevoke?: (event: { readonly hint: string | undefined }) => void;
 };
+
+/** The names of all hooks. */
+export const hookNames = [
+  'onRequest',
+  'onResponse',
+  'onError',
+  'onRetry',
+  'onRefresh',
+  'onRevoke',
+] as const satisfies readonly (keyof ClientHooks)[];

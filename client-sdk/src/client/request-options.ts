@@ -51,6 +51,6 @@ export type RequestOptions = ResponseOptions & {
   readonly redirect?: 'follow' | 'manual' | 'error';
   /** Default: the client's. */
   readonly maxRedirects?: number;
-  /** Sees and may change the request just before it is sent. */
+  /** Sees and may change the request just before it is sent. What it throws ends the call, as the cause of a ConfigurationError. */
   readonly onRequest?: (request: OutgoingRequest) => void | Promise<void>;
 };

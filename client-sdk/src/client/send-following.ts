@@ -2,6 +2,7 @@ import type { RedactOptions } from '../redact/redact-options.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import type { Fetch } from './client-options.ts';
 import type { EncodedBody } from './encode-body.ts';
+import { followRedirects } from './follow-redirects.ts';
 
 /** A request ready for `fetch`. */
 export type ReadyRequest = {
@@ -39,8 +40,6 @@ export async function sendFollowing(request: ReadyRequest, policy: RedirectPolic
   const response = await sendOnce(request, policy);
   if (!isRedirect(response) || policy.redirect === 'manual')
     return { response, url: request.url, redirected: false };
-  // Loaded at the first redirect: most clients never see one.
-  const { followRedirects } = await import('./on-demand.ts');
   return await followRedirects(request, response, policy);
 }
 

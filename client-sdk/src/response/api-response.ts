@@ -3,6 +3,7 @@ import type { WarningEvent } from '../client/warning.ts';
 import type { OAuthError } from '../errors/oauth-error.ts';
 import { convertKeys, isObject } from '../keys/convert-keys.ts';
 import type { KeyCase } from '../keys/key-case.ts';
+import { parseAs } from './parse-as.ts';
 import { type Parse, type Parsers, parseBody } from './parse-body.ts';
 import type { StandardSchema } from './standard-schema.ts';
 
@@ -95,7 +96,6 @@ export class ApiResponse<T = unknown> {
    * @throws {ParseError} when it does not fit; the message names the places.
    */
   async parsedAs<Output>(schema: StandardSchema<Output>): Promise<Output> {
-    const { parseAs } = await import('../client/on-demand.ts');
     return await parseAs(this.parsed, schema);
   }
 

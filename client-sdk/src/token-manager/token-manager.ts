@@ -1,4 +1,5 @@
 import type { Client } from '../client/client.ts';
+import { observe } from '../client/observers.ts';
 import type { WireParams } from '../client/wire-params.ts';
 import { AbortError } from '../errors/abort-error.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
@@ -46,7 +47,10 @@ export interface TokenManagerOptions {
   readonly leaseSeconds?: number;
   /** Milliseconds after a failure in which no new attempt is made; longer where the server says so. Default 1000. */
   readonly cooldownMs?: number;
-  /** Told of failures in the background: an early renewal, a store that cannot be written. Default: nobody. */
+  /**
+   * Gets failures in the background: an early renewal, a store that cannot be written. What it throws itself goes to the
+   * client's `onHookError`. Default: they are dropped.
+   */
   readonly onError?: (error: unknown) => void;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
@@ -69,6 +73,7 @@ const longestCooldownMs = 60_000;
 export class TokenManager {
   readonly #deps: RenewalDeps;
   readonly #options: TokenManagerOptions;
+  readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
   #current: AccessToken | undefined;
   /** Epoch seconds. */
@@ -81,12 +86,13 @@ export class TokenManager {
     const { client, store = memoryTokenStore(), leaseSeconds = 30 } = options;
     if (!(leaseSeconds > 0)) throw new ConfigurationError('`leaseSeconds` must be more than 0');
     this.#options = { ...options };
+    this.#onError = observe('onError', (error) => options.onError?.(error), client.settings.onHookError);
     this.#deps = {
       ...{ client, acquire: options.acquire, refreshParams: options.refreshParams ?? {} },
       ...{ store: guardedStore(store), key: options.key ?? defaultKey(options), seed: options.token },
       ...{ tokenOptions: options.tokenOptions ?? {}, holder: crypto.randomUUID(), leaseSeconds },
       ...{ sleep: options.sleep ?? sleep, random: options.random ?? Math.random },
-      onStoreError: (error) => options.onError?.(error),
+      onStoreError: this.#onError,
     };
   }
 
@@ -202,7 +208,7 @@ export class TokenManager {
     if (this.#flight !== undefined || this.#coolingError() !== undefined) return;
     // One that is only not stored yet need not be renewed.
     const isDue = this.#deps.client.settings.now() >= this.#renewAt;
-    this.#renew(isDue ? current : undefined).catch((error: unknown) => this.#options.onError?.(error));
+    this.#renew(isDue ? current : undefined).catch(this.#onError);
   }
 
   /** Joins the renewal under way, or begins one; `known` is the token that will not do. */

@@ -6,6 +6,7 @@ import type { RequestBody } from '../client/request-options.ts';
 import { requestContext } from '../client/send-request.ts';
 import { assertAllowed } from './allowed-origin.ts';
 import { bodyWithToken, type PlacedToken, resolvePlace } from './place-token.ts';
+import { readRequestBody } from './read-request-body.ts';
 import type { TokenMode } from './token-options.ts';
 
 /** The arguments of `fetch`. */
@@ -44,9 +45,8 @@ export async function fetchWithToken(
   });
 }
 
-/** In most requests there is none, and nothing to load for it. Firefox shows `undefined` whatever there is. */
+/** Firefox shows `undefined` whatever there is. */
 async function bodyOf(request: Request) {
   if (request.body === null) return null;
-  const { readRequestBody } = await import('../client/on-demand.ts');
   return await readRequestBody(request);
 }

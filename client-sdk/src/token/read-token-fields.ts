@@ -2,6 +2,7 @@ import type { WarningEvent } from '../client/warning.ts';
 import { isObject } from '../keys/convert-keys.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { tokenNames } from './choose-token.ts';
+import { readOddFields } from './read-odd-fields.ts';
 
 /** The fields of a token response, or why there is no token in it. */
 export type TokenFields =
@@ -17,32 +18,15 @@ export function readTokenFields(
   response: ApiResponse,
   tokenName: string | undefined,
   onWarning: ((event: WarningEvent) => void) | undefined,
-): TokenFields | Promise<TokenFields> {
+): TokenFields {
   try {
     const { parsed } = response;
     const isUsual = isObject(parsed) && hasToken(parsed, tokenName);
     if (isUsual && onWarning === undefined) return { ok: true, fields: parsed };
-  } catch (cause) {
-    return unreadable(cause);
-  }
-  return readUnusual(response, tokenName, onWarning);
-}
-
-async function readUnusual(
-  response: ApiResponse,
-  tokenName: string | undefined,
-  onWarning: ((event: WarningEvent) => void) | undefined,
-): Promise<TokenFields> {
-  const { readOddFields } = await import('../client/on-demand.ts');
-  try {
     return readOddFields(response, tokenName, onWarning);
   } catch (cause) {
-    return unreadable(cause);
+    return { ok: false, reason: 'the token response cannot be parsed', cause };
   }
-}
-
-function unreadable(cause: unknown): TokenFields {
-  return { ok: false, reason: 'the token response cannot be parsed', cause };
 }
 
 /** Whether there is anything to make a token of: under the name given, a usual one, or a refresh token. */

@@ -1,5 +1,6 @@
 import type { Client } from '../client/client.ts';
 import type { ClientSettings } from '../client/client-settings.ts';
+import { failureOf } from '../client/failure-of.ts';
 import type { WireParams } from '../client/wire-params.ts';
 import { OAuthError } from '../errors/oauth-error.ts';
 import type { JsonObject } from '../keys/json.ts';
@@ -29,11 +30,10 @@ export async function requestToken<T extends boolean>(
     options: { ...options, throwOnError: false },
   });
   const outcome = response.error ?? tokenOf(client, response, tokenOptions(options), refreshToken);
-  const settled = outcome instanceof Promise ? await outcome : outcome;
-  if (!(settled instanceof OAuthError)) return settled as TokenOutcome<T>;
-  if (options.throwOnError ?? settings.throwOnError) throw settled;
+  if (!(outcome instanceof OAuthError)) return outcome as TokenOutcome<T>;
+  if (options.throwOnError ?? settings.throwOnError) throw outcome;
   // Only where `throwOnError` is false, which is what T says.
-  return { ok: false, error: settled, response } as TokenOutcome<T>;
+  return { ok: false, error: outcome, response } as TokenOutcome<T>;
 }
 
 function tokenOf(
@@ -41,15 +41,10 @@ function tokenOf(
   response: ApiResponse,
   options: AccessTokenOptions,
   refreshToken: string | undefined,
-): AccessToken | OAuthError | Promise<AccessToken | OAuthError> {
-  const { onWarning } = client.settings;
-  const made = (read: TokenFields): AccessToken | Promise<AccessToken | OAuthError> =>
-    read.ok
-      ? makeToken(client, response, read.fields, keepRefreshToken(read.fields, options, refreshToken))
-      : noToken(client.settings, response, read);
-  const read = readTokenFields(response, options.tokenName, onWarning);
-  // Not awaited where there is nothing to wait for: nearly all responses are as they should be.
-  return read instanceof Promise ? read.then(made) : made(read);
+): AccessToken | OAuthError {
+  const read = readTokenFields(response, options.tokenName, client.settings.onWarning);
+  if (!read.ok) return noToken(client.settings, response, read);
+  return makeToken(client, response, read.fields, keepRefreshToken(read.fields, options, refreshToken));
 }
 
 function makeToken(
@@ -74,12 +69,11 @@ function keepRefreshToken(
   return isKept ? { refreshToken, ...options } : options;
 }
 
-async function noToken(
+function noToken(
   settings: ClientSettings,
   response: ApiResponse,
   { reason, cause }: Extract<TokenFields, { ok: false }>,
-): Promise<OAuthError> {
-  const { failureOf } = await import('../client/on-demand.ts');
+): OAuthError {
   const message = reason === '' ? undefined : { message: reason };
   return failureOf(response, { settings, operation: 'token', cause, ...message });
 }

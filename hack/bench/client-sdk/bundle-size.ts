@@ -12,6 +12,8 @@ export interface BundleSize {
   readonly lazyGzippedBytes: number;
   /** The files of what is loaded at once. */
   readonly inputs: readonly string[];
+  /** The files of the chunks that are loaded when they are first used. */
+  readonly lazyInputs: readonly string[];
 }
 
 /** One import whose bundle is weighed. */
@@ -65,6 +67,8 @@ export async function bundleSize({ name, source, platform = 'browser' }: BundleR
   const eager = staticChunks(metafile.outputs, '<stdin>');
   const sumOf = (wanted: (path: string) => boolean, weigh: (bytes: Uint8Array) => number) =>
     [...chunks].filter(([path]) => wanted(path)).reduce((sum, [, bytes]) => sum + weigh(bytes), 0);
+  const filesOf = (paths: readonly string[]) =>
+    paths.flatMap((path) => Object.keys(metafile.outputs[path]?.inputs ?? {}));
   const gzipped = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).byteLength;
   return {
     name,
@@ -74,7 +78,8 @@ export async function bundleSize({ name, source, platform = 'browser' }: BundleR
     ),
     gzippedBytes: sumOf((path) => eager.has(path), gzipped),
     lazyGzippedBytes: sumOf((path) => !eager.has(path), gzipped),
-    inputs: [...eager].flatMap((path) => Object.keys(metafile.outputs[path]?.inputs ?? {})),
+    inputs: filesOf([...eager]),
+    lazyInputs: filesOf([...chunks.keys()].filter((path) => !eager.has(path))),
   };
 }
 
