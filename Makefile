@@ -4,10 +4,6 @@
 # Node 24 is a development dependency: it comes first, whatever the machine brings along.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
-# Where .ci/run wants the TAP of every run of tap, one file each, in place of the terminal (tap would write every line
-# of it there twice). Unset for people.
-TAP_RESULTS ?=
-
 .DEFAULT_GOAL := help
 .PHONY: setup demo test e2e bench bench-client bench-xds bench-auth bench-platform check generate format images release clean help
 
@@ -22,14 +18,15 @@ test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
 	@sh hack/setup.sh test
 	@find .tap/compiled -type f -mtime +7 -delete 2>/dev/null || true # what hack/test-preload.mjs keeps, of files long gone
 	$(if $(ARGS),,@npm run --silent check)
-	@exec tap $(if $(TAP_RESULTS),--output-file=$(TAP_RESULTS)/$$$$.tap >/dev/null) $(ARGS)
+	@exec node hack/run-tests/main.ts $(ARGS)
 
 e2e: ## the end-to-end suite alone: the whole platform, and what breaks in it (ARGS=<file>: only that one)
 	@sh hack/setup.sh test
-	@exec tap $(or $(ARGS),$(wildcard hack/e2e/*.test.ts))
+	@exec node hack/run-tests/main.ts $(or $(ARGS),$(wildcard hack/e2e/*.test.ts))
 
 bench: ## what everything costs: decisions, the OAuth client, edits of rules, the auth server, both filters (ARGS=…: decisions only; --help lists them)
 	@sh hack/setup.sh test
+	@sh hack/setup.sh cluster
 	@node hack/bench/main.ts $(ARGS)
 	$(if $(ARGS),,@node hack/bench/client-sdk/main.ts)
 	$(if $(ARGS),,@node hack/bench/xds/main.ts)
@@ -42,6 +39,7 @@ bench-client: ## the OAuth client beside bare fetch and its peers (ARGS=--quick,
 
 bench-xds: ## how fast edits reach limiters, and what many objects and limiters cost (ARGS=--quick, --write)
 	@sh hack/setup.sh test
+	@sh hack/setup.sh cluster
 	@exec node hack/bench/xds/main.ts $(ARGS)
 
 bench-auth: ## the user authentication server: requests/s, latency, CPU (ARGS=--quick, --write)
@@ -70,6 +68,7 @@ images: ## the container images of all services, by Docker (ARGS=--push; NODE_IM
 
 release: ## charts, CRD, SDK and checksums into dist/, and what would publish them (ARGS=--publish does; ARGS=--set-version=1.2.3)
 	@sh hack/setup.sh test
+	@sh hack/setup.sh cluster
 	@exec node hack/release/main.ts $(ARGS)
 
 clean: ## forget what was installed in this checkout

@@ -1,10 +1,12 @@
 #!/bin/sh
 # Installs what this checkout lacks, and nothing else. Quiet and quick when nothing is missing.
 #
-#   hack/setup.sh        npm packages (Node 24 is one of them)
-#   hack/setup.sh demo   and Envoy
-#   hack/setup.sh test   and redis-server, memcached, openssl, hadolint, a Kubernetes API server with kubectl and helm, and
-#                        what else the OAuth client runs in: an old Node, Deno, Bun, workerd, Chromium
+#   hack/setup.sh                npm packages (Node 24 is one of them)
+#   hack/setup.sh demo           and Envoy
+#   hack/setup.sh test           and redis-server, memcached, openssl, hadolint, and what else the OAuth client runs in: an
+#                                old Node, Deno, Bun, workerd, Chromium
+#   hack/setup.sh cluster        etcd and a Kubernetes API server with kubectl and helm, compiled once on a machine
+#   hack/setup.sh cluster-built  links those if they are compiled, and fails otherwise; installs nothing
 #
 # Every install goes to a name of its own first and is moved into place when it is whole, so an interrupted run
 # leaves nothing half-done behind: run it again.
@@ -22,7 +24,8 @@ mode=${1:-packages}
 tools=$PWD/.tools
 # Outside the checkout, so that a fresh clone need not fetch 100 MB and compile for minutes again.
 cache=${XDG_CACHE_HOME:-${HOME:-$tools}/.cache}/tollgate
-log=$tools/setup.log
+# Set-up for a cluster runs beside the tests, with a log of its own.
+log=$tools/setup-$mode.log
 ticker=
 building=
 
@@ -228,11 +231,18 @@ install_kube() {
     without_kube 'etcd is missing. Debian, Ubuntu: sudo apt-get install etcd-server; Fedora: sudo dnf install etcd; macOS: brew install etcd'
     return 0
   }
-  # The name changes with every pinned version, so checkouts of different age share the cache.
-  kube=kube-$(cat hack/tools/go.mod hack/tools/go.sum | cksum | tr ' ' -)
+  link_kube || build_kube || return 0
+  link_kube
+}
+
+# The name changes with every pinned version, so checkouts of different age share the cache.
+kube=kube-$(cat hack/tools/go.mod hack/tools/go.sum | cksum | tr ' ' -)
+
+# Fails when they are not compiled yet.
+link_kube() {
   # Word splitting is meant.
   # shellcheck disable=SC2086
-  has_programs "$cache/$kube" $kube_programs || build_kube || return 0
+  has_programs "$cache/$kube" $kube_programs || return 1
   for program in $kube_programs; do link_tool "$cache/$kube/$program"; done
 }
 
@@ -243,7 +253,7 @@ build_kube() {
   if ! has_programs "$cache/$kube" $kube_programs; then
     choose_go || { without_kube "Go is missing or old (https://go.dev), and cannot be fetched: $reason"; return 1; }
     version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' hack/tools/go.mod)
-    step "Kubernetes $version and helm: compiled once, in about 7 minutes" compile_kube "$version" ||
+    step "Kubernetes $version and helm: compiled once, nine minutes of CPU time" compile_kube "$version" ||
       { without_kube 'their programs did not compile: see above'; return 1; }
     mkdir -p "$cache/$kube"
     for program in $kube_programs; do mv -f "$building/bin/$program" "$cache/$kube/$program"; done
@@ -275,8 +285,9 @@ choose_go() {
 # compile_kube <version of Kubernetes>: into $building/bin.
 compile_kube() {
   keep_go_caches
-  # No C compiler needed, and the programs run wherever the cache is shared to. Idle priority: a person works here.
-  (cd hack/tools && CGO_ENABLED=0 nice -n 10 "$go" build -mod=readonly -trimpath -o "$building/bin/" -ldflags "-s -w $(version_flags "$1")" \
+  # No C compiler needed, and the programs run wherever the cache is shared to. Tests run beside it: it gets about a third of
+  # a core that they want, and all that they leave.
+  (cd hack/tools && CGO_ENABLED=0 nice -n 5 "$go" build -mod=readonly -trimpath -o "$building/bin/" -ldflags "-s -w $(version_flags "$1")" \
     k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager \
     k8s.io/kubernetes/cmd/kube-scheduler k8s.io/kubernetes/cmd/kubectl helm.sh/helm/v3/cmd/helm)
 }
@@ -360,9 +371,14 @@ without_runtime() {
 # ----------------------------------------------------------------------------------------------------------------
 
 case $mode in
-packages | demo | test) ;;
-*) fail "what is '$mode'? Usage: hack/setup.sh [demo|test]" ;;
+packages | demo | test | cluster | cluster-built) ;;
+*) fail "unknown mode '$mode'. Usage: hack/setup.sh [demo|test|cluster|cluster-built]" ;;
 esac
+if [ "$mode" = cluster-built ]; then
+  choose_cache
+  [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }
+  exit
+fi
 packages_current || install_packages
 case $mode in
 demo | test)
@@ -374,8 +390,11 @@ case $mode in
 test)
   install_servers
   install_hadolint
-  install_kube
   install_runtimes
   install_chromium
+  ;;
+cluster)
+  choose_cache
+  install_kube
   ;;
 esac

@@ -1,0 +1,37 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t from 'tap';
+import { allTestFiles, splitByCluster } from '../test-files.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+t.test('a test needs the cluster programs when an import leads to one that starts them', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder.path, path)), { recursive: true });
+    writeFileSync(join(folder.path, path), text);
+  };
+  write('.taprc', 'include: ["a/**/*.test.ts"]\n');
+  write('packages/testkit/src/suite.ts', "import './binaries.ts';\n");
+  write('packages/testkit/src/binaries.ts', "import './suite.ts';\nfindBinary('kube-scheduler');\n");
+  write('a/direct.test.ts', "findBinary('helm');\n");
+  write('a/far.test.ts', "import { suite } from '@tollgate/testkit/suite';\nimport './near.ts';\n");
+  write('a/near.ts', '');
+  write('a/plain.test.ts', "import './near.ts';\nimport t from 'tap';\nfindBinary('envoy');\n");
+  const files = allTestFiles(folder.path);
+  t.strictSame(files, ['a/direct.test.ts', 'a/far.test.ts', 'a/plain.test.ts']);
+  t.strictSame(splitByCluster(folder.path, files), {
+    with: ['a/direct.test.ts', 'a/far.test.ts'],
+    without: ['a/plain.test.ts'],
+  });
+});
+
+t.test('in this repository about one in ten needs them', async (t) => {
+  const files = splitByCluster(root, allTestFiles(root));
+  const expected = ['services/xds/test/kubernetes/lease-elector.test.ts', 'hack/charts/render.test.ts'];
+  for (const path of expected) t.ok(files.with.includes(path), path);
+  t.ok(files.without.includes('packages/rules/test/match.test.ts'));
+  t.ok(files.with.length < files.without.length / 5, `${files.with.length} need a cluster`);
+});
