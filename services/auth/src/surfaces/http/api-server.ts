@@ -4,17 +4,20 @@ import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { fastify } from 'fastify';
 import type { Registry } from 'prom-client';
+import { errors } from '../../errors.ts';
 import { addAccessLog } from './access-log.ts';
 import type { Api, RouteDeps } from './api.ts';
-import { addBodyParsers, bodyLimitBytes } from './body-parsers.ts';
+import { bodyLimits } from './body-limits.ts';
+import { addBodyParsers } from './body-parsers.ts';
 import { addCors } from './cors.ts';
 import { createErrorHandler } from './error-reply.ts';
+import { addForwardedForBound } from './forwarded-for.ts';
 import { guardAdminRoutes } from './guard-admin-routes.ts';
 import { addRequestLimits } from './limit-requests.ts';
 import { addRequestMetrics } from './measure-requests.ts';
 import { addOpenApi, type OpenApiDocument, openApiDocument } from './open-api/open-api.ts';
 import { watchRoutes } from './refuse-methods.ts';
-import { addNulRefusal } from './refuse-nul.ts';
+import { addUrlRefusals } from './refuse-urls.ts';
 import { allRoutes } from './routes/all-routes.ts';
 import { addTracing } from './trace-requests.ts';
 
@@ -53,7 +56,7 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
 function createApi(deps: ApiServerDeps): Api {
   const { settings, logger } = deps;
   const api: Api = fastify({
-    bodyLimit: bodyLimitBytes,
+    bodyLimit: bodyLimits.small,
     http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: settings.maxRequestDurationMs,
     handlerTimeout: settings.maxRequestDurationMs,
@@ -64,20 +67,24 @@ function createApi(deps: ApiServerDeps): Api {
     // The client says what it means: a number is no text, and what a schema does not know is ignored.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
-  // First, so that what the others refuse is seen as well.
+  addForwardedForBound(api);
+  // Before the others, so that what they refuse is seen as well.
   addTracing(api, deps.tracing);
   addRequestMetrics(api, deps.metrics);
   addCors(api, settings);
   addOpenApi(api, settings);
-  addNulRefusal(api);
   addBodyParsers(api);
   addAccessLog(api, logger);
-  addRequestLimits(api, deps);
-  guardAdminRoutes(api, deps);
+  // After the hooks of CORS, which are added once its plugin has loaded: without its headers a browser hides a refusal from the page.
+  api.after(() => {
+    addUrlRefusals(api);
+    addRequestLimits(api, deps);
+    guardAdminRoutes(api, deps);
+  });
   api.setErrorHandler(createErrorHandler(logger));
-  api.setNotFoundHandler((_request, reply) =>
-    reply.code(404).type('text/plain; charset=utf-8').send('404 page not found\n'),
-  );
+  api.setNotFoundHandler(() => {
+    throw errors.not_found();
+  });
   // In a scope of its own, which starts once the plugins above are there.
   void api.register((scope, _options, done) => {
     const typed = scope.withTypeProvider<TypeBoxTypeProvider>();

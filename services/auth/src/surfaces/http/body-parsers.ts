@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../../errors.ts';
 import type { Api } from './api.ts';
+import { formShapeProblem, jsonShapeProblem } from './body-limits.ts';
 
 const formType = 'application/x-www-form-urlencoded';
-/** Largest body taken in. */
-export const bodyLimitBytes = 1024 * 1024;
-/** Metadata is not nested deeper; the parser itself would take a body of brackets. */
-const maxDepth = 64;
+/** Escapes of what PostgreSQL cannot store: NUL, and a half of a surrogate pair, which two of them may make whole. */
+const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
 /**
  * Reads bodies as JSON whatever their content type says; forms are read as such only when they are no JSON, because curl announces
@@ -17,17 +16,23 @@ export function addBodyParsers(api: Api): void {
   const defaultParser = api.getDefaultJsonParser('remove', 'remove');
   const parseJson: BodyParser = (request, text, done) => {
     if (text.trim() === '') return done(null, undefined);
+    const shape = jsonShapeProblem(text);
+    if (shape !== undefined) return done(notJson(shape));
     return defaultParser(request, text, (error, value: unknown) => {
       if (error) return done(error);
-      const problem = textProblem(value, text);
-      return problem === undefined ? done(null, withoutNulls(value)) : done(problem);
+      if (suspiciousEscape.test(text) && !isStorable(value)) return done(unstorable());
+      if (text.includes('null')) removeNulls(value);
+      return done(null, value);
     });
   };
-  const options = { parseAs: 'string', bodyLimit: bodyLimitBytes } as const;
+  // Each route says how large its body may be.
+  const options = { parseAs: 'string' } as const;
   api.removeAllContentTypeParsers();
   api.addContentTypeParser<string>('*', options, parseJson);
   api.addContentTypeParser<string>(formType, options, (request, text, done) => {
     if (text.trimStart().startsWith('{')) return parseJson(request, text, done);
+    const shape = formShapeProblem(text);
+    if (shape !== undefined) return done(notJson(shape));
     const form = Object.fromEntries(new URLSearchParams(text));
     return text.includes('%00') ? done(unstorable()) : done(null, form);
   });
@@ -47,27 +52,23 @@ export function isTokenForm(
   return (contentType?.toLowerCase().startsWith(formType) ?? false) && 'grant_type' in body;
 }
 
-function withoutNulls(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+/** Removes the members of the top level that are null. */
+function removeNulls(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  for (const [key, member] of Object.entries(value)) if (member === null) Reflect.deleteProperty(value, key);
 }
 
-/** What PostgreSQL cannot store: NUL and halves of surrogate pairs. They come in as escapes only. */
-function textProblem(value: unknown, text: string): Error | undefined {
-  return isAcceptable(value, text.includes('\\u'), maxDepth) ? undefined : unstorable();
+function notJson(reason: string): Error {
+  return errors.bad_json({ message: `${errors.bad_json.definition.message}: ${reason}` });
 }
 
 function unstorable(): Error {
-  return errors.bad_json({
-    message: `Could not parse request body as JSON: it is nested deeper than ${maxDepth} levels, or has a text with NUL or half a surrogate pair`,
-  });
+  return notJson('a text has NUL or half a surrogate pair');
 }
 
-function isAcceptable(value: unknown, suspicious: boolean, depth: number): boolean {
-  if (typeof value === 'string') return !suspicious || (!value.includes('\0') && value.isWellFormed());
+/** Its depth and size have been checked before it was parsed. */
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'string') return !value.includes('\0') && value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
-  if (depth === 0) return false;
-  return Object.entries(value).every(
-    ([key, member]) => isAcceptable(key, suspicious, depth) && isAcceptable(member, suspicious, depth - 1),
-  );
+  return Object.entries(value).every(([key, member]) => isStorable(key) && isStorable(member));
 }

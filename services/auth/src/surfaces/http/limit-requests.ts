@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { Limiter } from '../../domain/limiters.ts';
 import { bucketQuota, type Quota } from '../../domain/quota.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
@@ -20,16 +21,23 @@ export function addRequestLimits(api: Api, deps: RouteDeps): void {
   const { settings, store } = deps;
   if (!knowsClients(settings)) return;
   const quotas = quotasOf(settings);
+  // Before the body is read, unless it decides which limit the request counts against.
+  api.addHook('onRequest', async (request) => {
+    const { limiter } = request.routeOptions.config;
+    if (typeof limiter === 'string') await take(limiter, request);
+  });
   api.addHook('preHandler', async (request) => {
-    const { limiter: configured } = request.routeOptions.config;
-    if (configured === undefined) return;
-    const limiter = typeof configured === 'function' ? configured(request) : configured;
+    const { limiter } = request.routeOptions.config;
+    if (typeof limiter === 'function') await take(limiter(request), request);
+  });
+
+  async function take(limiter: Limiter, request: FastifyRequest): Promise<void> {
     const { nowMs, clientAddress } = requestFacts(request, deps);
     const key = headerKey(request.headers[settings.rateLimitHeader.toLowerCase()]) ?? clientAddress;
     const answer = await store.quotas.take({ limiter, key, quota: quotas[limiter] }, nowMs);
     if (!answer.allowed)
       throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
-  });
+  }
 }
 
 /** Without any of these every request may come from one and the same proxy, whose clients would use up each other's limit. */

@@ -1,5 +1,6 @@
 import { compareText } from '@tollgate/kit/compare-text';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errors } from '../../errors.ts';
 import type { Api } from './api.ts';
 
 /** Methods that are answered with 405 where the path has none of them; browsers ask for OPTIONS everywhere. */
@@ -40,10 +41,8 @@ export function watchRoutes(api: Api): () => void {
 }
 
 function refusal(allowed: readonly string[]) {
-  return async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
-    reply
-      .code(405)
-      .header('allow', allowed.join(', '))
-      .type('text/plain; charset=utf-8')
-      .send('405 method not allowed\n');
+  return async (_request: FastifyRequest, reply: FastifyReply): Promise<never> => {
+    reply.header('allow', allowed.join(', '));
+    throw errors.method_not_allowed();
+  };
 }

@@ -10,6 +10,7 @@ import { createListUsers } from '../../../use-cases/admin/list-users.ts';
 import { createUpdateUser } from '../../../use-cases/admin/update-user.ts';
 import type { AddRoutes } from '../api.ts';
 import { authenticateAdmin } from '../authenticate.ts';
+import { bodyLimits } from '../body-limits.ts';
 import { pageQuery, readPage, setPageHeaders } from '../pagination.ts';
 import { requestedAudience, requestFacts } from '../request-facts.ts';
 import { body, optionalFlag, optionalObject, optionalText } from '../schemas.ts';
@@ -47,6 +48,7 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
   const createUser = createCreateUser(deps);
   const updateUser = createUpdateUser(deps);
   const deleteUser = createDeleteUser(deps);
+  const bodyLimit = bodyLimits.admin;
 
   api.get('/admin/users', { schema: { querystring: listQuery } }, async (request, reply) => {
     await authenticateAdmin(request, deps);
@@ -58,22 +60,26 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
     return reply.send({ users: items.map(toUserJson), aud });
   });
 
-  api.post('/admin/users', { schema: { body: createBody } }, async (request, reply) => {
+  api.post('/admin/users', { schema: { body: createBody }, bodyLimit }, async (request, reply) => {
     const { actor } = await authenticateAdmin(request, deps);
     const { id, aud } = request.body;
     const input = { ...inputOf(request.body), id, aud: aud || requestedAudience(request, deps) };
     return reply.send(toUserJson(await createUser(input, actor, requestFacts(request, deps))));
   });
 
-  api.post('/admin/users/:user_id', { schema: { params, body: createBody } }, async (request, reply) => {
-    const { actor } = await authenticateAdmin(request, deps);
-    const id = uuidParameter(request.params, 'user_id');
-    const { id: bodyId = id, aud } = request.body;
-    if (bodyId.toLowerCase() !== id)
-      throw errors.validation_failed({ message: 'id of the body is not that of the path' });
-    const input = { ...inputOf(request.body), id, aud: aud || requestedAudience(request, deps) };
-    return reply.send(toUserJson(await createUser(input, actor, requestFacts(request, deps))));
-  });
+  api.post(
+    '/admin/users/:user_id',
+    { schema: { params, body: createBody }, bodyLimit },
+    async (request, reply) => {
+      const { actor } = await authenticateAdmin(request, deps);
+      const id = uuidParameter(request.params, 'user_id');
+      const { id: bodyId = id, aud } = request.body;
+      if (bodyId.toLowerCase() !== id)
+        throw errors.validation_failed({ message: 'id of the body is not that of the path' });
+      const input = { ...inputOf(request.body), id, aud: aud || requestedAudience(request, deps) };
+      return reply.send(toUserJson(await createUser(input, actor, requestFacts(request, deps))));
+    },
+  );
 
   api.get('/admin/users/:user_id', { schema: { params } }, async (request, reply) => {
     await authenticateAdmin(request, deps);
@@ -82,12 +88,16 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
     return reply.send(toUserJson(user));
   });
 
-  api.put('/admin/users/:user_id', { schema: { params, body: changeBody } }, async (request, reply) => {
-    const { actor } = await authenticateAdmin(request, deps);
-    const id = uuidParameter(request.params, 'user_id');
-    const facts = requestFacts(request, deps);
-    return reply.send(toUserJson(await updateUser(id, inputOf(request.body), { actor, facts })));
-  });
+  api.put(
+    '/admin/users/:user_id',
+    { schema: { params, body: changeBody }, bodyLimit },
+    async (request, reply) => {
+      const { actor } = await authenticateAdmin(request, deps);
+      const id = uuidParameter(request.params, 'user_id');
+      const facts = requestFacts(request, deps);
+      return reply.send(toUserJson(await updateUser(id, inputOf(request.body), { actor, facts })));
+    },
+  );
 
   const deletion = { schema: { params, body: deleteBody }, preValidation: mayHaveNoBody };
   api.delete('/admin/users/:user_id', deletion, async (request, reply) => {

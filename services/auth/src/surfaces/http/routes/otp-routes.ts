@@ -7,6 +7,7 @@ import { createResend } from '../../../use-cases/otp/resend.ts';
 import { createSendOtp } from '../../../use-cases/otp/send-otp.ts';
 import { readCodeChallenge } from '../../../use-cases/pkce/read-code-challenge.ts';
 import type { AddRoutes } from '../api.ts';
+import { bodyLimits } from '../body-limits.ts';
 import { redirectTarget } from '../redirect-target.ts';
 import { requestedAudience, requestFacts } from '../request-facts.ts';
 import { body, optionalObject, optionalText } from '../schemas.ts';
@@ -24,6 +25,8 @@ const otpBody = body({
 const resendBody = body({ type: optionalText, email: optionalText, phone: optionalText, ...challenge });
 
 const limiter = { config: { limiter: 'otp' } } as const;
+const withContact = { ...limiter, bodyLimit: bodyLimits.contact } as const;
+const withMetadata = { ...limiter, bodyLimit: bodyLimits.metadata } as const;
 
 /** What is sent to somebody so that they can sign in: `/otp`, its predecessor `/magiclink`, `/recover`, and once more `/resend`. */
 export const addOtpRoutes: AddRoutes = (api, deps) => {
@@ -31,7 +34,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
   const recover = createRecover(deps);
   const resend = createResend(deps);
 
-  api.post('/otp', { schema: { body: otpBody }, ...limiter }, async (request, reply) => {
+  api.post('/otp', { schema: { body: otpBody }, ...withMetadata }, async (request, reply) => {
     const { email, phone, create_user: createUser, channel } = request.body;
     const input = {
       ...{ email, phone, createUser, channel },
@@ -43,7 +46,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
     return sendMessageId(reply, await sendOtp(input, requestFacts(request, deps)));
   });
 
-  api.post('/magiclink', { schema: { body: emailBody }, ...limiter }, async (request, reply) => {
+  api.post('/magiclink', { schema: { body: emailBody }, ...withMetadata }, async (request, reply) => {
     const { email = '' } = request.body;
     if (email === '')
       throw errors.validation_failed({ httpStatus: 422, message: 'Password recovery requires an email' });
@@ -57,7 +60,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
     return sendMessageId(reply, await sendOtp(input, requestFacts(request, deps)));
   });
 
-  api.post('/recover', { schema: { body: emailBody }, ...limiter }, async (request, reply) => {
+  api.post('/recover', { schema: { body: emailBody }, ...withContact }, async (request, reply) => {
     const input = {
       email: request.body.email,
       challenge: readCodeChallenge(request.body),
@@ -68,7 +71,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
     return reply.send({});
   });
 
-  api.post('/resend', { schema: { body: resendBody }, ...limiter }, async (request, reply) => {
+  api.post('/resend', { schema: { body: resendBody }, ...withContact }, async (request, reply) => {
     const { type, email, phone } = request.body;
     const input = {
       ...{ type, email, phone },

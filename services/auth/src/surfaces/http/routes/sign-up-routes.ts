@@ -7,6 +7,7 @@ import { readCodeChallenge } from '../../../use-cases/pkce/read-code-challenge.t
 import { createSignUp } from '../../../use-cases/sign-up/sign-up.ts';
 import { createSignUpAnonymously } from '../../../use-cases/sign-up/sign-up-anonymously.ts';
 import type { AddRoutes } from '../api.ts';
+import { bodyLimits } from '../body-limits.ts';
 import { redirectTarget } from '../redirect-target.ts';
 import { requestedAudience, requestFacts } from '../request-facts.ts';
 import { body, optionalObject, optionalText } from '../schemas.ts';
@@ -28,7 +29,7 @@ export const addSignUpRoutes: AddRoutes = (api, deps) => {
   const signUpAnonymously = createSignUpAnonymously(deps);
   api.post(
     '/signup',
-    { schema: { body: signUpBody }, config: { limiter: limiterOf } },
+    { schema: { body: signUpBody }, config: { limiter: limiterOf }, bodyLimit: bodyLimits.metadata },
     async (request, reply) => {
       const { email, phone, password, channel } = request.body;
       const data = request.body.data as JsonObject | undefined; // it came as JSON

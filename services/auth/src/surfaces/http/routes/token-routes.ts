@@ -8,6 +8,7 @@ import { createExchangeCode } from '../../../use-cases/token/exchange-code.ts';
 import { createRefreshSession } from '../../../use-cases/token/refresh-session.ts';
 import { createSignInWithPassword } from '../../../use-cases/token/sign-in-with-password.ts';
 import type { AddRoutes, RouteDeps } from '../api.ts';
+import { bodyLimits } from '../body-limits.ts';
 import { isTokenForm } from '../body-parsers.ts';
 import { requestedAudience, requestFacts } from '../request-facts.ts';
 import { body, optionalText } from '../schemas.ts';
@@ -74,16 +75,20 @@ function createGrants(deps: RouteDeps): ReadonlyMap<string, Grant> {
 export const addTokenRoutes: AddRoutes = (api, deps) => {
   const grants = createGrants(deps);
   const schema = { body: tokenBody, querystring: tokenQuery };
-  api.post('/token', { schema, config: { limiter: 'token' } }, async (request, reply) => {
-    const facts = requestFacts(request, deps);
-    const aud = requestedAudience(request, deps);
-    if (isTokenForm(request.headers['content-type'], request.body)) {
-      return answerForm(reply, grants, { body: withUsername(request.body), aud, facts });
-    }
-    const grant = grants.get(request.query.grant_type ?? '');
-    if (grant === undefined) throw errors.invalid_credentials({ message: 'unsupported_grant_type' });
-    return sendSession(reply, await grant({ body: request.body, aud, facts }));
-  });
+  api.post(
+    '/token',
+    { schema, config: { limiter: 'token' }, bodyLimit: bodyLimits.token },
+    async (request, reply) => {
+      const facts = requestFacts(request, deps);
+      const aud = requestedAudience(request, deps);
+      if (isTokenForm(request.headers['content-type'], request.body)) {
+        return answerForm(reply, grants, { body: withUsername(request.body), aud, facts });
+      }
+      const grant = grants.get(request.query.grant_type ?? '');
+      if (grant === undefined) throw errors.invalid_credentials({ message: 'unsupported_grant_type' });
+      return sendSession(reply, await grant({ body: request.body, aud, facts }));
+    },
+  );
 };
 
 async function answerForm(

@@ -7,6 +7,7 @@ import { createSendNonce } from '../../../use-cases/reauthentication/send-nonce.
 import { createUpdateOwnUser } from '../../../use-cases/users/update-own-user.ts';
 import type { AddRoutes, RouteDeps } from '../api.ts';
 import { authenticateUser, type Caller } from '../authenticate.ts';
+import { bodyLimits } from '../body-limits.ts';
 import { redirectTarget } from '../redirect-target.ts';
 import { requestFacts } from '../request-facts.ts';
 import { body, optionalObject, optionalText } from '../schemas.ts';
@@ -35,18 +36,22 @@ export const addUserRoutes: AddRoutes = (api, deps) => {
   });
 
   const schema = { body: updateBody };
-  api.put('/user', { schema, config: { limiter: 'otp' } }, async (request, reply) => {
-    const caller = await authenticateForAudience(request, deps);
-    const { email, phone, password, current_password: currentPassword, nonce, channel } = request.body;
-    const input = {
-      ...{ email, phone, password, currentPassword, nonce, channel },
-      data: request.body.data as JsonObject | undefined, // they came as JSON
-      appMetadata: request.body.app_metadata as JsonObject | undefined,
-      challenge: readCodeChallenge(request.body),
-      redirectTo: redirectTarget(request, undefined, deps),
-    };
-    return reply.send(toUserJson(await updateOwnUser(caller, input, requestFacts(request, deps))));
-  });
+  api.put(
+    '/user',
+    { schema, config: { limiter: 'otp' }, bodyLimit: bodyLimits.metadata },
+    async (request, reply) => {
+      const caller = await authenticateForAudience(request, deps);
+      const { email, phone, password, current_password: currentPassword, nonce, channel } = request.body;
+      const input = {
+        ...{ email, phone, password, currentPassword, nonce, channel },
+        data: request.body.data as JsonObject | undefined, // they came as JSON
+        appMetadata: request.body.app_metadata as JsonObject | undefined,
+        challenge: readCodeChallenge(request.body),
+        redirectTo: redirectTarget(request, undefined, deps),
+      };
+      return reply.send(toUserJson(await updateOwnUser(caller, input, requestFacts(request, deps))));
+    },
+  );
 
   api.get('/reauthenticate', async (request, reply) => {
     const { user } = await authenticateUser(request, deps);

@@ -3,6 +3,7 @@ import { pkcePrefix } from '../../../domain/pkce.ts';
 import { errors } from '../../../errors.ts';
 import { createVerify } from '../../../use-cases/verify/verify.ts';
 import type { AddRoutes } from '../api.ts';
+import { bodyLimits } from '../body-limits.ts';
 import { redirectTarget } from '../redirect-target.ts';
 import { requestFacts } from '../request-facts.ts';
 import { body, optionalText } from '../schemas.ts';
@@ -24,7 +25,11 @@ const verifyQuery = Type.Object({ type: optionalText, token: optionalText, redir
 export const addVerifyRoutes: AddRoutes = (api, deps) => {
   const verify = createVerify(deps);
 
-  const post = { schema: { body: verifyBody }, config: { limiter: 'verify' } } as const;
+  const post = {
+    schema: { body: verifyBody },
+    config: { limiter: 'verify' },
+    bodyLimit: bodyLimits.contact,
+  } as const;
   api.post('/verify', post, async (request, reply) => {
     const { token_hash: tokenHash, redirect_to: redirectTo, ...rest } = request.body;
     const verified = await verify({ ...rest, tokenHash, redirectTo }, 'request', requestFacts(request, deps));
