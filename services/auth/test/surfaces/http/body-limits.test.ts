@@ -118,7 +118,7 @@ t.test('a client over its limit is refused before its body is read', async (t) =
   for (const line of ['POST /token?grant_type=password', 'POST /verify', 'POST /otp', 'POST /recover'])
     t.match(
       await announce(t, server, line, { 'x-client': 'one', 'content-length': '100' }),
-      /^HTTP\/1\.1 429 [^]*over_request_rate_limit/,
+      /^HTTP\/1\.1 429 .*over_request_rate_limit/s,
       line,
     );
 });
