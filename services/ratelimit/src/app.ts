@@ -6,6 +6,7 @@ import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { startTracing } from '@tollgate/kit/telemetry';
 import { createTermination } from '@tollgate/kit/termination';
 import { counterBackends } from './backends/counter-backends.ts';
@@ -158,14 +159,18 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   lifecycle.add({
     name: 'HTTP server',
     start: async () => {
-      ports.http = await api.start();
+      ports.http = await nameListenSettings(api.start(), { host: 'HOST', port: 'PORT' });
     },
     stop: ({ signal }) => api.stop(signal),
   });
   lifecycle.add({
     name: 'gRPC server',
     start: async () => {
-      ports.grpc = await grpc.start();
+      const listening = grpc.start();
+      // What is wrong with a path is told with its setting already.
+      ports.grpc = await (settings.grpcUds === ''
+        ? nameListenSettings(listening, { host: 'GRPC_HOST', port: 'GRPC_PORT' })
+        : listening);
     },
     stop: async ({ signal }) => {
       await grpc.stop(signal);
@@ -186,7 +191,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   /** The service does its work without this port: one that is taken is no reason not to start. */
   async function startDebug(): Promise<void> {
     try {
-      ports.debug = await debug.start();
+      ports.debug = await nameListenSettings(debug.start(), { host: 'DEBUG_HOST', port: 'DEBUG_PORT' });
     } catch (error) {
       const { debugHost: host, debugPort: port } = settings;
       logger.error({ err: error, host, port }, 'debug server not started');

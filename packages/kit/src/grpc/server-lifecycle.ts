@@ -1,48 +1,86 @@
-import type { Http2SecureServer } from 'node:http2';
+import { once } from 'node:events';
+import type { Http2SecureServer, Http2Server } from 'node:http2';
+import { Server as TlsServer } from 'node:tls';
 import type { Server, ServerCredentials } from '@grpc/grpc-js';
+import type { Logger } from '../logger.ts';
+import { type ConnectionLimits, ServerConnections } from '../server-connections.ts';
 import { type HandshakeReport, reportHandshakes } from '../tls-handshakes.ts';
+import { followConnections } from './follow-connections.ts';
 
 /**
- * Listens on `host:port` or `unix:/path`; resolves with the port (0 on a unix socket). Rejects when the address is taken.
- *
- * @param handshakes where failed TLS handshakes are reported; has no effect on a listener without TLS.
+ * Connections of a port for which no setting says otherwise. Envoy opens one for each of its worker threads; an idle one
+ * takes about 26 kB.
  */
-export async function bindServer(
-  server: Server,
-  address: string,
-  credentials: ServerCredentials,
-  handshakes?: HandshakeReport,
-): Promise<number> {
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(address, credentials, (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
+export const defaultMaxConnections = 10_000;
+
+/** A client sends its preface together with its first bytes; a TLS handshake takes some round trips more. */
+const prefaceTimeoutMs = 10_000;
+
+/** The port of a gRPC server, with bounds on its connections and on its stop that grpc-js does not have. */
+export class GrpcListener {
+  readonly #server: Server;
+  readonly #connections: ServerConnections;
+  #closed: Promise<unknown> = Promise.resolve();
+
+  constructor(server: Server, logger: Logger, limits: Partial<ConnectionLimits> = {}) {
+    this.#server = server;
+    this.#connections = new ServerConnections(
+      { maxConnections: defaultMaxConnections, prefaceTimeoutMs, ...limits },
+      logger,
     );
-  });
-  if (handshakes) for (const listener of http2Servers(server)) reportHandshakes(listener, handshakes);
-  return port;
-}
+  }
 
-/** The listeners of a server, which grpc-js keeps to itself: it drops failed handshakes without an event or a count. */
-function http2Servers(server: Server): Iterable<Http2SecureServer> {
-  // Private in the declaration; the test of failed handshakes notices when the field has gone.
-  const { http2Servers } = server as unknown as { http2Servers?: ReadonlyMap<Http2SecureServer, unknown> };
-  return http2Servers?.keys() ?? [];
-}
-
-/**
- * Sends GOAWAY and waits for the calls in flight; those left when `signal` aborts, or has aborted already, are cut off.
- *
- * @param endStreams ends what would go on for ever. Called after the GOAWAY, so that no client comes back on the same connection.
- */
-export function shutDownServer(server: Server, signal: AbortSignal, endStreams: () => void): Promise<void> {
-  return new Promise((resolve) => {
-    const force = (): void => server.forceShutdown();
-    signal.addEventListener('abort', force, { once: true });
-    server.tryShutdown(() => {
-      signal.removeEventListener('abort', force);
-      resolve();
+  /**
+   * Listens on `host:port` or `unix:/path`; resolves with the port (0 on a unix socket). Rejects when the address is taken.
+   *
+   * @param handshakes where failed TLS handshakes are reported; has no effect without TLS.
+   */
+  async listen(
+    address: string,
+    credentials: ServerCredentials,
+    handshakes?: HandshakeReport,
+  ): Promise<number> {
+    const port = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync(address, credentials, (error, bound) =>
+        error === null ? resolve(bound) : reject(error),
+      );
     });
+    const servers = http2ServersOf(this.#server);
+    for (const server of servers) {
+      followConnections(server, this.#connections);
+      if (handshakes && server instanceof TlsServer) reportHandshakes(server, handshakes);
+    }
+    this.#closed = Promise.all(servers.map((server) => once(server, 'close')));
+    return port;
+  }
+
+  /**
+   * Sends GOAWAY, closes idle connections and waits for the calls in flight; those left when `signal` aborts, or has aborted
+   * already, are cut off.
+   *
+   * @param endStreams ends what would go on for ever. Called after the GOAWAY, so that no client comes back on the same connection.
+   */
+  async shutDown(signal: AbortSignal, endStreams: () => void): Promise<void> {
+    const force = (): void => {
+      this.#server.forceShutdown();
+      this.#connections.destroy();
+    };
+    signal.addEventListener('abort', force, { once: true });
+    // Its callback is of no use: it never comes when a session was ending already.
+    this.#server.tryShutdown(() => undefined);
     endStreams();
+    this.#connections.drain();
     if (signal.aborted) force();
-  });
+    await this.#closed;
+    signal.removeEventListener('abort', force);
+  }
+}
+
+/** The servers below one of grpc-js, which hides them: nothing it offers tells of a connection. */
+function http2ServersOf(server: Server): readonly (Http2Server | Http2SecureServer)[] {
+  const { http2Servers } = server as unknown as { readonly http2Servers?: unknown };
+  if (!(http2Servers instanceof Map)) {
+    throw new TypeError('this version of @grpc/grpc-js keeps its HTTP/2 servers elsewhere');
+  }
+  return [...http2Servers.keys()];
 }

@@ -13,7 +13,7 @@ import type { HandshakeReport } from '../tls-handshakes.ts';
 import { createHealthService, healthDefinition } from './health-service.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
-import { bindServer, shutDownServer } from './server-lifecycle.ts';
+import { defaultMaxConnections, GrpcListener } from './server-lifecycle.ts';
 import { removeStaleSocket } from './stale-socket.ts';
 import type { CallContext, UnaryHandler } from './unary-handler.ts';
 
@@ -43,6 +43,8 @@ export interface UnaryServerOptions {
   readonly maxConnectionAgeMs: number;
   /** 0 waits for ever. */
   readonly maxConnectionAgeGraceMs: number;
+  /** At this number the connection that was idle longest is closed for each new one; 0 sets no limit. Default 10,000. */
+  readonly maxConnections?: number;
 }
 
 /** A gRPC server of unary calls. */
@@ -90,6 +92,9 @@ export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOpt
     beginCheck: () => deps.begin('Check'),
   });
   server.addService(healthDefinition, healthService.implementation);
+  const listener = new GrpcListener(server, deps.logger, {
+    maxConnections: options.maxConnections ?? defaultMaxConnections,
+  });
 
   return {
     async start() {
@@ -97,9 +102,9 @@ export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOpt
       if (address.startsWith(unixScheme)) {
         await removeStaleSocket(address.slice(unixScheme.length), addressSetting);
       }
-      return bindServer(server, address, deps.credentials, deps.handshakes);
+      return listener.listen(address, deps.credentials, deps.handshakes);
     },
-    stop: (signal) => shutDownServer(server, signal, healthService.endWatches),
+    stop: (signal) => listener.shutDown(signal, healthService.endWatches),
   };
 }
 

@@ -4,7 +4,8 @@ import { connect as connectTls } from 'node:tls';
 import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { unaryMethod } from '@tollgate/kit/grpc/raw-method';
 import { watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
-import { bindServer, shutDownServer } from '@tollgate/kit/grpc/server-lifecycle';
+import { GrpcListener } from '@tollgate/kit/grpc/server-lifecycle';
+import { createLogger } from '@tollgate/kit/logger';
 import { createTlsMetrics } from '@tollgate/kit/tls-metrics';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
@@ -13,13 +14,15 @@ import t, { type Test } from 'tap';
 import { recordingLogger } from '../helpers/recording-logger.ts';
 
 const path = '/test.Silence/Keep';
+const silent = createLogger({ level: 'fatal', format: 'json' });
 
 /** A server with a call in flight that is never answered. */
 async function startSilence(t: Test) {
   const server = new Server();
   const arrived = Promise.withResolvers<void>();
   server.addService({ Keep: unaryMethod(path) }, { Keep: () => arrived.resolve() });
-  const port = await bindServer(server, '127.0.0.1:0', ServerCredentials.createInsecure());
+  const listener = new GrpcListener(server, silent);
+  const port = await listener.listen('127.0.0.1:0', ServerCredentials.createInsecure());
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
   t.teardown(() => client.close());
   const { requestSerialize, responseDeserialize } = unaryMethod(path);
@@ -27,29 +30,27 @@ async function startSilence(t: Test) {
     client.makeUnaryRequest(path, requestSerialize, responseDeserialize, new Uint8Array(), resolve);
   });
   await arrived.promise;
-  return { server, ended };
+  return { listener, port, ended };
 }
 
 t.test('a call in flight is cut off when the time is over', async (t) => {
-  const { server, ended } = await startSilence(t);
+  const { listener, ended } = await startSilence(t);
   const deadline = new AbortController();
-  const stopped = shutDownServer(server, deadline.signal, () => deadline.abort());
+  const stopped = listener.shutDown(deadline.signal, () => deadline.abort());
   await Promise.all([stopped, t.resolves(ended)]);
 });
 
 t.test('a call in flight is cut off at once when the time was over before', async (t) => {
-  const { server, ended } = await startSilence(t);
-  await shutDownServer(server, AbortSignal.abort(), () => undefined);
+  const { listener, ended } = await startSilence(t);
+  await listener.shutDown(AbortSignal.abort(), () => undefined);
   t.match(await ended, { code: Number });
 });
 
 t.test('an address that is taken is told', async (t) => {
-  const { server } = await startSilence(t);
-  t.teardown(() => server.forceShutdown());
-  const taken = new Server();
-  const port = await bindServer(taken, '127.0.0.1:0', ServerCredentials.createInsecure());
-  t.teardown(() => taken.forceShutdown());
-  await t.rejects(bindServer(new Server(), `127.0.0.1:${port}`, ServerCredentials.createInsecure()));
+  const { listener, port } = await startSilence(t);
+  t.teardown(() => listener.shutDown(AbortSignal.abort(), () => undefined));
+  const second = new GrpcListener(new Server(), silent);
+  await t.rejects(second.listen(`127.0.0.1:${port}`, ServerCredentials.createInsecure()));
 });
 
 t.test('failed TLS handshakes are counted and logged, silent probes are not', async (t) => {
@@ -60,12 +61,12 @@ t.test('failed TLS handshakes are counted and logged, silent probes are not', as
   t.teardown(others.remove);
   const registry = new Registry();
   const { logger, lines } = recordingLogger();
-  const server = new Server();
-  t.teardown(() => server.forceShutdown());
+  const listener = new GrpcListener(new Server(), silent);
+  t.teardown(() => listener.shutDown(AbortSignal.abort(), () => undefined));
   const files = { certFile: pair.certFile, keyFile: pair.keyFile, clientCaFile: ca.certFile };
   const tls = await watchServerCredentials(files, { logger, onAttempt: () => undefined });
   t.teardown(tls.close);
-  const port = await bindServer(server, '127.0.0.1:0', tls.credentials, {
+  const port = await listener.listen('127.0.0.1:0', tls.credentials, {
     logger,
     listener: 'test',
     onFailure: createTlsMetrics(registry).handshakeFailures('test'),

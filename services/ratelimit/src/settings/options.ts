@@ -108,6 +108,7 @@ export function grpcServerOptions(s: Settings): UnaryServerOptions {
     addressSetting: 'GRPC_UDS',
     maxConnectionAgeMs: s.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: s.grpcMaxConnectionAgeGraceMs,
+    maxConnections: s.grpcMaxConnections,
   };
 }
 

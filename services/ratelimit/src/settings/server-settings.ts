@@ -1,5 +1,6 @@
+import { defaultMaxConnections } from '@tollgate/kit/grpc/server-lifecycle';
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
-import { bool, duration, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
+import { bool, duration, int, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
 
 const group = 'Servers';
 
@@ -38,6 +39,13 @@ export const serverSettings = {
     default: '1h',
     max: longestTimer,
     doc: 'Time after that in which requests may end before the connection is cut; 0 waits for ever.',
+  }),
+  grpcMaxConnections: int({
+    env: 'GRPC_MAX_CONNECTIONS',
+    group,
+    default: defaultMaxConnections,
+    min: 0,
+    doc: 'Connections of the gRPC server. At this number each new one closes another: one without calls first, then the one that was idle longest. An idle connection takes about 26 kB. 0 sets no limit.',
   }),
   debugHost: text({
     env: 'DEBUG_HOST',

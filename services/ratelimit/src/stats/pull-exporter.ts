@@ -105,7 +105,12 @@ export function createPullExporter(
     async start() {
       if (options.processMetrics ?? true) collectDefaultMetrics({ register: processRegistry });
       server.listen({ port: options.address.port, host: options.address.host });
-      await once(server, 'listening');
+      try {
+        await once(server, 'listening');
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new Error(`cannot listen where PULLMETRICS_ADDR says: ${reason}`, { cause });
+      }
       // Metrics must not keep the process alive.
       server.unref();
     },

@@ -27,6 +27,7 @@ const table: Readonly<
   grpcUds: ['GRPC_UDS', '', '/run/ratelimit.sock', '/run/ratelimit.sock'],
   grpcMaxConnectionAgeMs: ['GRPC_MAX_CONNECTION_AGE', 86_400_000, '1h30m', 5_400_000, '30', '-1s'],
   grpcMaxConnectionAgeGraceMs: ['GRPC_MAX_CONNECTION_AGE_GRACE', 3_600_000, '0', 0, ''],
+  grpcMaxConnections: ['GRPC_MAX_CONNECTIONS', 10_000, '0', 0, '-1', 'many'],
   debugHost: ['DEBUG_HOST', '0.0.0.0', 'localhost', 'localhost'],
   debugPort: ['DEBUG_PORT', 6070, '6071', 6071, '1.5'],
   shutdownDelayMs: ['SHUTDOWN_DELAY', 0, '500ms', 500, '5'],

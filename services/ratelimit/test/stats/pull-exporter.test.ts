@@ -239,7 +239,7 @@ t.test('closing does not wait for a scraper that keeps its connection', async (t
   t.equal(exporter.address(), undefined);
 });
 
-t.test('a port in use fails the start', async (t) => {
+t.test('a port in use fails the start and names its setting', async (t) => {
   const registry = createStatsRegistry();
   const { exporter } = await startExporter(t, registry);
   const port = exporter.address()?.port ?? 0;
@@ -247,6 +247,6 @@ t.test('a port in use fails the start', async (t) => {
     { address: { host: '127.0.0.1', port }, path: '/metrics', extraTags: {}, processMetrics: false },
     { registry },
   );
-  await t.rejects(second.start(), { code: 'EADDRINUSE' });
+  await t.rejects(second.start(), { message: /PULLMETRICS_ADDR.*EADDRINUSE/ });
   await second.close();
 });

@@ -194,6 +194,33 @@ t.test('more descriptors than anybody needs are refused before they cost anythin
   t.equal(stats.gauge('ratelimit.memory.counters').value, 1_000);
 });
 
+t.test('a stop does not wait for clients that hold connections open', async (t) => {
+  const { app, ports } = await startApp(t, { rules, env: { DRAIN_TIMEOUT: '1h' } });
+  const hold = async (port: number): Promise<void> => {
+    const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined);
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+  };
+  await Promise.all([hold(ports.grpc), hold(ports.http), hold(ports.debug)]);
+  const session = await open(t, ports.grpc);
+  t.equal(await ask(session), status.OK);
+  await fetch(`http://127.0.0.1:${ports.http}/healthcheck`);
+  await fetch(`http://127.0.0.1:${ports.debug}/stats`);
+  t.match(await app.lifecycle.stop('SIGTERM'), { late: [] });
+});
+
+t.test('at GRPC_MAX_CONNECTIONS a connection without calls gives way to a new one', async (t) => {
+  const { ports } = await startApp(t, { rules, env: { GRPC_MAX_CONNECTIONS: '2' } });
+  const used = await open(t, ports.grpc);
+  t.equal(await ask(used), status.OK);
+  const unused = await open(t, ports.grpc);
+  const closed = once(unused, 'close');
+  t.equal(await ask(await open(t, ports.grpc)), status.OK);
+  await closed;
+  t.equal(await ask(used), status.OK);
+});
+
 /** The server alone, with a health whose listeners are counted. */
 async function startHealthOnly(t: Test) {
   const real = createHealth();

@@ -187,9 +187,14 @@ t.test('a connection is asked to close at its age', async (t) => {
   });
 });
 
-t.test('a port that is taken is a start error that names it', async (t) => {
+t.test('a port that is taken is a start error that names it and its setting', async (t) => {
   const { ports } = await startApp(t, { rules });
-  await t.rejects(startApp(t, { rules, env: { GRPC_PORT: String(ports.grpc) } }), {
-    message: new RegExp(`127.0.0.1:${ports.grpc}|EADDRINUSE`),
-  });
+  for (const [variable, port] of [
+    ['GRPC_PORT', ports.grpc],
+    ['PORT', ports.http],
+  ] as const) {
+    await t.rejects(startApp(t, { rules, env: { [variable]: String(port) } }), {
+      message: new RegExp(`\\b${variable} say: .*EADDRINUSE.*127.0.0.1:${port}`),
+    });
+  }
 });

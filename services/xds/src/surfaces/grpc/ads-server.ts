@@ -2,7 +2,7 @@ import { Server, type ServerCredentials } from '@grpc/grpc-js';
 import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health-service';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
 import { bidiStreamingMethod } from '@tollgate/kit/grpc/raw-method';
-import { bindServer, shutDownServer } from '@tollgate/kit/grpc/server-lifecycle';
+import { GrpcListener } from '@tollgate/kit/grpc/server-lifecycle';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import type { ClientRegistry } from '../../clients/client-registry.ts';
@@ -72,6 +72,7 @@ export interface AdsServer {
 export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions): AdsServer {
   const { snapshots, metrics, logger, nowMs } = deps;
   const server = new Server(channelOptions(options));
+  const listener = new GrpcListener(server, logger);
   const cache = createResponseCache();
   const gate = createSendGate(maxBytesInFlight);
   const logRefusal = createRefusalLog({ logger, nowMs });
@@ -140,7 +141,7 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
 
   return {
     start: () =>
-      bindServer(server, options.address, deps.credentials, {
+      listener.listen(options.address, deps.credentials, {
         logger,
         listener: 'ads',
         onFailure: metrics.tls.handshakeFailures('ads'),
@@ -148,7 +149,7 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
     stop(signal) {
       stopping = true;
       unsubscribe();
-      return shutDownServer(server, signal, () => {
+      return listener.shutDown(signal, () => {
         healthService.endWatches();
         for (const stream of [...streams]) stream.end(streamEnds.stopping);
       });

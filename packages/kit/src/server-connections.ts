@@ -1,0 +1,158 @@
+import type { Socket } from 'node:net';
+import type { Logger } from './logger.ts';
+import { monotonicNow, startDeadline } from './time.ts';
+
+/** Bounds of the connections of one port. */
+export interface ConnectionLimits {
+  /** At this number the connection that was idle longest is closed for each new one; 0 sets no limit. */
+  readonly maxConnections: number;
+  /** Time from accepting a connection to its first protocol bytes, a TLS handshake included. */
+  readonly prefaceTimeoutMs: number;
+}
+
+/** One connection. */
+export interface ServerConnection {
+  readonly socket: Socket;
+  /** Asks the client to go away and ends our side once it has been told; unset until there is a session. */
+  close: (() => void) | undefined;
+  /** Calls in flight. */
+  calls: number;
+  readonly acceptedMs: number;
+  /** Ends the wait for the preface; unset once that was received. */
+  cancelPrefaceTimer: (() => void) | undefined;
+}
+
+/**
+ * How long a client has to close its side after ours. A client that follows the protocol needs one round trip; others must
+ * not hold up a stop.
+ */
+const lingerMs = 200;
+
+/** A client that reconnects in a loop must not fill the log. */
+const logIntervalMs = 10_000;
+
+/**
+ * The connections of a port of long-lived connections: cuts those that never speak, bounds their number, and closes them at
+ * a stop without waiting for clients that keep their side open. Knows sockets only; a server tells it of sessions and calls.
+ */
+export class ServerConnections {
+  // Closed in this order at the limit, in each group the least recently used first: a flood of new connections evicts its
+  // own, and a connection that is in use goes last.
+  readonly #unused = new Set<ServerConnection>();
+  readonly #idle = new Set<ServerConnection>();
+  readonly #busy = new Set<ServerConnection>();
+  readonly #limits: ConnectionLimits;
+  readonly #logger: Logger;
+  #draining: boolean = false;
+  #evicted = 0;
+  #loggedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(limits: ConnectionLimits, logger: Logger) {
+    this.#limits = limits;
+    this.#logger = logger;
+  }
+
+  get size(): number {
+    return this.#unused.size + this.#idle.size + this.#busy.size;
+  }
+
+  /** Follows a connection that was accepted at `acceptedMs`, by default just now. */
+  add(socket: Socket, acceptedMs: number = monotonicNow()): ServerConnection {
+    const connection: ServerConnection = {
+      socket,
+      close: undefined,
+      calls: 0,
+      acceptedMs,
+      cancelPrefaceTimer: undefined,
+    };
+    if (this.#draining) {
+      socket.destroy();
+      return connection;
+    }
+    const { maxConnections, prefaceTimeoutMs } = this.#limits;
+    if (maxConnections > 0 && this.size >= maxConnections) this.#evict();
+    this.#unused.add(connection);
+    const timeLeftMs = Math.max(0, acceptedMs + prefaceTimeoutMs - monotonicNow());
+    connection.cancelPrefaceTimer = startDeadline(timeLeftMs, () => socket.destroy());
+    // Emitted once all is sent and our side is closed. Node's HTTP/2 then waits for the client's side without a bound.
+    socket.once('finish', () => destroyLater(socket));
+    socket.once('close', () => this.remove(connection));
+    return connection;
+  }
+
+  /** Forgets a connection without closing it. */
+  remove(connection: ServerConnection): void {
+    this.prefaceReceived(connection);
+    for (const group of [this.#unused, this.#idle, this.#busy]) group.delete(connection);
+  }
+
+  /** The connection speaks the protocol. */
+  prefaceReceived(connection: ServerConnection): void {
+    connection.cancelPrefaceTimer?.();
+    connection.cancelPrefaceTimer = undefined;
+  }
+
+  callStarted(connection: ServerConnection): void {
+    connection.calls += 1;
+    this.#moveTo(this.#busy, connection);
+  }
+
+  callEnded(connection: ServerConnection): void {
+    connection.calls -= 1;
+    this.#moveTo(connection.calls > 0 ? this.#busy : this.#idle, connection);
+  }
+
+  /**
+   * Destroys connections without a call in flight, after a moment for GOAWAY to arrive where there is a session. The others
+   * end when their session does; the caller has asked it to.
+   */
+  drain(): void {
+    this.#draining = true;
+    for (const connection of [...this.#unused, ...this.#idle]) {
+      if (connection.cancelPrefaceTimer === undefined) destroyLater(connection.socket);
+      else connection.socket.destroy();
+    }
+  }
+
+  /** Destroys all connections. */
+  destroy(): void {
+    this.#draining = true;
+    for (const { socket } of [...this.#unused, ...this.#idle, ...this.#busy]) socket.destroy();
+  }
+
+  #evict(): void {
+    const [victim] = [this.#unused, this.#idle, this.#busy].find((group) => group.size > 0) ?? [];
+    if (victim === undefined) return;
+    this.remove(victim);
+    if (victim.calls > 0 || victim.close === undefined) victim.socket.destroy();
+    else {
+      victim.close();
+      destroyLater(victim.socket);
+    }
+    this.#logEviction();
+  }
+
+  #logEviction(): void {
+    this.#evicted += 1;
+    if (monotonicNow() - this.#loggedMs < logIntervalMs) return;
+    this.#loggedMs = monotonicNow();
+    const { maxConnections } = this.#limits;
+    this.#logger.warn(
+      { maxConnections, closed: this.#evicted },
+      'connection limit reached, closing idle connections',
+    );
+    this.#evicted = 0;
+  }
+
+  #moveTo(group: Set<ServerConnection>, connection: ServerConnection): void {
+    const known = [this.#unused, this.#idle, this.#busy].some((one) => one.delete(connection));
+    // One that was evicted may still end its calls.
+    if (known) group.add(connection);
+  }
+}
+
+function destroyLater(socket: Socket): void {
+  if (socket.destroyed) return;
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+}
