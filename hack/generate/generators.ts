@@ -1,4 +1,5 @@
 import { errors as authErrors } from '../../services/auth/src/errors.ts';
+import { ignoredSettings } from '../../services/auth/src/settings/gotrue-settings.ts';
 import { settingsSpec as authSettings } from '../../services/auth/src/settings/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
@@ -10,7 +11,7 @@ import { renderCrd } from './render-crd.ts';
 import { renderErrorsPage } from './render-errors-page.ts';
 import { renderOpenApi } from './render-open-api.ts';
 import { renderProtoCode } from './render-proto-code.ts';
-import { renderSettingsPage } from './render-settings-page.ts';
+import { renderIgnoredSettings, renderSettingsPage } from './render-settings-page.ts';
 
 /** Something in the repository that is made from something else, by code. */
 export interface Generator {
@@ -30,7 +31,11 @@ export const generators: readonly Generator[] = [
   ),
   markdownPage('docs/settings-xds.md', () => renderSettingsPage('the management server', xdsSettings)),
   markdownPage('docs/settings-auth.md', () =>
-    renderSettingsPage('the user authentication server', authSettings),
+    renderSettingsPage(
+      'the user authentication server',
+      authSettings,
+      renderIgnoredSettings(ignoredSettings),
+    ),
   ),
   ...chartFiles.map(({ path, text }) => formatted(path, text)),
   formatted('docs/openapi-auth.json', renderOpenApi),

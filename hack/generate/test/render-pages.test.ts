@@ -2,7 +2,7 @@ import { defineSettings, port, text } from '@tollgate/kit/settings';
 import t from 'tap';
 import { formatWithBiome } from '../format-with-biome.ts';
 import { renderErrorsPage } from '../render-errors-page.ts';
-import { renderSettingsPage } from '../render-settings-page.ts';
+import { renderIgnoredSettings, renderSettingsPage } from '../render-settings-page.ts';
 
 t.test('the settings page names every variable with its meaning', async (t) => {
   const spec = defineSettings({
@@ -21,6 +21,15 @@ t.test('the settings page names every variable with its meaning', async (t) => {
   for (const word of ['GRPC_PORT', '8081', 'TCP port of the gRPC server', 'KVSTORE_AUTH', 'REDIS_AUTH']) {
     t.ok(page.includes(word), word);
   }
+});
+
+t.test('settings without effect come after the tables', async (t) => {
+  const page = renderSettingsPage(
+    'the demo',
+    {},
+    renderIgnoredSettings({ LOG_SQL: 'Statements are not logged.' }),
+  );
+  t.match(page, /\n\| `GOTRUE_LOG_SQL` \| Statements are not logged. \|\n$/);
 });
 
 t.test('the errors page has a section for each service and a row for each code', async (t) => {

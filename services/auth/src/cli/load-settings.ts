@@ -1,9 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseEnv } from 'node:util';
 import { readTextFile } from '@tollgate/kit/read-text-file';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
+import { withoutServiceLinks } from '../settings/service-links.ts';
+import { settingWarnings } from '../settings/setting-warnings.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
+import { parseEnvFile } from './env-file.ts';
 
 /** Where variables are read from besides the environment, which goes before them. */
 export interface EnvironmentFiles {
@@ -43,22 +45,33 @@ export async function loadSettings(files: EnvironmentFiles, prepare?: Prepare): 
 /** Reads the settings from environment and files. */
 export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepare): Promise<ReadSettings> {
   let given: Environment;
+  let env: Environment;
   try {
-    given = { ...(await readFileOf(files.file)), ...(await readFolder(files.folder)), ...process.env };
+    given = withoutServiceLinks({
+      ...(await readFileOf(files.file)),
+      ...(await readFolder(files.folder)),
+      ...process.env,
+    });
+    env = (await prepare?.(given)) ?? given;
   } catch (error) {
-    const because = error instanceof Error ? error.message : String(error);
-    return { ok: false, message: `the variables cannot be read: ${because}` };
+    return { ok: false, message: error instanceof Error ? error.message : String(error) };
   }
-  const env = (await prepare?.(given)) ?? given;
   const read = readSettings(env);
   return read.ok
     ? { ok: true, settings: read.settings, env }
-    : { ok: false, message: formatSettingProblems(read.problems) };
+    : { ok: false, message: [formatSettingProblems(read.problems), ...misspellings(env)].join('\n') };
+}
+
+/** The log does not open when a setting is wrong, and a misspelled name may be why. */
+function misspellings(env: Environment): string[] {
+  return settingWarnings(env).flatMap(({ variable, meant }) =>
+    meant === undefined ? [] : [`  ${variable} is set and unknown: perhaps ${meant} was meant`],
+  );
 }
 
 async function readFileOf(file: string | undefined): Promise<Environment> {
   try {
-    return parseEnv(await readTextFile(file ?? defaultFile, maxFileBytes));
+    return await readVariables(file ?? defaultFile);
   } catch (error) {
     if (file === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw error;
@@ -68,6 +81,17 @@ async function readFileOf(file: string | undefined): Promise<Environment> {
 async function readFolder(folder: string | undefined): Promise<Environment> {
   if (folder === undefined) return {};
   const names = (await readdir(folder)).filter((name) => name.endsWith('.env')).sort();
-  const texts = await Promise.all(names.map((name) => readTextFile(join(folder, name), maxFileBytes)));
-  return Object.assign({}, ...texts.map((text) => parseEnv(text)));
+  const files = await Promise.all(names.map((name) => readVariables(join(folder, name))));
+  return Object.assign({}, ...files);
+}
+
+/**
+ * Reads a file of variables.
+ *
+ * @throws Error that names the file, and the line that is wrong.
+ */
+export async function readVariables(path: string): Promise<Environment> {
+  const read = parseEnvFile(await readTextFile(path, maxFileBytes));
+  if (read.ok) return read.variables;
+  throw new Error(`${path}:${read.line}: ${read.problem}`);
 }

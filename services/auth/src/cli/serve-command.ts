@@ -1,13 +1,12 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '@tollgate/kit/run-until-signal';
-import { findMisspelled } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { startDevelopmentDatabase } from '../dev/development-database.ts';
 import { withDefaultsOfMode } from '../dev/development-environment.ts';
 import { developmentHints } from '../dev/development-hints.ts';
-import { type Settings, settingsSpec } from '../settings/settings.ts';
-import { findWithoutEffect } from '../settings/without-effect.ts';
+import { type SettingWarning, settingWarnings } from '../settings/setting-warnings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { createCommandLogger } from './command-logger.ts';
 import { type LoadedSettings, loadSettings, readSettingsFrom } from './load-settings.ts';
 import { createSettingsReload } from './reload-settings.ts';
@@ -57,9 +56,12 @@ async function startFoundation(
   };
 }
 
+const warningTexts: Readonly<Record<SettingWarning['kind'], string>> = {
+  unknown: 'unknown setting',
+  'no effect': 'setting is accepted and has no effect',
+  'provider not served': 'identity provider is not served yet, sign-in with it is refused',
+};
+
 function warnOfSettings({ env }: LoadedSettings, logger: Logger): void {
-  for (const { variable, meant } of findMisspelled(settingsSpec, env, ['SVC_', 'GOTRUE_']))
-    logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
-  for (const variable of findWithoutEffect(settingsSpec, env))
-    logger.warn({ variable }, 'setting is accepted and has no effect');
+  for (const { kind, ...fields } of settingWarnings(env)) logger.warn(fields, warningTexts[kind]);
 }

@@ -26,6 +26,7 @@ async function withDevelopmentDefaults(env: Environment): Promise<Environment> {
     databaseUrl: embeddedDatabaseUrl,
     jwtSecret: await keptSecret(folder, 'jwt-secret'),
     externalAnonymousUsersEnabled: 'true',
+    externalPhoneEnabled: 'true',
     // The site under development may serve templates.
     mailerTemplatePrivateHosts: 'localhost,127.0.0.1',
     smtpAdminEmail: 'auth@localhost',

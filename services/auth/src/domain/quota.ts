@@ -12,16 +12,25 @@ const hourMs = 3_600_000;
  * Answers undefined when the text has neither form.
  */
 export function parseQuota(text: string): Quota | undefined {
-  const [, number = '', period] = /^(\d{1,9})(?:\/(\S+))?$/.exec(text) ?? [];
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return windowQuota(Number(text), hourMs);
+  const [, number = '', period = ''] = /^(\d{1,9})\/(\S+)$/.exec(text) ?? [];
   if (number === '') return undefined;
   const events = Number(number);
-  if (period === undefined) return { kind: 'window', events, periodMs: hourMs };
   const refillEveryMs = parseDuration(period);
   if (refillEveryMs === undefined || refillEveryMs <= 0) return undefined;
   return { kind: 'bucket', size: events, refillEveryMs };
 }
 
-/** A bucket of `events` that refills whole within `periodMs`. */
+/** Fewer than one event in a period is one in several. */
+function windowQuota(events: number, periodMs: Millis): Quota {
+  const isFraction = events > 0 && events < 1;
+  return isFraction
+    ? { kind: 'window', events: 1, periodMs: periodMs / events }
+    : { kind: 'window', events, periodMs };
+}
+
+/** A bucket of `events` that refills whole within `periodMs`; of fewer than one event, one that refills more slowly. */
 export function bucketQuota(events: number, periodMs: Millis): Quota {
-  return { kind: 'bucket', size: events, refillEveryMs: events > 0 ? periodMs / events : periodMs };
+  const size = events > 0 ? Math.max(events, 1) : 0;
+  return { kind: 'bucket', size, refillEveryMs: events > 0 ? periodMs / events : periodMs };
 }

@@ -2,8 +2,8 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Registry } from 'prom-client';
 import { fetchText } from '../fetch/fetch-text.ts';
 import type { Mailbox } from '../ports/mailbox.ts';
-import type { Mailer } from '../ports/mailer.ts';
-import type { Settings } from '../settings/settings.ts';
+import type { Mailer, MailTransport } from '../ports/mailer.ts';
+import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { countMails } from './count-mails.ts';
 import { createMailTemplates } from './mail-templates.ts';
 import { createMailbox } from './mailbox.ts';
@@ -20,14 +20,20 @@ const templateTimeoutMs = 10_000;
 /** Far more than any mail needs; clients cut off what is longer than a tenth of it. */
 const maxTemplateBytes = 1024 * 1024;
 
-/** Puts together how mail is sent: by SMTP, or in development mode without SMTP_HOST to the mailbox. */
+/** What a server without SMTP_HOST sends by: nothing. Requests are answered as if it did, as GoTrue does. */
+const noTransport: MailTransport = {
+  deliver: () => Promise.resolve(),
+  deliverNothing: () => Promise.resolve(),
+};
+
+/** Puts together how mail is sent: by SMTP; without SMTP_HOST to the mailbox of development mode, or not at all. */
 export function createMail(
   settings: Settings,
   deps: { readonly logger: Logger; readonly nowMs: () => number; readonly registry: Registry | undefined },
 ): Mail {
   const { logger, nowMs, registry } = deps;
-  const mailbox =
-    settings.mode === 'development' && settings.smtpHost === '' ? createMailbox({ nowMs }) : undefined;
+  const hasServer = settings.smtpHost !== '';
+  const mailbox = settings.mode === 'development' && !hasServer ? createMailbox({ nowMs }) : undefined;
   const privateHosts = settings.mailerTemplatePrivateHosts.map((host) => host.toLowerCase());
   const templates = createMailTemplates({
     settings,
@@ -36,7 +42,12 @@ export function createMail(
     logger,
     nowMs,
   });
-  const transport = mailbox ?? createSmtpTransport(settings);
+  if (!hasServer && mailbox === undefined)
+    logger.warn(
+      { variable: settingsSpec.smtpHost.env },
+      'no SMTP server is set: no mail is sent, and requests that would send one succeed',
+    );
+  const transport = mailbox ?? (hasServer ? createSmtpTransport(settings) : noTransport);
   const mailer = createTemplateMailer({ settings, templates, transport, logger });
   return { mailer: registry === undefined ? mailer : countMails(mailer, registry), mailbox };
 }

@@ -43,10 +43,16 @@ export const coreSettings = {
     default: true,
     doc: 'Sign-up and sign-in by email.',
   }),
+  externalEmailMagicLinkEnabled: bool({
+    ...svc('EXTERNAL_EMAIL_MAGIC_LINK_ENABLED'),
+    group,
+    default: true,
+    doc: 'Sign-in by a link or code that is mailed.',
+  }),
   externalPhoneEnabled: bool({
     ...svc('EXTERNAL_PHONE_ENABLED'),
     group,
-    default: true,
+    default: false,
     doc: 'Sign-up and sign-in by phone.',
   }),
   externalAnonymousUsersEnabled: bool({

@@ -1,5 +1,5 @@
 import { bool, duration, int, oneOf, text } from '@tollgate/kit/settings';
-import { bare, svc } from './variable-names.ts';
+import { bare, svc, svcOrBare } from './variable-names.ts';
 
 const group = 'Database';
 
@@ -33,7 +33,7 @@ export const databaseSettings = {
     doc: 'How long a start waits for a database that does not answer; 0 not at all.',
   }),
   dbNamespace: text({
-    ...svc('DB_NAMESPACE'),
+    ...svcOrBare('DB_NAMESPACE'),
     group,
     default: 'auth',
     matches: { pattern: /^[a-z_][a-z0-9_]{0,62}$/, form: 'a schema name: small letters, digits and _' },

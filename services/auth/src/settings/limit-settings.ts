@@ -1,4 +1,4 @@
-import { int, text } from '@tollgate/kit/settings';
+import { float, text } from '@tollgate/kit/settings';
 import { quota } from './builders.ts';
 import { svc } from './variable-names.ts';
 import { withoutEffect } from './without-effect.ts';
@@ -6,7 +6,7 @@ import { withoutEffect } from './without-effect.ts';
 const group = 'Rate limits';
 
 function perAddress(name: string, events: number, doc: string) {
-  return int({
+  return float({
     ...svc(name),
     group,
     default: events,

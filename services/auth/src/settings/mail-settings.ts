@@ -1,5 +1,5 @@
 import { bool, int, list, port, text } from '@tollgate/kit/settings';
-import { optionalSeconds, seconds } from './builders.ts';
+import { life, optionalSeconds } from './builders.ts';
 import { svc } from './variable-names.ts';
 
 const group = 'Mail';
@@ -10,10 +10,15 @@ export const mailSettings = {
     ...svc('SMTP_ADMIN_EMAIL'),
     group,
     default: '',
-    doc: 'Address that mail comes from; required in production.',
+    doc: 'Address that mail comes from; required with SMTP_HOST.',
   }),
-  smtpHost: text({ ...svc('SMTP_HOST'), group, default: '', doc: 'SMTP server; required in production.' }),
-  smtpPort: port({ ...svc('SMTP_PORT'), group, default: 0, doc: 'Its TCP port; required in production.' }),
+  smtpHost: text({
+    ...svc('SMTP_HOST'),
+    group,
+    default: '',
+    doc: 'SMTP server. Without one no mail is sent, and the start warns of it; development mode shows mails at `/dev/mail`.',
+  }),
+  smtpPort: port({ ...svc('SMTP_PORT'), group, default: 587, doc: 'TCP port of the SMTP server.' }),
   smtpUser: text({ ...svc('SMTP_USER'), group, default: '', doc: 'User, where the server wants one.' }),
   smtpPass: text({ ...svc('SMTP_PASS'), group, default: '', secret: true, doc: 'Password of that user.' }),
   smtpSenderName: text({
@@ -45,7 +50,7 @@ export const mailSettings = {
     default: false,
     doc: 'Users need not confirm their email.',
   }),
-  mailerOtpExpMs: seconds({
+  mailerOtpExpMs: life({
     ...svc('MAILER_OTP_EXP'),
     group,
     default: '24h',

@@ -1,4 +1,5 @@
 import { bool, type Setting, text } from '@tollgate/kit/settings';
+import { textOrDefault } from './builders.ts';
 import { svc } from './variable-names.ts';
 import { withoutEffect } from './without-effect.ts';
 
@@ -55,7 +56,7 @@ function unlessUnsent<T>(kind: MailKind, setting: Setting<T>): Setting<T> {
 }
 
 function subjectSetting(kind: MailKind) {
-  return text({
+  return textOrDefault({
     ...svc(`MAILER_SUBJECTS_${kind}`),
     group: 'Subjects of mails',
     default: subjects[kind],
@@ -73,7 +74,7 @@ function templateSetting(kind: MailKind) {
 }
 
 function urlPathSetting(kind: LinkedKind) {
-  return text({
+  return textOrDefault({
     ...svc(`MAILER_URLPATHS_${kind}`),
     group: 'Links in mails',
     default: '/verify',

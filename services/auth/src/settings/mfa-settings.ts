@@ -1,7 +1,6 @@
 import { bool, int } from '@tollgate/kit/settings';
 import { seconds } from './builders.ts';
 import { svc } from './variable-names.ts';
-import { withoutEffect } from './without-effect.ts';
 
 const group = 'Multi-factor authentication';
 
@@ -13,14 +12,6 @@ function switchOf(name: string, fallback: boolean, doc: string) {
 export const mfaSettings = {
   mfaTotpEnrollEnabled: switchOf('MFA_TOTP_ENROLL_ENABLED', true, 'Enrolling of TOTP.'),
   mfaTotpVerifyEnabled: switchOf('MFA_TOTP_VERIFY_ENABLED', true, 'Verifying with TOTP.'),
-  mfaPhoneEnrollEnabled: withoutEffect(switchOf('MFA_PHONE_ENROLL_ENABLED', false, 'Enrolling of phones.')),
-  mfaPhoneVerifyEnabled: withoutEffect(switchOf('MFA_PHONE_VERIFY_ENABLED', false, 'Verifying with phones.')),
-  mfaWebAuthnEnrollEnabled: withoutEffect(
-    switchOf('MFA_WEB_AUTHN_ENROLL_ENABLED', false, 'Enrolling of WebAuthn.'),
-  ),
-  mfaWebAuthnVerifyEnabled: withoutEffect(
-    switchOf('MFA_WEB_AUTHN_VERIFY_ENABLED', false, 'Verifying with WebAuthn.'),
-  ),
   mfaChallengeExpiryMs: seconds({
     ...svc('MFA_CHALLENGE_EXPIRY_DURATION'),
     group,

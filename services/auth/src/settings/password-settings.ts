@@ -1,4 +1,5 @@
 import { bool, int, text } from '@tollgate/kit/settings';
+import { textOrDefault } from './builders.ts';
 import { svc } from './variable-names.ts';
 
 const group = 'Passwords';
@@ -31,7 +32,7 @@ export const passwordSettings = {
     default: false,
     doc: 'Take no new password while that service does not answer; else they are taken, and the log says so.',
   }),
-  passwordHibpUserAgent: text({
+  passwordHibpUserAgent: textOrDefault({
     ...svc('PASSWORD_HIBP_USER_AGENT'),
     group,
     default: 'Tollgate',

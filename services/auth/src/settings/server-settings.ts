@@ -1,15 +1,15 @@
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
 import { bool, duration, list, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
-import { seconds } from './builders.ts';
+import { seconds, textOrDefault } from './builders.ts';
 import { proxyList } from './proxy-list.ts';
-import { bare, svc } from './variable-names.ts';
+import { bare, svc, svcOrBare } from './variable-names.ts';
 import { withoutEffect } from './without-effect.ts';
 
 const group = 'API server';
 
 /** Where the API is served, and how it logs and stops. */
 export const serverSettings = {
-  apiHost: text({
+  apiHost: textOrDefault({
     ...svc('API_HOST'),
     group,
     default: '0.0.0.0',
@@ -17,7 +17,7 @@ export const serverSettings = {
   }),
   port: port({ ...bare('PORT', 'API_PORT'), group, default: 8081, doc: 'TCP port; 0 picks a free one.' }),
   apiExternalUrl: text({
-    ...svc('API_EXTERNAL_URL'),
+    ...svcOrBare('API_EXTERNAL_URL'),
     group,
     required: true,
     doc: 'URL under which the outside reaches this server; links in mails begin with it.',
@@ -26,7 +26,7 @@ export const serverSettings = {
     text({ ...svc('API_ENDPOINT'), group, default: '', doc: 'Multi-instance mode.' }),
   ),
   requestIdHeader: text({
-    ...svc('REQUEST_ID_HEADER'),
+    ...svcOrBare('REQUEST_ID_HEADER'),
     group,
     default: '',
     doc: 'Request header to take the request id from.',
@@ -75,7 +75,7 @@ export const serverSettings = {
     ...bare('LOG_LEVEL'),
     group,
     default: 'info',
-    synonyms: logLevelSynonyms,
+    synonyms: { ...logLevelSynonyms, '': 'info' },
     doc: 'Lowest level that is logged.',
   }),
   logFile: text({

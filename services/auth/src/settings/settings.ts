@@ -3,6 +3,7 @@ import {
   type Environment,
   type ParsedSettings,
   parseSettings,
+  type SettingProblem,
   type SettingsCheck,
   type SettingsOf,
 } from '@tollgate/kit/settings';
@@ -12,12 +13,11 @@ import { databaseSettings } from './database-settings.ts';
 import { encryptionChecks, encryptionSettings } from './encryption-settings.ts';
 import { extAuthzChecks } from './ext-authz-checks.ts';
 import { extAuthzSettings } from './ext-authz-settings.ts';
-import { captchaSettings, hookSettings, linkingSettings } from './hook-settings.ts';
 import { jwtSettings } from './jwt-settings.ts';
 import { limitSettings } from './limit-settings.ts';
 import { type MailCheck, mailChecks } from './mail-checks.ts';
 import { mailSettings } from './mail-settings.ts';
-import { mailTextSettings } from './mail-text-settings.ts';
+import { type MailKind, mailKinds, mailTextSettings } from './mail-text-settings.ts';
 import { mfaSettings } from './mfa-settings.ts';
 import { passwordSettings } from './password-settings.ts';
 import { providerSettings } from './provider-settings.ts';
@@ -25,6 +25,7 @@ import { serverSettings } from './server-settings.ts';
 import { sessionSettings } from './session-settings.ts';
 import { smsSettings } from './sms-settings.ts';
 import { telemetrySettings } from './telemetry-settings.ts';
+import { unservedSettings } from './unserved-settings.ts';
 
 /** Every setting of the service, in the order of docs/settings-auth.md. */
 export const settingsSpec = defineSettings({
@@ -42,10 +43,8 @@ export const settingsSpec = defineSettings({
   ...mfaSettings,
   ...extAuthzSettings,
   ...telemetrySettings,
-  ...captchaSettings,
-  ...linkingSettings,
   ...providerSettings,
-  ...hookSettings,
+  ...unservedSettings,
 });
 
 /** The settings as the composition root sees them. */
@@ -53,20 +52,42 @@ export type Settings = SettingsOf<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
-const absoluteUrl =
-  (key: 'siteUrl' | 'apiExternalUrl'): Check =>
-  (s, { nameOf, shownOf }) => {
-    if (/^https?:\/\/[^/]/.test(s[key]) && URL.canParse(s[key])) return undefined;
-    const value = shownOf(key);
-    return {
-      variable: nameOf(key),
-      ...(value !== undefined && { value }),
-      expected: 'an absolute URL with http or https',
-    };
-  };
+/** An app has a URL as well: `myapp://login`. */
+const siteUrl: Check = (s, context) =>
+  isWebUrl(s.siteUrl) || isAppUrl(s.siteUrl)
+    ? undefined
+    : problemOf('siteUrl', 'an absolute URL such as https://example.com or myapp://login', context);
+
+const apiExternalUrl: Check = (s, context) =>
+  isWebUrl(s.apiExternalUrl)
+    ? undefined
+    : problemOf('apiExternalUrl', 'an absolute URL with http or https', context);
+
+function isWebUrl(text: string): boolean {
+  return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
+}
+
+/** What a browser runs or shows itself belongs to no app, and `localhost:3000` lacks its scheme. */
+function isAppUrl(text: string): boolean {
+  const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(text) ?? [];
+  const isForbidden = /^(?:https?|javascript|data|vbscript|file|blob|about|filesystem|view-source)$/i.test(
+    scheme,
+  );
+  return scheme !== '' && !isForbidden && !/^\d/.test(rest) && URL.canParse(text);
+}
+
+function problemOf(
+  key: keyof typeof settingsSpec & string,
+  expected: string,
+  { nameOf, shownOf }: Pick<Parameters<Check>[1], 'nameOf' | 'shownOf'>,
+): SettingProblem {
+  const value = shownOf(key);
+  return { variable: nameOf(key), ...(value !== undefined && { value }), expected };
+}
 
 const signingKeys: Check = (s, { nameOf }) => {
-  const parsed = parseSigningKeys(s);
+  // Keys of a file are looked at where it is read.
+  const parsed = parseSigningKeys(s.jwtKeysFile === '' ? s : { ...s, jwtValidMethods: [] });
   return parsed.ok
     ? undefined
     : { variable: nameOf('jwtKeys'), value: '(hidden)', expected: parsed.expected };
@@ -81,13 +102,33 @@ const oneSourceOfKeys: Check = (s, { nameOf }) =>
       }
     : undefined;
 
-/** Development mode shows mails on a page; everybody else needs somebody to deliver them. */
-const requiredInProduction =
-  (key: 'smtpAdminEmail' | 'smtpHost' | 'smtpPort'): Check =>
-  (s, { nameOf }) =>
-    s.mode === 'production' && (s[key] === '' || s[key] === 0)
-      ? { variable: nameOf(key), expected: `${settingsSpec[key].form}; it must be set` }
-      : undefined;
+const senderOfMails: Check = (s, { nameOf }) =>
+  s.mode === 'production' && s.smtpHost !== '' && s.smtpAdminEmail === ''
+    ? {
+        variable: nameOf('smtpAdminEmail'),
+        expected: `the address that mail comes from, as ${nameOf('smtpHost')} is set`,
+      }
+    : undefined;
+
+/** Phone sign-in would fail at the first message. */
+const servedGateway: Check = (s, context) => {
+  const shown = context.shownOf('smsProvider') ?? '""';
+  return s.externalPhoneEnabled && s.smsProvider === '' && shown !== '""'
+    ? problemOf('smsProvider', settingsSpec.smsProvider.form, context)
+    : undefined;
+};
+
+/** A path is one below a web site. */
+const templateUrl =
+  (kind: MailKind): Check =>
+  (s, context) =>
+    /^https?:/i.test(s.siteUrl) || /^(?:https?:.*)?$/i.test(s[`mailTemplate:${kind}`])
+      ? undefined
+      : problemOf(
+          `mailTemplate:${kind}`,
+          `a URL with http or https, as ${context.nameOf('siteUrl')} is no web site`,
+          context,
+        );
 
 /** It writes codes to the log, where whoever reads that could sign in with them. */
 const noLogGateway: Check = (s, { nameOf }) =>
@@ -105,18 +146,37 @@ const mailCheck =
     return { variable: nameOf(check.key), ...(value !== undefined && { value }), expected };
   };
 
+/** Hooks under names of other versions of GoTrue, such as HOOK_CUSTOM_SMS_PROVIDER_ENABLED. */
+function otherHooks(env: Environment): SettingProblem[] {
+  const known = new Set(Object.values(settingsSpec).flatMap(({ env: name, aliases }) => [name, ...aliases]));
+  return Object.entries(env)
+    .filter(([name]) => /^(?:SVC|GOTRUE)_HOOK_\w+_ENABLED$/.test(name) && !known.has(name))
+    .filter(([, value]) => /^(?:1|t|true)$/i.test(value ?? ''))
+    .map(([variable, value]) => ({
+      variable,
+      value: JSON.stringify(value),
+      expected: 'false: hooks are not served yet',
+    }));
+}
+
 /** Reads the settings from the environment; all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
+  const read = readKnownSettings(env);
+  const hooks = otherHooks(env);
+  return hooks.length === 0 ? read : { ok: false, problems: [...(read.ok ? [] : read.problems), ...hooks] };
+}
+
+function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   return parseSettings(settingsSpec, env, {
     checks: [
-      absoluteUrl('siteUrl'),
-      absoluteUrl('apiExternalUrl'),
+      siteUrl,
+      apiExternalUrl,
       signingKeys,
       oneSourceOfKeys,
-      requiredInProduction('smtpAdminEmail'),
-      requiredInProduction('smtpHost'),
-      requiredInProduction('smtpPort'),
+      senderOfMails,
       ...mailChecks.map(mailCheck),
+      ...mailKinds.map(templateUrl),
+      servedGateway,
       noLogGateway,
       ...extAuthzChecks,
       ...encryptionChecks,

@@ -1,9 +1,12 @@
-import { bool, int, oneOf, pairs, text } from '@tollgate/kit/settings';
-import { optionalInstant, seconds } from './builders.ts';
+import { bool, int, oneOf, text } from '@tollgate/kit/settings';
+import { codesByPhone, life, optionalInstant, seconds, textOrDefault } from './builders.ts';
 import { svc } from './variable-names.ts';
 import { withoutEffect } from './without-effect.ts';
 
 const group = 'Text messages';
+
+/** Gateways of GoTrue that do not exist here: taken while nobody signs in by phone. */
+const unservedGateways = ['messagebird', 'vonage', 'textlocal'];
 
 function credential(name: string, doc: string, secret = false) {
   return text({ ...svc(name), group, default: '', secret, doc });
@@ -28,20 +31,20 @@ export const smsSettings = {
     default: '60s',
     doc: 'Shortest time between two to a user.',
   }),
-  smsOtpExpMs: seconds({ ...svc('SMS_OTP_EXP'), group, default: '60s', doc: 'Life of a code.' }),
+  smsOtpExpMs: life({ ...svc('SMS_OTP_EXP'), group, default: '60s', doc: 'Life of a code.' }),
   smsOtpLength: int({
     ...svc('SMS_OTP_LENGTH'),
     group,
     default: 6,
     doc: 'Digits of a code, 6 to 10; otherwise 6.',
   }),
-  smsTemplate: text({
+  smsTemplate: textOrDefault({
     ...svc('SMS_TEMPLATE'),
     group,
     default: 'Your code is {{ .Code }}',
     doc: 'Text of the message.',
   }),
-  smsTestOtp: pairs({
+  smsTestOtp: codesByPhone({
     ...svc('SMS_TEST_OTP'),
     group,
     default: {},
@@ -56,7 +59,8 @@ export const smsSettings = {
     ...svc('SMS_PROVIDER'),
     group,
     default: '',
-    notServed: ['messagebird', 'vonage', 'textlocal'],
+    synonyms: Object.fromEntries(unservedGateways.map((name) => [name, '' as const])),
+    notServed: unservedGateways,
     doc: 'Gateway; `twilio_verify` makes the codes and words the messages itself, `log` writes to the log, in development only.',
   }),
   smsTwilioAccountSid: credential('SMS_TWILIO_ACCOUNT_SID', 'Account of Twilio.'),

@@ -1,5 +1,5 @@
 import { bool, oneOf, port, text } from '@tollgate/kit/settings';
-import { svc } from './variable-names.ts';
+import { bare, bareNames, svc } from './variable-names.ts';
 
 const group = 'Telemetry';
 
@@ -13,12 +13,12 @@ export const telemetrySettings = {
     doc: 'How.',
   }),
   otlpProtocol: oneOf(['http/protobuf', 'http/json', 'grpc'], {
-    env: 'OTEL_EXPORTER_OTLP_PROTOCOL',
+    ...bare('OTEL_EXPORTER_OTLP_PROTOCOL'),
     group,
     default: 'http/protobuf',
     doc: 'Protocol of OTLP; the other OTEL_EXPORTER_OTLP_* variables are read by the exporter itself.',
   }),
-  otelServiceName: text({ env: 'OTEL_SERVICE_NAME', group, default: 'auth', doc: '`service.name`.' }),
+  otelServiceName: text({ ...bare('OTEL_SERVICE_NAME'), group, default: 'auth', doc: '`service.name`.' }),
   metricsEnabled: bool({ ...svc('METRICS_ENABLED'), group, default: false, doc: 'Export metrics.' }),
   metricsExporter: oneOf(['opentelemetry', 'pull', 'prometheus'], {
     ...svc('METRICS_EXPORTER'),
@@ -27,18 +27,16 @@ export const telemetrySettings = {
     doc: '`opentelemetry` sends OTLP; `pull` (or `prometheus`) waits for scrapes.',
   }),
   otelExporterPullHost: text({
-    env: 'OTEL_EXPORTER_PULL_HOST',
-    aliases: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
+    ...bareNames('OTEL_EXPORTER_PULL_HOST', 'OTEL_EXPORTER_PROMETHEUS_HOST'),
     group,
     default: '0.0.0.0',
     doc: 'Address that scrapers ask. Development mode listens on loopback whatever is set here.',
   }),
   otelExporterPullPort: port({
-    env: 'OTEL_EXPORTER_PULL_PORT',
-    aliases: ['OTEL_EXPORTER_PROMETHEUS_PORT'],
+    ...bareNames('OTEL_EXPORTER_PULL_PORT', 'OTEL_EXPORTER_PROMETHEUS_PORT'),
     group,
     default: 9100,
     doc: 'TCP port that scrapers ask, at `/` or `/metrics`.',
   }),
-  debug: bool({ env: 'DEBUG', group, default: false, doc: 'More insight from the telemetry SDK.' }),
+  debug: bool({ ...bare('DEBUG'), group, default: false, doc: 'More insight from the telemetry SDK.' }),
 };

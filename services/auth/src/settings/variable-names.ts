@@ -9,6 +9,17 @@ export function svc(name: string): VariableNames {
   return { env: `SVC_${name}`, aliases: [`GOTRUE_${name}`] };
 }
 
+/** Like `svc`, and also read without a prefix, as GoTrue reads a few of its variables. */
+export function svcOrBare(name: string): VariableNames {
+  return { env: `SVC_${name}`, aliases: [`GOTRUE_${name}`, name] };
+}
+
+/** Names without prefix for one variable, each also read under `SVC_` and `GOTRUE_`; the first is the main one. */
+export function bareNames(env: string, ...others: readonly string[]): VariableNames {
+  const names = [env, ...others].flatMap((name) => [name, `SVC_${name}`, `GOTRUE_${name}`]);
+  return { env, aliases: names.filter((name) => name !== env) };
+}
+
 /** A variable without prefix, also read under `SVC_` and `GOTRUE_` with its own or another name. */
 export function bare(name: string, ...others: readonly string[]): VariableNames {
   return {

@@ -49,6 +49,8 @@ export interface KeySettings {
   readonly jwtSecret: string;
   readonly jwtKeys: string;
   readonly jwtKeyId: string;
+  /** The algorithms that tokens may be signed with. Default those of the keys, as for an empty list. */
+  readonly jwtValidMethods?: readonly string[];
 }
 
 type ParsedKeys =
@@ -65,8 +67,10 @@ class BadKey extends Error {}
 export function parseSigningKeys(settings: KeySettings): ParsedKeys {
   try {
     const fallback = secretKey(settings.jwtSecret, settings.jwtKeyId);
-    if (settings.jwtKeys.trim() === '') return { ok: true, keys: collect(fallback, [fallback], fallback) };
-    const keys = parseJwks(settings.jwtKeys).map(parseJwk);
+    const isSecretAlone = settings.jwtKeys.trim() === '';
+    const keys = isSecretAlone ? [fallback] : parseJwks(settings.jwtKeys).map(parseJwk);
+    checkAlgorithms(keys, settings.jwtValidMethods ?? []);
+    if (isSecretAlone) return { ok: true, keys: collect(fallback, keys, fallback) };
     const signing = keys.filter((key) => 'signingKey' in key);
     const [current] = signing;
     if (signing.length !== 1 || current === undefined)
@@ -77,6 +81,15 @@ export function parseSigningKeys(settings: KeySettings): ParsedKeys {
     if (error instanceof BadKey) return { ok: false, expected: error.message };
     throw error;
   }
+}
+
+/** Tokens are verified with every key there is: one of another algorithm would be more than the operator allows. */
+function checkAlgorithms(keys: readonly TokenKey[], allowed: readonly string[]): void {
+  const other = keys.find(({ alg }) => !allowed.includes(alg));
+  if (allowed.length === 0 || other === undefined) return;
+  throw new BadKey(
+    `keys of the algorithms of JWT_VALID_METHODS (${allowed.join(', ')}), there is one of ${other.alg}`,
+  );
 }
 
 function collect(current: SigningKey, keys: readonly TokenKey[], fallback: TokenKey): SigningKeys {

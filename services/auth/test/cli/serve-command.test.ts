@@ -44,10 +44,26 @@ t.test('a short secret is warned of, and not shown', async (t) => {
   t.notMatch(log, shortSecret);
 });
 
-t.test('settings that change nothing, or that nobody knows, are told at the start', async (t) => {
-  const log = await logOf(t, { GOTRUE_OPERATOR_TOKEN: 'geheim', SVC_SITE_ULR: 'https://example.com' });
+t.test('settings without effect and unknown ones are warned of at the start', async (t) => {
+  const log = await logOf(t, {
+    GOTRUE_OPERATOR_TOKEN: 'geheim',
+    SVC_SITE_ULR: 'https://example.com',
+    GOTRUE_NONSENSE: 'geheim',
+    GOTRUE_EXTERNAL_GITHUB_ENABLED: 'true',
+    GOTRUE_EXTERNAL_GITHUB_SECRET: 'geheim',
+    SVC_SMTP_HOST: '',
+    // A Service of Kubernetes by the name of gotrue.
+    GOTRUE_SERVICE_HOST: '10.0.0.1',
+    GOTRUE_SERVICE_PORT: '9999',
+    GOTRUE_PORT: 'tcp://10.0.0.1:9999',
+    GOTRUE_PORT_9999_TCP_ADDR: '10.0.0.1',
+  });
   t.match(log, '"variable":"GOTRUE_OPERATOR_TOKEN","@message":"setting is accepted and has no effect"');
-  t.match(log, '"variable":"SVC_SITE_ULR","meant":"SVC_SITE_URL"');
+  t.match(log, '"variable":"SVC_SITE_ULR","meant":"SVC_SITE_URL","@message":"unknown setting"');
+  t.match(log, '"variable":"GOTRUE_NONSENSE","@message":"unknown setting"');
+  t.match(log, '"variable":"GOTRUE_EXTERNAL_GITHUB_ENABLED","@message":"identity provider is not served yet');
+  t.match(log, '"variable":"SVC_SMTP_HOST","@message":"no SMTP server is set');
+  t.equal(log.match(/"level":"warning"/g)?.length, 5, 'nothing else');
   t.notMatch(log, 'geheim');
 });
 

@@ -89,6 +89,7 @@ function settingsFor(databaseUrl: string, variables: Readonly<Record<string, str
     SMTP_HOST: '127.0.0.1',
     SMTP_PORT: '2525',
     MAILER_AUTOCONFIRM: 'true',
+    EXTERNAL_PHONE_ENABLED: 'true',
     SMS_AUTOCONFIRM: 'true',
     ...variables,
   };

@@ -89,3 +89,50 @@ t.test('RATE_LIMIT_VERIFY counts codes and links of one address', async (t) => {
     [403, 403, 429, 403],
   );
 });
+
+t.test('a limit below one request in its period lets one pass in a longer time', async (t) => {
+  const server = await startAuthServer(t, { RATE_LIMIT_HEADER: 'x-client', RATE_LIMIT_VERIFY: '0.5' });
+  const verify = async () => {
+    const body = { type: 'signup', token_hash: 'unknown' };
+    return (await server.call('POST', '/verify', { body, headers: { 'x-client': 'one' } })).status;
+  };
+  t.same([await verify(), await verify()], [403, 429]);
+  server.clock.advance(599_999);
+  t.equal(await verify(), 429);
+  server.clock.advance(1);
+  t.equal(await verify(), 403);
+});
+
+t.test(
+  'EXTERNAL_EMAIL_MAGIC_LINK_ENABLED=false refuses links and codes by mail, and nothing else',
+  async (t) => {
+    const server = await startAuthServer(t, { EXTERNAL_EMAIL_MAGIC_LINK_ENABLED: 'false' });
+    const body = { email: 'ada@example.com', password: 'correct horse' };
+    for (const path of ['/otp', '/magiclink'])
+      t.match(await server.call('POST', path, { body: { email: body.email } }), {
+        status: 422,
+        body: { error_code: 'email_provider_disabled', msg: 'Login with magic link is disabled' },
+      });
+    t.equal((await server.call('POST', '/signup', { body })).status, 200);
+    t.equal((await server.call('POST', '/token?grant_type=password', { body })).status, 200);
+  },
+);
+
+t.test('without SMTP_HOST no mail leaves, requests succeed, and the start warns once', async (t) => {
+  const server = await startAuthServer(t, { SMTP_HOST: '', MAILER_AUTOCONFIRM: 'false' });
+  const body = { email: 'ada@example.com', password: 'correct horse' };
+  t.match(await server.call('POST', '/signup', { body }), { status: 200, body: { email: body.email } });
+  t.match(await server.call('POST', '/recover', { body: { email: 'bob@example.com' } }), { status: 200 });
+  t.equal(server.logs().match(/no SMTP server is set/g)?.length, 1);
+  t.equal((await server.call('GET', '/dev/mail.json')).status, 404);
+});
+
+t.test('SITE_URL may be that of an app', async (t) => {
+  const server = await startAuthServer(t, { SITE_URL: 'myapp://login' });
+  const { status, headers } = await server.call('GET', '/verify?type=signup&token=unknown');
+  t.equal(status, 303);
+  t.match(headers.get('location'), /^myapp:\/\/login[?#]error=access_denied/);
+  const { accessToken: token } = await signUp(server);
+  const enrolled = await server.call('POST', '/factors', { token, body: { factor_type: 'totp' } });
+  t.match(enrolled, { status: 200, body: { totp: { uri: /issuer=login/ } } });
+});

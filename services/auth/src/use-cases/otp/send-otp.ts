@@ -47,6 +47,7 @@ export type SendOtpDeps = SendToContactDeps &
     'store' | 'random',
     | 'disableSignup'
     | 'externalEmailEnabled'
+    | 'externalEmailMagicLinkEnabled'
     | 'externalPhoneEnabled'
     | 'mailerAutoconfirm'
     | 'smsAutoconfirm'
@@ -134,6 +135,8 @@ function readOtp(input: OtpInput, settings: SendOtpDeps['settings']): ReadOtp {
   if (email !== '' && channel !== '')
     throw errors.validation_failed({ message: 'Channel should only be specified with Phone OTP' });
   if (email !== '' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
+  if (email !== '' && !settings.externalEmailMagicLinkEnabled)
+    throw errors.email_provider_disabled({ message: 'Login with magic link is disabled' });
   if (email === '' && phone !== '' && !settings.externalPhoneEnabled)
     throw errors.phone_provider_disabled({ httpStatus: 400, message: 'Unsupported phone provider' });
   checkMetadata({ userMetadata: data });

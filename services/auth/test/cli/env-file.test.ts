@@ -1,0 +1,59 @@
+import t from 'tap';
+import { parseEnvFile } from '../../src/cli/env-file.ts';
+
+function variablesOf(text: string): unknown {
+  const read = parseEnvFile(text);
+  return read.ok ? read.variables : `${read.line}: ${read.problem}`;
+}
+
+t.test('values are read as godotenv reads them', (t) => {
+  const text = `\uFEFF# comment = none
+PLAIN=value
+  export EXPORTED=value # comment
+YAML: value
+SPACED = a b\t
+HASH=pass#word
+ONLY_HASH=#x
+EMPTY=
+EMPTY_QUOTED=""
+DOUBLE="a # \\"b\\" \\\\ \\$x\\nc" # comment
+SINGLE='a "b" \\n $x'
+JSON=[{"kty":"oct","k":"a=b"}]
+LINES="one
+two"
+URL=postgres://u:p@h:5432/d?sslmode=disable
+DOLLAR=a\\$b$c
+TWICE=1
+TWICE=2
+__proto__=x\r
+LAST=value`;
+  t.same(variablesOf(text), {
+    PLAIN: 'value',
+    EXPORTED: 'value',
+    YAML: 'value',
+    SPACED: 'a b',
+    HASH: 'pass#word',
+    ONLY_HASH: '#x',
+    EMPTY: '',
+    EMPTY_QUOTED: '',
+    DOUBLE: 'a # "b" \\ $x\nc',
+    SINGLE: 'a "b" \\n $x',
+    JSON: '[{"kty":"oct","k":"a=b"}]',
+    LINES: 'one\ntwo',
+    URL: 'postgres://u:p@h:5432/d?sslmode=disable',
+    DOLLAR: 'a$b$c',
+    TWICE: '2',
+    ['__proto__']: 'x',
+    LAST: 'value',
+  });
+  t.same(variablesOf(''), {});
+  t.same(variablesOf('\n\n# nothing\n'), {});
+  t.end();
+});
+
+t.test('a line that is no variable is named', (t) => {
+  t.equal(variablesOf('A=1\n\nnonsense\nB=2'), '3: expected NAME=value');
+  t.equal(variablesOf('A=1\nB="x\nC=2'), '2: the quotes of B are not closed, or text follows them');
+  t.equal(variablesOf("A='x'y"), '1: the quotes of A are not closed, or text follows them');
+  t.end();
+});

@@ -1,0 +1,249 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { readVariables } from '../../src/cli/load-settings.ts';
+import { settingWarnings } from '../../src/settings/setting-warnings.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+
+/** What GoTrue reads without a prefix, and its shortest environment otherwise. */
+const required = {
+  GOTRUE_SITE_URL: 'https://shop.example.com',
+  API_EXTERNAL_URL: 'https://auth.example.com',
+  GOTRUE_DB_DRIVER: 'postgres',
+  DATABASE_URL: 'postgres://auth:secret@db/shop',
+  GOTRUE_JWT_SECRET: 'thirty-two-characters-of-a-secret',
+};
+
+function settingsOf(env: Readonly<Record<string, string>>) {
+  const read = readSettings({ ...required, ...env });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return read.settings;
+}
+
+function problemsOf(env: Readonly<Record<string, string>>): string[] {
+  const read = readSettings({ ...required, ...env });
+  return read.ok ? [] : read.problems.map(({ variable, expected }) => `${variable}: ${expected}`);
+}
+
+t.test('a whole environment of production starts, and nothing of it is unknown', async (t) => {
+  const env = await readVariables(join(import.meta.dirname, 'gotrue-production.env'));
+  const read = readSettings(env);
+  t.same(read.ok ? [] : read.problems, []);
+  t.match(read.ok && read.settings, {
+    siteUrl: 'https://shop.example.com',
+    apiExternalUrl: 'https://auth.example.com/auth/v1',
+    port: 9999,
+    dbNamespace: 'auth',
+    requestIdHeader: 'X-Request-ID',
+    otelExporterPullHost: '127.0.0.1',
+    otelExporterPullPort: 9464,
+    jwtSecret: 'a secret with # and "quotes", long enough',
+    jwtAdminRoles: ['supabase_admin', 'service_role'],
+    uriAllowList: ['https://*.shop.example.com/**', 'myapp://**', 'exp://192.168.*.*:8081/**'],
+    smsTestOtp: { 15555550100: '123456', 15555550101: '654321' },
+    rateLimitVerify: 0.5,
+    externalPhoneEnabled: true,
+    sessionTimeboxMs: 24 * 3_600_000,
+    mfaChallengeExpiryMs: 300_000,
+    smtpPort: 587,
+    smtpHeaders: '{"X-Mail-Type":["$messageType"]}',
+  });
+  t.same(
+    settingWarnings(env).map(({ kind, variable }) => `${kind}: ${variable}`),
+    [
+      'no effect: GOTRUE_DB_CONN_PERCENTAGE',
+      'no effect: GOTRUE_DB_HEALTH_CHECK_PERIOD',
+      'provider not served: GOTRUE_EXTERNAL_GOOGLE_ENABLED',
+      'provider not served: GOTRUE_EXTERNAL_KAKAO_ENABLED',
+      'no effect: GOTRUE_MAILER_EXTERNAL_HOSTS',
+      'no effect: GOTRUE_SECURITY_MANUAL_LINKING_ENABLED',
+    ],
+  );
+});
+
+t.test('every setting is read as SVC_X and as GOTRUE_X', (t) => {
+  const { GOTRUE_SITE_URL: site, ...rest } = required;
+  t.equal(readSettings({ ...rest, SVC_SITE_URL: site }).ok, true);
+  for (const name of ['SVC_PORT', 'GOTRUE_API_PORT', 'PORT'])
+    t.equal(settingsOf({ [name]: '9999' }).port, 9999);
+  for (const prefix of ['', 'SVC_', 'GOTRUE_']) {
+    const found = settingsOf({
+      [`${prefix}DB_NAMESPACE`]: 'people',
+      [`${prefix}REQUEST_ID_HEADER`]: 'x-id',
+      [`${prefix}OTEL_EXPORTER_PROMETHEUS_HOST`]: '127.0.0.1',
+      [`${prefix}OTEL_EXPORTER_PROMETHEUS_PORT`]: '9464',
+      [`${prefix}OTEL_SERVICE_NAME`]: 'people',
+      [`${prefix}LOG_LEVEL`]: 'warning',
+    });
+    t.match(
+      found,
+      {
+        dbNamespace: 'people',
+        requestIdHeader: 'x-id',
+        otelExporterPullHost: '127.0.0.1',
+        otelExporterPullPort: 9464,
+        otelServiceName: 'people',
+        logLevel: 'warn',
+      },
+      `prefix ${prefix}`,
+    );
+  }
+  t.end();
+});
+
+t.test('two names of one setting are one value or an error that names both', (t) => {
+  t.same(problemsOf({ SVC_API_EXTERNAL_URL: required.API_EXTERNAL_URL }), []);
+  const [problem = '', ...others] = problemsOf({ GOTRUE_API_EXTERNAL_URL: 'https://other.example.com' });
+  t.match(problem, /^GOTRUE_API_EXTERNAL_URL and API_EXTERNAL_URL: the same value in both/);
+  t.same(others, []);
+  t.end();
+});
+
+t.test('values that GoTrue takes are taken', (t) => {
+  t.equal(settingsOf({}).smtpPort, 587);
+  t.equal(settingsOf({}).externalPhoneEnabled, false);
+  for (const [text, value] of [
+    ['1', true],
+    ['t', true],
+    ['T', true],
+    ['TRUE', true],
+    ['0', false],
+    ['F', false],
+  ] as const)
+    t.equal(settingsOf({ GOTRUE_DISABLE_SIGNUP: text }).disableSignup, value, text);
+  t.match(
+    settingsOf({
+      GOTRUE_JWT_EXP: '0',
+      GOTRUE_MAILER_OTP_EXP: '0',
+      GOTRUE_SMS_OTP_EXP: '0',
+      GOTRUE_JWT_ADMIN_ROLES: '',
+      GOTRUE_MAILER_SUBJECTS_INVITE: '',
+      GOTRUE_MAILER_URLPATHS_INVITE: '',
+      GOTRUE_SMS_TEMPLATE: '',
+      GOTRUE_API_HOST: '',
+      GOTRUE_LOG_LEVEL: '',
+      GOTRUE_RATE_LIMIT_EMAIL_SENT: '0.5',
+    }),
+    {
+      jwtExpMs: 3_600_000,
+      mailerOtpExpMs: 86_400_000,
+      smsOtpExpMs: 60_000,
+      jwtAdminRoles: ['service_role', 'svc_admin', 'supabase_admin'],
+      'mailSubject:INVITE': 'You have been invited',
+      'mailUrlPath:INVITE': '/verify',
+      smsTemplate: 'Your code is {{ .Code }}',
+      apiHost: '0.0.0.0',
+      logLevel: 'info',
+      rateLimitEmailSent: { kind: 'window', events: 1, periodMs: 7_200_000 },
+    },
+    'zero or nothing is the default',
+  );
+  const until =
+    settingsOf({ GOTRUE_SMS_TEST_OTP_VALID_UNTIL: '' }).smsTestOtpValidUntil?.getTime() ?? Infinity;
+  t.ok(until > Date.now() * 2, 'no moment is no end');
+  t.end();
+});
+
+t.test('sites of apps are URLs; text that no browser would follow is none', (t) => {
+  const { GOTRUE_SITE_URL: _site, ...rest } = required;
+  const isTaken = (site: string): boolean => readSettings({ ...rest, GOTRUE_SITE_URL: site }).ok;
+  for (const site of [
+    'myapp://login',
+    'com.example.app:/callback',
+    'exp://192.168.0.2:8081',
+    'HTTPS://EXAMPLE.COM',
+  ])
+    t.equal(isTaken(site), true, site);
+  for (const site of [
+    'example.com',
+    'localhost:3000',
+    '/path',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'https:///x',
+    'http:',
+    '',
+  ])
+    t.equal(isTaken(site), false, site);
+  t.same(problemsOf({ GOTRUE_SITE_URL: 'myapp://login', GOTRUE_MAILER_TEMPLATES_INVITE: '/invite.html' }), [
+    'GOTRUE_MAILER_TEMPLATES_INVITE: a URL with http or https, as GOTRUE_SITE_URL is no web site',
+  ]);
+  t.end();
+});
+
+t.test('protections that do not exist stop the start, each with one line', (t) => {
+  const switches = [
+    'SECURITY_CAPTCHA_ENABLED',
+    'HOOK_CUSTOM_ACCESS_TOKEN_ENABLED',
+    'HOOK_BEFORE_USER_CREATED_ENABLED',
+    'SAML_ENABLED',
+    'PASSKEY_ENABLED',
+    'OAUTH_SERVER_ENABLED',
+    'MFA_PHONE_VERIFY_ENABLED',
+    'MFA_WEB_AUTHN_ENROLL_ENABLED',
+    'MFA_RECOVERY_CODES_VERIFY_ENABLED',
+    'MAILER_EMAIL_VALIDATION_EXTENDED',
+  ];
+  for (const name of switches) {
+    const variable = `GOTRUE_${name}`;
+    const [problem = '', ...others] = problemsOf({ [variable]: 'true' });
+    t.match(problem, new RegExp(`^${variable}: false: .* not served yet$`));
+    t.same(others, []);
+    t.same(problemsOf({ [variable]: 'false' }), []);
+    t.same(settingWarnings({ [variable]: 'F' }), [], 'without a warning when it is off');
+  }
+  t.equal(
+    problemsOf(Object.fromEntries(switches.map((name) => [`SVC_${name}`, '1']))).length,
+    switches.length,
+  );
+  t.match(
+    problemsOf({ GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: 'true', GOTRUE_HOOK_OTHER_ENABLED: 'false' }),
+    ['GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: false: hooks are not served yet'],
+    'a hook of an older version',
+  );
+  t.match(problemsOf({ GOTRUE_EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: 'a@example.com' }), [/not served yet$/]);
+  t.same(problemsOf({ GOTRUE_SECURITY_CAPTCHA_PROVIDER: 'other', GOTRUE_SECURITY_CAPTCHA_TIMEOUT: '' }), []);
+  t.end();
+});
+
+t.test('a gateway that does not exist matters where users sign in by phone only', (t) => {
+  t.same(problemsOf({ GOTRUE_SMS_PROVIDER: 'messagebird' }), []);
+  t.match(problemsOf({ GOTRUE_SMS_PROVIDER: 'vonage', GOTRUE_EXTERNAL_PHONE_ENABLED: 'true' }), [
+    /^GOTRUE_SMS_PROVIDER: one of .*not served yet: messagebird, vonage, textlocal/,
+  ]);
+  t.end();
+});
+
+t.test('JWT_VALID_METHODS must not exclude a key that verifies', (t) => {
+  t.same(problemsOf({ GOTRUE_JWT_VALID_METHODS: 'HS256,RS256' }), []);
+  t.match(problemsOf({ GOTRUE_JWT_VALID_METHODS: 'RS256' }), [
+    /algorithms of JWT_VALID_METHODS \(RS256\), there is one of HS256/,
+  ]);
+  t.end();
+});
+
+t.test('unknown names are warned of once each, misspelled ones with what was meant', (t) => {
+  t.same(
+    settingWarnings({
+      GOTRUE_NONSENSE: 'x',
+      SVC_SITE_ULR: 'x',
+      API_EXTERNAL_ULR: 'x',
+      DATABASE_ULR: 'x',
+      REQUEST_ID_HEADR: 'x',
+      OTEL_EXPORTER_PROMETHEUS_PROT: 'x',
+      GOTRUE_EXTERNAL_GITHUB_ENABLD: 'true',
+      RP_ID: 'example.com',
+      PATH: '/bin',
+      OTHER_NAMESPACE: 'x',
+    }),
+    [
+      { variable: 'API_EXTERNAL_ULR', kind: 'unknown', meant: 'API_EXTERNAL_URL' },
+      { variable: 'DATABASE_ULR', kind: 'unknown', meant: 'DATABASE_URL' },
+      { variable: 'GOTRUE_EXTERNAL_GITHUB_ENABLD', kind: 'unknown', meant: 'GOTRUE_EXTERNAL_GITHUB_ENABLED' },
+      { variable: 'GOTRUE_NONSENSE', kind: 'unknown' },
+      { variable: 'OTEL_EXPORTER_PROMETHEUS_PROT', kind: 'unknown', meant: 'OTEL_EXPORTER_PROMETHEUS_PORT' },
+      { variable: 'REQUEST_ID_HEADR', kind: 'unknown', meant: 'REQUEST_ID_HEADER' },
+      { variable: 'SVC_SITE_ULR', kind: 'unknown', meant: 'SVC_SITE_URL' },
+    ],
+  );
+  t.end();
+});
