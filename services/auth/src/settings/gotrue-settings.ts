@@ -70,7 +70,7 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
 };
 
 /** Providers that GoTrue has besides those of `/settings`. */
-export const otherProviders: readonly string[] = [
+const otherProviders: readonly string[] = [
   'fly',
   'kakao',
   'linkedin_oidc',
