@@ -3,7 +3,7 @@
 #
 #   hack/setup.sh                npm packages (Node 24 is one of them)
 #   hack/setup.sh demo           and Envoy
-#   hack/setup.sh test           and redis-server, memcached, openssl, hadolint, and what else the OAuth client runs in: an
+#   hack/setup.sh test           and redis-server, memcached, openssl, hadolint, promtool, and what else the OAuth client runs in: an
 #                                old Node, Deno, Bun, workerd, Chromium
 #   hack/setup.sh cluster        etcd and a Kubernetes API server with kubectl and helm, compiled once on a machine
 #   hack/setup.sh cluster-built  links those if they are compiled, and fails otherwise; installs nothing
@@ -195,6 +195,40 @@ install_hadolint() {
     drop_building
   fi
   link_tool "$hadolint"
+}
+
+# --- promtool, which evaluates the alerts ------------------------------------------------------------------------
+
+# Unpacked from Debian's package instead of installing it: one program of it is needed, and the package would start a server.
+install_promtool() {
+  if has promtool || [ -x "$tools/bin/promtool" ]; then return 0; fi
+  promtool=$cache/promtool/promtool
+  if [ ! -x "$promtool" ]; then
+    start_building promtool
+    step 'promtool' unpack_promtool || {
+      drop_building
+      # A person may go without, CI may not.
+      [ "${CI:-}" != true ] || fail 'no promtool for this machine: see above'
+      say 'left out: the tests of alerts: promtool is missing. Debian, Ubuntu: run this as root, or sudo apt-get install prometheus; Fedora: sudo dnf install golang-github-prometheus; macOS: brew install prometheus'
+      return 0
+    }
+    mkdir -p "$(dirname "$promtool")"
+    mv -f "$building/promtool" "$promtool"
+    drop_building
+  fi
+  link_tool "$promtool"
+}
+
+# Only its own package (19 MB), none that it depends on. apt-get verifies it as for an install.
+unpack_promtool() {
+  has apt-get && has dpkg-deb || return 1
+  # A machine without lists of packages has nothing to download from.
+  (cd "$building" && apt-get download -q prometheus) || {
+    [ "$(id -u)" = 0 ] && apt-get update -q -o DPkg::Lock::Timeout=300 && (cd "$building" && apt-get download -q prometheus) || return 1
+  }
+  dpkg-deb --extract "$building"/prometheus_*.deb "$building/root"
+  mv "$building/root/usr/bin/promtool" "$building/promtool"
+  "$building/promtool" --version
 }
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------
@@ -390,6 +424,7 @@ case $mode in
 test)
   install_servers
   install_hadolint
+  install_promtool
   install_runtimes
   install_chromium
   ;;
