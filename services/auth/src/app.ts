@@ -28,6 +28,7 @@ import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
 import { countHashes } from './telemetry/count-hashes.ts';
 import { countRefusedMails } from './telemetry/count-refused-mails.ts';
 import { countRemovedRows } from './telemetry/count-removed-rows.ts';
+import { measureDatabase } from './telemetry/measure-database.ts';
 import { measureIdentityStates } from './telemetry/measure-identity-states.ts';
 import { measureRouteRules } from './telemetry/measure-route-rules.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
@@ -78,7 +79,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const cipher = createColumnCipher(settings);
-  const bareStore = createPostgresStore(sql, cipher);
+  const bareStore = createPostgresStore(measureDatabase(sql, telemetry.registry), cipher);
   const store = { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) };
   const { mailer, mailbox } = createMail(settings, { logger, nowMs, registry: telemetry.registry });
   const background = createBackground({ logger });

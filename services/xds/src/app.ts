@@ -14,6 +14,7 @@ import { createApiClient } from './kubernetes/api-client.ts';
 import { currentNamespace, loadKubeConfig } from './kubernetes/kube-config.ts';
 import { createLeaseElector, leaseIdentity } from './kubernetes/lease-elector.ts';
 import { countReloads } from './metrics/count-reloads.ts';
+import { measureLimiters } from './metrics/measure-limiters.ts';
 import { createXdsMetrics, type XdsMetrics } from './metrics/xds-metrics.ts';
 import { createPipeline } from './pipeline/pipeline.ts';
 import type { LimiterReports } from './ports/limiter-reports.ts';
@@ -73,7 +74,11 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   logGrpcLibrary(logger);
   const registry = new Registry();
   addProcessMetrics(registry);
-  const metrics = createXdsMetrics(registry);
+  const sourceName = chosenSource(settings);
+  const metrics = createXdsMetrics(registry, {
+    source: sourceName,
+    electsLeader: sourceName === 'kubernetes' && settings.statusEnabled,
+  });
   const health = createHealth();
   const served = health.component('snapshot', { healthy: false });
   const lifecycle = createLifecycle({
@@ -81,10 +86,10 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
     drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
   });
   const ports = { grpc: settings.grpcPort, admin: settings.adminPort };
-  const sourceName = chosenSource(settings);
 
   const snapshots = createSnapshotStore();
   const clients = createClientRegistry();
+  measureLimiters(clients, registry);
   snapshots.onChange(() => served.set(true));
   const feed = await feeds[sourceName](settings, { logger, metrics });
   const pipeline = createPipeline(
@@ -100,14 +105,14 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
       ? undefined
       : await watchBearerTokens(settings.tokenFile, {
           logger,
-          onAttempt: countReloads(metrics.tokenReloads),
+          onAttempt: countReloads(metrics, 'tokens'),
         });
   const credentials =
     settings.grpcTlsCert === ''
       ? plaintextCredentials()
       : await watchServerCredentials(serverTlsFiles(settings), {
           logger,
-          onAttempt: countReloads(metrics.tlsReloads),
+          onAttempt: countReloads(metrics, 'tls'),
           onCertificate: (validity) => metrics.tls.setValidity('ads_server', validity),
           nowMs,
         });

@@ -117,10 +117,30 @@ t.test('files of certificates and of tokens that cannot be used are counted', as
   await untilCounted('tollgate_tls_handshake_failures_total{listener="ads"} 0');
   t.match(await connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw().ended, { code: status.UNAVAILABLE });
   await untilCounted(/^tollgate_tls_handshake_failures_total{listener="ads"} [1-9]/);
+  await untilCounted('tollgate_xds_files_current{files="tokens"} 1');
   folder.write('tokens', 'not a token');
   await untilCounted(/^tollgate_xds_token_reloads_total{result="failed"} [1-9]/);
+  await untilCounted('tollgate_xds_files_current{files="tokens"} 0');
+  folder.write('tokens', 'another-secret');
+  await untilCounted('tollgate_xds_files_current{files="tokens"} 1');
   folder.write('cert.pem', 'no certificate');
   await untilCounted(/^tollgate_xds_tls_reloads_total{result="failed"} [1-9]/);
+});
+
+t.test('a limiter that rejects rules is counted until it accepts others', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('all.yaml', manifestText('one', 1));
+  const app = await startApp(t, { XDS_FOLDER: folder.path });
+  const rejecting = async () =>
+    (await metricsOf(app)).find((line) => line.startsWith('tollgate_xds_rejecting_limiters '))?.split(' ')[1];
+  t.equal(await rejecting(), '0');
+  const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
+  stream.send();
+  stream.nack(await stream.next(), 'no');
+  await awaitUntil(async () => (await rejecting()) === '1', { what: 'the rejection' });
+  folder.write('all.yaml', manifestText('one', 2));
+  stream.ack(await stream.next());
+  await awaitUntil(async () => (await rejecting()) === '0', { what: 'the acknowledgement' });
 });
 
 t.test('XDS_DEBOUNCE: changes are collected for that long', async (t) => {

@@ -17,6 +17,9 @@ export function measureRouteRules(registry: Registry): CountRouteRulesLoad {
     help: 'Whether the last attempt succeeded (1), or older rules are in force because the file is bad (0)',
     registers,
   });
+  for (const result of ['success', 'failure']) loads.inc({ result }, 0);
+  // Without a file there is none that could be bad.
+  isCurrent.set(1);
   return (succeeded) => {
     loads.inc({ result: succeeded ? 'success' : 'failure' });
     isCurrent.set(succeeded ? 1 : 0);

@@ -56,6 +56,7 @@ t.test('a password that is refused, as too many wait, is submitted and not compl
     'gotrue_compare_hash_and_password_submitted_total 52',
     'gotrue_compare_hash_and_password_completed_total 51',
   ]);
+  t.same(samplesOf(await registry.metrics(), /^auth_password_queue/), ['auth_password_queue_full_total 1']);
 });
 
 t.test('rows that have expired are counted by kind', async (t) => {

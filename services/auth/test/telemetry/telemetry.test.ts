@@ -1,12 +1,17 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fastify } from 'fastify';
+import { Registry } from 'prom-client';
 import t from 'tap';
+import { connect, disconnect } from '../../src/store/postgres/connect.ts';
+import { query } from '../../src/store/postgres/query.ts';
 import { addRequestMetrics } from '../../src/surfaces/http/measure-requests.ts';
 import { addTracing } from '../../src/surfaces/http/trace-requests.ts';
+import { measureDatabase } from '../../src/telemetry/measure-database.ts';
 import { startTelemetry } from '../../src/telemetry/start-telemetry.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { attributesOf, startCollector } from '../helpers/collector.ts';
+import { testDatabase } from '../helpers/test-database.ts';
 
 const off = {
   tracingEnabled: false,
@@ -81,7 +86,7 @@ t.test('the server exports spans and metrics when told so, the last ones when it
   t.match(attributesOf(metrics?.resource.attributes), { 'service.name': 'shop-auth', 'auth.version': /^v/ });
   const exported = metrics?.scopeMetrics.flatMap((scope) => scope.metrics) ?? [];
   const duration = exported.find(({ name }) => name === 'http_server_request_duration_seconds');
-  t.match(duration, { histogram: { dataPoints: [{ count: 1 }] } });
+  t.match(duration, { histogram: { dataPoints: [{ count: 0 }, { count: 1 }] } });
   t.ok(exported.some(({ name }) => name.startsWith('nodejs_eventloop_lag')));
 });
 
@@ -130,6 +135,9 @@ t.test('metrics can be pulled at / and /metrics', async (t) => {
     );
     t.match(text, /http_server_request_duration_seconds_count\{method="GET",route="none",status="404"\} 1/);
     t.match(text, /nodejs_heap_size_used_bytes \d+/);
+    t.match(text, /auth_http_responses_total\{result="success"\} 1\n/);
+    t.match(text, /auth_http_responses_total\{result="client_error"\} 1\n/);
+    t.match(text, /auth_http_responses_total\{result="server_error"\} 0\n/);
   }
 });
 
@@ -162,4 +170,30 @@ t.test('DEBUG=true shows what the SDK says', async (t) => {
   await server.call('GET', '/health');
   await server.stop();
   t.match(server.logs(), /"component":"telemetry SDK"/);
+});
+
+t.test('statements that wait for a connection are in flight', async (t) => {
+  const registry = new Registry();
+  const { url } = await testDatabase(t);
+  const pool = connect({ databaseUrl: url, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => disconnect(pool));
+  const sql = measureDatabase(pool, registry);
+  const inFlight = async () =>
+    (await registry.getSingleMetric('auth_database_statements_in_flight')?.get())?.values[0]?.value;
+  t.match(await registry.metrics(), 'auth_database_pool_connections 1\n');
+  const release = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const transaction = sql.begin(async (connection) => {
+    await connection`select 1`;
+    begun.resolve();
+    await release.promise;
+  });
+  await begun.promise;
+  const statement = query(sql, 'select 1 as one', []);
+  t.equal(await inFlight(), 2);
+  release.resolve();
+  await transaction;
+  t.strictSame([...(await statement)], [{ one: 1 }]);
+  await t.rejects(query(sql, 'select 1 / 0', []), /division by zero/);
+  t.equal(await inFlight(), 0);
 });

@@ -68,6 +68,7 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
     const domain = rules.domains.get(request.domain);
     if (domain === undefined) {
       stats.domainNotFound(request.domain, request.descriptors.length);
+      stats.decisions.ok.value += 1;
       return conclude(
         request,
         [],
@@ -87,7 +88,9 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
       next += 1;
       return status;
     });
-    return conclude(request, verdicts, statuses);
+    const decision = conclude(request, verdicts, statuses);
+    countDecision(decision, counted, counts);
+    return decision;
   };
 
   function soundRules(request: RateLimitRequest): RuleSet {
@@ -170,6 +173,22 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
       limitRemaining: count.over ? 0 : limit.requestsPerUnit - Math.max(0, count.after),
       secondsUntilReset: hit.secondsLeft,
     };
+  }
+
+  function countDecision(
+    { overallCode }: Decision,
+    counted: readonly Counted[],
+    counts: readonly Count[],
+  ): void {
+    const { ok, nearLimit, overLimit } = stats.decisions;
+    if (overallCode === Code.OVER_LIMIT) overLimit.value += 1;
+    else if (counted.some(({ limit }, i) => isNear(limit.requestsPerUnit, counts[i]))) nearLimit.value += 1;
+    else ok.value += 1;
+  }
+
+  function isNear(limit: number, count: Count | undefined): boolean {
+    if (count === undefined || count.over) return false;
+    return count.after > nearThreshold(limit, options.nearLimitRatio);
   }
 
   function conclude(

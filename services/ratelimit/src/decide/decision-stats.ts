@@ -8,6 +8,8 @@ export interface DecisionStats {
   readonly serviceError: Counter;
   readonly backendError: Counter;
   readonly globalShadowMode: Counter;
+  /** Counts decisions by result. */
+  readonly decisions: { readonly ok: Counter; readonly nearLimit: Counter; readonly overLimit: Counter };
   /** Counts descriptors that asked for a domain nobody configured. */
   domainNotFound(domain: string, descriptors: number): void;
   /** The counters of the rule behind a limit. */
@@ -22,6 +24,11 @@ export function createDecisionStats(registry: StatsRegistry): DecisionStats {
     serviceError: registry.counter(statsNames.serviceError),
     backendError: registry.counter(statsNames.backendError),
     globalShadowMode: registry.counter(statsNames.globalShadowMode),
+    decisions: {
+      ok: registry.counter(statsNames.decisions, { result: 'ok' }),
+      nearLimit: registry.counter(statsNames.decisions, { result: 'near_limit' }),
+      overLimit: registry.counter(statsNames.decisions, { result: 'over_limit' }),
+    },
     domainNotFound(domain, descriptors) {
       registry.domainNotFound(domain).value += descriptors;
     },

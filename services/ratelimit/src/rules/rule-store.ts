@@ -32,6 +32,8 @@ export function createRuleStore({ stats, logger, health }: RuleStoreDeps): RuleS
   const attempts = stats.counter(statsNames.runtimeLoadAttempts);
   const failures = stats.counter(statsNames.runtimeLoadFailures);
   const values = stats.gauge(statsNames.runtimeNumValues);
+  const isCurrent = stats.gauge(statsNames.configCurrent);
+  isCurrent.value = 1;
   let rules: RuleSet | undefined;
 
   return {
@@ -41,6 +43,7 @@ export function createRuleStore({ stats, logger, health }: RuleStoreDeps): RuleS
       if (!load.ok) {
         failed.value += 1;
         failures.value += 1;
+        isCurrent.value = 0;
         for (const problem of load.problems.slice(0, maxLoggedProblems)) {
           logger.error({ problem: formatProblem(problem) }, 'rules not loaded');
         }
@@ -59,6 +62,7 @@ export function createRuleStore({ stats, logger, health }: RuleStoreDeps): RuleS
       stats.releaseRules();
       rules = load.rules;
       succeeded.value += 1;
+      isCurrent.value = 1;
       values.value = rules.domains.size;
       health?.set(rules.domains.size > 0);
       logger.info({ domains: rules.domains.size, rules: rules.ruleCount }, 'rules loaded');

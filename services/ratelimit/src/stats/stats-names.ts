@@ -23,6 +23,10 @@ export const statsNames = {
   runtimeLoadAttempts: 'runtime.load_attempts',
   runtimeLoadFailures: 'runtime.load_failures',
   runtimeNumValues: 'runtime.num_values',
+  /** Ours (gauge): 0 while the rules that were sent or written last are not the ones in force, because they were rejected. */
+  configCurrent: 'ratelimit.service.config_current',
+  /** Ours: decisions, with a tag `result`: `ok`, `near_limit` (OK, and near the limit of a descriptor), `over_limit`. */
+  decisions: 'ratelimit.decisions',
   /** Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while the management server has a stream with us on which it has sent something. */
   xdsConnected: 'ratelimit.xds.connected',
   /** Ours: responses of the management server that were put in force, or held what already was. */
@@ -70,7 +74,13 @@ export const localCacheStatNames = [
 ] as const;
 
 /** Per connection pool: `cx_active` is a gauge, the others are counters. */
-export const poolStatNames = { active: 'cx_active', total: 'cx_total', closed: 'cx_local_close' } as const;
+export const poolStatNames = {
+  active: 'cx_active',
+  total: 'cx_total',
+  closed: 'cx_local_close',
+  /** Ours: batches that found all connections busy for longer than the pool waits. */
+  exhausted: 'exhausted',
+} as const;
 
 /** With BACKEND_TYPE=memcache; the first three have a tag `code` that says what came of it. */
 export const memcachedStatNames = {

@@ -63,6 +63,7 @@ function makePool(
         closed: () => {
           open -= 1;
         },
+        exhausted: () => told.push('exhausted'),
       },
       startDelayMs: delayed('start'),
       reconnectDelayMs: delayed('reconnect'),
@@ -158,10 +159,12 @@ t.test('a connection that is given back goes to who waited longest', async (t) =
 
 t.test('who gave up waiting is passed over', async (t) => {
   const server = await startPingServer(t);
-  const { pool } = makePool(t, server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 5 });
+  const { pool, told } = makePool(t, server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 5 });
   await pool.start();
   const connection = await pool.acquire();
+  t.notOk(told.includes('exhausted'));
   await t.rejects(pool.acquire(), { message: 'all 1 connections to Redis are busy' });
+  t.equal(told.filter((what) => what === 'exhausted').length, 1);
   const next = pool.acquire();
   pool.release(connection);
   t.equal(await next, connection);

@@ -34,7 +34,7 @@ function instance(url: string, options: Partial<PooledInstanceOptions> = {}): Re
       open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
-      figures: { opened: () => undefined, closed: () => undefined },
+      figures: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
     },
     { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs, ...options },
   );

@@ -76,7 +76,7 @@ function makeInstance(
       onPrimary: ({ host, port }) => told.push(`primary ${host}:${port}`),
       onSentinels: (error) => told.push(error === undefined ? 'sentinels back' : error.message),
       onError: () => told.push('error'),
-      figures: { opened: () => undefined, closed: () => undefined },
+      figures: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
     },

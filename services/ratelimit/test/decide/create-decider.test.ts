@@ -432,3 +432,20 @@ descriptors:
     metadata: { team: 'red', nested: { x: 1, y: 2, ['__proto__']: 3 } },
   });
 });
+
+t.test('decisions are counted by result, near the limit among them', async (t) => {
+  const { ask, stats } = makeDecider({ yaml });
+  const counted = () =>
+    Object.fromEntries(
+      [...stats.counters()]
+        .filter(({ name }) => name === 'ratelimit.decisions')
+        .map(({ tags, value }) => [tags?.result, value]),
+    );
+  t.strictSame(counted(), { ok: 0, near_limit: 0, over_limit: 0 });
+  // Two a minute, of which the second is above 80 %.
+  for (const _ of [1, 2, 3]) await ask([descriptor({ minute: 'x' })]);
+  t.strictSame(counted(), { ok: 1, near_limit: 1, over_limit: 1 });
+  await ask([descriptor({ free: 'x' })]);
+  await ask([descriptor({ minute: 'x' })], { domain: 'unknown' });
+  t.strictSame(counted(), { ok: 3, near_limit: 1, over_limit: 1 });
+});

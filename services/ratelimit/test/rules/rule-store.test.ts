@@ -27,7 +27,8 @@ function makeStore() {
     attempts: stats.counter(statsNames.runtimeLoadAttempts).value,
     failures: stats.counter(statsNames.runtimeLoadFailures).value,
   });
-  return { store, health, lines, counts };
+  const isCurrent = () => stats.gauge(statsNames.configCurrent).value;
+  return { store, health, lines, counts, isCurrent };
 }
 
 t.test('nothing is in force before a first load, and unhealthy with it', (t) => {
@@ -49,10 +50,12 @@ t.test('a good load is in force, counted, logged and healthy', (t) => {
 });
 
 t.test('a bad load keeps what is in force and the health, and is logged with its place', (t) => {
-  const { store, health, lines, counts } = makeStore();
+  const { store, health, lines, counts, isCurrent } = makeStore();
   store.apply(load(rulesText('a', 1)));
   const inForce = store.current();
+  t.equal(isCurrent(), 1);
   store.apply(load('domain: a\ndescriptors:\n  - key: ""\n'));
+  t.equal(isCurrent(), 0);
   t.equal(store.current(), inForce);
   t.ok(health.isHealthy());
   t.strictSame(counts(), { success: 1, error: 1, attempts: 2, failures: 1 });
@@ -60,6 +63,8 @@ t.test('a bad load keeps what is in force and the health, and is logged with its
     { level: 'error', problem: 'a.yaml:3:10: descriptor has empty key' },
     { level: 'error', '@message': 'the rules loaded last stay in force', problems: 1, kept: 1 },
   ]);
+  store.apply(load(rulesText('a', 1)));
+  t.equal(isCurrent(), 1);
   t.end();
 });
 

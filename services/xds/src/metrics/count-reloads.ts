@@ -1,7 +1,10 @@
-import type { Counter } from 'prom-client';
+import type { XdsMetrics } from './xds-metrics.ts';
 
-/** Makes what is told of every attempt to read files that are followed. Both results are there from the start, for alerts. */
-export function countReloads(reloads: Counter<'result'>): (succeeded: boolean) => void {
-  for (const result of ['succeeded', 'failed']) reloads.inc({ result }, 0);
-  return (succeeded) => reloads.inc({ result: succeeded ? 'succeeded' : 'failed' });
+/** Returns the callback for attempts to read files that are followed: counts them, and shows whether the last one succeeded. */
+export function countReloads(metrics: XdsMetrics, files: 'tls' | 'tokens'): (succeeded: boolean) => void {
+  const reloads = files === 'tls' ? metrics.tlsReloads : metrics.tokenReloads;
+  return (succeeded) => {
+    reloads.inc({ result: succeeded ? 'succeeded' : 'failed' });
+    metrics.filesCurrent.set({ files }, succeeded ? 1 : 0);
+  };
 }

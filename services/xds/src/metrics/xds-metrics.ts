@@ -1,5 +1,6 @@
 import { createTlsMetrics } from '@tollgate/kit/tls-metrics';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { acceptedReasons } from '../domain/verdict.ts';
 
 /** All that the service counts. Label values come from fixed sets; no domain, no name of a node. */
 export type XdsMetrics = ReturnType<typeof createXdsMetrics>;
@@ -7,8 +8,29 @@ export type XdsMetrics = ReturnType<typeof createXdsMetrics>;
 /** Of the protocol spoken on a stream. */
 export type ProtocolLabel = 'sotw' | 'delta';
 
-/** Registers the metrics of the service. */
-export function createXdsMetrics(registry: Registry) {
+/** What of the service runs: series of what does not are left out, so that alerts on them stay silent. */
+export interface XdsMetricsOptions {
+  /** A cluster sends something every minute, a folder only when a file changes. Default `kubernetes`. */
+  readonly source?: 'kubernetes' | 'folder';
+  /** Whether a replica is elected to write the status of objects. Default true. */
+  readonly electsLeader?: boolean;
+}
+
+/** Registers the metrics of the service. Every series that an alert reads exists from then on. */
+export function createXdsMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
+  const { source = 'kubernetes', electsLeader = true } = options;
+  const metrics = registerMetrics(registry, { source, electsLeader });
+  for (const protocol of ['sotw', 'delta']) metrics.nacks.inc({ protocol }, 0);
+  for (const reason of acceptedReasons) metrics.objects.set({ reason }, 0);
+  for (const files of ['tls', 'tokens']) metrics.filesCurrent.set({ files }, 1);
+  for (const result of ['succeeded', 'failed']) {
+    metrics.tlsReloads.inc({ result }, 0);
+    metrics.tokenReloads.inc({ result }, 0);
+  }
+  return metrics;
+}
+
+function registerMetrics(registry: Registry, { source, electsLeader }: Required<XdsMetricsOptions>) {
   const registers = [registry];
   return {
     tls: createTlsMetrics(registry),
@@ -40,6 +62,12 @@ export function createXdsMetrics(registry: Registry) {
       name: 'tollgate_xds_refused_streams_total',
       help: 'Streams ended by the server: unauthenticated, or against the protocol.',
       labelNames: ['reason'],
+      registers,
+    }),
+    filesCurrent: new Gauge({
+      name: 'tollgate_xds_files_current',
+      help: '1 while the certificate files (files="tls") and the file of bearer tokens (files="tokens") in use are those on disk; 0 after a reload that failed.',
+      labelNames: ['files'],
       registers,
     }),
     tlsReloads: new Counter({
@@ -80,8 +108,8 @@ export function createXdsMetrics(registry: Registry) {
     }),
     lastEventTimestampSeconds: new Gauge({
       name: 'tollgate_xds_source_last_event_timestamp_seconds',
-      help: 'Unix time of the last word of the source; its age is time() minus this. A cluster says something every minute (bookmarks); a folder only when a file changes, so alert on the age with XDS_SOURCE=kubernetes alone.',
-      registers,
+      help: 'Unix time of the last word of the source; its age is time() minus this. A cluster says something every minute (bookmarks); a folder has no such series, because it is silent until a file changes.',
+      registers: source === 'kubernetes' ? registers : [],
     }),
     sourceEvents: new Counter({
       name: 'tollgate_xds_source_events_total',
@@ -108,8 +136,8 @@ export function createXdsMetrics(registry: Registry) {
     }),
     leader: new Gauge({
       name: 'tollgate_xds_leader',
-      help: '1 while this replica writes the status of objects.',
-      registers,
+      help: '1 while this replica writes the status of objects. Missing where no replica does.',
+      registers: electsLeader ? registers : [],
     }),
   };
 }

@@ -49,6 +49,7 @@ function countInto(registry: Registry): Observe {
     labelNames: ['outcome'],
     registers,
   });
+  for (const outcome of ['allowed', 'denied', 'unavailable']) checks.inc({ outcome }, 0);
   const denials = new Counter({
     name: 'auth_ext_authz_denials_total',
     help: 'Requests that were refused, by the reason that the client was told.',

@@ -22,6 +22,8 @@ export interface ConnectionPoolOptions {
 export interface PoolFigures {
   opened(): void;
   closed(): void;
+  /** All connections were busy for longer than the pool waits for one. */
+  exhausted(): void;
 }
 
 /** What a pool takes. */
@@ -285,15 +287,18 @@ export function createConnectionPool(
       };
       waiters.push(waiter);
       deadlines.push(
-        startDeadline(options.timeoutMs, () =>
-          waiter.fail(backendFailure(`timed out waiting for a connection to ${server}`)),
-        ),
+        startDeadline(options.timeoutMs, () => {
+          // Else the deadline below has counted it.
+          if (readyCount > 0 && options.onEmpty === 'wait') figures.exhausted();
+          waiter.fail(backendFailure(`timed out waiting for a connection to ${server}`));
+        }),
       );
       if (options.onEmpty !== 'wait' && members.size >= options.size) {
         deadlines.push(
-          startDeadline(options.onEmptyWaitMs, () =>
-            options.onEmpty === 'create' ? overflow() : waiter.fail(exhausted()),
-          ),
+          startDeadline(options.onEmptyWaitMs, () => {
+            figures.exhausted();
+            options.onEmpty === 'create' ? overflow() : waiter.fail(exhausted());
+          }),
         );
       }
     });

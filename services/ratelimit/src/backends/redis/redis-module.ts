@@ -215,6 +215,7 @@ function poolFigures(prefix: string, { stats }: BackendDeps): PoolFigures {
   const active = stats.gauge(`${prefix}${poolStatNames.active}`);
   const total = stats.counter(`${prefix}${poolStatNames.total}`);
   const closed = stats.counter(`${prefix}${poolStatNames.closed}`);
+  const exhausted = stats.counter(`${prefix}${poolStatNames.exhausted}`);
   return {
     opened() {
       active.value += 1;
@@ -223,6 +224,9 @@ function poolFigures(prefix: string, { stats }: BackendDeps): PoolFigures {
     closed() {
       active.value -= 1;
       closed.value += 1;
+    },
+    exhausted() {
+      exhausted.value += 1;
     },
   };
 }

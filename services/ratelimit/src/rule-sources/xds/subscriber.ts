@@ -52,6 +52,7 @@ export function createSubscriber(
   const { onLoad, stats, logger, signal } = deps;
   const accepted = stats.counter(statsNames.xdsAccepted);
   const rejected = stats.counter(statsNames.xdsRejected);
+  const isCurrent = stats.gauge(statsNames.configCurrent);
   /** Undefined until a first set was accepted. */
   let inForce: { readonly version: string; readonly compiled: CompiledResources } | undefined;
   let rejectedVersion: string | undefined;
@@ -77,12 +78,15 @@ export function createSubscriber(
     inForce = { version, compiled };
     rejectedVersion = undefined;
     accepted.value += 1;
+    // Also where the set in force was sent once more after one that was rejected: nothing is loaded then.
+    isCurrent.value = 1;
     return acknowledgement(version, nonce);
   }
 
   function reject(version: string, nonce: string, problem: string): Uint8Array {
     rejectedVersion = version;
     rejected.value += 1;
+    isCurrent.value = 0;
     const kept = inForce?.version ?? '';
     const message = boundedText(problem);
     logger.error({ server, version, kept, problem: message }, 'configuration rejected');

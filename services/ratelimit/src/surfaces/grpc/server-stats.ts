@@ -14,6 +14,8 @@ export function createServerStats(registry: StatsRegistry, nowMs: () => number):
     total: registry.counter(totalRequestsName(method)),
     responseTime: registry.timer(responseTimeName(method)),
   });
+  // In the metrics from the start; the other methods are not asked in production.
+  methods.set('ShouldRateLimit', makeMethod('ShouldRateLimit'));
   return {
     begin(method) {
       let stats = methods.get(method);

@@ -148,6 +148,7 @@ t.test('what cannot be decoded or is of another type is rejected without a load'
   t.match(await server.answerTo('v3'), {
     errorDetail: { message: /resource 0 is of type '.*RateLimitReplace'/ },
   });
+  t.equal(source.stats.gauge(statsNames.configCurrent).value, 0);
   t.same(source.loads, []);
   t.match(await source.logged(/configuration rejected/), { level: 'error', version: 'v1' });
 });
