@@ -3,24 +3,21 @@ import { load } from 'js-yaml';
 import t from 'tap';
 import { memcachedStatNames, statsNames } from '../../services/ratelimit/src/stats/stats-names.ts';
 import { filesBelow } from '../generate/files-below.ts';
+import { readAlerts } from './support/alert-rules.ts';
 import { helmIsMissing } from './support/helm.ts';
 import { objectsOf, renderChart } from './support/rendered-chart.ts';
 
 const services = ['auth', 'ratelimit', 'xds'] as const;
 
-t.test('alerts and dashboards ask for metrics that there are', async (t) => {
+// For alerts, alert-series.test.ts reads the metrics of running services.
+t.test('dashboards read metrics that exist', async (t) => {
   for (const service of services) {
     const known = await metricsOf(service);
-    for (const file of ['alerts.yaml', 'dashboard.yaml']) {
-      const text = await readFile(`charts/${service}/${file}`, 'utf8');
-      const asked = [...text.matchAll(/\b(\w+)\{\$OWN/g)].map(([, name = '']) => name);
-      t.not(asked.length, 0, `${service}/${file} asks for something`);
-      for (const name of asked) {
-        t.ok(
-          known.has(name) || known.has(name.replace(/_(bucket|count|sum)$/, '')),
-          `${service}/${file}: ${name}`,
-        );
-      }
+    const text = await readFile(`charts/${service}/dashboard.yaml`, 'utf8');
+    const read = [...text.matchAll(/\b(\w+)\{\$OWN/g)].map(([, name = '']) => name);
+    t.not(read.length, 0, `${service} reads something`);
+    for (const name of read) {
+      t.ok(known.has(name) || known.has(name.replace(/_(bucket|count|sum)$/, '')), `${service}: ${name}`);
     }
   }
 });
@@ -38,6 +35,19 @@ t.test('an alert says what is wrong and what to do', async (t) => {
       });
     }
   }
+});
+
+t.test('every alert has a section of its own in docs/alerts.md, with its severity', async (t) => {
+  const page = await readFile('docs/alerts.md', 'utf8');
+  const sections = [...page.matchAll(/^### (\w+)\n\n\*\*(\w+)\.\*\* /gm)].map(([, alert, severity]) => [
+    alert,
+    severity,
+  ]);
+  const alerts = (await Promise.all(services.map(readAlerts))).flat();
+  t.strictSame(
+    sections,
+    alerts.map(({ alert, labels }) => [alert, labels.severity]),
+  );
 });
 
 t.test('a dashboard is one that Grafana can read', { skip: helmIsMissing() }, async (t) => {

@@ -1,7 +1,9 @@
-{{/* The alerts of alerts.yaml, about the Pods of this release. */}}
+{{/* The alerts of alerts.yaml for the Pods of this release. An alert of a sum has no labels of its own: two releases would share it. */}}
 {{- define "tollgate.prometheusRule" -}}
 {{- with .Values.prometheusRule -}}
 {{- if include "tollgate.wantsPrometheusOperator" (list $ .enabled) -}}
+{{- $own := dict "namespace" $.Release.Namespace "service" (printf "%s-headless" (include "tollgate.fullname" $)) -}}
+{{- $runbooks := .runbookUrl | default (printf "https://github.com/tollgate-dev/tollgate/blob/v%s/docs/alerts.md" $.Chart.AppVersion) -}}
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
@@ -10,7 +12,11 @@ spec:
   groups:
     - name: {{ include "tollgate.fullname" $ }}
       rules:
-        {{- include "tollgate.ownSeries" (list $ "alerts.yaml") | nindent 8 }}
+        {{- range include "tollgate.ownSeries" (list $ "alerts.yaml") | fromYamlArray }}
+        {{- $_ := set . "labels" (merge dict $own .labels $.Values.prometheusRule.alertLabels) }}
+        {{- $_ := set .annotations "runbook_url" (printf "%s#%s" $runbooks (lower .alert)) }}
+        - {{ toYaml . | nindent 10 | trim }}
+        {{- end }}
 {{- end -}}
 {{- end -}}
 {{- end -}}

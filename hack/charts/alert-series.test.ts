@@ -1,0 +1,148 @@
+// rate() and increase() do not see the first value of a series that appears with it: every series that an alert reads has to
+// exist from the start of the service.
+import { createLogger } from '@tollgate/kit/logger';
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { freePort } from '@tollgate/testkit/free-port';
+import { startMemcached } from '@tollgate/testkit/memcached';
+import { startRedis } from '@tollgate/testkit/redis';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import t, { type Test } from 'tap';
+import { startAuthServer } from '../../services/auth/test/helpers/auth-server.ts';
+import { startApp as startRatelimit } from '../../services/ratelimit/test/support/start-app.ts';
+import { buildApp as buildXds, type App as XdsApp } from '../../services/xds/src/app.ts';
+import { readSettings as readXdsSettings } from '../../services/xds/src/settings/settings.ts';
+import { isSelected, readAlerts, type Series, selectorsOf, seriesOf } from './support/alert-rules.ts';
+
+t.setTimeout(120_000);
+
+const certificates = makeCertificates();
+t.teardown(certificates.remove);
+const { certFile, keyFile } = certificates.server;
+
+t.test('auth: every series that an alert reads exists from the start', async (t) => {
+  const server = await startAuthServer(t, {
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+    EXT_AUTHZ_TLS_CERT: certFile,
+    EXT_AUTHZ_TLS_KEY: keyFile,
+  });
+  const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
+  await allExist(t, 'auth', await scrape(url));
+});
+
+t.test('ratelimit: every series that an alert reads exists from the start', async (t) => {
+  const folder = makeTextFolder(t);
+  const xds = await startXds(t, { XDS_SOURCE: 'folder', XDS_FOLDER: folder.path, XDS_ALLOW_EMPTY: 'true' });
+  const [redis, memcached] = await Promise.all([startRedis(), startMemcached()]);
+  t.teardown(redis.stop);
+  t.teardown(memcached.stop);
+  const inRedis = {
+    BACKEND_TYPE: 'redis',
+    KVSTORE_SOCKET_TYPE: 'tcp',
+    KVSTORE_URL: `127.0.0.1:${redis.port}`,
+    KVSTORE_PERSECOND: 'true',
+    KVSTORE_PERSECOND_SOCKET_TYPE: 'tcp',
+    KVSTORE_PERSECOND_URL: `127.0.0.1:${redis.port}`,
+  };
+  const fromXds = {
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${xds.ports.grpc}`,
+    CONFIG_GRPC_XDS_NODE_ID: 'limiter-0',
+  };
+  const tls = { GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_CERT: certFile, GRPC_SERVER_TLS_KEY: keyFile };
+  const inMemcached = { BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: `127.0.0.1:${memcached.port}` };
+  const found = [
+    ...(await seriesOfRatelimit(t, { ...inRedis, ...fromXds, ...tls })),
+    ...(await seriesOfRatelimit(t, inMemcached)),
+  ];
+  await allExist(t, 'ratelimit', found);
+});
+
+t.test('xds: every series that an alert reads exists from the start', async (t) => {
+  const kubeconfig = makeTextFolder(t);
+  // An API server that does not answer: nothing has happened yet.
+  kubeconfig.write('config', kubeconfigOf('https://127.0.0.1:1'));
+  const env = {
+    XDS_SOURCE: 'kubernetes',
+    KUBECONFIG: `${kubeconfig.path}/config`,
+    XDS_GRPC_TLS_CERT: certFile,
+    XDS_GRPC_TLS_KEY: keyFile,
+  };
+  const { ports } = await startXds(t, env);
+  await allExist(t, 'xds', await scrape(`http://127.0.0.1:${ports.admin}/metrics`));
+});
+
+t.test('xds: with a folder no alert reads the series of a cluster', async (t) => {
+  const folder = makeTextFolder(t);
+  const { ports } = await startXds(t, { XDS_SOURCE: 'folder', XDS_FOLDER: folder.path });
+  const found = await scrape(`http://127.0.0.1:${ports.admin}/metrics`);
+  const names = new Set(found.map(({ name }) => name));
+  t.notOk(names.has('tollgate_xds_leader'));
+  t.notOk(names.has('tollgate_xds_source_last_event_timestamp_seconds'));
+  t.ok(names.has('tollgate_xds_source_synced'));
+});
+
+async function allExist(t: Test, chart: string, found: readonly Series[]): Promise<void> {
+  for (const { alert, expr } of await readAlerts(chart)) {
+    const selectors = selectorsOf(expr);
+    t.not(selectors.length, 0, `${alert} reads something`);
+    for (const selector of selectors) {
+      // Prometheus' own.
+      if (selector.name === 'up') continue;
+      const exists = found.some((series) => isSelected(selector, series));
+      t.ok(exists, `${alert}: ${selector.name} ${JSON.stringify(selector.matchers)}`);
+    }
+  }
+}
+
+async function scrape(url: string): Promise<Series[]> {
+  return seriesOf(await (await fetch(url)).text());
+}
+
+async function seriesOfRatelimit(t: Test, env: Readonly<Record<string, string>>): Promise<Series[]> {
+  const port = await freePort();
+  await startRatelimit(t, {
+    env: {
+      ...env,
+      DISABLE_STATS: 'false',
+      USE_PULLMETRICS: 'true',
+      PULLMETRICS_ADDR: `127.0.0.1:${port}`,
+    },
+  });
+  return scrape(`http://127.0.0.1:${port}/metrics`);
+}
+
+/** Starts the management server until its admin port listens; without a cluster the rest of its start waits. */
+async function startXds(t: Test, env: Readonly<Record<string, string>>): Promise<XdsApp> {
+  const read = readXdsSettings({
+    XDS_GRPC_HOST: '127.0.0.1',
+    XDS_GRPC_PORT: '0',
+    XDS_ADMIN_HOST: '127.0.0.1',
+    XDS_ADMIN_PORT: '0',
+    DRAIN_TIMEOUT: '1s',
+    ...env,
+  });
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  const logger = createLogger({ level: 'fatal', format: 'json' });
+  const app = await buildXds(read.settings, { logger, nowMs: Date.now });
+  t.teardown(() => app.lifecycle.stop('the test has ended'));
+  const started = app.lifecycle.start().catch(() => undefined);
+  if (env.XDS_SOURCE === 'folder') await started;
+  await awaitUntil(() => app.ports.admin !== 0, { what: 'the admin port' });
+  return app;
+}
+
+function kubeconfigOf(server: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server } }],
+    users: [{ name: 'u', user: {} }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  });
+}
