@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Environment } from '@tollgate/kit/settings';
 import { settingsSpec } from '../settings/settings.ts';
 import { embeddedDatabaseUrl } from './development-database.ts';
+import { makeDevelopmentFolder } from './development-folder.ts';
 import { keptSecret } from './kept-secret.ts';
 
 /** Is development mode asked for? */
@@ -19,6 +20,7 @@ export async function withDefaultsOfMode(env: Environment): Promise<Environment>
 async function withDevelopmentDefaults(env: Environment): Promise<Environment> {
   const { developmentFolder, port } = settingsSpec;
   const folder = resolve(givenValue(env, developmentFolder) ?? developmentFolder.fallback?.value ?? '.');
+  await makeDevelopmentFolder(folder);
   const defaults = {
     siteUrl: 'http://localhost:3000',
     apiExternalUrl: `http://localhost:${givenValue(env, port) ?? port.fallback?.text}`,

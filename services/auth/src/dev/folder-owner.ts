@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Holds the process id of the server that uses the folder. */
@@ -14,7 +14,6 @@ export type FolderTaker = Pick<NodeJS.Process, 'pid' | 'kill'>;
  */
 export async function takeFolder(folder: string, taker: FolderTaker): Promise<() => Promise<void>> {
   const file = join(folder, fileName);
-  await mkdir(folder, { recursive: true });
   const owner = await readOwner(file);
   // Its own id is that of a predecessor: in containers every server is process 1.
   if (owner !== undefined && owner !== taker.pid && isAlive(owner, taker)) throw inUse(folder, owner, file);

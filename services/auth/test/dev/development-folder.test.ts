@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import t, { type Test } from 'tap';
+import { makeDevelopmentFolder } from '../../src/dev/development-folder.ts';
+
+const program = join(import.meta.dirname, '../../src/main.ts');
+/** Root writes everywhere: what is forbidden has to be tried by somebody else. */
+const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+
+/** What the server says that is started on a folder, and ends at once. */
+async function outputOf(t: Test, folder: string): Promise<string> {
+  const child = spawn(process.execPath, [program, 'serve'], {
+    ...nobody,
+    cwd: '/',
+    env: { PATH: process.env.PATH, PORT: '0', SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const [out, error, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  t.equal(code, 1, folder);
+  t.equal(out, '');
+  return error;
+}
+
+t.test('a folder that cannot be used is one line that says why, and the end', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  chmodSync(folder.path, 0o755);
+  const [file, locked] = [join(folder.path, 'file'), join(folder.path, 'locked')];
+  writeFileSync(file, '');
+  mkdirSync(locked);
+  if (nobody.uid !== undefined) chownSync(locked, nobody.uid, nobody.gid);
+  chmodSync(locked, 0o500);
+  for (const [path, reason] of [
+    [file, `${file} is not a folder`],
+    [join(file, 'below'), `${file} is not a folder`],
+    [locked, `no permission to write ${locked}`],
+    [join(locked, 'below/it'), `no permission to write ${join(locked, 'below')}`],
+    ['/proc/tollgate/below', '/proc takes no folders'],
+  ] as const)
+    t.equal(
+      await outputOf(t, path),
+      `the development folder ${path} cannot be used: ${reason}. Set SVC_DEVELOPMENT_FOLDER to a folder that this user may write to\n`,
+    );
+});
+
+t.test('folders are made with all above them, also by two at a time', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const deep = join(folder.path, 'a/b/c');
+  await Promise.all([makeDevelopmentFolder(deep), makeDevelopmentFolder(deep)]);
+  await makeDevelopmentFolder(deep);
+  t.ok(existsSync(deep));
+});
