@@ -1,13 +1,14 @@
-// A web application that signs its users in: authorization code with PKCE, state, nonce and issuer, all checked.
+// A web application that signs its users in: authorization code with PKCE; state, nonce, issuer and ID token are checked.
 //   SITE=https://as.example CLIENT_ID=… CLIENT_SECRET=… PORT=3000 node sign-in.ts
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Client, OAuthClientError } from '@tollgate/oauth2-client';
+import { OAuthClientError } from '@tollgate/oauth2-client';
+import { discoverClient } from '@tollgate/oauth2-client/discovery';
 
 const { SITE = '', CLIENT_ID = '', CLIENT_SECRET = '', PORT = '3000' } = process.env;
 
-const client = new Client({ clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, site: SITE, issuer: SITE });
+const client = await discoverClient(SITE, { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
 type Transaction = Awaited<ReturnType<typeof client.authCode.startAuthorization>>['transaction'];
 /** What belongs to a browser until it comes back, by the value of its cookie. Use your sessions instead. */
 const transactions = new Map<string, Transaction>();
@@ -30,8 +31,7 @@ async function callback(request: IncomingMessage, response: ServerResponse, orig
   transactions.delete(session);
   if (transaction === undefined) return response.writeHead(400).end('sign in first\n');
   const token = await client.authCode.completeAuthorization(new URL(request.url ?? '/', origin), transaction);
-  const { parsed } = await token.get<{ sub: string }>('/resource/me');
-  return response.end(`signed in as ${parsed.sub}\n`);
+  return response.end(`signed in as ${token.idTokenClaims?.sub}\n`);
 }
 
 const server = createServer(async (request, response) => {

@@ -13,6 +13,7 @@ import { ConfigurationError } from './errors/configuration-error.ts';
 import { TokenUnavailableError } from './errors/token-unavailable-error.ts';
 import { sleep as machineSleep, type Sleep } from './retry/sleep.ts';
 import type { AccessToken } from './token/access-token.ts';
+import { asksForIdToken } from './token/check-id-token.ts';
 import type { TokenRequestOptions } from './token/token-options.ts';
 
 export type { DeviceAuthorization } from './device/device-authorization.ts';
@@ -42,6 +43,8 @@ export async function startDeviceAuthorization(
   options: Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'> = {},
 ): Promise<DeviceAuthorization> {
   const { deviceAuthorizationEndpoint: endpoint, clientId, now } = client.settings;
+  // Before the user sees a code: the ID token that will come must be checked.
+  if (asksForIdToken(params.scope)) await client.idTokenValidator();
   if (endpoint === undefined) throw new ConfigurationError("set the client's `deviceAuthorizationEndpoint`");
   const response = await client.send({
     operation: 'device_authorization',

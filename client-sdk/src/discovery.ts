@@ -7,6 +7,7 @@
 import { Client } from './client/client.ts';
 import type { ClientOptions } from './client/client-options.ts';
 import { type ClientSettings, resolveSettings } from './client/client-settings.ts';
+import { assertSecure } from './client/secure-transport.ts';
 import { sendRequest } from './client/send-request.ts';
 import { type AuthorizationServerMetadata, checkMetadata } from './discovery/metadata.ts';
 import { type MetadataFormat, wellKnownUrls } from './discovery/well-known-urls.ts';
@@ -40,7 +41,7 @@ export type DiscoveryOptions = Pick<
 /**
  * Loads the metadata of an authorization server and checks that they are its own.
  *
- * @throws {ConfigurationError} when the issuer is not a URL
+ * @throws {ConfigurationError} when the issuer is not a URL, or not an https one: see `allowInsecure`
  * @throws {IssuerMismatchError} when the metadata are another issuer's
  * @throws {DiscoveryError} when there are none, or they cannot be used; `retryable` when the server may recover
  * @throws {TransportError} when no answer came
@@ -53,6 +54,7 @@ export async function discover(
   const { format = 'any', signal, ...rest } = options;
   const urls = wellKnownUrls(issuer, format);
   const settings = resolveSettings(rest);
+  for (const url of urls) assertSecure(url, settings.allowInsecure, 'metadata');
   for (const url of urls) {
     const document = await load(settings, url, signal);
     if (document.found)
@@ -113,10 +115,16 @@ export function createMetadataSource(
 }
 
 /** The options of a Client that metadata give. */
-export type DiscoveredOptions = Pick<ClientOptions, 'issuer' | keyof typeof endpointNames>;
+export type DiscoveredOptions = Pick<
+  ClientOptions,
+  | 'issuer'
+  | 'idTokenSigningAlgValuesSupported'
+  | 'authorizationResponseIssParameterSupported'
+  | keyof typeof endpointNames
+>;
 
 /**
- * Turns metadata into options of a Client: issuer and endpoints.
+ * Turns metadata into options of a Client: issuer, endpoints, keys, and what the server says of its ID tokens and callbacks.
  *
  * @param options `mtls`: prefer the endpoints for clients that authenticate with a certificate, or whose tokens are bound to one
  * @see RFC 8705 §5 https://www.rfc-editor.org/rfc/rfc8705#section-5
@@ -130,7 +138,15 @@ export function clientOptionsFrom(
     const url = aliases[member] ?? metadata[member];
     return typeof url === 'string' ? [[option, url]] : [];
   });
-  return { issuer: metadata.issuer, ...Object.fromEntries(found) };
+  const { id_token_signing_alg_values_supported: algorithms } = metadata;
+  return {
+    issuer: metadata.issuer,
+    ...Object.fromEntries(found),
+    ...(Array.isArray(algorithms) && { idTokenSigningAlgValuesSupported: algorithms }),
+    ...(metadata.authorization_response_iss_parameter_supported === true && {
+      authorizationResponseIssParameterSupported: true,
+    }),
+  };
 }
 
 /** Client option by the member of the metadata that fills it. */
@@ -141,6 +157,8 @@ const endpointNames = {
   introspectionEndpoint: 'introspection_endpoint',
   deviceAuthorizationEndpoint: 'device_authorization_endpoint',
   pushedAuthorizationRequestEndpoint: 'pushed_authorization_request_endpoint',
+  userinfoEndpoint: 'userinfo_endpoint',
+  jwksUri: 'jwks_uri',
 } as const satisfies Partial<Record<keyof ClientOptions, keyof AuthorizationServerMetadata>>;
 
 /**

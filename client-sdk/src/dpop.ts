@@ -10,6 +10,7 @@ import { isNonceDemand } from './dpop/nonce-demand.ts';
 import { createNonceMemory } from './dpop/nonce-memory.ts';
 import { signProof } from './dpop/proof.ts';
 import type { Jwk } from './jwt/import-key.ts';
+import { markAnswerToProof } from './token/token-type.ts';
 
 export { generateDpopKey } from './dpop/dpop-key.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
@@ -39,7 +40,8 @@ export interface Dpop {
 /**
  * Makes tokens sender-constrained (DPoP): every request is signed with a key, so that a stolen token is of no use.
  * Nonces that servers hand out are remembered by origin and used; a request refused for want of one is sent again
- * once, with a new proof, unless its body is a stream; one with a signed client assertion gets a new assertion as well.
+ * once, with a new proof, unless its body is a stream; one with a signed client assertion gets a new assertion as well. A token
+ * response of a Client with this `fetch` that says Bearer is refused: its token would not be bound to the key.
  *
  * @example
  * ```ts
@@ -71,6 +73,7 @@ export async function createDpop({
     );
     const response = await send(url, { ...init, headers });
     nonces.learn(origin, response.headers.get('dpop-nonce'));
+    markAnswerToProof(response);
     return response;
   }
 

@@ -5,8 +5,10 @@
  */
 
 import type { Client } from './client/client.ts';
+import type { ClientSettings } from './client/client-settings.ts';
 import { ConfigurationError } from './errors/configuration-error.ts';
 import { IdTokenError } from './errors/id-token-error.ts';
+import { JwtError } from './errors/jwt-error.ts';
 import { checkIdTokenClaims, type IdTokenClaims } from './id-token/claims.ts';
 import { tokenHash } from './id-token/token-hash.ts';
 import { isJwsAlgorithm, isSymmetric, type JwsAlgorithm, jwsAlgorithms } from './jwt/algorithms.ts';
@@ -16,6 +18,7 @@ import type { KeySource } from './jwt/key-source.ts';
 import { createRemoteKeySource, type RemoteKeySourceOptions } from './jwt/remote-key-source.ts';
 import { createSecretKeySource } from './jwt/secret-key-source.ts';
 import { verifyJwt } from './jwt/verify.ts';
+import { quote } from './quote.ts';
 
 export type { IdTokenClaims } from './id-token/claims.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
@@ -30,13 +33,16 @@ const DEFAULT_TOLERANCE_SECONDS = 30;
 export interface IdTokenValidatorOptions {
   /** The client whose id must be in `aud`; its `fetch`, clock and limits are used. */
   readonly client: Client<boolean>;
-  /** Where the issuer's keys are: `jwks_uri` of its metadata. */
+  /** Where the issuer's keys are: `jwks_uri` of its metadata. Default: the client's `jwksUri`. */
   readonly jwksUri?: string | undefined;
   /** The issuer's keys themselves, in place of `jwksUri`. */
   readonly jwks?: Jwks;
   /** Default: the client's `issuer`. */
   readonly issuer?: string;
-  /** Accepted `alg` values. Default: every signature with a key pair. HMAC must be named, and then needs `clientSecret`. */
+  /**
+   * Accepted `alg` values. Default: the client's `idTokenSignedResponseAlg`, else RS256, else what the server's metadata say it
+   * signs with. HMAC must be named, and then needs `clientSecret`.
+   */
   readonly algorithms?: readonly JwsAlgorithm[];
   /** The secret that HS256, HS384 and HS512 are checked with. */
   readonly clientSecret?: string;
@@ -71,12 +77,13 @@ export type IdTokenValidator = (idToken: string, expected?: ExpectedIdToken) => 
 
 /**
  * Makes a validator of ID tokens: signature by the issuer's keys, which it follows as they rotate, then issuer,
- * audience, times, nonce and hashes. Make it once and keep it: it holds the keys.
+ * audience, times, nonce and hashes. Make it once and keep it: it holds the keys. A client whose `jwksUri` and `issuer` are
+ * set, as by discovery, needs none: it validates the ID tokens of its token responses itself.
  *
  * @example
  * ```ts
  * const validateIdToken = createIdTokenValidator({ client, jwksUri: metadata.jwks_uri });
- * const token = await client.authCode.completeAuthorization(url, transaction, { validateIdToken });
+ * const { sub } = await validateIdToken(idToken, { nonce });
  * ```
  * @throws {ConfigurationError} when the options leave open whose tokens they are or how to check them
  * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
@@ -89,11 +96,12 @@ export function createIdTokenValidator(options: IdTokenValidatorOptions): IdToke
     throw new ConfigurationError('ID tokens name their issuer: set `issuer` here or on the client');
   if (clientId === undefined)
     throw new ConfigurationError('ID tokens name their client: set `clientId` on the client');
-  const algorithms = acceptedAlgorithms(options.algorithms);
+  const algorithms = acceptedAlgorithms(options.algorithms, client.settings);
   const keys = keySource(options, algorithms);
 
   return async (idToken, expected = {}) => {
     const { header, claims } = await verifyJwt(idToken, { keys, algorithms });
+    assertType(header.typ);
     const { now, clockSkew } = client.settings;
     const { nonce, subject, maxAgeSeconds, accessToken, code } = expected;
     const checked = checkIdTokenClaims(claims, {
@@ -108,17 +116,39 @@ export function createIdTokenValidator(options: IdTokenValidatorOptions): IdToke
   };
 }
 
-function acceptedAlgorithms(given: readonly JwsAlgorithm[] | undefined): readonly JwsAlgorithm[] {
+/**
+ * An access token or a logout token of the same issuer for the same client has the same keys, and may have the same claims: its
+ * type tells it from an ID token, which has none or `JWT`.
+ * @see RFC 8725 §3.11 https://www.rfc-editor.org/rfc/rfc8725#section-3.11
+ */
+function assertType(typ: unknown): void {
+  if (typ === undefined || (typeof typ === 'string' && /^(?:application\/)?jwt$/i.test(typ))) return;
+  throw new JwtError('type', `the JWT is of type ${quote(typ)}, which is not that of an ID token`);
+}
+
+/** @see OpenID Connect Core §3.1.3.7 (7) https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation */
+function acceptedAlgorithms(
+  given: readonly JwsAlgorithm[] | undefined,
+  { idTokenSignedResponseAlg: registered, idTokenSigningAlgValuesSupported: supported }: ClientSettings,
+): readonly JwsAlgorithm[] {
   const known = Object.keys(jwsAlgorithms).filter(isJwsAlgorithm);
-  if (given === undefined) return known.filter((algorithm) => !isSymmetric(algorithm));
-  if (given.length === 0 || !given.every(isJwsAlgorithm)) {
+  if (given !== undefined) {
+    if (given.length > 0 && given.every(isJwsAlgorithm)) return given;
     throw new ConfigurationError(`algorithms must name some of ${known.join(', ')}`);
   }
-  return given;
+  const isOffered = (algorithm: JwsAlgorithm) => supported?.includes(algorithm) ?? true;
+  const expected = registered ?? 'RS256';
+  if (isOffered(expected)) return [expected];
+  const offered = known.filter((algorithm) => isOffered(algorithm) && !isSymmetric(algorithm));
+  if (registered === undefined && offered.length > 0) return offered;
+  throw new ConfigurationError(
+    `the server signs ID tokens with ${quote(supported)}, not with ${expected}; set \`idTokenSignedResponseAlg\` to what the client is registered for`,
+  );
 }
 
 function keySource(options: IdTokenValidatorOptions, algorithms: readonly JwsAlgorithm[]): KeySource {
-  const { jwks, jwksUri, clientSecret, client, keySet } = options;
+  const { jwks, clientSecret, client, keySet } = options;
+  const jwksUri = options.jwksUri ?? client.settings.jwksUri;
   const symmetric = algorithms.filter(isSymmetric);
   if (
     symmetric.length === algorithms.length ||

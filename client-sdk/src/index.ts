@@ -7,7 +7,6 @@
 export type {
   AuthorizationFlow,
   CompleteAuthorizationOptions,
-  IdTokenCheck,
 } from './authorization/authorization-flow.ts';
 export type {
   StartAuthorizationOptions,
@@ -80,6 +79,9 @@ export { TimeoutError } from './errors/timeout-error.ts';
 export { TokenResponseError } from './errors/token-response-error.ts';
 export { TokenUnavailableError } from './errors/token-unavailable-error.ts';
 export { TransportError } from './errors/transport-error.ts';
+export type { IdTokenClaims } from './id-token/claims.ts';
+export type { ExpectedIdToken, IdTokenValidator } from './id-token.ts';
+export type { JwsAlgorithm } from './jwt/algorithms.ts';
 export { camelView } from './keys/camel-view.ts';
 export type { JsonObject, JsonValue } from './keys/json.ts';
 export type { KeyCase } from './keys/key-case.ts';
@@ -91,6 +93,7 @@ export { ApiResponse, type ReadOptions, type ReceivedResponse } from './response
 export type { Parse, ParsedFrom, Parser, Parsers } from './response/parse-body.ts';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './response/standard-schema.ts';
 export { AccessToken, type AccessTokenInit } from './token/access-token.ts';
+export type { IdTokenCheck } from './token/check-id-token.ts';
 export type { StoredToken } from './token/stored-token.ts';
 export type {
   AccessTokenOptions,

@@ -1,6 +1,6 @@
 import type { WireParams } from '../client/wire-params.ts';
-import { IdTokenError } from '../errors/id-token-error.ts';
 import { StateMismatchError } from '../errors/state-mismatch-error.ts';
+import type { IdTokenCheck, IdTokenExpectation } from '../token/check-id-token.ts';
 import type { TokenRequestOptions } from '../token/token-options.ts';
 import type { TokenOutcome } from '../token/token-response.ts';
 import {
@@ -16,29 +16,31 @@ import {
 } from './prepare-authorization.ts';
 import type { AuthorizationTransaction } from './transaction.ts';
 
-/** Checks an ID token against its session; `createIdTokenValidator` of `./id-token` makes one. */
-export type IdTokenCheck = (
-  idToken: string,
-  expected: { readonly nonce?: string; readonly accessToken: string },
-) => Promise<unknown>;
-
 /** Options of a completion: those of the token request that it makes, and what is checked around it. */
 export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = CheckAuthorizationOptions &
   TokenRequestOptions<Throws> & {
     /** Further parameters of the token request, such as `resource`. */
     readonly params?: WireParams;
-    /** Called with the ID token, the transaction's nonce and the access token; when it rejects, so does the completion. */
+    /**
+     * Checks the ID token in place of the client's own validator, such as `createIdTokenValidator` of `./id-token` with options of
+     * yours. When it rejects, so does the completion. Given here, an ID token is required, whatever the scope.
+     */
     readonly validateIdToken?: IdTokenCheck;
   };
 
 /** What the flow needs of the client. */
 export interface AuthorizationFlowDeps<Throws extends boolean> extends StartAuthorizationDeps {
+  /** Whether callbacks must carry `iss`, unless the call says otherwise. */
+  readonly issuerRequired: boolean;
   authorizationUrl(params: WireParams): string;
-  getToken<T extends boolean = Throws>(
+  redeem<T extends boolean = Throws>(
     code: string,
     params: WireParams,
     options: TokenRequestOptions<T>,
+    idToken: IdTokenExpectation,
   ): Promise<TokenOutcome<T>>;
+  /** @throws {ConfigurationError} when the client cannot validate ID tokens. */
+  idTokenValidator(): Promise<IdTokenCheck>;
 }
 
 /** The authorization code flow from the first redirect to the token. */
@@ -52,9 +54,12 @@ export interface AuthorizationFlow<Throws extends boolean> {
   startAuthorization(params?: WireParams, options?: StartAuthorizationOptions): Promise<StartedAuthorization>;
   /**
    * Checks the callback against its transaction, which may be undefined when the session has none, and exchanges the code. Each transaction completes once: a callback
-   * that is loaded again is refused before its code, by now spent, is sent.
+   * that is loaded again is refused before its code, by now spent, is sent. With scope `openid` the ID token is required and
+   * checked, and its claims are the token's `idTokenClaims`.
    *
    * @throws {StateMismatchError | IssuerMismatchError | AuthorizationResponseError | ParseError} see `checkAuthorizationCallback`
+   * @throws {ConfigurationError} when there will be an ID token that the client cannot check; the code is not sent then
+   * @throws {IdTokenError | JwtError} when the ID token is not the one expected, whatever `throwOnError`
    * @see RFC 6749 §4.1.3 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
    */
   completeAuthorization<T extends boolean = Throws>(
@@ -84,14 +89,18 @@ export function createAuthorizationFlow<Throws extends boolean>(
       transaction: AuthorizationTransaction | undefined,
       options: CompleteAuthorizationOptions<T> = {},
     ) {
-      const { issuerRequired = false, params, validateIdToken, ...tokenOptions } = options;
+      const { issuerRequired = deps.issuerRequired, params, validateIdToken, ...tokenOptions } = options;
       const checked = checkAuthorizationCallback(callback, transaction, { issuerRequired });
+      const { code, nonce, maxAgeSeconds } = checked;
+      const validate = validateIdToken ?? (nonce === undefined ? undefined : await deps.idTokenValidator());
       claimState(usedStates, checked.state);
       // `Omit` over a generic is opaque to the compiler; what is left are the token request's options.
       const requestOptions = tokenOptions as unknown as TokenRequestOptions<T>;
-      const outcome = await deps.getToken<T>(checked.code, { ...params, ...checked.params }, requestOptions);
-      if (validateIdToken !== undefined) await checkIdToken(outcome, checked.nonce, validateIdToken);
-      return outcome;
+      return await deps.redeem<T>(code, { ...params, ...checked.params }, requestOptions, {
+        ...{ code, validate, isRequired: validate !== undefined },
+        ...(nonce !== undefined && { nonce }),
+        ...(maxAgeSeconds !== undefined && { maxAgeSeconds }),
+      });
     },
   };
 }
@@ -105,16 +114,4 @@ function claimState(usedStates: Set<string>, state: string): void {
   usedStates.add(state);
   const [oldest] = usedStates;
   if (usedStates.size > MAXIMUM_USED_STATES && oldest !== undefined) usedStates.delete(oldest);
-}
-
-async function checkIdToken(
-  outcome: TokenOutcome<boolean>,
-  nonce: string | undefined,
-  validateIdToken: IdTokenCheck,
-): Promise<void> {
-  if (!('idToken' in outcome)) return;
-  const { idToken, token: accessToken } = outcome;
-  if (idToken === undefined)
-    throw new IdTokenError('id_token', 'the token response has none; is `openid` in the scope?');
-  await validateIdToken(idToken, { accessToken, ...(nonce !== undefined && { nonce }) });
 }

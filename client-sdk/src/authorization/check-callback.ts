@@ -14,8 +14,8 @@ export type AuthorizationCallback = string | URL | URLSearchParams;
 /** What a callback is checked against. */
 export interface CheckAuthorizationOptions {
   /**
-   * Whether the callback must carry `iss`; set it when the server's metadata say
-   * `authorization_response_iss_parameter_supported`. An `iss` that is there is always compared. Default false.
+   * Whether the callback must carry `iss`. An `iss` that is there is always compared. Default: the client's
+   * `authorizationResponseIssParameterSupported`, which discovery sets.
    */
   readonly issuerRequired?: boolean;
 }
@@ -25,6 +25,7 @@ export interface CheckedAuthorization {
   readonly code: string;
   readonly state: string;
   readonly nonce: string | undefined;
+  readonly maxAgeSeconds: number | undefined;
   readonly params: WireParams;
 }
 
@@ -64,9 +65,9 @@ export function checkAuthorizationCallback(
   assertNoError(received);
   const code = received.get('code');
   if (!code) throw new ParseError('the callback holds neither `code` nor `error`');
-  const { codeVerifier, redirectUri, state, nonce } = transaction;
+  const { codeVerifier, redirectUri, state, nonce, maxAgeSeconds } = transaction;
   return {
-    ...{ code, state, nonce },
+    ...{ code, state, nonce, maxAgeSeconds },
     params: {
       ...(redirectUri !== undefined && { redirect_uri: redirectUri }),
       ...(codeVerifier !== undefined && { code_verifier: codeVerifier }),

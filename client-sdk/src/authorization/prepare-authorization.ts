@@ -48,11 +48,13 @@ export async function prepareAuthorization(
   const scope = scopeOf(params.scope);
   const codeVerifier = pkce ? generateCodeVerifier() : undefined;
   const nonce = text(params.nonce) ?? (scope?.split(' ').includes('openid') ? randomToken() : undefined);
+  const maxAgeSeconds = maxAgeOf(params.max_age);
   const sentRedirectUri = text(params.redirect_uri) ?? redirectUri;
   const transaction = {
     state: text(params.state) ?? randomToken(),
     ...(codeVerifier !== undefined && { codeVerifier }),
     ...(nonce !== undefined && { nonce }),
+    ...(maxAgeSeconds !== undefined && { maxAgeSeconds }),
     ...(sentRedirectUri !== undefined && { redirectUri: sentRedirectUri }),
     ...(issuer !== undefined && { issuer }),
   };
@@ -91,6 +93,14 @@ function assertCombinable(params: WireParams): void {
       `response_mode ${responseMode} is not supported: completeAuthorization reads plain parameters`,
     );
   }
+}
+
+/** @see OpenID Connect Core §3.1.2.1 https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest */
+function maxAgeOf(maxAge: WireValue): number | undefined {
+  if (maxAge === undefined || maxAge === null || maxAge === '') return undefined;
+  const seconds = Number(maxAge);
+  if (Number.isInteger(seconds) && seconds >= 0) return seconds;
+  throw new ConfigurationError('`max_age` must be a whole number of seconds');
 }
 
 function scopeOf(scope: WireValue): string | undefined {

@@ -9,6 +9,8 @@ export interface AuthorizationTransaction {
   readonly codeVerifier?: string;
   /** Ties the ID token to this session; present when OpenID Connect was asked for. */
   readonly nonce?: string;
+  /** The `max_age` that was asked for: the ID token must say that the user authenticated within it. */
+  readonly maxAgeSeconds?: number;
   /** The `redirect_uri` of the request, which the token request must repeat. */
   readonly redirectUri?: string;
   /** The issuer the user was sent to, when the client knows it. */

@@ -1,4 +1,5 @@
 import type { BasicEncoding, ClientAuth } from '../client-auth/client-auth.ts';
+import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import type { KeyCase } from '../keys/key-case.ts';
 import type { RedactOptions } from '../redact/redact-options.ts';
 import type { Parsers } from '../response/parse-body.ts';
@@ -41,8 +42,25 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   readonly deviceAuthorizationEndpoint?: string;
   /** @see RFC 9126 */
   readonly pushedAuthorizationRequestEndpoint?: string;
+  /** Its origin may be sent access tokens. @see OpenID Connect Core §5.3 */
+  readonly userinfoEndpoint?: string;
   /** The authorization server's issuer identifier. @see RFC 8414 §2 */
   readonly issuer?: string;
+  /** Where the issuer's keys are, which its ID tokens are checked with. @see RFC 8414 §2 */
+  readonly jwksUri?: string;
+  /**
+   * The algorithm that ID tokens are signed with for this client, as registered at the server. Default `RS256`, or what the server
+   * supports if that is not among it. HS256, HS384 and HS512 are checked with the client secret.
+   * @see OpenID Connect Dynamic Client Registration §2
+   */
+  readonly idTokenSignedResponseAlg?: JwsAlgorithm;
+  /** The server's `id_token_signing_alg_values_supported`; nothing else is accepted. */
+  readonly idTokenSigningAlgValuesSupported?: readonly string[];
+  /**
+   * The server's `authorization_response_iss_parameter_supported`: callbacks without `iss` are refused then. Default false.
+   * @see RFC 9207 §2.4
+   */
+  readonly authorizationResponseIssParameterSupported?: boolean;
   /** Sent with authorization and code requests; the call's own `redirect_uri` wins. */
   readonly redirectUri?: string;
   /** Default `'client_secret_basic'`; a client without a secret sends only its `client_id`. */
@@ -81,7 +99,10 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   readonly accessTokenFactory?: (client: Client<boolean>, response: TokenResponse) => AccessToken;
   /** Origins that access tokens may be sent to, beside the site's; `'*'` for any. Default: the site's alone. */
   readonly allowedOrigins?: readonly string[];
-  /** Whether credentials may travel over plain http to other than loopback. Default false. */
+  /**
+   * Whether credentials, metadata and key sets may travel over plain http. Without it they may only to this machine itself:
+   * `localhost` and its subdomains, 127.0.0.0/8 and [::1]. Default false.
+   */
   readonly allowInsecure?: boolean;
   /** Seconds the server's clock is ahead of ours (negative: behind). Default 0. */
   readonly clockSkew?: number;

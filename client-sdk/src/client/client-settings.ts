@@ -1,5 +1,6 @@
 import type { BasicEncoding } from '../client-auth/client-auth.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
+import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import type { KeyCase } from '../keys/key-case.ts';
 import type { RedactOptions } from '../redact/redact-options.ts';
 import type { Parsers } from '../response/parse-body.ts';
@@ -35,7 +36,12 @@ export type ClientSettings = {
   readonly introspectionEndpoint?: string | undefined;
   readonly deviceAuthorizationEndpoint?: string | undefined;
   readonly pushedAuthorizationRequestEndpoint?: string | undefined;
+  readonly userinfoEndpoint?: string | undefined;
   readonly issuer: string | undefined;
+  readonly jwksUri?: string | undefined;
+  readonly idTokenSignedResponseAlg?: JwsAlgorithm | undefined;
+  readonly idTokenSigningAlgValuesSupported?: readonly string[] | undefined;
+  readonly authorizationResponseIssParameterSupported: boolean;
   readonly redirectUri: string | undefined;
   readonly basicEncoding: BasicEncoding;
   readonly tokenMethod: TokenMethod;
@@ -108,6 +114,7 @@ const defaults = Object.freeze({
   keyCase: 'snake',
   parsers: {},
   arrayFormat: 'brackets',
+  authorizationResponseIssParameterSupported: false,
   redact: {},
   allowInsecure: false,
   clockSkew: 0,
@@ -133,13 +140,14 @@ function isDebugEnvironment(): boolean {
   }
 }
 
-/** The site, and the server that made the tokens: it knows them. */
+/** The site, and the server that made the tokens: it knows them. Its userinfo endpoint is made for them. */
 function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
   const { tokenEndpoint = defaults.tokenEndpoint, allowedOrigins: listed = [] } = options;
   if (listed.includes('*')) return '*';
   const own = [
     options.site,
     options.site === undefined ? URL.parse(tokenEndpoint)?.origin : endpointUrl(options.site, tokenEndpoint),
+    options.userinfoEndpoint,
   ];
   const origins = [...own, ...listed].map((url) => (url === undefined ? undefined : URL.parse(url)?.origin));
   return origins.filter((origin) => origin !== undefined);

@@ -1,6 +1,7 @@
 import { assertClientAuth, clientAuthName } from '../client-auth/authenticate.ts';
 import type { ClientAuth, ClientAuthContext } from '../client-auth/client-auth.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
+import type { IdTokenValidator } from '../id-token.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { requestToken } from '../token/request-token.ts';
 import type { RevokeOptions, TokenRequestOptions } from '../token/token-options.ts';
@@ -38,6 +39,7 @@ export class Client<Throws extends boolean = true> {
   readonly #clientAuth: ClientAuth;
   readonly #authContext: ClientAuthContext;
   #tokenUrl: string | undefined;
+  #idTokenValidator: IdTokenValidator | undefined;
   /** The options with their defaults, without the credentials. */
   readonly settings: ClientSettings;
   /** Whether failures throw where the call does not say. */
@@ -191,6 +193,33 @@ export class Client<Throws extends boolean = true> {
       secrets: this.#clientSecret === undefined ? [] : [this.#clientSecret],
       basic: auth === 'client_secret_basic' ? context : undefined,
     });
+  }
+
+  /** Whether the client knows what ID tokens are checked with: `issuer`, `clientId`, and `jwksUri` or a secret for HMAC. */
+  get canValidateIdTokens(): boolean {
+    const { issuer, clientId, jwksUri, idTokenSignedResponseAlg: algorithm } = this.settings;
+    const keys = algorithm?.startsWith('HS') === true ? this.#clientSecret : jwksUri;
+    return issuer !== undefined && clientId !== undefined && keys !== undefined;
+  }
+
+  /**
+   * The validator of this client's ID tokens, which token responses are checked with. One for the life of the client: it holds the
+   * issuer's keys.
+   * @throws {ConfigurationError} when the client lacks what `canValidateIdTokens` says.
+   */
+  async idTokenValidator(): Promise<IdTokenValidator> {
+    if (!this.canValidateIdTokens) {
+      throw new ConfigurationError(
+        'scope `openid` asks for an ID token, which must be checked: set `issuer` and `jwksUri` (discoverClient does), or give completeAuthorization a `validateIdToken`',
+      );
+    }
+    const { createIdTokenValidator } = await import('./on-demand.ts');
+    const secret = this.#clientSecret;
+    this.#idTokenValidator ??= createIdTokenValidator({
+      client: this,
+      ...(secret !== undefined && { clientSecret: secret }),
+    });
+    return this.#idTokenValidator;
   }
 
   /** What is safe to print. */

@@ -4,6 +4,7 @@ import { OAuthClientError } from '../errors/oauth-client-error.ts';
 import type { OAuthError } from '../errors/oauth-error.ts';
 import { ApiResponse } from '../response/api-response.ts';
 import { readBody } from '../response/read-body.ts';
+import { isAnswerToProof, markAnswerToProof } from '../token/token-type.ts';
 import type { ClientSettings } from './client-settings.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { logRequest, logResponse } from './debug-log.ts';
@@ -127,6 +128,7 @@ async function sendPrepared(
     maxRedirects: options.maxRedirects ?? settings.maxRedirects,
     rules,
     isBoundToOrigin,
+    isSecureOnly: context.operation === 'discovery' && !settings.allowInsecure,
     redact: settings.redact,
     describe: (response, url) => readAnswer(settings, plan, { response, url, redirected: false }, sent),
   };
@@ -167,6 +169,7 @@ async function readAnswer(
       failure,
     },
   );
+  if (isAnswerToProof(response)) markAnswerToProof(result);
   if (status < 200 || status >= 400) {
     const { context, secrets, basic } = plan;
     failure.error = failureOf(result, { settings, operation: context.operation, sent, secrets, basic });

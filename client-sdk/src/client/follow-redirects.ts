@@ -2,6 +2,7 @@ import { RedirectError } from '../errors/redirect-error.ts';
 import { createRedactor } from '../redact/redactor.ts';
 import type { EncodedBody } from './encode-body.ts';
 import { hasScheme } from './endpoint-url.ts';
+import { isSecure } from './secure-transport.ts';
 import {
   type Answer,
   isRedirect,
@@ -79,6 +80,8 @@ async function nextRequest(
     throw await refuse('the redirect is not to an http(s) URL');
   if (from.protocol === 'https:' && to.protocol === 'http:')
     throw await refuse(`the redirect leaves https for http://${to.host}`);
+  if (policy.isSecureOnly && !isSecure(to.href, false))
+    throw await refuse(`the redirect leads to plain http at ${to.origin}`);
   const isCrossOrigin = from.origin !== to.origin;
   if (isCrossOrigin && policy.isBoundToOrigin) {
     throw await refuse(

@@ -23,6 +23,8 @@ export type RedirectPolicy = {
   readonly rules: 'request' | 'fetch';
   /** Whether the request carries credentials in its body: then it is never sent to another origin. */
   readonly isBoundToOrigin: boolean;
+  /** Whether plain http is refused, as for the first request. */
+  readonly isSecureOnly: boolean;
   /** Which parameters are secrets, beside those that always are. */
   readonly redact: RedactOptions;
   /** Reads a response that is refused, for its error. */

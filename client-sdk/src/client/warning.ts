@@ -9,6 +9,7 @@ export type WarningCode =
   | 'content_type_mismatch'
   | 'error_with_success_status'
   | 'insecure_endpoint'
+  | 'id_token_dropped'
   | 'implicit_grant'
   | 'token_in_query';
 

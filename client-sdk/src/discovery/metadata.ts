@@ -1,3 +1,4 @@
+import { isSecure } from '../client/secure-transport.ts';
 import { DiscoveryError } from '../errors/discovery-error.ts';
 import { IssuerMismatchError } from '../errors/issuer-mismatch-error.ts';
 import { quote } from '../quote.ts';
@@ -78,15 +79,7 @@ function urlsOf(metadata: AuthorizationServerMetadata): [string, unknown][] {
 
 function isUsableUrl(url: unknown, allowInsecure: boolean): boolean {
   const parsed = typeof url === 'string' ? URL.parse(url) : null;
-  if (parsed === null) return false;
-  return (
-    parsed.protocol === 'https:' ||
-    (parsed.protocol === 'http:' && (allowInsecure || isLoopback(parsed.hostname)))
-  );
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
+  return parsed !== null && /^https?:$/.test(parsed.protocol) && isSecure(parsed.href, allowInsecure);
 }
 
 function mismatch(actual: string, expected: string): IssuerMismatchError {

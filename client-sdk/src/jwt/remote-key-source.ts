@@ -1,4 +1,6 @@
 import type { ClientSettings } from '../client/client-settings.ts';
+import { endpointUrl } from '../client/endpoint-url.ts';
+import { assertSecure } from '../client/secure-transport.ts';
 import { sendRequest } from '../client/send-request.ts';
 import type { KeySource } from './key-source.ts';
 import { createRotatingKeySource } from './rotating-key-source.ts';
@@ -13,12 +15,17 @@ export interface RemoteKeySourceOptions {
   readonly staleSeconds?: number;
 }
 
-/** A key source over the key set at a URL, loaded with the client's `fetch`, time-out, limits and hooks. */
+/**
+ * A key source over the key set at a URL, loaded with the client's `fetch`, time-out, limits and hooks.
+ * @throws {ConfigurationError} for plain http: see `allowInsecure` of the client.
+ */
 export function createRemoteKeySource(
   settings: ClientSettings,
   jwksUri: string,
   options: RemoteKeySourceOptions = {},
 ): KeySource {
+  const location = endpointUrl(settings.site, jwksUri);
+  assertSecure(location, settings.allowInsecure, 'the key set');
   return createRotatingKeySource({
     ...options,
     now: settings.now,
@@ -26,7 +33,7 @@ export function createRemoteKeySource(
       const response = await sendRequest(settings, {
         operation: 'discovery',
         method: 'GET',
-        location: jwksUri,
+        location,
         // The names of key members are the standard's: not to be converted.
         options: {
           parse: 'json',

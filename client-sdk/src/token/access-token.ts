@@ -5,10 +5,12 @@ import { sendRequest } from '../client/send-request.ts';
 import type { WireParams } from '../client/wire-params.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
+import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { JsonObject, JsonValue } from '../keys/json.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { formFields } from '../response/parse-form.ts';
 import { assertAllowed } from './allowed-origin.ts';
+import type { IdTokenExpectation } from './check-id-token.ts';
 import { computeExpiry, type Expiry } from './expiry.ts';
 import { fetchWithToken } from './fetch-with-token.ts';
 import { placeToken, resolvePlace } from './place-token.ts';
@@ -21,6 +23,7 @@ import type {
   TokenRequestOptions,
 } from './token-options.ts';
 import type { TokenOutcome } from './token-response.ts';
+import { tokenTypeProblem } from './token-type.ts';
 
 /** What an access token is made with. */
 export type AccessTokenInit = AccessTokenOptions & {
@@ -109,7 +112,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   get tokenType(): string | undefined {
-    return textOf(this.#params.token_type);
+    return textOf(this.#params.token_type ?? this.#params.tokenType);
   }
 
   /** What it is good for; undefined when the server did not say, which means as asked for. @see RFC 6749 §3.3 */
@@ -117,9 +120,17 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return textOf(this.#params.scope)?.split(' ').filter(Boolean);
   }
 
-  /** The ID token beside it. Not validated: see `@tollgate/oauth2-client/id-token`. */
+  /**
+   * The ID token beside it. Validated when it came from a token request of a client with `issuer` and `jwksUri`: then
+   * `idTokenClaims` are its claims. What was restored with `fromHash` or `fromForm` is not validated.
+   */
   get idToken(): string | undefined {
     return textOf(this.#params.id_token ?? this.#params.idToken);
+  }
+
+  /** The claims of the validated ID token; a refresh without a new one keeps them. Undefined where none was validated. */
+  get idTokenClaims(): IdTokenClaims | undefined {
+    return idTokenClaims.get(this);
   }
 
   /** The further fields of the token response. */
@@ -199,7 +210,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
       { grant_type: 'refresh_token', refresh_token: refreshToken, ...params },
       // What the types promise is what happens: a token or a throw, whatever the client's own default is.
       { throwOnError: true, ...kept, ...options },
-      refreshToken,
+      { refreshToken, idTokenClaims: this.idTokenClaims, idToken: await this.#refreshedIdToken() },
     );
     if (outcome.ok)
       hooks.onRefresh?.({ expiresAt: outcome.expiresAt, rotated: outcome.refreshToken !== refreshToken });
@@ -311,8 +322,17 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return { AccessToken: this.toJSON() };
   }
 
+  /** What the ID token of a refresh must be: of the same user. @see OpenID Connect Core §12.2 */
+  async #refreshedIdToken(): Promise<IdTokenExpectation> {
+    if (!this.#client.canValidateIdTokens) return { nonce: false };
+    const { sub } = this.idTokenClaims ?? (await storedClaims(this.idToken));
+    return { nonce: false, ...(typeof sub === 'string' && { subject: sub }) };
+  }
+
   #authorization(): string {
     const { formatHeader, authorizationScheme } = this.#init;
+    const problem = tokenTypeProblem(this.tokenType, this.#init);
+    if (problem !== undefined) throw new ConfigurationError(problem);
     if (formatHeader !== undefined) return formatHeader(this.#token);
     const scheme = authorizationScheme ?? (this.tokenType?.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer');
     return `${scheme} ${this.#token}`;
@@ -327,6 +347,21 @@ export class AccessToken<P extends JsonObject = JsonObject> {
       authorization: this.#authorization(),
     };
   }
+}
+
+/** Outside of the class, for what a factory makes may be a token of another kind. */
+const idTokenClaims = new WeakMap<object, IdTokenClaims>();
+
+/** Notes the claims of the ID token that came with a token. */
+export function setIdTokenClaims(token: AccessToken, claims: IdTokenClaims | undefined): void {
+  if (claims !== undefined) idTokenClaims.set(token, claims);
+}
+
+/** The claims of an ID token out of the caller's own store, which are trusted as the tokens beside it are. */
+async function storedClaims(idToken: string | undefined): Promise<{ readonly sub?: unknown }> {
+  if (idToken === undefined) return {};
+  const { decodeJwt } = await import('../client/on-demand.ts');
+  return decodeJwt(idToken)?.claims ?? {};
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {

@@ -4,6 +4,7 @@ import {
   createAuthorizationFlow,
 } from '../../src/authorization/authorization-flow.ts';
 import { prepareAuthorization } from '../../src/authorization/prepare-authorization.ts';
+import { ConfigurationError } from '../../src/errors/configuration-error.ts';
 import { calculateCodeChallenge } from '../../src/pkce.ts';
 
 const client = { redirectUri: 'https://app.example/cb', issuer: 'https://as.example' };
@@ -70,18 +71,24 @@ t.test('parameters that cannot be combined with it are refused', async (t) => {
   await t.resolves(prepareAuthorization(client, { response_type: 'code', response_mode: 'form_post' }));
 });
 
-function makeFlow(idToken?: string) {
+function makeFlow() {
   const exchanges: unknown[] = [];
+  const expectations: unknown[] = [];
   const deps: AuthorizationFlowDeps<true> = {
     ...client,
+    issuerRequired: false,
     authorizationUrl: ({ state }) => `https://as.example/authorize?state=${String(state)}`,
-    async getToken(code, params, options) {
+    async redeem(code, params, options, idToken) {
       exchanges.push({ code, params, options });
-      // What the flow reads of a token; building a real one needs a client.
-      return { ok: true, token: 'access', idToken } as never;
+      expectations.push(idToken);
+      // The flow gives it on; building a real one needs a client.
+      return { ok: true, token: 'access' } as never;
+    },
+    idTokenValidator: async () => {
+      throw new ConfigurationError('no key set');
     },
   };
-  return { exchanges, flow: createAuthorizationFlow(deps) };
+  return { exchanges, expectations, flow: createAuthorizationFlow(deps) };
 }
 
 t.test(
@@ -132,19 +139,22 @@ t.test('a forged callback does not use the transaction up', async (t) => {
   await t.resolves(flow.completeAuthorization(`code=c&state=${transaction.state}`, transaction));
 });
 
-t.test('the ID token is checked with the nonce, and without one the login fails', async (t) => {
-  const checked: unknown[] = [];
-  const validateIdToken = async (...args: unknown[]) => {
-    checked.push(args);
-  };
-  const complete = async (idToken?: string) => {
-    const { flow } = makeFlow(idToken);
-    const { transaction } = await flow.startAuthorization({ scope: 'openid', nonce: 'n' });
-    return await flow.completeAuthorization(`code=c&state=${transaction.state}`, transaction, {
-      validateIdToken,
-    });
-  };
-  await complete('the-token');
-  t.same(checked, [['the-token', { nonce: 'n', accessToken: 'access' }]]);
-  await t.rejects(complete(), { name: 'IdTokenError', message: /openid/ });
+t.test('the ID token is required with the nonce, the code and max_age of the transaction', async (t) => {
+  const { flow, expectations } = makeFlow();
+  const validateIdToken = async () => undefined;
+  const { transaction } = await flow.startAuthorization({ scope: 'openid', nonce: 'n', max_age: 60 });
+  const callback = `code=c&state=${transaction.state}`;
+  await flow.completeAuthorization(callback, transaction, { validateIdToken });
+  const expected = { code: 'c', nonce: 'n', maxAgeSeconds: 60, isRequired: true, validate: validateIdToken };
+  t.same(expectations, [expected]);
+});
+
+t.test('without a way to check the ID token the code is not sent, and can still be', async (t) => {
+  const { flow, exchanges } = makeFlow();
+  const { transaction } = await flow.startAuthorization({ scope: 'openid' });
+  const callback = `code=c&state=${transaction.state}`;
+  await t.rejects(flow.completeAuthorization(callback, transaction), { name: 'ConfigurationError' });
+  t.same(exchanges, []);
+  const validateIdToken = async () => undefined;
+  await t.resolves(flow.completeAuthorization(callback, transaction, { validateIdToken }));
 });

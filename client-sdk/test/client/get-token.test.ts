@@ -221,21 +221,25 @@ t.test('an error with status 200 is an error with its code', async (t) => {
 
 const tolerated: readonly [string, () => Response, string[]][] = [
   ['a form', answer('access_token=at&token_type=bearer', 'application/x-www-form-urlencoded'), []],
-  ['JSON called JavaScript', answer('{"access_token":"at","token_type":"b"}', 'text/javascript'), []],
+  ['JSON called JavaScript', answer('{"access_token":"at","token_type":"bearer"}', 'text/javascript'), []],
   [
     'JSON called text',
-    answer('{"access_token":"at","token_type":"b"}', 'text/plain'),
+    answer('{"access_token":"at","token_type":"bearer"}', 'text/plain'),
     ['content_type_mismatch'],
   ],
-  ['a form called a page', answer('access_token=at&token_type=b', 'text/html'), ['content_type_mismatch']],
+  [
+    'a form called a page',
+    answer('access_token=at&token_type=bearer', 'text/html'),
+    ['content_type_mismatch'],
+  ],
   ['no token_type', answer('{"access_token":"at"}', 'application/json'), ['token_type_missing']],
   [
     'a number as text',
-    answer('{"access_token":"at","token_type":"b","expires_in":"60"}', 'application/json'),
+    answer('{"access_token":"at","token_type":"bearer","expires_in":"60"}', 'application/json'),
     ['expires_in_string'],
   ],
-  ['status 201', answer('{"access_token":"at","token_type":"b"}', 'application/json', 201), []],
-  ['camelCase', answer('{"accessToken":"at","tokenType":"b"}', 'application/json'), []],
+  ['status 201', answer('{"access_token":"at","token_type":"bearer"}', 'application/json', 201), []],
+  ['camelCase', answer('{"accessToken":"at","tokenType":"bearer"}', 'application/json'), []],
 ];
 for (const [name, response, warnings] of tolerated) {
   t.test(`${name} is understood as a token response`, async (t) => {

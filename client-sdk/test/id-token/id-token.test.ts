@@ -13,6 +13,7 @@ function makeServer() {
   const client = new Client({
     ...{ clientId: 'client', clientSecret: 'secret', redirectUri: 'https://app.test/cb' },
     ...{ site: server.issuer, issuer: server.issuer, fetch: server.fetch, now: server.now },
+    idTokenSignedResponseAlg: 'ES256',
   });
   const validateIdToken = createIdTokenValidator({ client, jwksUri: server.endpoints.jwks });
   const signIn = async () => {
@@ -24,7 +25,9 @@ function makeServer() {
 
 async function makeIssuer(algorithm: JwsAlgorithm) {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
-  const client = new Client({ clientId: 'app', issuer, now: () => now });
+  const client = new Client({
+    ...{ clientId: 'app', issuer, now: () => now, idTokenSignedResponseAlg: algorithm },
+  });
   const sign = (claims: Record<string, unknown>) =>
     new SignJWT({ iss: issuer, aud: 'app', sub: 'u1', iat: now, exp: now + 60, ...claims })
       .setProtectedHeader({ alg: algorithm })

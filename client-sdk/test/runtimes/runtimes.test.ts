@@ -22,6 +22,7 @@ const web: Report = {
   'a code with PKCE becomes a token, its id_token validated': {
     challengeMethod: 'S256',
     subject: 'user',
+    isValidated: true,
     isRefreshed: true,
     isActive: true,
   },

@@ -1,4 +1,6 @@
 import type { AuthorizationFlow } from '../../authorization/authorization-flow.ts';
+import type { IdTokenExpectation } from '../../token/check-id-token.ts';
+import { requestToken } from '../../token/request-token.ts';
 import type { TokenRequestOptions } from '../../token/token-options.ts';
 import type { TokenOutcome } from '../../token/token-response.ts';
 import type { Client } from '../client.ts';
@@ -9,7 +11,10 @@ import { authorizationParams } from './authorization-params.ts';
 export type AuthCodeStrategy<Throws extends boolean = boolean> = AuthorizationFlow<Throws> & {
   /** The URL to send the browser to; `response_type` is `code`. State, nonce and PKCE are the caller's: see `startAuthorization`. */
   readonly authorizationUrl: (params?: WireParams) => string;
-  /** Exchanges a code. `redirect_uri` is the client's unless given; `code_verifier` goes with PKCE. */
+  /**
+   * Exchanges a code. `redirect_uri` is the client's unless given; `code_verifier` goes with PKCE. An ID token is checked where the
+   * client can, all but its `nonce`, which is not known here: use `completeAuthorization`.
+   */
   readonly getToken: <T extends boolean = Throws>(
     code: string,
     params?: WireParams,
@@ -19,33 +24,37 @@ export type AuthCodeStrategy<Throws extends boolean = boolean> = AuthorizationFl
 
 /** Makes the authorization code grant of a client. @see RFC 6749 §4.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1 */
 export function authCodeStrategy<Throws extends boolean>(client: Client<Throws>): AuthCodeStrategy<Throws> {
-  const { redirectUri, issuer } = client.settings;
+  const { redirectUri, issuer, authorizationResponseIssParameterSupported: issuerRequired } = client.settings;
 
   function authorizationUrl(params?: WireParams): string {
     return client.authorizationUrl(authorizationParams(client, 'code', params));
   }
 
-  async function getToken<T extends boolean = Throws>(
+  async function redeem<T extends boolean = Throws>(
     code: string,
     params?: WireParams,
-    options?: TokenRequestOptions<T>,
+    options: TokenRequestOptions<T> = {},
+    idToken?: IdTokenExpectation,
   ): Promise<TokenOutcome<T>> {
     const all = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, ...params };
-    return await client.getToken<T>(all, options);
+    return await requestToken<T>(client, all, options, { idToken });
   }
 
   // Loaded at its first use: most services never send a user anywhere.
   let loading: Promise<AuthorizationFlow<Throws>> | undefined;
   const flow = (): Promise<AuthorizationFlow<Throws>> => {
     loading ??= import('../on-demand.ts').then(({ createAuthorizationFlow }) =>
-      createAuthorizationFlow<Throws>({ redirectUri, issuer, authorizationUrl, getToken }),
+      createAuthorizationFlow<Throws>({
+        ...{ redirectUri, issuer, issuerRequired, authorizationUrl, redeem },
+        idTokenValidator: () => client.idTokenValidator(),
+      }),
     );
     return loading;
   };
 
   return {
     authorizationUrl,
-    getToken,
+    getToken: (code, params, options) => redeem(code, params, options),
     startAuthorization: async (params, options) => await (await flow()).startAuthorization(params, options),
     completeAuthorization: async (callback, transaction, options) =>
       await (await flow()).completeAuthorization(callback, transaction, options),

@@ -22,6 +22,7 @@ export function clientOf(
     clientId,
     ...(clientSecret === undefined ? { clientAuth: 'none' } : { clientSecret }),
     ...{ site: issuer, issuer, redirectUri },
+    ...{ jwksUri: `${issuer}/jwks`, idTokenSignedResponseAlg: 'ES256' },
     ...endpoints,
     ...options,
   });

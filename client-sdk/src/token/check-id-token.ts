@@ -1,0 +1,107 @@
+import type { Client } from '../client/client.ts';
+import type { WarningEvent } from '../client/warning.ts';
+import type { WireParams, WireValue } from '../client/wire-params.ts';
+import { IdTokenError } from '../errors/id-token-error.ts';
+import { JwtError } from '../errors/jwt-error.ts';
+import type { IdTokenClaims } from '../id-token/claims.ts';
+import type { ExpectedIdToken } from '../id-token.ts';
+import { isObject } from '../keys/convert-keys.ts';
+import { chooseToken } from './choose-token.ts';
+
+/** Checks an ID token against its session; rejects when it is not the one expected. What it resolves with, if an object, are the claims. */
+export type IdTokenCheck = (idToken: string, expected: ExpectedIdToken) => Promise<unknown>;
+
+/** What is known of the ID token that a token request will bring. */
+export type IdTokenExpectation = Omit<ExpectedIdToken, 'accessToken'> & {
+  /** Whether a token response without one is refused. */
+  readonly isRequired?: boolean;
+  /** Default: the client's own. */
+  readonly validate?: IdTokenCheck | undefined;
+};
+
+/** The fields of a token response after the check, and the claims of its ID token. */
+export type CheckedFields = {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly claims?: IdTokenClaims | undefined;
+};
+
+/** Checks the ID token among the fields of a token response. */
+export type FieldsCheck = (
+  fields: Readonly<Record<string, unknown>>,
+  tokenName: string | undefined,
+) => Promise<CheckedFields>;
+
+/**
+ * Grants whose ID token is for this client. One that comes with another grant (an assertion, an exchange) is for whomever it was
+ * asked for.
+ */
+const idTokenGrants: ReadonlySet<unknown> = new Set([
+  'authorization_code',
+  'refresh_token',
+  'password',
+  'urn:ietf:params:oauth:grant-type:device_code',
+  'urn:openid:params:grant-type:ciba',
+]);
+
+/**
+ * Makes the check of the ID token that a token request may bring; undefined where none is for this client, or where none was asked
+ * for and the client does not know the issuer's keys. Called before the request is sent, so that what is missing costs no code.
+ * @throws {ConfigurationError} when an ID token was asked for and the client cannot check it.
+ */
+export async function prepareIdTokenCheck(
+  client: Client<boolean>,
+  params: WireParams,
+  expectation: IdTokenExpectation = { nonce: false },
+): Promise<FieldsCheck | undefined> {
+  if (!idTokenGrants.has(params.grant_type)) return undefined;
+  const isRefresh = params.grant_type === 'refresh_token';
+  const { validate: given, isRequired = false, ...expected } = expectation;
+  const isAskedFor = isRequired || (!isRefresh && asksForIdToken(params.scope));
+  if (given === undefined && !isAskedFor && !client.canValidateIdTokens) return undefined;
+  const validate = given ?? (await client.idTokenValidator());
+  const { onWarning } = client.settings;
+
+  return async (fields, tokenName) => {
+    const idToken = fields.id_token ?? fields.idToken;
+    if (typeof idToken !== 'string' || idToken === '') {
+      if (isRequired) throw noIdToken();
+      return { fields };
+    }
+    const token = fields[chooseToken(fields, tokenName, undefined) ?? ''];
+    const accessToken = typeof token === 'string' && token !== idToken ? { accessToken: token } : {};
+    try {
+      const claims = await validate(idToken, { ...expected, ...accessToken });
+      // What a validator resolves with; a check of the caller's own may give nothing.
+      return { fields, claims: isObject(claims) ? (claims as IdTokenClaims) : undefined };
+    } catch (error) {
+      if (!isRefresh || error instanceof IdTokenError || error instanceof JwtError) throw error;
+      return withoutIdToken(fields, onWarning);
+    }
+  };
+}
+
+/** Whether a scope asks for an ID token. @see OpenID Connect Core §3.1.2.1 */
+export function asksForIdToken(scope: WireValue): boolean {
+  const scopes = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(' ') : [];
+  return scopes.includes('openid');
+}
+
+/**
+ * A refresh whose keys could not be loaded: the refresh token is spent, so its successor must not be lost. The ID token is not given
+ * out, for it is not known whose it is.
+ */
+function withoutIdToken(
+  fields: Readonly<Record<string, unknown>>,
+  onWarning: ((event: WarningEvent) => void) | undefined,
+): CheckedFields {
+  const { id_token: _dropped, idToken: _camel, ...rest } = fields;
+  onWarning?.({
+    code: 'id_token_dropped',
+    message: "the ID token of a refresh was dropped: the issuer's keys could not be loaded",
+  });
+  return { fields: rest };
+}
+
+function noIdToken(): IdTokenError {
+  return new IdTokenError('id_token', 'the token response has none; is `openid` in the scope?');
+}
