@@ -1,7 +1,7 @@
 import { descriptorsPerStep, runSteps, type Steps } from './steps.ts';
 import type { FieldName } from './yaml-fields.ts';
 import { isFieldName, isMergeKey } from './yaml-fields.ts';
-import { parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
+import { parseBoolean, parseInteger, refusedTypes, scalarType } from './yaml-scalar.ts';
 import { yamlKind } from './yaml-table.ts';
 import type { YamlTree } from './yaml-tree.ts';
 
@@ -10,7 +10,7 @@ export type ReportYaml = (node: number, path: string, message: string, hint?: st
 
 /**
  * Checks the form of a whole file before its meaning, as operators of the original know it: known keys only (on any
- * level), lists of mappings only, no floats. What is inside `metadata` is free (contract 1.12).
+ * level), lists of mappings only, no floats and no integers beyond 64 bits. What is inside `metadata` is free (contract 1.12).
  */
 export function* checkYaml(tree: YamlTree, report: ReportYaml): Steps<void> {
   const check: Check = { tree, report, path: [], unchecked: undefined, items: 0 };
@@ -93,8 +93,10 @@ function checkValue(check: Check, node: number): void {
     default: {
       if (!tree.isPlain(node)) return;
       const text = tree.text(node);
-      if (scalarType(text) !== 'float') return;
-      const hint = `${path.at(-1)} is the float ${text}; put it in quotes if it is text`;
+      const type = scalarType(text);
+      if (!refusedTypes.has(type)) return;
+      const number = type === 'float' ? `the float ${text}` : `${text}, beyond a signed 64-bit integer`;
+      const hint = `${path.at(-1)} is ${number}; put it in quotes if it is text`;
       report(node, joinPath(path), 'error checking config', hint);
     }
   }

@@ -110,7 +110,7 @@ function newNode(
   parent: NodeDraft | undefined,
   spec?: DescriptorSpec,
 ): NodeDraft {
-  const sharedValue = spec?.shareThreshold === true ? spec.value : undefined;
+  const sharesThreshold = spec?.shareThreshold ?? false;
   return {
     composite,
     keyLength,
@@ -118,9 +118,9 @@ function newNode(
     children: undefined,
     wildcards: undefined,
     match: undefined,
-    sharedValue,
+    sharesThreshold,
     valueToMetric: spec?.valueToMetric ?? false,
-    shares: sharedValue !== undefined || (parent?.shares ?? false),
+    shares: sharesThreshold || (parent?.shares ?? false),
   };
 }
 
@@ -141,7 +141,7 @@ function* addDescriptor(run: Run, parent: NodeDraft, spec: DescriptorSpec, paren
     if (problem !== undefined) run.duplicates.push(problem);
   } else addChild(parent, node);
   if (spec.rateLimit !== undefined) setLimit(run, node, spec, path);
-  if (spec.shareThreshold === true && !value.includes('*')) {
+  if (spec.shareThreshold === true && !composite.includes('*')) {
     const message = `share_threshold can only be used with wildcard values (containing '*'), but found key '${composite}'`;
     report(run, { at, field: 'share_threshold', path }, message);
   }
@@ -204,7 +204,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, path }: RulePa
     domain: run.document?.domain ?? '',
     unit,
     unitSeconds: unit === undefined ? 0 : unitSeconds[unit],
-    requestsPerUnit: unlimited ? 0 : limit.requestsPerUnit,
+    requestsPerUnit: limit.requestsPerUnit,
     unlimited,
     name: limit.name ?? '',
     replaces: limit.replaces ?? noReplaces,

@@ -49,6 +49,15 @@ export function findChild(node: RuleNode, entry: Entry): RuleNode | undefined {
   return children.get(composite) ?? wildcards?.find(composite) ?? children.get(entry.key);
 }
 
+/**
+ * The pattern as it follows the key of the request in the cache key. The border between key and value is that of the request,
+ * which a rule may have elsewhere: the rule `path` = `a_*` takes the entry `path_a` = `b`. With a `*` in the key the whole
+ * pattern follows.
+ */
+function sharedValue({ composite }: RuleNode, key: string): string {
+  return composite.startsWith(`${key}_`) ? composite.slice(key.length + 1) : composite;
+}
+
 function matchOfRequest(leaf: RuleNode, match: Match, entries: readonly Entry[]): Match {
   const { rule } = match;
   const metricPath = match.dynamicMetric ? new Array<string>(entries.length) : undefined;
@@ -57,9 +66,10 @@ function matchOfRequest(leaf: RuleNode, match: Match, entries: readonly Entry[])
   for (let i = entries.length - 1; i >= 0 && node !== undefined; i--, node = node.parent) {
     const entry = entries[i];
     if (entry === undefined) continue;
-    if (metricPath !== undefined) metricPath[i] = metricText(node, entry, rule.detailedMetric);
-    if (keyEntries !== undefined && node.sharedValue !== undefined)
-      keyEntries[i] = { key: entry.key, value: node.sharedValue };
+    if (metricPath !== undefined)
+      metricPath[i] = metricText(node, entry, { detailed: rule.detailedMetric, shares: leaf.shares });
+    if (keyEntries !== undefined && node.sharesThreshold)
+      keyEntries[i] = { key: entry.key, value: sharedValue(node, entry.key) };
   }
   return { rule, metricPath: metricPath ?? rule.metricPath, dynamicMetric: match.dynamicMetric, keyEntries };
 }

@@ -4,7 +4,7 @@ import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule
 import { descriptorsPerStep, type Steps } from './steps.ts';
 import { type FieldName, type Fields, fieldNode, readFields } from './yaml-fields.ts';
 import { readJsonObject } from './yaml-json.ts';
-import { isNullText, parseBoolean, parseInteger, scalarType } from './yaml-scalar.ts';
+import { isNullText, parseBoolean, parseInteger, refusedTypes, scalarType } from './yaml-scalar.ts';
 import { yamlKind } from './yaml-table.ts';
 import { maxDepth, type YamlTree } from './yaml-tree.ts';
 
@@ -102,18 +102,16 @@ function* readDescriptor(
   const key = textField(read, fields, 'key', parentPath) ?? '';
   const path = `${parentPath}.${key}`;
   warnOfMisplaced(read, fields, path);
-  const shareThreshold = booleanField(read, fields, 'share_threshold', path);
-  const value = textField(read, fields, 'value', path, shareThreshold === true);
   return {
     key,
-    value,
+    value: textField(read, fields, 'value', path),
     rateLimit: limitField(read, fields, depth, path),
     descriptors: yield* descriptorsField(read, fields, depth + 1, path),
     shadowMode: booleanField(read, fields, 'shadow_mode', path),
     quotaMode: booleanField(read, fields, 'quota_mode', path),
     detailedMetric: booleanField(read, fields, 'detailed_metric', path),
     valueToMetric: booleanField(read, fields, 'value_to_metric', path),
-    shareThreshold,
+    shareThreshold: booleanField(read, fields, 'share_threshold', path),
     metadata: metadataField(read, fields, depth, path),
     at: mapping,
   };
@@ -202,13 +200,7 @@ function listField(read: Read, fields: Fields, name: FieldName, path: string): n
 }
 
 /** A text as it stands in the source, whatever YAML would make of it; null is as good as absent. */
-function textField(
-  read: Read,
-  fields: Fields,
-  name: FieldName,
-  path = '',
-  alone = false,
-): string | undefined {
+function textField(read: Read, fields: Fields, name: FieldName, path = ''): string | undefined {
   const { tree } = read;
   const node = fieldNode(fields, name);
   if (node === undefined) return undefined;
@@ -220,7 +212,7 @@ function textField(
   if (isNull(tree, scalar)) return undefined;
   const text = tree.text(scalar);
   // Values are as many as rules and are copied into their composite key; all else repeats.
-  return name === 'value' && !alone ? text : sharedText(read.texts, text);
+  return name === 'value' ? text : sharedText(read.texts, text);
 }
 
 function sharedText(texts: Map<string, string>, text: string): string {
@@ -240,7 +232,7 @@ function booleanField(read: Read, fields: Fields, name: FieldName, path: string)
   if (node === undefined || isNull(tree, node)) return undefined;
   const scalar = tree.resolve(node);
   const value = tree.isPlain(scalar) ? parseBoolean(tree.text(scalar)) : undefined;
-  if (value === undefined && !isFloat(tree, scalar))
+  if (value === undefined && !isRefusedNumber(tree, scalar))
     fail(read, node, path, `${name} must be true or false, not ${nameOf(tree, scalar)}`);
   return value;
 }
@@ -254,7 +246,7 @@ function countField(read: Read, fields: Fields, path: string): number {
   const scalar = tree.resolve(node);
   const count = tree.isPlain(scalar) ? parseInteger(tree.text(scalar)) : undefined;
   if (count !== undefined && count >= 0 && count <= maxUint32) return count;
-  if (isFloat(tree, scalar)) return 0;
+  if (isRefusedNumber(tree, scalar)) return 0;
   fail(
     read,
     node,
@@ -269,9 +261,9 @@ function isNull(tree: YamlTree, node: number): boolean {
   return tree.isPlain(scalar) && isNullText(tree.text(scalar));
 }
 
-/** Floats are reported by `checkYaml`, wherever they are. */
-const isFloat = (tree: YamlTree, scalar: number) =>
-  tree.isPlain(scalar) && scalarType(tree.text(scalar)) === 'float';
+/** Floats and numbers that are too big are reported by `checkYaml`, wherever they are. */
+const isRefusedNumber = (tree: YamlTree, scalar: number) =>
+  tree.isPlain(scalar) && refusedTypes.has(scalarType(tree.text(scalar)));
 
 /** Longest text quoted in a message. */
 const maxQuoted = 100;

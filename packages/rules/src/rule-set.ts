@@ -20,7 +20,7 @@ export interface Rule {
   readonly unit?: Unit | undefined;
   /** Length of the window in seconds; 0 when unlimited. */
   readonly unitSeconds: number;
-  /** uint32; 0 refuses every request. 0 too when unlimited. */
+  /** uint32; 0 refuses every request. Without effect when unlimited. */
   readonly requestsPerUnit: number;
   readonly unlimited: boolean;
   /** Empty when the limit has no name. */
@@ -50,10 +50,10 @@ export interface RuleNode {
   readonly wildcards: WildcardIndex<RuleNode> | undefined;
   /** What a request that ends here gets; undefined without a limit. Shared by all such requests. */
   readonly match: Match | undefined;
-  /** With share_threshold, the pattern's value, which goes into the cache key in place of the request's. */
-  readonly sharedValue: string | undefined;
+  /** share_threshold was set: the pattern goes into the cache key in place of the value of the request. */
+  readonly sharesThreshold: boolean;
   /** value_to_metric was set. */
   readonly valueToMetric: boolean;
-  /** This level or one above it has a `sharedValue`. */
+  /** This level or one above it has `sharesThreshold`. */
   readonly shares: boolean;
 }

@@ -1,5 +1,8 @@
 /** How YAML 1.1 reads a plain scalar where a Go program decodes it into an untyped value. */
-export type ScalarType = 'null' | 'bool' | 'int' | 'float' | 'text';
+export type ScalarType = 'null' | 'bool' | 'int' | 'bigInt' | 'float' | 'text';
+
+/** Types of numbers that rules must not have, anywhere outside of metadata. */
+export const refusedTypes: ReadonlySet<ScalarType> = new Set(['float', 'bigInt']);
 
 const nullTexts: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
 
@@ -24,7 +27,8 @@ export function scalarType(text: string): ScalarType {
   if (nullTexts.has(text)) return 'null';
   if (boolTexts.has(text)) return 'bool';
   if (!startsLikeNumber(text)) return 'text';
-  if (parseInteger(text) !== undefined) return 'int';
+  const integer = parseInteger(text);
+  if (integer !== undefined) return isInt64(integer, text) ? 'int' : 'bigInt';
   return parseFloatText(text) === undefined ? 'text' : 'float';
 }
 
@@ -48,6 +52,14 @@ export function parseInteger(text: string): number | undefined {
           ? Number.parseInt(binary, 2)
           : Number.parseInt(octal ?? '0', 8);
   return sign === '-' ? -magnitude : magnitude;
+}
+
+/** Whether a Go `int` holds it: −2⁶³ to 2⁶³−1. A JavaScript number does not tell 2⁶³ from the numbers next to it. */
+function isInt64(value: number, text: string): boolean {
+  const edge = 2 ** 63;
+  if (Math.abs(value) !== edge) return Math.abs(value) < edge;
+  const exact = BigInt(text.replaceAll(/[-+_]/g, '').replace(/^0(?=[0-7])/, '0o'));
+  return exact < 2n ** 63n || (value < 0 && exact === 2n ** 63n);
 }
 
 /** Value of a number with a fraction, an exponent, or too many digits for a whole one; else undefined. */

@@ -121,6 +121,20 @@ descriptors:
   ]);
 });
 
+t.test('the shared part of a key begins where the key of the request ends', async (t) => {
+  const root = loadDomain(`
+domain: d
+descriptors:
+  - { key: path, value: a_*, share_threshold: true, ${limit} }
+  - { key: fo*, value: x, share_threshold: true, ${limit} }
+  - { key: ba*, share_threshold: true, ${limit} }
+`);
+  t.same(matchOf(root, ['path', 'a_b'])?.keyEntries, [{ key: 'path', value: 'a_*' }]);
+  t.same(matchOf(root, ['path_a', 'b'])?.keyEntries, [{ key: 'path_a', value: '*' }]);
+  t.same(matchOf(root, ['foo', 'x'])?.keyEntries, [{ key: 'foo', value: 'fo*_x' }]);
+  t.same(matchOf(root, ['bar', 'y'])?.keyEntries, [{ key: 'bar', value: 'ba*' }]);
+});
+
 t.test('a rule carries what was configured', async (t) => {
   const root = loadDomain(`
 domain: d

@@ -17,6 +17,8 @@ t.test('value_to_metric adds the value of the request to bare keys and wildcards
   t.equal(matchOf(bare, ['k', 'v'])?.dynamicMetric, true);
   t.same(matchOf(bare, ['k', ''])?.metricPath, ['k'], 'an empty value adds nothing');
   t.same(matchOf(one('key: k, value: v*, value_to_metric: true'), ['k', 'vx'])?.metricPath, ['k_vx']);
+  const any = one('key: plan, value: "*", value_to_metric: true');
+  t.same(matchOf(any, ['plan', ''])?.metricPath, ['plan'], 'nor behind a wildcard');
   const exact = matchOf(one('key: k, value: v, value_to_metric: true'), ['k', 'v']);
   t.same(exact?.metricPath, ['k_v']);
   t.equal(exact?.dynamicMetric, false, 'the value of an exact rule is known beforehand');
@@ -75,4 +77,24 @@ t.test('with share_threshold the part before the star stands for the value', asy
     ['files_files/*/x*'],
     'alone it leaves the name as configured',
   );
+});
+
+t.test('detailed metrics of a rule with a shared level leave out empty values', async (t) => {
+  const root = loadDomain(`
+domain: d
+descriptors:
+  - key: files
+    value: f/*
+    share_threshold: true
+    descriptors:
+      - { key: user, detailed_metric: true, ${limit} }
+`);
+  t.same(matchOf(root, ['files', 'f/x'], ['user', 'u'])?.metricPath, ['files_f/', 'user_u']);
+  t.same(matchOf(root, ['files', 'f/x'], ['user', ''])?.metricPath, ['files_f/', 'user']);
+});
+
+t.test('with share_threshold and a star in the key alone the part before that star is named', async (t) => {
+  const shared = 'key: fo*, value: x, share_threshold: true';
+  t.same(matchOf(one(`${shared}, value_to_metric: true`), ['foo', 'x'])?.metricPath, ['fo']);
+  t.same(matchOf(one(shared), ['foo', 'x'])?.metricPath, ['fo*_x']);
 });

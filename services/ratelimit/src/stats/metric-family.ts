@@ -19,8 +19,26 @@ export interface MetricFamily {
 
 /** Makes a label name of any text: letters, digits and `_`, not starting with a digit. */
 export function metricName(text: string): string {
-  const clean = text.replace(/[^A-Za-z0-9_]/g, '_');
+  const clean = text.replace(/[^A-Za-z0-9_]/gu, '_');
   return /^\d/.test(clean) ? `_${clean}` : clean;
+}
+
+/**
+ * Counters without labels that have their names from request values or rules; those whose names become the same are summed.
+ */
+export function* flatCounters(
+  counters: Iterable<{ readonly name: string; readonly value: number }>,
+): Generator<MetricFamily> {
+  const sums = new Map<string, { readonly from: string; value: number }>();
+  for (const { name, value } of counters) {
+    const metric = metricName(name);
+    const known = sums.get(metric);
+    if (known === undefined) sums.set(metric, { from: name, value });
+    else known.value += value;
+  }
+  for (const [name, { from, value }] of sums) {
+    yield { name, help: `From the counter ${from}.`, type: 'counter', samples: [{ labels: [], value }] };
+  }
 }
 
 /** Writes labels as `key="value",…` with what the format wants escaped. */

@@ -1,6 +1,11 @@
-import { labelText, type MetricFamily, type MetricLabels, type MetricSample } from './metric-family.ts';
-import { sanitiseStatKey } from './stats-key.ts';
-import { ruleStats } from './stats-names.ts';
+import {
+  flatCounters,
+  labelText,
+  type MetricFamily,
+  type MetricLabels,
+  type MetricSample,
+} from './metric-family.ts';
+import { localCacheStat, ruleStatPrefix, ruleStats } from './stats-names.ts';
 import type { RuleCounters, StatsRegistry } from './stats-registry.ts';
 
 /** Lets other work run. Called every so often while many series are gathered, so that a scrape does not hold up decisions. */
@@ -34,7 +39,8 @@ interface SummedRule {
 /**
  * Yields the counters of rules twice: as `ratelimit_service_rate_limit_<stat>` with the labels that dashboards of the
  * original know (`domain`, `key1`, `key2`; rules that differ only in deeper levels are summed), and as
- * `tollgate_ratelimit_hits_total` with a label for each level. Rules that were never hit have no series.
+ * `tollgate_ratelimit_hits_total` with a label for each level. Rules that were never hit have no series. Hits of the local
+ * cache have the original's name besides: its default mapping leaves the whole name of the statistic to them.
  */
 export async function* ruleMetrics(
   registry: StatsRegistry,
@@ -43,6 +49,7 @@ export async function* ruleMetrics(
 ): AsyncGenerator<MetricFamily> {
   const byKeys = new Map<string, SummedRule>();
   const byLevels = new Map<string, SummedRule>();
+  const localCacheHits: { name: string; value: number }[] = [];
   let visited = 0;
   for (const rule of registry.rules()) {
     visited += 1;
@@ -50,6 +57,10 @@ export async function* ruleMetrics(
     if (rule.totalHits === 0) continue;
     addTo(byKeys, keyLabels(rule), rule);
     addTo(byLevels, byLevels.size < options.maxRules ? levelLabels(rule) : otherLabels(rule.domain), rule);
+    if (rule.overLimitWithLocalCache > 0) {
+      const name = `${ruleStatPrefix}${rule.key}.${localCacheStat}`;
+      localCacheHits.push({ name, value: rule.overLimitWithLocalCache });
+    }
   }
   for (const [field, stat] of ruleStats) {
     yield {
@@ -59,6 +70,7 @@ export async function* ruleMetrics(
       samples: samplesOf(byKeys, field),
     };
   }
+  yield* flatCounters(localCacheHits);
   yield {
     name: 'tollgate_ratelimit_hits_total',
     help: 'Hits of rules by result. Results overlap: near hits are also within or over, local cache and shadow hits also over.',
@@ -67,10 +79,12 @@ export async function* ruleMetrics(
   };
 }
 
-function keyLabels({ domain, levels }: RuleCounters): MetricLabels {
-  const labels: [string, string][] = [['domain', sanitiseStatKey(domain)]];
-  if (levels[0] !== undefined) labels.push(['key1', sanitiseStatKey(levels[0])]);
-  if (levels[1] !== undefined) labels.push(['key2', sanitiseStatKey(levels[1])]);
+/** The original takes them from the dotted name, so that a dot in a domain or a key is a border, too. */
+function keyLabels({ key }: RuleCounters): MetricLabels {
+  const [domain = '', key1, key2] = key.split('.', 3);
+  const labels: [string, string][] = [['domain', domain]];
+  if (key1 !== undefined) labels.push(['key1', key1]);
+  if (key2 !== undefined) labels.push(['key2', key2]);
   return labels;
 }
 

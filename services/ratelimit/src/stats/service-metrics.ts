@@ -1,4 +1,10 @@
-import { type MetricFamily, type MetricLabels, type MetricSample, metricName } from './metric-family.ts';
+import {
+  flatCounters,
+  type MetricFamily,
+  type MetricLabels,
+  type MetricSample,
+  metricName,
+} from './metric-family.ts';
 import { sanitiseStatKey } from './stats-key.ts';
 import type { Counter, Gauge, StatsRegistry, StatTags, Timer } from './stats-registry.ts';
 import { bucketBoundsMs } from './timing-histogram.ts';
@@ -35,6 +41,8 @@ export function* serviceMetrics(
 ): Generator<MetricFamily> {
   yield* numberFamilies(registry.counters(), 'counter');
   yield unknownDomains(registry);
+  // The original's names of the same: its default mapping has no line for them.
+  yield* flatCounters(Array.from(registry.unknownDomains(), ([, counter]) => counter));
   yield* numberFamilies(registry.gauges(), 'gauge');
   for (const [name, timers] of groupByName(registry.timers())) {
     const scale = options.responseTimeAsMilliseconds ? 1 : 1000;

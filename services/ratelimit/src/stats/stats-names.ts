@@ -51,12 +51,15 @@ export const ruleStatPrefix = 'ratelimit.service.rate_limit.';
 /** The last part of the name of the counter for requests to a domain without configuration. */
 export const domainNotFoundStat = 'domain_not_found';
 
+/** Hits that the local cache refused; the last part of the name. */
+export const localCacheStat = 'over_limit_with_local_cache';
+
 /** The counters of one rule: field of `RuleCounters` → last part of the name. */
 export const ruleStats = [
   ['totalHits', 'total_hits'],
   ['overLimit', 'over_limit'],
   ['nearLimit', 'near_limit'],
-  ['overLimitWithLocalCache', 'over_limit_with_local_cache'],
+  ['overLimitWithLocalCache', localCacheStat],
   ['withinLimit', 'within_limit'],
   ['shadowMode', 'shadow_mode'],
 ] as const;

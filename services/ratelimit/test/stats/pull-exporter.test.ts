@@ -57,6 +57,35 @@ t.test('rules are exported under the names and labels of the original', async (t
   );
 });
 
+t.test('dots in domains and keys part the labels, as in the original', async (t) => {
+  const registry = createStatsRegistry();
+  registry.rule('shop.example', ['path']).totalHits += 1;
+  registry.rule('shop', ['user.id_7', 'path']).totalHits += 2;
+  registry.rule('shop', ['ip_10.0.0.1']).totalHits += 3;
+  const { starting } = await scrape(t, registry);
+  t.strictSame(starting('ratelimit_service_rate_limit_total_hits'), [
+    'ratelimit_service_rate_limit_total_hits{domain="shop",key1="example",key2="path"} 1',
+    'ratelimit_service_rate_limit_total_hits{domain="shop",key1="user",key2="id_7"} 2',
+    'ratelimit_service_rate_limit_total_hits{domain="shop",key1="ip_10_0_0_1"} 3',
+  ]);
+});
+
+t.test('what the default mapping of the original leaves out has its names without labels', async (t) => {
+  const registry = createStatsRegistry();
+  for (const level of ['a-b', 'a_b', 'never']) {
+    const rule = registry.rule('shop', [level, 'sub']);
+    rule.totalHits += 1;
+    rule.overLimitWithLocalCache += level === 'never' ? 0 : 1;
+  }
+  registry.domainNotFound('no.where').value += 7;
+  const { starting } = await scrape(t, registry);
+  const flat = 'ratelimit_service_rate_limit_shop_a_b_sub_over_limit_with_local_cache';
+  t.strictSame(starting(flat), [`${flat} 2`], 'names that become the same are summed');
+  t.strictSame(starting('ratelimit_service_rate_limit_shop_never'), []);
+  const notFound = 'ratelimit_service_rate_limit_no_where_domain_not_found';
+  t.strictSame(starting(notFound), [`${notFound} 7`]);
+});
+
 t.test('rules that differ only below the second level are summed', async (t) => {
   const registry = createStatsRegistry();
   registry.rule('domain', ['a', 'b', 'c']).totalHits += 1;

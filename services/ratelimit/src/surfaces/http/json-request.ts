@@ -24,8 +24,9 @@ export function readJsonRequest(body: unknown): RateLimitRequest {
 
 function textOf(body: unknown): string {
   if (body instanceof Uint8Array) {
-    // Throws where a lenient decoder would make another text, and so another counter, of it.
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+    // Throws where a lenient decoder would make another text, and so another counter, of it. A byte order mark is kept,
+    // so that it is no JSON.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
   }
   return typeof body === 'string' ? body : '';
 }
