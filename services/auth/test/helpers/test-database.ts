@@ -16,6 +16,14 @@ export async function testDatabase(test: Pick<typeof t, 'teardown'>): Promise<Te
   return database;
 }
 
+/** An empty database of its own for one test. */
+export async function emptyDatabase(test: Pick<typeof t, 'teardown'>): Promise<TestDatabase> {
+  server ??= startServer();
+  const database = await (await server).createDatabase();
+  test.teardown(() => database.drop());
+  return database;
+}
+
 async function startServer(): Promise<TestPostgres> {
   const started = await startPostgres();
   t.teardown(() => started.stop());

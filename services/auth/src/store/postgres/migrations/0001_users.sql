@@ -1,6 +1,6 @@
 -- Up Migration
--- Tables, columns and enums have the names that GoTrue gives them, so that queries and tools written for it work here.
--- Where a database of GoTrue is taken over, what is there stays.
+-- The tables of GoTrue, with its names, types, defaults, constraints and indexes: queries and tools written for it work here, and
+-- GoTrue itself works on a database that was made here. What an existing database of GoTrue has stays as it is.
 
 do $$ begin
   create type factor_type as enum ('totp', 'webauthn', 'phone');
@@ -26,20 +26,20 @@ do $$ begin
 exception when duplicate_object then null; end $$;
 
 create table if not exists users (
-  id uuid primary key,
   instance_id uuid,
+  id uuid primary key,
   aud varchar(255),
   role varchar(255),
   email varchar(255),
   encrypted_password varchar(255),
   email_confirmed_at timestamptz,
   invited_at timestamptz,
-  confirmation_token varchar(255) default '',
+  confirmation_token varchar(255),
   confirmation_sent_at timestamptz,
-  recovery_token varchar(255) default '',
+  recovery_token varchar(255),
   recovery_sent_at timestamptz,
-  email_change_token_new varchar(255) default '',
-  email_change varchar(255) default '',
+  email_change_token_new varchar(255),
+  email_change varchar(255),
   email_change_sent_at timestamptz,
   last_sign_in_at timestamptz,
   raw_app_meta_data jsonb,
@@ -47,9 +47,9 @@ create table if not exists users (
   is_super_admin boolean,
   created_at timestamptz,
   updated_at timestamptz,
-  phone text unique default null,
+  phone text unique default null::varchar,
   phone_confirmed_at timestamptz,
-  phone_change text default '',
+  phone_change text default ''::varchar,
   phone_change_token varchar(255) default '',
   phone_change_sent_at timestamptz,
   confirmed_at timestamptz generated always as (least(email_confirmed_at, phone_confirmed_at)) stored,
@@ -66,10 +66,18 @@ create index if not exists users_instance_id_idx on users (instance_id);
 create index if not exists users_instance_id_email_idx on users (instance_id, lower(email));
 create unique index if not exists users_email_partial_key on users (email) where is_sso_user = false;
 create index if not exists users_is_anonymous_idx on users (is_anonymous);
-create index if not exists users_created_at_idx on users (created_at desc, id);
+create unique index if not exists confirmation_token_idx
+  on users (confirmation_token) where confirmation_token !~ '^[0-9 ]*$';
+create unique index if not exists recovery_token_idx
+  on users (recovery_token) where recovery_token !~ '^[0-9 ]*$';
+create unique index if not exists email_change_token_current_idx
+  on users (email_change_token_current) where email_change_token_current !~ '^[0-9 ]*$';
+create unique index if not exists email_change_token_new_idx
+  on users (email_change_token_new) where email_change_token_new !~ '^[0-9 ]*$';
+create unique index if not exists reauthentication_token_idx
+  on users (reauthentication_token) where reauthentication_token !~ '^[0-9 ]*$';
 
 create table if not exists identities (
-  id uuid primary key default gen_random_uuid(),
   provider_id text not null,
   user_id uuid not null references users (id) on delete cascade,
   identity_data jsonb not null,
@@ -78,16 +86,17 @@ create table if not exists identities (
   created_at timestamptz,
   updated_at timestamptz,
   email text generated always as (lower(identity_data ->> 'email')) stored,
-  unique (provider_id, provider)
+  id uuid primary key default gen_random_uuid(),
+  constraint identities_provider_id_provider_unique unique (provider_id, provider)
 );
 create index if not exists identities_user_id_idx on identities (user_id);
 create index if not exists identities_email_idx on identities (email text_pattern_ops);
 
 create table if not exists audit_log_entries (
   instance_id uuid,
-  id uuid primary key default gen_random_uuid(),
+  id uuid primary key,
   payload json,
   created_at timestamptz,
   ip_address varchar(64) not null default ''
 );
-create index if not exists audit_log_entries_created_at_idx on audit_log_entries (created_at desc);
+create index if not exists audit_logs_instance_id_idx on audit_log_entries (instance_id);

@@ -17,12 +17,12 @@ create table if not exists mfa_factors (
 );
 create unique index if not exists mfa_factors_user_friendly_name_unique
   on mfa_factors (friendly_name, user_id) where trim(friendly_name) <> '';
-create unique index if not exists unique_phone_factor_per_user on mfa_factors (user_id, phone);
+create index if not exists mfa_factors_user_id_idx on mfa_factors (user_id);
 create index if not exists factor_id_created_at_idx on mfa_factors (user_id, created_at);
 
 create table if not exists mfa_challenges (
   id uuid primary key,
-  factor_id uuid not null references mfa_factors (id) on delete cascade,
+  factor_id uuid not null constraint mfa_challenges_auth_factor_id_fkey references mfa_factors (id) on delete cascade,
   created_at timestamptz not null,
   verified_at timestamptz,
   ip_address inet not null,

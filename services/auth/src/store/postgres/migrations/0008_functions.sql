@@ -35,6 +35,3 @@ begin
     end if;
   end loop;
 end $$;
-
-create index if not exists sessions_created_at_idx on sessions (created_at);
-create index if not exists one_time_tokens_created_at_idx on one_time_tokens (created_at);

@@ -1,4 +1,2 @@
 -- Up Migration
-
--- Number of the 30 seconds since 1970 whose code was accepted last: that one and those before are refused from then on.
-alter table mfa_factors add column if not exists last_totp_period integer;
+-- Nothing: mfa_factors had a column of ours from here on. 0031 moves what is in it to a table of its own.

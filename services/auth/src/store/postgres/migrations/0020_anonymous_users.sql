@@ -1,4 +1,2 @@
 -- Up Migration
-
--- Anonymous users are removed when they have not been seen for a while.
-create index if not exists users_anonymous_created_at_idx on users (created_at) where is_anonymous;
+-- Nothing: an index that GoTrue does not have was made here. 0031 removes it where it is.
