@@ -9,6 +9,7 @@ import { createBackground } from './background/background.ts';
 import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
 import { defaultRules } from './domain/authz/route-rules.ts';
 import { createColumnCipher } from './encryption/column-cipher.ts';
+import { announceChanges } from './identity-states/announce-changes.ts';
 import { createIdentityStates } from './identity-states/identity-states.ts';
 import { createMail } from './mail/create-mail.ts';
 import { createPasswordHasher } from './passwords/password-hasher.ts';
@@ -79,14 +80,23 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const cipher = createColumnCipher(settings);
+<<<<<<< HEAD
   const bareStore = createPostgresStore(measureDatabase(sql, telemetry.registry), cipher);
   const store = { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) };
+=======
+  const bareStore = createPostgresStore(sql, cipher, settings);
+  let onIdentityChange: (userIds: readonly string[]) => void = () => undefined;
+  const store = announceChanges(
+    { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) },
+    (userIds) => onIdentityChange(userIds),
+  );
+>>>>>>> 2c55ba4 (feat(auth): work on databases that GoTrue made)
   const { mailer, mailbox } = createMail(settings, { logger, nowMs, registry: telemetry.registry });
   const background = createBackground({ logger });
   const api = createApiServer({
     settings,
     store,
-    passwords: countHashes(withSealedHashes(createPasswordHasher(), cipher), telemetry.registry),
+    passwords: countHashes(withSealedHashes(createPasswordHasher(settings), cipher), telemetry.registry),
     leakedPasswords: createPwnedPasswords(settings, { logger, nowMs }),
     keys: signingKeys.keys,
     random: systemRandomness,
@@ -191,6 +201,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       { store: store.identityStates, nowMs },
       { maxStalenessMs: settings.extAuthzMaxStalenessMs },
     );
+    onIdentityChange = states.invalidate;
     const listener = createIdentityListener({ ...settings, onChange: states.invalidate, logger });
     if (telemetry.registry) measureIdentityStates({ states, listener }, telemetry.registry);
     lifecycle.add(listener);

@@ -37,7 +37,7 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
       store,
       settings,
       random: systemRandomness,
-      passwords: createPasswordHasher(),
+      passwords: createPasswordHasher(settings),
     });
     const aud = flags.aud ?? settings.jwtAud;
     const input = { email, password, aud, role: flags.role, emailConfirm: flags.confirm };
@@ -86,7 +86,7 @@ async function withStore(
     // Somebody waits for the answer: that the database is away is one.
     await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
     process.stdout.write(
-      `${await work({ store: createPostgresStore(sql, createColumnCipher(settings)), settings, logger })}\n`,
+      `${await work({ store: createPostgresStore(sql, createColumnCipher(settings), settings), settings, logger })}\n`,
     );
   } catch (error) {
     const isRefusal = isAppError(error) || error instanceof TypeError;

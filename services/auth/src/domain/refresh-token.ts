@@ -30,7 +30,7 @@ export type RefreshDecision =
   /** Refuse it: without rotation a token that another one has replaced says nothing of a theft. */
   | { readonly action: 'refuse' }
   /** It was stolen or used twice: the session ends. */
-  | { readonly action: 'revoke-family' };
+  | { readonly action: 'end-session' };
 
 /** The settings that say what reuse means. */
 export interface RotationPolicy {
@@ -49,7 +49,7 @@ export function decideRefresh(token: RefreshToken, policy: RotationPolicy, nowMs
   const causes = reuseCauses(token, policy, nowMs);
   if (successor !== undefined && causes.length > 0)
     return { action: 'answer', token: successor.token, causes };
-  return { action: policy.refreshTokenRotationEnabled ? 'revoke-family' : 'refuse' };
+  return { action: policy.refreshTokenRotationEnabled ? 'end-session' : 'refuse' };
 }
 
 /** What speaks for a second use; a lost answer alone does not, unless the settings say so. */

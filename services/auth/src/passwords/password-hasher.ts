@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
-import { verify as bcryptVerify } from '@node-rs/bcrypt';
+import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt';
 import { createWorkQueue, QueueFull } from '../background/work-queue.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { PasswordHasher } from '../ports/password-hasher.ts';
@@ -16,6 +16,10 @@ import { isImportableHash } from './importable-hash.ts';
  */
 const argon2Options = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 const currentPrefix = '$argon2id$v=19$m=19456,t=2,p=1$';
+
+/** As GoTrue makes them. Its releases of before the summer of 2024 know no other hashes. */
+const bcryptOptions = { cost: 10, version: '2a' } as const;
+const bcryptForm = /^\$2[aby]\$1\d\$/;
 
 /** At 20 ms each the last of them waits for a second; whoever comes later is better told to try again. */
 const maxWaitingPerHash = 50;
@@ -37,11 +41,18 @@ export interface BareHasher extends PasswordHasher {
   isCurrent(hash: string): boolean;
 }
 
+/** How passwords are hashed. */
+export interface HashOptions {
+  /** By bcrypt, in place of argon2id. Default false. */
+  readonly dbSharedWithGotrue?: boolean;
+}
+
 /**
  * Creates the hasher. Hashes run on the threads of libuv, `concurrency` at a time: by default one fewer than there are cores, and at
  * least one. More would be a little faster; the event loop would wait for a core, and all who need those threads for their turn.
  */
 export function createPasswordHasher(
+  { dbSharedWithGotrue = false }: HashOptions,
   concurrency: number = Math.max(1, availableParallelism() - 1),
 ): BareHasher {
   const queue = createWorkQueue({ concurrency, maxWaiting: concurrency * maxWaitingPerHash });
@@ -56,7 +67,10 @@ export function createPasswordHasher(
     }
   }
 
-  const hash = (password: string): Promise<string> => inTurn(() => argon2Hash(password, argon2Options));
+  const hash = (password: string): Promise<string> =>
+    inTurn(() =>
+      dbSharedWithGotrue ? bcryptHash(password, bcryptOptions) : argon2Hash(password, argon2Options),
+    );
 
   return {
     hash,
@@ -68,7 +82,7 @@ export function createPasswordHasher(
       return false;
     },
     isImportable: isImportableHash,
-    isCurrent: (known) => known.startsWith(currentPrefix),
+    isCurrent: (known) => known.startsWith(currentPrefix) || (dbSharedWithGotrue && bcryptForm.test(known)),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Random values, all from a cryptographic source. */
 export interface Randomness {
   uuid(): string;
-  /** 26 letters and digits: 128 bits. */
+  /** 12 letters and digits: 60 bits. */
   refreshToken(): string;
   /** A key of HMAC-SHA256, 256 bits in base64url. */
   hmacKey(): string;

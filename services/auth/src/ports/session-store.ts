@@ -93,10 +93,6 @@ export interface SessionStore {
   ): Promise<boolean>;
   /** Notes a refresh that issues no new token. */
   touch(sessionId: string, at: Date): Promise<void>;
-  /** Waits for refreshes of a session that are under way, and keeps others out until the end of the transaction. */
-  lock(sessionId: string): Promise<void>;
-  /** Revokes all refresh tokens of a session that there are: under `lock`, or a refresh may be about to add one. */
-  revokeFamily(sessionId: string, at: Date, audit: AuditEntry): Promise<void>;
   /** Sessions of a user, newest first; no more than {@link maxListedSessions}. */
   list(userId: string): Promise<readonly Session[]>;
   /**

@@ -26,6 +26,6 @@ export interface Store {
   readonly identityStates: IdentityStateStore;
   /** Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it is given. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
-  /** Rejects when the database does not answer. */
+  /** Rejects when the database does not answer, or lacks a column that requests use. */
   ping(): Promise<void>;
 }

@@ -2,8 +2,8 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { Randomness } from '../ports/randomness.ts';
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
-/** 26 letters of 5 bits each hold 128 bits. */
-const refreshTokenChars = 26;
+/** As GoTrue makes them: 60 bits. They are guessed online only, where requests are limited. */
+const refreshTokenChars = 12;
 /** As long as the hash: what RFC 2104 §3 recommends. */
 const hmacKeyBytes = 32;
 /** 160 bits, as long as the hash: what RFC 4226 §4 recommends. */

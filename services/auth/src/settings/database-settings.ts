@@ -39,6 +39,12 @@ export const databaseSettings = {
     matches: { pattern: /^[a-z_][a-z0-9_]{0,62}$/, form: 'a schema name: small letters, digits and _' },
     doc: 'Schema that holds all tables.',
   }),
+  dbSharedWithGotrue: bool({
+    ...svc('DB_SHARED_WITH_GOTRUE'),
+    group,
+    default: false,
+    doc: 'GoTrue serves the same database, or is to again: one-time tokens and new password hashes are kept in the form that it reads (SHA-224 without a secret, bcrypt).',
+  }),
   dbCleanupEnabled: bool({
     ...svc('DB_CLEANUP_ENABLED'),
     group,

@@ -1,11 +1,38 @@
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+
+/** The settings that say in which form hashes are written. */
+export interface OneTimeTokenSettings {
+  readonly jwtSecret: string;
+  readonly dbSharedWithGotrue: boolean;
+}
 
 /**
  * Hash of a code that was sent to a contact (email in lower case, or digits of a phone): 56 hexadecimal digits. It is the token of
- * links as well, and those are not counted as guesses: without the secret whoever knows the contact could try the links of all codes.
+ * links as well. They are not counted as guesses: without the secret, links could be tried for all codes of a known contact.
  */
-export function hashOneTimeToken(contact: string, code: string, secret: string): string {
+export function hashOneTimeToken(contact: string, code: string, settings: OneTimeTokenSettings): string {
+  return settings.dbSharedWithGotrue
+    ? hashOfGotrue(contact, code)
+    : hashWithSecret(contact, code, settings.jwtSecret);
+}
+
+/** All hashes under which a code may be known: codes that GoTrue has sent are hashed without the secret. */
+export function oneTimeTokenHashes(
+  contact: string,
+  code: string,
+  { jwtSecret }: Pick<OneTimeTokenSettings, 'jwtSecret'>,
+): readonly string[] {
+  return [hashWithSecret(contact, code, jwtSecret), hashOfGotrue(contact, code)];
+}
+
+function hashWithSecret(contact: string, code: string, secret: string): string {
   return createHmac('sha224', secret)
+    .update(contact + code)
+    .digest('hex');
+}
+
+function hashOfGotrue(contact: string, code: string): string {
+  return createHash('sha224')
     .update(contact + code)
     .digest('hex');
 }

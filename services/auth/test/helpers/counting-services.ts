@@ -49,7 +49,7 @@ export async function countingServices(
       return Reflect.get(target, key, receiver);
     },
   });
-  const hasher = createPasswordHasher(1);
+  const hasher = createPasswordHasher({}, 1);
   const hashed = <T>(result: T): T => {
     work.hashes++;
     return result;

@@ -4,7 +4,7 @@ import { createWorkQueue, QueueFull } from '../../src/background/work-queue.ts';
 import { createPasswordHasher } from '../../src/passwords/password-hasher.ts';
 
 t.test('a password belongs to its hash and to no other', async (t) => {
-  const hasher = createPasswordHasher(1);
+  const hasher = createPasswordHasher({}, 1);
   const hash = await hasher.hash('correct horse');
   t.match(hash, /^\$argon2id\$/);
   t.ok(hasher.isCurrent(hash));
@@ -14,7 +14,7 @@ t.test('a password belongs to its hash and to no other', async (t) => {
 });
 
 t.test('hashes of other servers are verified and to be replaced', async (t) => {
-  const hasher = createPasswordHasher(1);
+  const hasher = createPasswordHasher({}, 1);
   const bcrypt = await bcryptHash('correct horse', { cost: 4 });
   t.equal(await hasher.verify('correct horse', bcrypt), true);
   t.equal(await hasher.verify('wrong horse', bcrypt), false);
@@ -22,7 +22,7 @@ t.test('hashes of other servers are verified and to be replaced', async (t) => {
 });
 
 t.test('what is no hash belongs to no password', async (t) => {
-  const hasher = createPasswordHasher(1);
+  const hasher = createPasswordHasher({}, 1);
   for (const text of ['', 'correct horse', '$argon2id$v=19$m=19456', '$2a$10$short'])
     t.equal(await hasher.verify('correct horse', text), false, text);
 });

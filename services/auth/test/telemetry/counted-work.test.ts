@@ -48,7 +48,7 @@ t.test('a server counts answers, passwords and mails beyond the quota', async (t
 
 t.test('a password that is refused, as too many wait, is submitted and not completed', async (t) => {
   const registry = new Registry();
-  const hasher = countHashes(createPasswordHasher(1), registry);
+  const hasher = countHashes(createPasswordHasher({}, 1), registry);
   const asked = Array.from({ length: 52 }, () => hasher.verify('x', 'no hash', 'no user'));
   const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected');
   t.equal(refused.length, 1);

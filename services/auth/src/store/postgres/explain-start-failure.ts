@@ -57,6 +57,12 @@ function advice(error: unknown, { databaseUrl, dbNamespace }: TriedDatabase): st
   }
 }
 
+/** Names a database, without the password of its connection string. */
+export function describeDatabase({ databaseUrl }: Pick<TriedDatabase, 'databaseUrl'>): string {
+  const { where, database } = describe(databaseUrl);
+  return `database ${database} ${where}`;
+}
+
 /** What a connection string names, without its password. */
 function describe(databaseUrl: string): { where: string; user: string; database: string } {
   // One that lists several hosts is none for this parser.

@@ -3,7 +3,15 @@ import { retry } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { runner } from 'node-pg-migrate';
 import { Client } from 'pg';
-import { explainStartFailure, isAway } from './explain-start-failure.ts';
+import { describeDatabase, explainStartFailure, isAway } from './explain-start-failure.ts';
+import {
+  describeProblems,
+  type SchemaProblems,
+  schemaProblemsOf,
+  schemaProblemsParameters,
+  schemaProblemsQuery,
+} from './schema/schema-problems.ts';
+import { type Columns, columnsOfGotrue, usedColumns } from './schema/used-columns.ts';
 
 /** What the migrations run against. */
 export interface MigrationOptions {
@@ -11,6 +19,8 @@ export interface MigrationOptions {
   readonly dbNamespace: string;
   /** How long to wait for a database that does not answer. Default 0: not at all. */
   readonly dbStartupTimeoutMs?: number;
+  /** Passwords are encrypted: the column of GoTrue is too short for some. Default false. */
+  readonly dbEncryptionEncrypt?: boolean;
 }
 
 /** What they need besides. */
@@ -35,9 +45,12 @@ export async function migrate(options: MigrationOptions, deps: MigrationDeps): P
     return await migrateWith(await connect(options, deps), options, deps);
   } catch (error) {
     deps.signal?.throwIfAborted();
-    throw explainStartFailure(error, options);
+    throw error instanceof UnusableSchema ? error : explainStartFailure(error, options);
   }
 }
+
+/** The database answers, and its schema is of no use. */
+class UnusableSchema extends Error {}
 
 /** A connection, once there is a database to connect to. */
 function connect(options: MigrationOptions, { logger, signal }: MigrationDeps): Promise<Client> {
@@ -69,10 +82,12 @@ function connect(options: MigrationOptions, { logger, signal }: MigrationDeps): 
 
 async function migrateWith(
   client: Client,
-  { dbNamespace }: MigrationOptions,
+  options: MigrationOptions,
   { logger }: MigrationDeps,
 ): Promise<string[]> {
+  const { dbNamespace } = options;
   try {
+    await refuseOldSchema(client, options);
     const ran = await runner({
       dbClient: client,
       dir: join(import.meta.dirname, 'migrations'),
@@ -88,10 +103,49 @@ async function migrateWith(
         error: (line) => logger.error(line),
       },
     });
+    if (options.dbEncryptionEncrypt) await widenPasswords(client);
+    await checkSchema(client, options);
     const names = ran.map(({ name }) => name);
     logger.info({ migrations: names, schema: dbNamespace }, 'schema is up to date');
     return names;
   } finally {
     await client.end();
   }
+}
+
+/** Before anything is changed: a schema that GoTrue made long ago would fail in the middle of the migrations. */
+async function refuseOldSchema(client: Client, options: MigrationOptions): Promise<void> {
+  const { missingColumns } = await findProblems(client, columnsOfGotrue, options);
+  if (missingColumns.length === 0) return;
+  throw new UnusableSchema(
+    `the schema ${options.dbNamespace} of ${describeDatabase(options)} is too old: it lacks ${missingColumns.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it`,
+  );
+}
+
+async function checkSchema(client: Client, options: MigrationOptions): Promise<void> {
+  const problems = describeProblems(await findProblems(client, usedColumns, options));
+  if (problems === undefined) return;
+  throw new UnusableSchema(
+    `the schema ${options.dbNamespace} of ${describeDatabase(options)} ${problems}. Restore what was changed by hand, or use a version of Tollgate that knows this schema`,
+  );
+}
+
+async function findProblems(
+  client: Client,
+  columns: Columns,
+  { dbNamespace }: MigrationOptions,
+): Promise<SchemaProblems> {
+  const { rows } = await client.query(schemaProblemsQuery, schemaProblemsParameters(columns, dbNamespace));
+  return schemaProblemsOf(rows);
+}
+
+/** An encrypted hash is half as long again as the hash. Where a view uses the column it stays, which is enough for hashes made here. */
+async function widenPasswords(client: Client): Promise<void> {
+  await client.query(`do $$ begin
+    if (select atttypid from pg_attribute where attrelid = 'users'::regclass and attname = 'encrypted_password') <> 'text'::regtype then
+      alter table users alter column encrypted_password type text;
+    end if;
+  exception when feature_not_supported then
+    raise notice 'users.encrypted_password stays as it is: a view uses it';
+  end $$`);
 }

@@ -13,7 +13,14 @@ import { flows } from './flows/flows.ts';
 import { findIdentityStates } from './identity-states/find-identity-states.ts';
 import { quotaCounter } from './limits/quota-counter.ts';
 import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
-import type { Queryable } from './query.ts';
+import { type Queryable, query } from './query.ts';
+import {
+  describeProblems,
+  schemaProblemsOf,
+  schemaProblemsParameters,
+  schemaProblemsQuery,
+} from './schema/schema-problems.ts';
+import { usedColumns } from './schema/used-columns.ts';
 import { advanceCounter } from './sessions/advance-counter.ts';
 import { endSessions } from './sessions/end-sessions.ts';
 import { findSession } from './sessions/find-session.ts';
@@ -30,20 +37,34 @@ import { listUsers } from './users/list-users.ts';
 import { rehashPassword } from './users/rehash-password.ts';
 import { updateUser } from './users/update-user.ts';
 
+/** How rows are written. */
+export interface WriteOptions {
+  /** One-time tokens are kept in the form and in all the places where GoTrue looks for them. Default false: as digests. */
+  readonly dbSharedWithGotrue?: boolean;
+}
+
 /** The store over a pool of connections, with what is to be encrypted sealed by `cipher`; a new function is a file and a line here. */
-export function createPostgresStore(sql: Sql, cipher: ColumnCipher): Store {
+export function createPostgresStore(sql: Sql, cipher: ColumnCipher, options: WriteOptions = {}): Store {
   return {
-    ...tablesOver(sql, cipher),
+    ...tablesOver(sql, cipher, options),
     // The library's type unwraps arrays of queries, which a store never answers.
     transaction: <T>(work: (store: Store) => Promise<T>) =>
-      sql.begin((connection) => work(storeWithin(connection, cipher))) as Promise<T>,
-    async ping() {
-      await sql`select 1`;
-    },
+      sql.begin((connection) => work(storeWithin(connection, cipher, options))) as Promise<T>,
+    ping: () => ping(sql),
   };
 }
 
-function tablesOver(sql: Queryable, cipher: ColumnCipher): Omit<Store, 'transaction' | 'ping'> {
+async function ping(sql: Queryable): Promise<void> {
+  const rows = await query(sql, schemaProblemsQuery, schemaProblemsParameters(usedColumns));
+  const problems = describeProblems(schemaProblemsOf(rows));
+  if (problems !== undefined) throw new Error(`the schema ${problems}`);
+}
+
+function tablesOver(
+  sql: Queryable,
+  cipher: ColumnCipher,
+  { dbSharedWithGotrue = false }: WriteOptions,
+): Omit<Store, 'transaction' | 'ping'> {
   return {
     users: {
       ...findUser(sql),
@@ -71,7 +92,7 @@ function tablesOver(sql: Queryable, cipher: ColumnCipher): Omit<Store, 'transact
       verify: verifyChallenge(sql, cipher),
     },
     audit: { append: appendAuditEntry(sql), list: listAuditEntries(sql) },
-    oneTimeTokens: oneTimeTokens(sql),
+    oneTimeTokens: oneTimeTokens(sql, { asSent: dbSharedWithGotrue }),
     flows: flows(sql),
     quotas: quotaCounter(sql),
     cleanup: cleanup(sql),
@@ -81,13 +102,11 @@ function tablesOver(sql: Queryable, cipher: ColumnCipher): Omit<Store, 'transact
 }
 
 /** Within a transaction a further one is part of it. */
-function storeWithin(connection: Queryable, cipher: ColumnCipher): Store {
+function storeWithin(connection: Queryable, cipher: ColumnCipher, options: WriteOptions): Store {
   const store: Store = {
-    ...tablesOver(connection, cipher),
+    ...tablesOver(connection, cipher, options),
     transaction: (work) => work(store),
-    async ping() {
-      await connection`select 1`;
-    },
+    ping: () => ping(connection),
   };
   return store;
 }

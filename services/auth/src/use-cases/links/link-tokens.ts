@@ -12,6 +12,7 @@ export type LinkSettingName =
   | 'apiExternalUrl'
   | 'mailerOtpLength'
   | 'jwtSecret'
+  | 'dbSharedWithGotrue'
   | 'mailUrlPath:CONFIRMATION'
   | 'mailUrlPath:RECOVERY'
   | 'mailUrlPath:INVITE'
@@ -39,7 +40,7 @@ export function newLinkToken(
   const code = random.otp(otpDigits(settings.mailerOtpLength));
   const prefix = of.flow === 'pkce' ? 'pkce_' : '';
   const { userId, type, contact: relatesTo, at } = of;
-  const hash = hashOneTimeToken(relatesTo, code, settings.jwtSecret);
+  const hash = hashOneTimeToken(relatesTo, code, settings);
   return {
     code,
     token: { userId, type, hash: `${prefix}${hash}`, relatesTo, at },

@@ -3,7 +3,7 @@ import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { FoundOneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
-import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
+import { oneTimeTokenHashes } from '../../tokens/hash-one-time-token.ts';
 
 /** A code that somebody shows, and the phone that it is said to have gone to. */
 export interface ShownPhoneCode {
@@ -39,7 +39,7 @@ export function createFindPhoneToken({ store, sms, settings }: FindPhoneTokenDep
   return async ({ phone, code, types }, nowMs) => {
     const isKnownBeforehand = testCodeOf(phone, settings, nowMs) !== undefined;
     if (sms.check === undefined || isKnownBeforehand)
-      return store.oneTimeTokens.find([hashOneTimeToken(phone, code, settings.jwtSecret)], types);
+      return store.oneTimeTokens.find(oneTimeTokenHashes(phone, code, settings), types);
     const since = new Date(nowMs - settings.smsOtpExpMs);
     const sent = await store.oneTimeTokens.findSentTo(phone, types, since);
     return (await isGood(phone, code)) ? sent : undefined;

@@ -38,6 +38,7 @@ export type SendPhoneCode = (
 export type PhoneCodeDeps = DepsWith<
   'store' | 'random' | 'sms' | 'background' | 'logger',
   | 'jwtSecret'
+  | 'dbSharedWithGotrue'
   | 'smsMaxFrequencyMs'
   | 'smsAutoconfirm'
   | 'smsOtpLength'
@@ -120,7 +121,7 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
 
     const code = known ?? random.otp(otpDigits(settings.smsOtpLength));
     const at = new Date(facts.nowMs);
-    const hash = hashOneTimeToken(phone, code, settings.jwtSecret);
+    const hash = hashOneTimeToken(phone, code, settings);
     const token = { userId: user.id, type, hash, relatesTo: phone, at };
     const notSince = new Date(facts.nowMs - spacingMs);
     // Of requests that come together one gets through.

@@ -4,7 +4,7 @@ import type { User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
 import type { FoundOneTimeToken } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
-import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
+import { oneTimeTokenHashes } from '../../tokens/hash-one-time-token.ts';
 import { createFindPhoneToken, type FindPhoneTokenDeps } from '../phone/find-phone-token.ts';
 
 /** A nonce has six digits and, in a mail, a day: nobody may try all of them in that. */
@@ -29,7 +29,7 @@ export function createCheckNonce(deps: CheckNonceDeps): CheckNonce {
 
   function find({ email, phone }: User, nonce: string, nowMs: number) {
     if (email === '') return findPhoneToken({ phone, code: nonce, types }, nowMs);
-    return store.oneTimeTokens.find([hashOneTimeToken(email, nonce, settings.jwtSecret)], types);
+    return store.oneTimeTokens.find(oneTimeTokenHashes(email, nonce, settings), types);
   }
 
   return async (user, nonce, { nowMs }) => {

@@ -6,15 +6,22 @@ export type CheckReady = () => Promise<boolean>;
 /** Whoever asks gives up soon: Kubernetes after a second unless told otherwise. */
 const timeoutMs = 900;
 
-/** Creates {@link CheckReady}: asks the database. Those who ask at the same time share one question, however long it takes. */
-export function createCheckReady({ store }: Pick<Services, 'store'>): CheckReady {
+/**
+ * Creates {@link CheckReady}: asks the database. Those who ask at the same time share one question, however long it takes. Why it
+ * failed is logged once, until it succeeds again.
+ */
+export function createCheckReady({ store, logger }: Pick<Services, 'store' | 'logger'>): CheckReady {
   let asked: Promise<boolean> | undefined;
+  let isFailing = false;
 
   async function ask(): Promise<boolean> {
     try {
       await store.ping();
+      isFailing = false;
       return true;
-    } catch {
+    } catch (error) {
+      if (!isFailing) logger.warn({ err: error }, 'not ready');
+      isFailing = true;
       return false;
     } finally {
       asked = undefined;

@@ -53,8 +53,8 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
     const { token, session, user } = presented;
     const decision = decideRefresh(token, settings, facts.nowMs);
     if (decision.action === 'refuse') throw errors.refresh_token_already_used();
-    if (decision.action === 'revoke-family') {
-      await revokeFamily(presented, facts);
+    if (decision.action === 'end-session') {
+      await endSession(presented, facts);
       throw errors.refresh_token_already_used();
     }
     await checkUsable(user, session, facts.nowMs);
@@ -64,21 +64,14 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
     return { ...issueTokens(deps, { user, session, refreshToken, nowMs: facts.nowMs }), refresh };
   }
 
-  /** Over when the request is refused: what a thief may have is good no more. */
-  async function revokeFamily(presented: PresentedToken, facts: RequestFacts): Promise<void> {
-    const { session, user, refreshCounter } = presented;
+  /** With all of its refresh and access tokens, before the request is refused. */
+  async function endSession({ session, user }: PresentedToken, facts: RequestFacts): Promise<void> {
     const audit = auditEntry(user, 'token_revoked', { facts });
-    // Tokens that are not kept cannot be revoked one by one.
-    if (refreshCounter !== undefined)
-      return sessions.end('local', { userId: user.id, sessionId: session.id }, audit);
-    await deps.store.transaction(async (within) => {
-      await within.sessions.lock(session.id);
-      await within.sessions.revokeFamily(session.id, new Date(facts.nowMs), audit);
-    });
+    await sessions.end('local', { userId: user.id, sessionId: session.id }, audit);
   }
 
   async function answer(
-    decision: Exclude<RefreshDecision, { action: 'revoke-family' | 'refuse' }>,
+    decision: Exclude<RefreshDecision, { action: 'end-session' | 'refuse' }>,
     presented: PresentedToken,
     facts: RequestFacts,
   ): Promise<Answered | undefined> {

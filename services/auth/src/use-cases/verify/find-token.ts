@@ -6,7 +6,7 @@ import { isBanned, type User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
 import type { FoundOneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
-import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
+import { oneTimeTokenHashes } from '../../tokens/hash-one-time-token.ts';
 import { type Contact, readEmail, readPhone } from '../contact/read-contact.ts';
 import { createFindPhoneToken, type FindPhoneTokenDeps } from '../phone/find-phone-token.ts';
 import { isVerificationType, type VerificationType, verifications } from './verification.ts';
@@ -55,8 +55,8 @@ export function createFindToken(deps: FindTokenDeps): FindToken {
     if (contact === undefined) return store.oneTimeTokens.find([tokenHash], types);
     if (verifications[type].contact === 'phone')
       return findPhoneToken({ phone: contact, code, types }, nowMs);
-    const hash = hashOneTimeToken(contact, code, settings.jwtSecret);
-    return store.oneTimeTokens.find([hash, `${pkcePrefix}${hash}`], types);
+    const hashes = oneTimeTokenHashes(contact, code, settings);
+    return store.oneTimeTokens.find([...hashes, ...hashes.map((hash) => `${pkcePrefix}${hash}`)], types);
   }
 
   function lifeMs(type: VerificationType): Millis {

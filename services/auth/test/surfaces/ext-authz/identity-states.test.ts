@@ -2,7 +2,13 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../../helpers/admin.ts';
-import { type AuthServer, type SignedIn, signUp, startAuthServer } from '../../helpers/auth-server.ts';
+import {
+  type AuthServer,
+  type SignedIn,
+  signedIn,
+  signUp,
+  startAuthServer,
+} from '../../helpers/auth-server.ts';
 
 /** So long that nothing in these tests is asked for again because time has passed: clocks stand still. */
 const stale = { EXT_AUTHZ_MAX_STALENESS: '1m' };
@@ -17,6 +23,31 @@ t.test('who signs out at one replica is refused by the other', async (t) => {
   for (const server of [one, other])
     await awaitCheck(server, ada, { status: 401, code: 'session_not_found' });
 });
+
+for (const version of ['1', '2'])
+  t.test(`reuse of a refresh token of version ${version} ends the access token at once`, async (t) => {
+    const server = await startAuthServer(t, {
+      ...stale,
+      SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: version,
+      SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0',
+    });
+    const ada = await signUp(server);
+    const refresh = () =>
+      server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: ada.refreshToken } });
+    const renewed = signedIn(await refresh());
+    for (const session of [ada, renewed]) t.match(await check(server, session), { status: 200 });
+    t.match(await refresh(), { status: 400, body: { error_code: 'refresh_token_already_used' } });
+    for (const session of [ada, renewed]) {
+      t.match(await check(server, session), {
+        status: 401,
+        code: 'session_not_found',
+      });
+      t.match(await server.call('GET', '/user', { token: session.accessToken }), {
+        status: 403,
+        body: { error_code: 'session_not_found' },
+      });
+    }
+  });
 
 t.test('a ban, another role or plan, and a deletion hold at all replicas', async (t) => {
   const [one, other] = await startReplicas(t);

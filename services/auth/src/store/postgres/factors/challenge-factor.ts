@@ -2,21 +2,27 @@ import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
+import { isUniqueViolation } from '../unique-violation.ts';
+
+/** Of challenges in the same millisecond one in a thousand has the microsecond of another. */
+const maxAttempts = 5;
 
 const address = (parameter: string): string => `coalesce(nullif(${parameter}, ''), '0.0.0.0')::inet`;
 
+// No two factors may have been challenged at the same time, by a constraint of GoTrue: microseconds of chance tell them apart.
 const challenge = `
   with challenge as (
-    insert into mfa_challenges (id, factor_id, created_at, ip_address) values ($1, $2, $4, ${address('$3')})
+    insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code) values ($1, $2, $4, ${address('$3')}, '')
   ), challenged as (
-    update mfa_factors set last_challenged_at = $4 where id = $2
+    update mfa_factors
+    set last_challenged_at = $4::timestamptz + floor(random() * 1000)::integer * interval '1 microsecond' where id = $2
   )
   ${auditInsert(5)}`;
 
 const find = `
   select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address('$3')} as same_address,
-    f.secret, coalesce(f.last_totp_period, 0) as last_period
-  from mfa_challenges c join mfa_factors f on f.id = c.factor_id
+    f.secret, coalesce(p.period, 0) as last_period
+  from mfa_challenges c join mfa_factors f on f.id = c.factor_id left join tollgate_totp_periods p on p.factor_id = f.id
   where c.id = $1 and c.factor_id = $2`;
 
 interface ChallengeRow {
@@ -34,7 +40,15 @@ export function challengeFactor(
 ): Pick<FactorStore, 'challenge' | 'findChallenge'> {
   return {
     async challenge({ id, factorId, ip, at }, audit) {
-      await query(sql, challenge, [id, factorId, ip, at, ...auditParameters(audit)]);
+      const parameters = [id, factorId, ip, at, ...auditParameters(audit)];
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          await query(sql, challenge, parameters);
+          return;
+        } catch (error) {
+          if (!isUniqueViolation(error) || attempt === maxAttempts) throw error;
+        }
+      }
     },
     async findChallenge({ challengeId, factorId, ip }) {
       const [row] = await query(sql, find, [challengeId, factorId, ip]);

@@ -5,10 +5,10 @@ import { userColumns, userOf } from '../users/user-columns.ts';
 
 const start = `
   insert into flow_state (id, user_id, code_challenge, code_challenge_method, provider_type, authentication_method,
-    created_at, updated_at)
-  values ($1, $2, $3, $4::code_challenge_method, 'email', $5, $6, $6)`;
+    created_at, updated_at, auth_code, provider_access_token, provider_refresh_token)
+  values ($1, $2, $3, $4::code_challenge_method, 'email', $5, $6, $6, gen_random_uuid()::text, '', '')`;
 
-// A code is made when its link is followed: until then there is nothing to guess.
+// The code is made when the link is followed. Until then the column has a random one that is never sent: GoTrue requires it.
 const issueCode = `
   update flow_state set auth_code = $3, auth_code_issued_at = $4, updated_at = $4
   where id = (

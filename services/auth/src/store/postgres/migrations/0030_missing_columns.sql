@@ -9,6 +9,7 @@ alter table sessions
 alter table mfa_factors
   add column if not exists phone text,
   add column if not exists last_challenged_at timestamptz;
+alter table mfa_challenges add column if not exists otp_code text;
 create unique index if not exists unique_phone_factor_per_user on mfa_factors (user_id, phone);
 
 -- Period of 30 seconds since 1970 whose code a TOTP factor accepted last: that one and those before are refused from then on.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pkcePrefix } from '../../../domain/pkce.ts';
 
 const keptPrefix = 'sha256:';
-/** What was kept, and accepted, as it was sent: by servers before this one, and by GoTrue. */
+/** What is kept as it was sent: by GoTrue, by earlier versions, and where a database is shared with GoTrue. */
 const sentForm = /^(?:pkce_)?[0-9a-f]{56}$/;
 
 /**
@@ -22,5 +22,10 @@ export function keptHash(hash: string): string {
  * does not have the form of those: presenting it finds nothing.
  */
 export function keptHashesOf(hash: string): readonly string[] {
-  return sentForm.test(hash) ? [keptHash(hash), hash] : [keptHash(hash)];
+  return isSentForm(hash) ? [keptHash(hash), hash] : [keptHash(hash)];
+}
+
+/** Can that be a hash of a server that keeps it as it was sent? */
+export function isSentForm(hash: string): boolean {
+  return sentForm.test(hash);
 }

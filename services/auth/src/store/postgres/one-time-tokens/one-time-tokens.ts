@@ -8,32 +8,26 @@ import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query, type Row } from '../query.ts';
 import { lockOwner } from '../users/lock-owner.ts';
 import { userColumns, userOf } from '../users/user-columns.ts';
-import { keptHash, keptHashesOf } from './kept-hash.ts';
-
-/** Columns of the user that say when a token of a type was sent; `email_change_token_current` goes along with its sibling. */
-const sentAtColumns = [
-  ['confirmation_token', 'confirmation_sent_at'],
-  ['recovery_token', 'recovery_sent_at'],
-  ['email_change_token_new', 'email_change_sent_at'],
-  ['phone_change_token', 'phone_change_sent_at'],
-  ['reauthentication_token', 'reauthentication_sent_at'],
-] as const;
+import { isSentForm, keptHash, keptHashesOf } from './kept-hash.ts';
+import { findInColumns, setTokenColumns, tokenColumns, tokenTypes } from './token-columns.ts';
 
 /** Assigns `value` to the columns of the types that the part `from` of the statement has. */
 function setSentAt(from: string, value: string): string {
-  return sentAtColumns
-    .map(
-      ([type, column]) =>
-        `${column} = case when exists (select 1 from ${from} where type = '${type}') then ${value} else ${column} end`,
-    )
+  // The column of a change of email is that of both of its types.
+  return tokenTypes
+    .filter((type) => type !== 'email_change_token_current')
+    .map((type) => {
+      const { sentAt } = tokenColumns[type];
+      return `${sentAt} = case when exists (select 1 from ${from} where type = '${type}') then ${value} else ${sentAt} end`;
+    })
     .join(', ');
 }
 
 const sentAfter = (moment: string): string =>
-  sentAtColumns
+  tokenTypes
     .map(
-      ([type, column]) =>
-        `coalesce(${column} > ${moment} and exists (select 1 from tokens where type = '${type}'), false)`,
+      (type) =>
+        `coalesce(${tokenColumns[type].sentAt} > ${moment} and exists (select 1 from tokens where type = '${type}'), false)`,
     )
     .join(' or ');
 
@@ -45,9 +39,11 @@ const restartEmailChange = `email_change_confirm_status = case
 // The row of the user is what requests that come together wait for: the second sees what the first has noted.
 const replace = `
   with tokens as (
-    select * from jsonb_to_recordset($2::jsonb) as t(type one_time_token_type, hash text, relates_to text)
+    select * from jsonb_to_recordset($2::jsonb) as t(type one_time_token_type, hash text, in_column text, relates_to text)
   ), noted as (
-    update users set ${setSentAt('tokens', '$3')}, ${restartEmailChange}, updated_at = $3
+    update users set ${setSentAt('tokens', '$3')},
+      ${setTokenColumns((type) => `coalesce((select in_column from tokens where type = '${type}'), ${type}, '')`)},
+      ${restartEmailChange}, updated_at = $3
     where id = $1::uuid and deleted_at is null and ($4::timestamptz is null or not (${sentAfter('$4::timestamptz')}))
     returning id
   ), replaced as (
@@ -64,7 +60,9 @@ const withdraw = `
   with owner as (${lockOwner('$1')}), gone as (
     delete from one_time_tokens where user_id = (select id from owner) and token_hash = any($2::text[]) returning token_type as type
   )
-  update users set ${setSentAt('gone', 'null')} where id = $1`;
+  update users set ${setSentAt('gone', 'null')},
+    ${setTokenColumns((type) => `case when exists (select 1 from gone where type = '${type}') then '' else ${type} end`)}
+  where id = $1`;
 
 const findWhere = (
   which: string,
@@ -74,17 +72,30 @@ const findWhere = (
   order by t.created_at desc limit 1`;
 
 const find = findWhere('t.token_hash = any($1::text[])');
+const findOfGotrue = findInColumns(userColumns);
 const findSentTo =
   findWhere(`t.relates_to = $1 and t.created_at > $3::timestamptz at time zone 'utc' and not exists (
     select 1 from one_time_tokens other
     where other.relates_to = t.relates_to and other.token_type = t.token_type and other.user_id <> t.user_id
       and other.created_at > $3::timestamptz at time zone 'utc')`);
 
-const spend = `with owner as (${lockOwner('$1')})
-  delete from one_time_tokens where user_id = (select id from owner) and token_type = $2::one_time_token_type and token_hash = $3 returning 1`;
+// GoTrue keeps a token in both places: spending it empties both.
+const spend = `with owner as (${lockOwner('$1')}), gone as (
+    delete from one_time_tokens
+    where user_id = (select id from owner) and token_type = $2::text::one_time_token_type and token_hash = $3 returning 1
+  ), emptied as (
+    update users set ${setTokenColumns((type) => `case when $2 = '${type}' then '' else ${type} end`)}
+    where id = (select id from owner) and $3 = case $2 ${tokenTypes.map((type) => `when '${type}' then ${type}`).join(' ')} end
+    returning 1
+  )
+  select 1 from gone union all select 1 from emptied`;
 
-const clear = `with owner as (${lockOwner('$1')})
-  delete from one_time_tokens where user_id = (select id from owner) and token_type <> all($2::text[]::one_time_token_type[])`;
+const clear = `with owner as (${lockOwner('$1')}), gone as (
+    delete from one_time_tokens
+    where user_id = (select id from owner) and token_type <> all($2::text[]::one_time_token_type[])
+  )
+  update users set ${setTokenColumns((type) => `case when '${type}' = any($2::text[]) then ${type} else '' end`)}
+  where id = (select id from owner) and concat(${tokenTypes.join(', ')}) <> ''`;
 
 interface TokenRow {
   readonly token_type: OneTimeTokenType;
@@ -93,25 +104,31 @@ interface TokenRow {
   readonly sent_at: Date;
 }
 
-/** {@link OneTimeTokenStore} over PostgreSQL. */
-export function oneTimeTokens(sql: Queryable): OneTimeTokenStore {
+/**
+ * {@link OneTimeTokenStore} over PostgreSQL. Of tokens the digest is kept; with `asSent` the hash itself, where GoTrue looks for it.
+ */
+export function oneTimeTokens(sql: Queryable, { asSent }: { readonly asSent: boolean }): OneTimeTokenStore {
   return {
     async replace(tokens, audit, { notSince } = { notSince: undefined }) {
       const [{ userId, at }] = tokens;
       const rows = tokens.map(({ type, hash, relatesTo }) => ({
         type,
-        hash: keptHash(hash),
+        hash: asSent ? hash : keptHash(hash),
+        in_column: asSent ? hash : '',
         relates_to: relatesTo,
       }));
       const parameters = [userId, rows, at, notSince ?? null, ...auditParameters(audit)];
       return (await query(sql, replace, parameters)).length > 0;
     },
     async withdraw(tokens) {
-      await query(sql, withdraw, [tokens[0].userId, tokens.map(({ hash }) => keptHash(hash))]);
+      await query(sql, withdraw, [tokens[0].userId, tokens.flatMap(({ hash }) => keptHashesOf(hash))]);
     },
     async find(hashes, types) {
       const [row] = await query(sql, find, [hashes.flatMap(keptHashesOf), types]);
-      return row && foundOf(row);
+      if (row !== undefined) return foundOf(row);
+      const sent = hashes.filter(isSentForm);
+      const [inColumn] = sent.length === 0 ? [] : await query(sql, findOfGotrue, [sent, types]);
+      return inColumn && foundOf(inColumn);
     },
     async findSentTo(contact, types, since) {
       const [row] = await query(sql, findSentTo, [contact, types, since]);

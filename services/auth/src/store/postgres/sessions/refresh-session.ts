@@ -1,6 +1,7 @@
 import type { SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
 import { type Queryable, query } from '../query.ts';
+import { nextRefreshTokenId, noInstance } from '../written-for-gotrue.ts';
 
 // Of statements that arrive together one finds the token unrevoked; the others wait for the session and then do not. The session comes
 // before its tokens, as where it ends: in the other order a refresh and a logout would wait for each other. A token never changes its
@@ -15,25 +16,15 @@ const rotation = `
     where token = $1 and revoked is not true and exists (select 1 from refreshed)
     returning user_id, session_id
   ), successor as (
-    insert into refresh_tokens (token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
-    select $2, $1, user_id, session_id, false, $6, $6, '00000000-0000-0000-0000-000000000000' from revoked
+    insert into refresh_tokens (id, token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
+    select ${nextRefreshTokenId}, $2, $1, user_id, session_id, false, $6, $6, ${noInstance} from revoked
   ), audit as (${auditInsert(7, 'revoked')})
   select 1 from revoked`;
 
 const touch = 'update sessions set refreshed_at = $2, updated_at = $2 where id = $1';
 
-const lock = 'select 1 from sessions where id = $1 for update';
-
-const family = `
-  with revoked as (
-    update refresh_tokens set revoked = true, updated_at = $2 where session_id = $1 and revoked is not true
-  )
-  ${auditInsert(3)}`;
-
 /** The functions of {@link SessionStore} that a refresh calls. */
-export function refreshSession(
-  sql: Queryable,
-): Pick<SessionStore, 'rotate' | 'touch' | 'lock' | 'revokeFamily'> {
+export function refreshSession(sql: Queryable): Pick<SessionStore, 'rotate' | 'touch'> {
   return {
     async rotate({ token, successor, sessionId, userAgent, ip, at }, audit) {
       const rows = await query(sql, rotation, [
@@ -49,12 +40,6 @@ export function refreshSession(
     },
     async touch(sessionId, at) {
       await query(sql, touch, [sessionId, at]);
-    },
-    async lock(sessionId) {
-      await query(sql, lock, [sessionId]);
-    },
-    async revokeFamily(sessionId, at, audit) {
-      await query(sql, family, [sessionId, at, ...auditParameters(audit)]);
     },
   };
 }

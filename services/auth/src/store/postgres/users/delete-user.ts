@@ -1,5 +1,6 @@
 import type { UserStore } from '../../../ports/user-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { emptyTokenColumns } from '../one-time-tokens/token-columns.ts';
 import { type Queryable, query } from '../query.ts';
 
 // All but flows goes with the user.
@@ -23,7 +24,7 @@ const hide = (column: string): string =>
 const softRemove = `
   with deleted as (
     update users set ${hide('email')}, ${hide('phone')}, ${hide('email_change')}, ${hide('phone_change')},
-      encrypted_password = '', raw_user_meta_data = '{}', raw_app_meta_data = '{}', deleted_at = $2, updated_at = $2
+      ${emptyTokenColumns}, encrypted_password = '', raw_user_meta_data = '{}', raw_app_meta_data = '{}', deleted_at = $2, updated_at = $2
     where id = $1::uuid and deleted_at is null
     returning id
   ), hidden as (

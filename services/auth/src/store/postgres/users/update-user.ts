@@ -48,8 +48,8 @@ function textOf(changed: readonly (keyof UserChanges)[]): string {
     with updated as (
       update users set ${[...assignments, 'updated_at = $2'].join(', ')} where id = $1 and deleted_at is null returning *
     ), identified as (
-      insert into identities as i (provider, provider_id, identity_data, user_id, last_sign_in_at, created_at, updated_at)
-      select t.provider, t."providerId", t.data, u.id, $2, $2, $2
+      insert into identities as i (id, provider, provider_id, identity_data, user_id, last_sign_in_at, created_at, updated_at)
+      select gen_random_uuid(), t.provider, t."providerId", t.data, u.id, $2, $2, $2
       from updated u, jsonb_to_recordset($6::jsonb) as t(provider text, "providerId" text, data jsonb)
       on conflict (provider_id, provider) do update
         set identity_data = i.identity_data || excluded.identity_data, updated_at = excluded.updated_at

@@ -5,8 +5,8 @@ import { createCheckReady } from '../../../use-cases/status/check-ready.ts';
 import type { AddRoutes } from '../api.ts';
 
 /** `/health`: is the process there; `/ready`: can it work; `/settings`: what clients may offer their users. */
-export const addStatusRoutes: AddRoutes = (api, { settings, store }) => {
-  const isReady = createCheckReady({ store });
+export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => {
+  const isReady = createCheckReady({ store, logger });
   const health = {
     version: `v${packageJson.version}`,
     name: 'GoTrue',
@@ -16,7 +16,7 @@ export const addStatusRoutes: AddRoutes = (api, { settings, store }) => {
   api.get('/health', (_request, reply) => reply.send(health));
   api.get('/ready', async (_request, reply) => {
     const ready = await isReady();
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'the database does not answer' });
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'the database cannot be used' });
   });
   api.get('/settings', (_request, reply) => reply.send(shown));
 };

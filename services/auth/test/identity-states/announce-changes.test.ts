@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { auditEntry } from '../../src/domain/audit-entry.ts';
+import { announceChanges } from '../../src/identity-states/announce-changes.ts';
+import { facts, insertUser, testStore } from '../helpers/test-store.ts';
+
+t.test('changes are announced when they are committed, and not when they are rolled back', async (t) => {
+  const announced: string[] = [];
+  const store = announceChanges(await testStore(t), (userIds) => announced.push(...userIds));
+  const user = await insertUser(store, { email: 'ada@example.com' });
+  const audit = auditEntry(user, 'user_modified', { facts });
+  const at = new Date(facts.nowMs);
+  const ids = { userId: user.id, sessionId: randomUUID() };
+  t.same(announced, [], 'nobody has read the state of a new user');
+
+  await store.sessions.end('local', ids, audit);
+  t.same(announced.splice(0), [user.id]);
+  await store.transaction(async (within) => {
+    await within.users.update(user.id, { role: 'editor' }, { at, audit });
+    await within.transaction((inner) => inner.sessions.end('global', ids, audit));
+    t.same(announced, []);
+  });
+  t.same(announced.splice(0), [user.id]);
+  const failed = store.transaction(async (within) => {
+    await within.users.update(user.id, { role: 'owner' }, { at, audit });
+    throw new Error('no');
+  });
+  await t.rejects(failed, { message: 'no' });
+  t.same(announced, []);
+  await store.users.delete(user.id, audit);
+  t.same(announced, [user.id]);
+});
