@@ -80,17 +80,12 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const cipher = createColumnCipher(settings);
-<<<<<<< HEAD
-  const bareStore = createPostgresStore(measureDatabase(sql, telemetry.registry), cipher);
-  const store = { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) };
-=======
-  const bareStore = createPostgresStore(sql, cipher, settings);
+  const bareStore = createPostgresStore(measureDatabase(sql, telemetry.registry), cipher, settings);
   let onIdentityChange: (userIds: readonly string[]) => void = () => undefined;
   const store = announceChanges(
     { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) },
     (userIds) => onIdentityChange(userIds),
   );
->>>>>>> 2c55ba4 (feat(auth): work on databases that GoTrue made)
   const { mailer, mailbox } = createMail(settings, { logger, nowMs, registry: telemetry.registry });
   const background = createBackground({ logger });
   const api = createApiServer({

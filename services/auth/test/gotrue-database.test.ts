@@ -161,6 +161,8 @@ for (const date of gotrueSchemaDates)
     const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
     await useAll(t, server);
     await checkRows(t, sql);
+    const added = server.logs().includes('GoTrue of before October 2025 cannot refresh');
+    t.equal(added, date < '2025-10', 'a warning where sessions got columns');
   });
 
 t.test('nothing relies on defaults of columns', async (t) => {

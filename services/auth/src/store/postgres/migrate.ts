@@ -11,7 +11,7 @@ import {
   schemaProblemsParameters,
   schemaProblemsQuery,
 } from './schema/schema-problems.ts';
-import { type Columns, columnsOfGotrue, usedColumns } from './schema/used-columns.ts';
+import { isColumnOfGotrue, usedColumns } from './schema/used-columns.ts';
 
 /** What the migrations run against. */
 export interface MigrationOptions {
@@ -87,7 +87,8 @@ async function migrateWith(
 ): Promise<string[]> {
   const { dbNamespace } = options;
   try {
-    await refuseOldSchema(client, options);
+    const before = await findProblems(client, options);
+    refuseOldSchema(before, options);
     const ran = await runner({
       dbClient: client,
       dir: join(import.meta.dirname, 'migrations'),
@@ -105,6 +106,10 @@ async function migrateWith(
     });
     if (options.dbEncryptionEncrypt) await widenPasswords(client);
     await checkSchema(client, options);
+    if (before.missingColumns.includes('sessions.refresh_token_hmac_key'))
+      logger.warn(
+        'added columns to sessions: GoTrue of before October 2025 cannot refresh sessions on this database any more',
+      );
     const names = ran.map(({ name }) => name);
     logger.info({ migrations: names, schema: dbNamespace }, 'schema is up to date');
     return names;
@@ -114,28 +119,27 @@ async function migrateWith(
 }
 
 /** Before anything is changed: a schema that GoTrue made long ago would fail in the middle of the migrations. */
-async function refuseOldSchema(client: Client, options: MigrationOptions): Promise<void> {
-  const { missingColumns } = await findProblems(client, columnsOfGotrue, options);
-  if (missingColumns.length === 0) return;
+function refuseOldSchema({ missingColumns }: SchemaProblems, options: MigrationOptions): void {
+  const missing = missingColumns.filter(isColumnOfGotrue);
+  if (missing.length === 0) return;
   throw new UnusableSchema(
-    `the schema ${options.dbNamespace} of ${describeDatabase(options)} is too old: it lacks ${missingColumns.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it`,
+    `the schema ${options.dbNamespace} of ${describeDatabase(options)} is too old: it lacks ${missing.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it`,
   );
 }
 
 async function checkSchema(client: Client, options: MigrationOptions): Promise<void> {
-  const problems = describeProblems(await findProblems(client, usedColumns, options));
+  const problems = describeProblems(await findProblems(client, options));
   if (problems === undefined) return;
   throw new UnusableSchema(
     `the schema ${options.dbNamespace} of ${describeDatabase(options)} ${problems}. Restore what was changed by hand, or use a version of Tollgate that knows this schema`,
   );
 }
 
-async function findProblems(
-  client: Client,
-  columns: Columns,
-  { dbNamespace }: MigrationOptions,
-): Promise<SchemaProblems> {
-  const { rows } = await client.query(schemaProblemsQuery, schemaProblemsParameters(columns, dbNamespace));
+async function findProblems(client: Client, { dbNamespace }: MigrationOptions): Promise<SchemaProblems> {
+  const { rows } = await client.query(
+    schemaProblemsQuery,
+    schemaProblemsParameters(usedColumns, dbNamespace),
+  );
   return schemaProblemsOf(rows);
 }
 

@@ -28,7 +28,7 @@ const sessionColumns = [
 ];
 
 /** What must be in a schema that GoTrue has made: it had all of it in March 2024. Tables that it does not have are created. */
-export const columnsOfGotrue = {
+const columnsOfGotrue = {
   users: [
     ...[
       'id',
@@ -87,6 +87,13 @@ export const columnsOfGotrue = {
     ...['auth_code_issued_at'],
   ],
 } as const satisfies Columns;
+
+/** Is `table.column` one of those? */
+export function isColumnOfGotrue(name: string): boolean {
+  return Object.entries<readonly string[]>(columnsOfGotrue).some(([table, columns]) =>
+    columns.some((column) => name === `${table}.${column}`),
+  );
+}
 
 /** What requests read and write, once migrations have added what was missing. */
 export const usedColumns: Columns = {
