@@ -21,6 +21,7 @@ export {
   parseSettings,
   type SettingsCheck,
 } from './settings/parse.ts';
+export { findReplaced, type ReplacedSetting } from './settings/replaced.ts';
 export type {
   Environment,
   Setting,

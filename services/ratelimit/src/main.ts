@@ -2,7 +2,7 @@
 import { finish } from '@tollgate/kit/cli/finish';
 import { createLogger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '@tollgate/kit/run-until-signal';
-import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
+import { findMisspelled, findReplaced, formatSettingProblems } from '@tollgate/kit/settings';
 import { buildApp } from './app.ts';
 import { answerArguments } from './cli/service/service-arguments.ts';
 import { readSettings, settingsSpec } from './settings/settings.ts';
@@ -27,6 +27,9 @@ for (const { variable, meant } of findMisspelled(settingsSpec, process.env, [
   'XDS_CLIENT_',
 ])) {
   logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
+}
+for (const { variable, value, used } of findReplaced(settingsSpec, process.env)) {
+  logger.warn({ variable, value, used }, 'setting out of range, using the nearest value');
 }
 try {
   const app = await buildApp(settings, {

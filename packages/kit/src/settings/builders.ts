@@ -21,9 +21,12 @@ export type SettingOptions<D> = Common &
 
 type Range = { readonly min?: number; readonly max?: number };
 
+/** With `clamp` a value outside of the range is replaced by the nearest inside, and `findReplaced` reports it. */
+type Clamping = { readonly clamp?: boolean };
+
 function build<T, D>(
   options: SettingOptions<D>,
-  kind: Pick<Setting<T>, 'form' | 'schema' | 'parse'> & {
+  kind: Pick<Setting<T>, 'form' | 'schema' | 'parse' | 'replacement'> & {
     readonly fallback: (value: D) => { value: T; text: string };
   },
 ): Setting<T> {
@@ -36,6 +39,7 @@ function build<T, D>(
     form: kind.form,
     schema: kind.schema,
     parse: kind.parse,
+    ...(kind.replacement && { replacement: kind.replacement }),
     fallback: options.required === true ? undefined : kind.fallback(options.default),
   });
 }
@@ -50,6 +54,38 @@ const bounded = (type: SettingSchema['type'], { min, max }: Range): SettingSchem
   ...(min === undefined ? {} : { minimum: min }),
   ...(max === undefined ? {} : { maximum: max }),
 });
+
+/** Reads with `read` and keeps to the range. */
+function ranged(
+  range: Range,
+  { clamp = false, zeroAs }: Clamping & { readonly zeroAs?: number },
+  read: (text: string) => number | undefined,
+  show: (value: number) => string = String,
+): Pick<Setting<number>, 'parse' | 'replacement'> {
+  const { min = -Infinity, max = Infinity } = range;
+  const replace = (value: number): number =>
+    value === 0 && zeroAs !== undefined ? zeroAs : Math.min(max, Math.max(min, value));
+  if (!clamp) {
+    return {
+      parse(text) {
+        const value = read(text);
+        return value !== undefined && within(value, range) ? value : undefined;
+      },
+    };
+  }
+  return {
+    parse(text) {
+      const value = read(text);
+      return value === undefined || within(value, range) ? value : replace(value);
+    },
+    replacement(text) {
+      const value = read(text);
+      return value === undefined || within(value, range) ? undefined : show(replace(value));
+    },
+  };
+}
+
+const clampForm = ({ clamp }: Clamping): string => (clamp === true ? '; others count as the nearest' : '');
 
 function rangeForm({ min, max }: Range, show: (value: number) => string = String): string {
   if (min !== undefined && max !== undefined) return `, ${show(min)} to ${show(max)}`;
@@ -89,30 +125,31 @@ export function bool(options: SettingOptions<boolean>): Setting<boolean> {
 }
 
 /** A decimal integer. A leading zero is refused: other programs read `010` as eight. */
-export function int(options: SettingOptions<number> & Range): Setting<number> {
+export function int(options: SettingOptions<number> & Range & Clamping): Setting<number> {
+  const read = (value: string): number | undefined => {
+    const number = Number(value);
+    const fits = /^[+-]?(0|[1-9]\d*)$/.test(value) && Number.isSafeInteger(number);
+    return fits ? number + 0 : undefined;
+  };
   return build(options, {
-    form: `an integer${rangeForm(options)}`,
-    schema: bounded('integer', options),
-    parse: (value) => {
-      const number = Number(value);
-      const fits =
-        /^[+-]?(0|[1-9]\d*)$/.test(value) && Number.isSafeInteger(number) && within(number, options);
-      return fits ? number + 0 : undefined;
-    },
+    form: `an integer${rangeForm(options)}${clampForm(options)}`,
+    schema: bounded('integer', options.clamp === true ? {} : options),
+    ...ranged(options, options, read),
     fallback: asIs,
   });
 }
 
 /** A decimal number, with fraction or exponent if wanted. */
-export function float(options: SettingOptions<number> & Range): Setting<number> {
+export function float(options: SettingOptions<number> & Range & Clamping): Setting<number> {
+  const read = (value: string): number | undefined => {
+    const number = Number(value);
+    const fits = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value) && Number.isFinite(number);
+    return fits ? number : undefined;
+  };
   return build(options, {
-    form: `a number${rangeForm(options)}`,
-    schema: bounded('number', options),
-    parse: (value) => {
-      const number = Number(value);
-      const fits = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value) && Number.isFinite(number);
-      return fits && within(number, options) ? number : undefined;
-    },
+    form: `a number${rangeForm(options)}${clampForm(options)}`,
+    schema: bounded('number', options.clamp === true ? {} : options),
+    ...ranged(options, options, read),
     fallback: asIs,
   });
 }
@@ -131,14 +168,16 @@ export const longestTimer = '480h';
 
 /**
  * A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax; one that
- * a timer waits for has the `max` `longestTimer`. With `bareSeconds`, a number without a unit is seconds.
+ * a timer waits for has the `max` `longestTimer`. With `bareSeconds`, a number without a unit is seconds. With `clamp` and
+ * `zeroAs`, 0 is replaced by that.
  */
 export function duration(
   options: SettingOptions<string> & {
     readonly min?: string;
     readonly max?: string;
     readonly bareSeconds?: boolean;
-  },
+    readonly zeroAs?: string;
+  } & Clamping,
 ): Setting<Millis> {
   const range: Range = {
     min: definedDuration(options.min ?? '0', options.env),
@@ -147,13 +186,22 @@ export function duration(
   const bounds =
     options.min === undefined && options.max === undefined ? '' : rangeForm(range, formatDuration);
   const bare = options.bareSeconds === true;
+  const { clamp = false, zeroAs } = options;
+  const zeroForm = zeroAs === undefined ? '' : `, 0 as ${zeroAs}`;
+  const read = (value: string): Millis | undefined => {
+    const ms = parseDuration(bare && /^\d+$/.test(value) ? `${value}s` : value);
+    // A time before now is a mistake, not one that is too short.
+    return ms !== undefined && ms < 0 ? undefined : ms;
+  };
   return build(options, {
-    form: `${bare ? 'seconds, or ' : ''}a duration such as 10ms, 1.5s or 1h30m${bounds}`,
+    form: `${bare ? 'seconds, or ' : ''}a duration such as 10ms, 1.5s or 1h30m${bounds}${clampForm(options)}${zeroForm}`,
     schema: { type: 'string' },
-    parse: (value) => {
-      const ms = parseDuration(bare && /^\d+$/.test(value) ? `${value}s` : value);
-      return ms !== undefined && within(ms, range) ? ms : undefined;
-    },
+    ...ranged(
+      range,
+      { clamp, ...(zeroAs !== undefined && { zeroAs: definedDuration(zeroAs, options.env) }) },
+      read,
+      formatDuration,
+    ),
     fallback: (value) => ({ value: definedDuration(value, options.env), text: value }),
   });
 }

@@ -24,6 +24,11 @@ export type Setting<T> = {
   readonly schema: SettingSchema;
   /** Reads the text as set, or answers `undefined` when it has not the form. */
   readonly parse: (text: string) => T | undefined;
+  /**
+   * What is used in place of a value that is out of range, as text; undefined for a value that is used as it is. Absent for
+   * settings that refuse such values.
+   */
+  readonly replacement?: (text: string) => string | undefined;
   /** What holds when the variable is unset; `undefined` for a setting that must be set. */
   readonly fallback: { readonly value: T; readonly text: string } | undefined;
 };

@@ -103,6 +103,40 @@ t.test('a timer waits for the longest duration of a timer and a tenth more', (t)
   t.end();
 });
 
+t.test('with clamp a value out of range is replaced by the nearest, and says so', (t) => {
+  const whole = int({ ...common, default: 10, min: 1, max: 1000, clamp: true });
+  accepts(t, whole, [
+    ['1000', 1000],
+    ['1001', 1000],
+    ['-5', 1],
+  ]);
+  refuses(t, whole, ['', 'x', '1.5']);
+  t.same(
+    [whole.replacement?.('1001'), whole.replacement?.('0'), whole.replacement?.('7')],
+    ['1000', '1', undefined],
+  );
+  t.equal(whole.form, 'an integer, 1 to 1000; others count as the nearest');
+  t.same(whole.schema, { type: 'integer' }, 'charts accept what the service does');
+
+  const ratio = float({ ...common, default: 0.5, min: 0, max: 1, clamp: true });
+  t.same([ratio.parse('1.5'), ratio.replacement?.('1.5'), ratio.replacement?.('x')], [1, '1', undefined]);
+
+  const time = duration({ ...common, default: '1s', min: '1ms', max: '1h', clamp: true, zeroAs: '10s' });
+  accepts(t, time, [
+    ['0', 10_000],
+    ['1us', 1],
+    ['2h', 3_600_000],
+  ]);
+  refuses(t, time, ['-1s', '5', '']);
+  t.same(
+    [time.replacement?.('0'), time.replacement?.('2h'), time.replacement?.('5m')],
+    ['10s', '1h', undefined],
+  );
+  t.match(time.form, /1ms to 1h; others count as the nearest, 0 as 10s$/);
+  t.equal(int({ ...common, default: 1 }).replacement, undefined);
+  t.end();
+});
+
 t.test('a duration may take a number without a unit for seconds', (t) => {
   const setting = duration({ ...common, default: '0', max: '1h', bareSeconds: true });
   accepts(t, setting, [

@@ -22,6 +22,7 @@ export const decisionSettings = {
     default: 0.8,
     min: 0,
     max: 1,
+    clamp: true,
     doc: 'Part of a limit from which on hits count as near it.',
   }),
   responseHeadersEnabled: bool({
@@ -86,6 +87,7 @@ export const counterSettings = {
     default: 300,
     min: 0,
     max: 31_536_000,
+    clamp: true,
     doc: 'Up to so many seconds are added to the life of each counter so that they do not all expire at once; 0 adds none.',
   }),
   localCacheSizeBytes: int({

@@ -50,7 +50,8 @@ export function xdsRuleSourceOptions(s: Settings): XdsRuleSourceOptions {
   return {
     node: { id: s.xdsNodeId, metadata: s.xdsNodeMetadata },
     stream: {
-      serverUrl: s.xdsServerUrl,
+      // As Go has it, no host is this machine.
+      serverUrl: s.xdsServerUrl.startsWith(':') ? `localhost${s.xdsServerUrl}` : s.xdsServerUrl,
       headers: s.xdsAdditionalHeaders,
       maxMessageBytes: s.xdsMaxMessageBytes || defaultMaxMessageBytes,
     },

@@ -38,6 +38,8 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       default: '10s',
       min: '1ms',
       max: longestTimer,
+      clamp: true,
+      zeroAs: '10s',
       doc: 'Bound on connecting, on waiting for a connection, and on each exchange with Redis.',
     }),
     PoolSize: int({
@@ -45,6 +47,7 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       default: 10,
       min: 1,
       max: 1000,
+      clamp: true,
       doc: 'Connections at most. Requests share them: all that arrive within a tick travel together over one.',
     }),
     PoolOnEmpty: oneOf(['create', 'error', 'wait'], {
@@ -56,12 +59,14 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       ...named('POOL_ON_EMPTY_WAIT_DURATION'),
       default: '1s',
       max: longestTimer,
+      clamp: true,
       doc: 'How long `create` and `error` wait first.',
     }),
     PipelineWindowMs: duration({
       ...named('PIPELINE_WINDOW'),
       default: '0',
       max: longestTimer,
+      clamp: true,
       doc: 'How long hits are collected before they are sent together; 0 sends them at the end of each tick of the event loop.',
     }),
     ClusterPipelineParallelism: int({
@@ -114,6 +119,7 @@ export const redisSettings = {
     default: '1s',
     min: '1ms',
     max: longestTimer,
+    clamp: true,
     doc: 'First pause between attempts to connect at the start; it doubles, with jitter, up to the next setting. A connection that is lost later is tried again after 50 ms, doubling up to 5 s.',
   }),
   redisStartupMaxIntervalMs: duration({
@@ -121,12 +127,14 @@ export const redisSettings = {
     default: '30s',
     min: '1ms',
     max: longestTimer,
+    clamp: true,
     doc: 'Longest such pause.',
   }),
   redisStartupMaxElapsedMs: duration({
     ...named('STARTUP_MAX_ELAPSED_TIME'),
     default: '0',
     max: longestTimer,
+    clamp: true,
     doc: 'Give up starting when Redis has not answered for so long; 0 tries for ever.',
   }),
   redisPerSecond: bool({

@@ -31,6 +31,7 @@ export const serverSettings = {
     group,
     default: '24h',
     max: longestTimer,
+    clamp: true,
     doc: 'Age at which a connection is asked to close (GOAWAY), ±10 % at random so that clients do not all leave at once; 0 never.',
   }),
   grpcMaxConnectionAgeGraceMs: duration({
@@ -38,6 +39,7 @@ export const serverSettings = {
     group,
     default: '1h',
     max: longestTimer,
+    clamp: true,
     doc: 'Time after that in which requests may end before the connection is cut; 0 waits for ever.',
   }),
   grpcMaxConnections: int({
@@ -64,6 +66,7 @@ export const serverSettings = {
     group,
     default: '0s',
     max: longestTimer,
+    clamp: true,
     doc: 'Time between failing the health check and refusing new requests, so that load balancers notice first.',
   }),
   drainTimeoutMs: duration({
@@ -71,6 +74,7 @@ export const serverSettings = {
     group,
     default: '20s',
     max: longestTimer,
+    clamp: true,
     doc: 'Time that requests in flight have to end after SIGTERM before they are cut off.',
   }),
   logLevel: oneOf(logLevels, {

@@ -37,6 +37,7 @@ export const statsSettings = {
     default: '10s',
     min: '10ms',
     max: longestTimer,
+    clamp: true,
     doc: 'How often statistics are pushed or written.',
   }),
   extraTags: pairs({ env: 'EXTRA_TAGS', group, default: {}, doc: 'Tags on all statistics.' }),

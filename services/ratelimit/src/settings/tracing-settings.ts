@@ -41,6 +41,7 @@ export const tracingSettings = {
     default: 1,
     min: 0,
     max: 1,
+    clamp: true,
     doc: 'Part of the traces that is kept, where the caller has not decided.',
   }),
 };

@@ -14,7 +14,7 @@ export const xdsSettings = {
     matches: {
       // Without a port, gRPC calls 443 and says nothing.
       pattern:
-        /^(?:unix(?:-abstract)?:\S+|(?:dns:(?:\/\/[^/\s]*\/)?|ipv[46]:)?(?:\[[^\]\s]+\]|[^:/\s[\]]+):\d{1,5}(?:,\S+)?)$/i,
+        /^(?:unix(?:-abstract)?:\S+|(?:dns:(?:\/\/[^/\s]*\/)?|ipv[46]:)?(?:\[[^\]\s]+\]|[^:/\s[\]]+):\d{1,5}(?:,\S+)?|:\d{1,5})$/i,
       form: 'host:port (or another target of gRPC with a port), without http://',
     },
     doc: 'Address of the management server, which speaks ADS (state of the world) over gRPC.',
@@ -45,6 +45,7 @@ export const xdsSettings = {
     default: '3s',
     min: '10ms',
     max: longestTimer,
+    clamp: true,
     doc: 'Pause before the server is called again after a connection was lost or could not be made, half as long to one and a half times as long. It holds for the first tries, together as long as XDS_CLIENT_BACKOFF_INITIAL_INTERVAL; then come the pauses of XDS_CLIENT_BACKOFF_*.',
   }),
   xdsBackoffInitialIntervalMs: duration({
@@ -53,6 +54,7 @@ export const xdsSettings = {
     default: '10s',
     min: '10ms',
     max: longestTimer,
+    clamp: true,
     doc: 'First of the pauses for a server that stays away, or ends streams without having sent anything. Each is twice as long as the one before; the first response starts anew.',
   }),
   xdsBackoffMaxIntervalMs: duration({
@@ -61,6 +63,7 @@ export const xdsSettings = {
     default: '60s',
     min: '10ms',
     max: longestTimer,
+    clamp: true,
     doc: 'Longest of these pauses.',
   }),
   xdsBackoffRandomFactor: float({
@@ -69,6 +72,7 @@ export const xdsSettings = {
     default: 0.5,
     min: 0,
     max: 1,
+    clamp: true,
     doc: 'How far jitter may move a pause, as a fraction of it: 0.5 is from half as long to one and a half times as long.',
   }),
   xdsBackoffJitter: bool({
@@ -83,6 +87,7 @@ export const xdsSettings = {
     default: defaultMaxMessageBytes,
     min: 0,
     max: 2_147_483_647,
+    clamp: true,
     doc: 'Largest response that is taken; each one holds all rules. 0 is the default.',
   }),
   xdsServerUseTls: bool({

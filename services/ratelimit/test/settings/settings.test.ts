@@ -1,4 +1,4 @@
-import { formatSettingProblems, type SettingProblem } from '@tollgate/kit/settings';
+import { findReplaced, formatSettingProblems, type SettingProblem } from '@tollgate/kit/settings';
 import t from 'tap';
 import { deciderOptions } from '../../src/settings/options.ts';
 import { readSettings, type Settings, settingsSpec } from '../../src/settings/settings.ts';
@@ -79,12 +79,12 @@ const table: Readonly<
     'a b:c',
     'a:ü',
   ],
-  xdsConnectRetryIntervalMs: ['CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL', 3_000, '100ms', 100, '0', '3'],
-  xdsBackoffInitialIntervalMs: ['XDS_CLIENT_BACKOFF_INITIAL_INTERVAL', 10_000, '1s', 1_000, '0', ''],
-  xdsBackoffMaxIntervalMs: ['XDS_CLIENT_BACKOFF_MAX_INTERVAL', 60_000, '2m', 120_000, '0'],
-  xdsBackoffRandomFactor: ['XDS_CLIENT_BACKOFF_RANDOM_FACTOR', 0.5, '0', 0, '1.5', '-1'],
+  xdsConnectRetryIntervalMs: ['CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL', 3_000, '100ms', 100, '3'],
+  xdsBackoffInitialIntervalMs: ['XDS_CLIENT_BACKOFF_INITIAL_INTERVAL', 10_000, '1s', 1_000, ''],
+  xdsBackoffMaxIntervalMs: ['XDS_CLIENT_BACKOFF_MAX_INTERVAL', 60_000, '2m', 120_000, '2'],
+  xdsBackoffRandomFactor: ['XDS_CLIENT_BACKOFF_RANDOM_FACTOR', 0.5, '0', 0, 'half'],
   xdsBackoffJitter: ['XDS_CLIENT_BACKOFF_JITTER', true, 'false', false, 'none'],
-  xdsMaxMessageBytes: ['XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES', 67_108_864, '0', 0, '-1', '4MiB', ''],
+  xdsMaxMessageBytes: ['XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES', 67_108_864, '0', 0, '4MiB', ''],
   xdsServerUseTls: ['CONFIG_GRPC_XDS_SERVER_USE_TLS', false, 'true', true, 'tls'],
   xdsServerTlsCacert: ['CONFIG_GRPC_XDS_SERVER_TLS_CACERT', '', '/tls/ca.crt', '/tls/ca.crt'],
   xdsClientTlsCert: ['CONFIG_GRPC_XDS_CLIENT_TLS_CERT', '', '', ''],
@@ -92,7 +92,7 @@ const table: Readonly<
   xdsServerTlsSan: ['CONFIG_GRPC_XDS_SERVER_TLS_SAN', '', 'xds.test', 'xds.test'],
   shadowMode: ['SHADOW_MODE', false, 'true', true, 'shadow'],
   quotaMode: ['QUOTA_MODE', false, 'T', true, ''],
-  nearLimitRatio: ['NEAR_LIMIT_RATIO', 0.8, '0.25', 0.25, '1.1', '-0.1', '80%', ''],
+  nearLimitRatio: ['NEAR_LIMIT_RATIO', 0.8, '0.25', 0.25, '80%', ''],
   responseHeadersEnabled: ['LIMIT_RESPONSE_HEADERS_ENABLED', false, 'true', true, 'enabled'],
   limitHeader: ['LIMIT_LIMIT_HEADER', 'RateLimit-Limit', 'X-Limit', 'X-Limit'],
   remainingHeader: ['LIMIT_REMAINING_HEADER', 'RateLimit-Remaining', 'X-Remaining', 'X-Remaining'],
@@ -101,7 +101,7 @@ const table: Readonly<
   backendType: ['BACKEND_TYPE', 'redis', 'Memory', 'memory', 'memcached', 'postgres'],
   memoryMaxCounters: ['MEMORY_MAX_COUNTERS', 1_000_000, '10', 10, '0', '1e6'],
   cacheKeyPrefix: ['CACHE_KEY_PREFIX', '', 'blue:', 'blue:'],
-  expirationJitterMaxSeconds: ['EXPIRATION_JITTER_MAX_SECONDS', 300, '0', 0, '-1', '5m'],
+  expirationJitterMaxSeconds: ['EXPIRATION_JITTER_MAX_SECONDS', 300, '0', 0, '5m'],
   localCacheSizeBytes: [
     'LocalCacheSizeInBytes LOCAL_CACHE_SIZE_IN_BYTES',
     0,
@@ -118,14 +118,14 @@ const table: Readonly<
   redisTlsCacert: [both('TLS_CACERT'), '', '/tls/ca.crt', '/tls/ca.crt'],
   redisTlsSkipHostnameVerification: [both('TLS_SKIP_HOSTNAME_VERIFICATION'), false, 'true', true, 'skip'],
   redisHealthCheckActiveConnection: [both('HEALTH_CHECK_ACTIVE_CONNECTION'), false, 'true', true, ''],
-  redisStartupInitialIntervalMs: [both('STARTUP_INITIAL_INTERVAL'), 1_000, '10ms', 10, '0', '1'],
-  redisStartupMaxIntervalMs: [both('STARTUP_MAX_INTERVAL'), 30_000, '1m', 60_000, '0'],
+  redisStartupInitialIntervalMs: [both('STARTUP_INITIAL_INTERVAL'), 1_000, '10ms', 10, '1'],
+  redisStartupMaxIntervalMs: [both('STARTUP_MAX_INTERVAL'), 30_000, '1m', 60_000, ''],
   redisStartupMaxElapsedMs: [both('STARTUP_MAX_ELAPSED_TIME'), 0, '5m', 300_000, 'never'],
   memcacheHostPort: [mcache('HOST_PORT'), [], 'a:1, [::1]:2', ['a:1', '[::1]:2']],
   memcacheSrv: [mcache('SRV'), '', '_memcache._tcp.example.com', '_memcache._tcp.example.com'],
   memcacheSrvRefreshMs: [mcache('SRV_REFRESH'), 0, '30', 30_000, '-1', 'often', ''],
-  memcacheMaxIdleConnections: [mcache('MAX_IDLE_CONNS'), 2, '0', 0, '-1', '1001', ''],
-  memcacheTimeoutMs: ['MCACHE_TIMEOUT', 500, '20ms', 20, '0', '1'],
+  memcacheMaxIdleConnections: [mcache('MAX_IDLE_CONNS'), 2, '0', 0, '1.5', ''],
+  memcacheTimeoutMs: ['MCACHE_TIMEOUT', 500, '20ms', 20, '1'],
   memcacheTls: [mcache('TLS'), false, 'true', true, 'tls'],
   memcacheTlsClientCert: [mcache('TLS_CLIENT_CERT'), '', '', ''],
   memcacheTlsClientKey: [mcache('TLS_CLIENT_KEY'), '', '', ''],
@@ -136,7 +136,7 @@ const table: Readonly<
   useTagStatsd: ['USE_TAGSTATSD USE_DOG_STATSD', false, 'false', false, 'dog'],
   usePullMetrics: ['USE_PULLMETRICS USE_PROMETHEUS', false, 'false', false, 'yes'],
   disableStats: ['DISABLE_STATS', false, 'true', true, ''],
-  statsFlushIntervalMs: ['STATS_FLUSH_INTERVAL', 10_000, '1s', 1_000, '10', '1ms'],
+  statsFlushIntervalMs: ['STATS_FLUSH_INTERVAL', 10_000, '1s', 1_000, '10'],
   extraTags: ['EXTRA_TAGS', {}, 'a:b,c:d:e', { a: 'b', c: 'd:e' }, ':b', 'a'],
   statsdHost: ['STATSD_HOST', 'localhost', 'statsd', 'statsd'],
   statsdPort: ['STATSD_PORT', 8125, '8126', 8126, '70000'],
@@ -170,7 +170,7 @@ const table: Readonly<
   tracingServiceName: ['TRACING_SERVICE_NAME', 'RateLimit', 'limiter', 'limiter'],
   tracingServiceNamespace: ['TRACING_SERVICE_NAMESPACE', '', 'edge', 'edge'],
   tracingServiceInstanceId: ['TRACING_SERVICE_INSTANCE_ID', '', 'one', 'one'],
-  tracingSamplingRate: ['TRACING_SAMPLING_RATE', 1, '0.01', 0.01, '2', '-1', '1%'],
+  tracingSamplingRate: ['TRACING_SAMPLING_RATE', 1, '0.01', 0.01, '1%'],
 };
 
 /** A setting of Redis by our name and by that of envoyproxy/ratelimit. */
@@ -192,8 +192,8 @@ function instance<const P extends string>(prefix: P, infix: string, url: string)
     Auth: [name('AUTH'), '', 'user:password', 'user:password'],
     SentinelAuth: [name('SENTINEL_AUTH'), '', 'user:password', 'user:password'],
     Tls: [name('TLS'), false, 'true', true, 'tls'],
-    TimeoutMs: [name('TIMEOUT'), 10_000, '250ms', 250, '0', '10'],
-    PoolSize: [name('POOL_SIZE'), 10, '1', 1, '0', '1001'],
+    TimeoutMs: [name('TIMEOUT'), 10_000, '250ms', 250, '10', '-1s'],
+    PoolSize: [name('POOL_SIZE'), 10, '1', 1, '1.5'],
     PoolOnEmpty: [name('POOL_ON_EMPTY_BEHAVIOR'), 'create', 'WAIT', 'wait', 'panic', ''],
     PoolOnEmptyWaitMs: [name('POOL_ON_EMPTY_WAIT_DURATION'), 1_000, '0', 0, '1'],
     PipelineWindowMs: [name('PIPELINE_WINDOW'), 0, '150us', 0.15, '150'],
@@ -237,11 +237,33 @@ for (const [key, [names, byDefault, set, expected, ...bad]] of Object.entries(ta
 }
 
 t.test('no duration is longer than a timer can wait', (t) => {
-  const durations = Object.values(settingsSpec).filter(({ form }) => form.includes('a duration'));
-  t.ok(durations.length > 15);
-  for (const { env } of durations) {
-    t.match(problemsOf({ [env]: '720h' }), [{ variable: env, expected: /to 480h$/ }]);
+  for (const [key, { env, form }] of Object.entries(settingsSpec)) {
+    if (form.includes('a duration')) t.equal(settingsOf({ [env]: '720h' })[key as Key], 480 * 3_600_000, env);
   }
+  t.end();
+});
+
+t.test('values that the original starts with and that are out of range are replaced, with a warning', (t) => {
+  const cases: readonly (readonly [key: Key, variable: string, value: string, used: string, read: number])[] =
+    [
+      ['redisTimeoutMs', 'REDIS_TIMEOUT', '0', '10s', 10_000],
+      ['redisPerSecondTimeoutMs', 'REDIS_PERSECOND_TIMEOUT', '0s', '10s', 10_000],
+      ['redisPoolSize', 'REDIS_POOL_SIZE', '5000', '1000', 1_000],
+      ['redisPoolSize', 'KVSTORE_POOL_SIZE', '0', '1', 1],
+      ['memcacheMaxIdleConnections', 'MEMCACHE_MAX_IDLE_CONNS', '2000', '1000', 1_000],
+      ['nearLimitRatio', 'NEAR_LIMIT_RATIO', '1.5', '1', 1],
+      ['nearLimitRatio', 'NEAR_LIMIT_RATIO', '-0.1', '0', 0],
+      ['tracingSamplingRate', 'TRACING_SAMPLING_RATE', '100', '1', 1],
+      ['xdsBackoffRandomFactor', 'XDS_CLIENT_BACKOFF_RANDOM_FACTOR', '2', '1', 1],
+      ['expirationJitterMaxSeconds', 'EXPIRATION_JITTER_MAX_SECONDS', '-1', '0', 0],
+      ['expirationJitterMaxSeconds', 'EXPIRATION_JITTER_MAX_SECONDS', '63072000', '31536000', 31_536_000],
+      ['grpcMaxConnectionAgeMs', 'GRPC_MAX_CONNECTION_AGE', '8760h', '480h', 1_728_000_000],
+    ];
+  for (const [key, variable, value, used, read] of cases) {
+    t.equal(settingsOf({ [variable]: value })[key], read, `${variable}=${value}`);
+    t.same(findReplaced(settingsSpec, { [variable]: value }), [{ variable, value, used }]);
+  }
+  t.same(findReplaced(settingsSpec, { REDIS_TIMEOUT: '5s', NEAR_LIMIT_RATIO: '0.5' }), []);
   t.end();
 });
 
@@ -285,7 +307,7 @@ t.test('memcached servers are named once, by a list of addresses or by an SRV re
     problems({ MEMCACHE_HOST_PORT: 'a:1', MCACHE_SRV: '_m._tcp.x' }),
     /MCACHE_SRV is "_m._tcp.x": expected nothing, because MEMCACHE_HOST_PORT names/,
   );
-  for (const bad of ['a', ':1', 'a:0', 'a:65536', '::1:11211', 'http://a:1', 'u@a:1']) {
+  for (const bad of ['a', ':', 'a:0', 'a:65536', '::1:11211', 'http://a:1', 'u@a:1']) {
     const text = problems({ MCACHE_HOST_PORT: `ok:11211,${bad}` });
     t.match(text, `MCACHE_HOST_PORT is ${JSON.stringify(bad)}: expected host:port`);
   }
@@ -293,7 +315,7 @@ t.test('memcached servers are named once, by a list of addresses or by an SRV re
     t.match(problems({ MCACHE_SRV: bad }), `MCACHE_SRV is ${JSON.stringify(bad)}: expected _service`);
   }
   t.strictSame(problemsOf({ MCACHE_HOST_PORT: 'a', MCACHE_SRV: 'b' }), [], 'not in use');
-  t.strictSame(problemsOf({ BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: '[::1]:1,b:2' }), []);
+  t.strictSame(problemsOf({ BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: '[::1]:1,b:2,:3' }), []);
   t.strictSame(problemsOf({ BACKEND_TYPE: 'memcache', MCACHE_SRV: '_memcache._tcp.mc.default.svc' }), []);
   t.end();
 });

@@ -41,8 +41,9 @@ export function parseRedisAddress(url: string, socketType: string): RedisAddress
   if (url.startsWith('/') || (isUnix && !/:\d+$/.test(url))) {
     return unixSocket(url);
   }
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:/\s@]+)):(\d{1,5})$/.exec(url);
-  return tcpAddress(match?.[1] ?? match?.[2] ?? '', Number(match?.[3]));
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:/\s@]*)):(\d{1,5})$/.exec(url);
+  // As Go has it, no host is this machine: `:6379`.
+  return tcpAddress(match?.[1] || match?.[2] || 'localhost', Number(match?.[3]));
 }
 
 function unixSocket(path: string): RedisAddressResult {
