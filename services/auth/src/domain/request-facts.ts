@@ -6,6 +6,8 @@ export interface RequestFacts {
   readonly nowMs: number;
   /** IP address of the client, trusted proxies looked through. */
   readonly clientAddress: string;
+  /** The network of the client, for limits; undefined when a proxy hides it. */
+  readonly clientNetwork?: string | undefined;
   /** Empty for none. */
   readonly userAgent: string;
   readonly requestId: string;

@@ -1,4 +1,5 @@
 import type { Millis } from '@tollgate/kit/duration';
+import { knownNetworkMs, rememberMs } from './guessing.ts';
 import { flowLifeMs } from './pkce.ts';
 import type { Quota } from './quota.ts';
 
@@ -13,6 +14,7 @@ export const expiringKinds = [
   'mfa_challenges',
   'unverified_factors',
   'rate_limits',
+  'known_networks',
   'anonymous_users',
 ] as const;
 
@@ -60,7 +62,13 @@ function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined
     case 'flow_states':
       return policy.mailerOtpExpMs + flowLifeMs;
     case 'rate_limits':
-      return Math.max(periodOf(policy.rateLimitEmailSent), periodOf(policy.rateLimitSmsSent));
+      return Math.max(
+        ...[periodOf(policy.rateLimitEmailSent), periodOf(policy.rateLimitSmsSent)],
+        // A code that nobody may guess any more stays so until it has expired.
+        ...[policy.mailerOtpExpMs, policy.smsOtpExpMs, rememberMs],
+      );
+    case 'known_networks':
+      return knownNetworkMs;
     default:
       return 0;
   }

@@ -2,6 +2,7 @@ import type { AuditStore } from './audit-store.ts';
 import type { CleanupStore } from './cleanup-store.ts';
 import type { FactorStore } from './factor-store.ts';
 import type { FlowStore } from './flow-store.ts';
+import type { GuessStore } from './guess-store.ts';
 import type { IdentityStateStore } from './identity-state-store.ts';
 import type { OneTimeTokenStore } from './one-time-token-store.ts';
 import type { QuotaCounter } from './quota-counter.ts';
@@ -21,6 +22,7 @@ export interface Store {
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;
   readonly quotas: QuotaCounter;
+  readonly guesses: GuessStore;
   readonly cleanup: CleanupStore;
   readonly sealedColumns: SealedColumnStore;
   readonly identityStates: IdentityStateStore;

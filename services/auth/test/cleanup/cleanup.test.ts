@@ -64,7 +64,8 @@ t.test('of every kind the old rows go and the new ones stay', async (t) => {
       values (${uuid(n + 2)}, ${user}, 'totp', 'verified', ${at(50)}, ${at(50)}, ${String(n + 2)})`;
     await sql`insert into mfa_challenges (id, factor_id, created_at, ip_address)
       values (${uuid(n)}, ${uuid(3)}, ${age}, '192.0.2.1')`;
-    await sql`insert into rate_limits (limiter, key, used, since) values ('x', ${n}, 1, ${at(n === 1 ? 8.1 : 7.9)})`;
+    await sql`insert into rate_limits (limiter, key, used, since) values ('x', ${n}, 1, ${at(n === 1 ? 8.1 : 7.9)}),
+      ('known_network', ${n}, 1, ${at(n === 1 ? 91.1 : 90.9)})`;
   }
 
   await sql`insert into users (id, created_at, is_anonymous) values (${uuid(1)}, ${at(32)}, true), (${uuid(2)}, ${at(30)}, true)`;
@@ -113,6 +114,12 @@ t.test('sessions without an end are kept for ever', (t) => {
   const endless = { ...policy, sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };
   t.equal(removeBefore('old_sessions', endless, now), undefined);
   t.equal(removeBefore('idle_sessions', endless, now), undefined);
+  t.end();
+});
+
+t.test('limits of guesses are kept as long as they hold', (t) => {
+  const endless = { ...policy, mailerOtpExpMs: 20 * dayMs };
+  t.same(removeBefore('rate_limits', endless, now), at(21));
   t.end();
 });
 

@@ -117,7 +117,9 @@ async function call(
   });
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : {}, text };
+  // An answer to HEAD announces JSON and has no body.
+  const json = isJson && text !== '' ? JSON.parse(text) : {};
+  return { status: response.status, headers: response.headers, body: json, text };
 }
 
 /** Signs somebody up; throws when the server does not sign them in at once. */

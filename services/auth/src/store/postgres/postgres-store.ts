@@ -11,6 +11,7 @@ import { enrollFactor } from './factors/enroll-factor.ts';
 import { verifyChallenge } from './factors/verify-challenge.ts';
 import { flows } from './flows/flows.ts';
 import { findIdentityStates } from './identity-states/find-identity-states.ts';
+import { guessStore } from './limits/guess-store.ts';
 import { quotaCounter } from './limits/quota-counter.ts';
 import { oneTimeTokens } from './one-time-tokens/one-time-tokens.ts';
 import { type Queryable, query } from './query.ts';
@@ -95,6 +96,7 @@ function tablesOver(
     oneTimeTokens: oneTimeTokens(sql, { asSent: dbSharedWithGotrue }),
     flows: flows(sql),
     quotas: quotaCounter(sql),
+    guesses: guessStore(sql),
     cleanup: cleanup(sql),
     sealedColumns: resealColumns(sql, cipher),
     identityStates: findIdentityStates(sql),

@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify';
 import type { Limiter } from '../../domain/limiters.ts';
 import { bucketQuota, type Quota } from '../../domain/quota.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
-import type { Settings } from '../../settings/settings.ts';
+import { type Settings, settingsSpec } from '../../settings/settings.ts';
 import type { Api, RouteDeps } from './api.ts';
-import { requestFacts } from './request-facts.ts';
+import { comesThroughUnknownProxy, knowsClients, rateLimitKey, requestFacts } from './request-facts.ts';
 
 declare module 'fastify' {
   // The library's way to type `config` of a route.
@@ -19,7 +19,10 @@ const minuteMs = 60_000;
 /** Refuses requests of routes with `config.limiter` beyond the limit of their client. */
 export function addRequestLimits(api: Api, deps: RouteDeps): void {
   const { settings, store } = deps;
-  if (!knowsClients(settings)) return;
+  if (!knowsClients(settings)) {
+    warnOfUnknownProxy(api, deps);
+    return;
+  }
   const quotas = quotasOf(settings);
   // Before the body is read, unless it decides which limit the request counts against.
   api.addHook('onRequest', async (request) => {
@@ -33,16 +36,11 @@ export function addRequestLimits(api: Api, deps: RouteDeps): void {
 
   async function take(limiter: Limiter, request: FastifyRequest): Promise<void> {
     const { nowMs, clientAddress } = requestFacts(request, deps);
-    const key = headerKey(request.headers[settings.rateLimitHeader.toLowerCase()]) ?? clientAddress;
+    const key = rateLimitKey(request, settings) ?? clientAddress;
     const answer = await store.quotas.take({ limiter, key, quota: quotas[limiter] }, nowMs);
     if (!answer.allowed)
       throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
   }
-}
-
-/** Without any of these every request may come from one and the same proxy, whose clients would use up each other's limit. */
-function knowsClients({ rateLimitHeader, forwardedForEnabled, trustedProxies }: Settings): boolean {
-  return rateLimitHeader !== '' || forwardedForEnabled || trustedProxies.length > 0;
 }
 
 function quotasOf(s: Settings): Readonly<Record<Limiter, Quota>> {
@@ -55,10 +53,17 @@ function quotasOf(s: Settings): Readonly<Record<Limiter, Quota>> {
   };
 }
 
-/** Longer ones are nobody's name. */
-const maxKeyChars = 256;
-
-function headerKey(header: string | string[] | undefined): string | undefined {
-  const first = header?.toString().split(',', 1)[0]?.trim() ?? '';
-  return first === '' ? undefined : first.slice(0, maxKeyChars);
+/** Warns once of a proxy that hides its clients, whose requests are not limited by address. */
+function warnOfUnknownProxy(api: Api, { settings, logger }: RouteDeps): void {
+  let warned = false;
+  api.addHook('onRequest', (request, _reply, done) => {
+    if (!warned && comesThroughUnknownProxy(request, settings)) {
+      warned = true;
+      logger.warn(
+        { proxy: request.socket.remoteAddress, setting: settingsSpec.trustedProxies.env },
+        'requests come through a proxy that is not trusted, so there are no limits by client address',
+      );
+    }
+    done();
+  });
 }

@@ -1,7 +1,10 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import { clientNetwork } from '../../domain/client-network.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { errors } from '../../errors.ts';
+import { networkOf } from '../../fetch/address-guard.ts';
+import type { Settings } from '../../settings/settings.ts';
 import type { RouteDeps } from './api.ts';
 
 /** Headers that may name the client, when the operator says so. */
@@ -21,6 +24,7 @@ export function requestFacts(
   return {
     nowMs: deps.nowMs(),
     clientAddress: clientAddress(request, deps.settings.forwardedForEnabled),
+    clientNetwork: networkOfClient(request, deps.settings),
     userAgent: (request.headers['user-agent'] ?? '').slice(0, maxUserAgentChars),
     requestId: request.id,
     onAudit: (entry) => {
@@ -47,6 +51,58 @@ export function requestedAudience(
 
 function sessionTag(header: string | string[] | undefined, tags: readonly string[]): { sessionTag?: string } {
   return typeof header === 'string' && tags.includes(header) ? { sessionTag: header } : {};
+}
+
+/** Longer ones are refused as keys of limits. */
+const maxKeyChars = 256;
+
+/** The first item of the header that names clients for limits (`RATE_LIMIT_HEADER`); undefined for none. */
+export function rateLimitKey(
+  request: FastifyRequest,
+  { rateLimitHeader }: Pick<Settings, 'rateLimitHeader'>,
+): string | undefined {
+  const header = request.headers[rateLimitHeader.toLowerCase()];
+  const first = header?.toString().split(',', 1)[0]?.trim() ?? '';
+  return first === '' ? undefined : first.slice(0, maxKeyChars);
+}
+
+/** Do the settings say how to know clients? Otherwise every request may come from one and the same proxy. */
+export function knowsClients({
+  rateLimitHeader,
+  forwardedForEnabled,
+  trustedProxies,
+}: ClientSettings): boolean {
+  return rateLimitHeader !== '' || forwardedForEnabled || trustedProxies.length > 0;
+}
+
+/** Does the request come through a proxy that the settings do not name? */
+export function comesThroughUnknownProxy(request: FastifyRequest, settings: ClientSettings): boolean {
+  const { remoteAddress = '' } = request.socket;
+  return (
+    !knowsClients(settings) &&
+    request.headers['x-forwarded-for'] !== undefined &&
+    networkOf(remoteAddress) === 'private'
+  );
+}
+
+type ClientSettings = Pick<Settings, 'rateLimitHeader' | 'forwardedForEnabled' | 'trustedProxies'>;
+
+/**
+ * Behind a proxy that the settings do not name, the last public address that proxies have added: who makes it up is still stopped by
+ * the limit of the account, while the address of the proxy would let a stranger lock out its owner.
+ */
+function networkOfClient(request: FastifyRequest, settings: Settings): string | undefined {
+  const key = rateLimitKey(request, settings);
+  if (key !== undefined) return isIP(key) === 0 ? key : clientNetwork(key);
+  if (comesThroughUnknownProxy(request, settings)) {
+    const forwarded = request.headers['x-forwarded-for']?.toString().split(',') ?? [];
+    const client = forwarded
+      .map((address) => address.trim())
+      .findLast((address) => isIP(address) !== 0 && networkOf(address) !== 'private');
+    return client === undefined ? undefined : clientNetwork(client);
+  }
+  const address = clientAddress(request, settings.forwardedForEnabled);
+  return address === '' ? undefined : clientNetwork(address);
 }
 
 function clientAddress(request: FastifyRequest, forwardedForEnabled: boolean): string {

@@ -4,6 +4,7 @@ import type { User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { FoundOneTimeToken } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
+import { GuessLimiter, type GuessLimiterDeps } from '../guessing/guess-limiter.ts';
 import { type CheckNonceDeps, createCheckNonce } from '../reauthentication/check-nonce.ts';
 
 /** A new password, and what proves that its owner asks for it. */
@@ -26,7 +27,7 @@ export interface ChosenPassword {
  * Makes sure that a user may choose a new password, and hashes it.
  *
  * @throws AppError `reauthentication_needed`, `reauthentication_not_valid`, `current_password_required`, `current_password_invalid`,
- * `same_password`.
+ * `same_password`, `over_request_rate_limit`.
  */
 export type ChoosePassword = (
   owner: { readonly user: User; readonly session: Session | undefined },
@@ -36,6 +37,7 @@ export type ChoosePassword = (
 
 /** What that takes. */
 export type ChoosePasswordDeps = CheckNonceDeps &
+  GuessLimiterDeps &
   DepsWith<
     'store' | 'passwords',
     'updatePasswordRequireReauthentication' | 'updatePasswordRequireCurrentPassword'
@@ -48,15 +50,24 @@ const recentMs = 24 * 3_600_000;
 export function createChoosePassword(deps: ChoosePasswordDeps): ChoosePassword {
   const { passwords, settings } = deps;
   const checkNonce = createCheckNonce(deps);
+  const limiter = new GuessLimiter(deps);
 
   function needsNonce(session: Session | undefined, nowMs: number): boolean {
     if (!settings.updatePasswordRequireReauthentication) return false;
     return session === undefined || session.createdAt.getTime() + recentMs < nowMs;
   }
 
-  async function checkCurrent({ id }: User, hash: string, current: string | undefined): Promise<void> {
-    if (current === undefined || current === '') throw errors.current_password_required();
-    if (!(await passwords.verify(current, hash, id))) throw errors.current_password_invalid();
+  async function checkCurrent(
+    { id, email, phone }: User,
+    { hash, current = '' }: { readonly hash: string; readonly current: string | undefined },
+    facts: RequestFacts,
+  ): Promise<void> {
+    if (current === '') throw errors.current_password_required();
+    const guess = { kind: 'password', contact: email || phone || id } as const;
+    const matches = await limiter.guess(guess, facts, async () =>
+      (await passwords.verify(current, hash, id)) ? { matches: true } : undefined,
+    );
+    if (matches === undefined) throw errors.current_password_invalid();
   }
 
   return async ({ user, session }, { password, currentPassword, nonce }, facts) => {
@@ -68,7 +79,7 @@ export function createChoosePassword(deps: ChoosePasswordDeps): ChoosePassword {
       // Whoever has come by a recovery mail does not know it.
       const recovers = session?.methods.some(({ method }) => method === 'recovery') ?? false;
       if (settings.updatePasswordRequireCurrentPassword && !recovers)
-        await checkCurrent(user, old, currentPassword);
+        await checkCurrent(user, { hash: old, current: currentPassword }, facts);
       if (await passwords.verify(password, old, user.id)) throw errors.same_password();
     }
     return { hash: await passwords.hash(password), nonceToken };

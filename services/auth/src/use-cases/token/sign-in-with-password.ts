@@ -4,6 +4,7 @@ import { isBanned, type User } from '../../domain/user.ts';
 import { errors } from '../../errors.ts';
 import type { DepsWith } from '../../services.ts';
 import { type Contact, readContact } from '../contact/read-contact.ts';
+import { GuessLimiter, type GuessLimiterDeps } from '../guessing/guess-limiter.ts';
 import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/start-session.ts';
 
 /** Email or phone, and the password. */
@@ -19,6 +20,7 @@ export type SignInWithPassword = (input: PasswordSignIn, facts: RequestFacts) =>
 
 /** What that takes. */
 export type PasswordSignInDeps = StartSessionDeps &
+  GuessLimiterDeps &
   DepsWith<
     'store' | 'random' | 'passwords' | 'leakedPasswords',
     | 'externalEmailEnabled'
@@ -29,12 +31,13 @@ export type PasswordSignInDeps = StartSessionDeps &
   >;
 
 /**
- * Creates {@link SignInWithPassword}: one statement to find the user, one hash, one statement to start the session. A user
- * who does not exist costs the same hash.
+ * Creates {@link SignInWithPassword}: a statement for the limits of guesses, one to find the user, one hash, one statement to start
+ * the session. A user who does not exist costs the same hash.
  */
 export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPassword {
   const { store, passwords, leakedPasswords, settings } = deps;
   const startSession = createStartSession(deps);
+  const limiter = new GuessLimiter(deps);
 
   /** Nobody is kept out because that cannot be told. */
   async function isLeaked(password: string): Promise<boolean> {
@@ -45,12 +48,26 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
     }
   }
 
-  async function verify(user: User | undefined, password: string): Promise<User> {
+  /** The user whose password it is; undefined for a wrong one. */
+  async function verify(
+    {
+      contact,
+      password,
+      aud,
+    }: { readonly contact: Contact; readonly password: string; readonly aud: string },
+    nowMs: number,
+  ): Promise<User | undefined> {
+    const user =
+      contact.kind === 'email'
+        ? await store.users.findByEmail(contact.email, aud)
+        : await store.users.findByPhone(contact.phone, aud);
     const matches =
       user?.passwordHash === undefined
         ? await passwords.verifyNobody(password)
         : await passwords.verify(password, user.passwordHash, user.id);
-    if (user === undefined || !matches) throw errors.invalid_credentials();
+    if (user === undefined || !matches) return undefined;
+    // Within the guess: an account that a stranger has made for this address, and nobody has confirmed, makes no network known.
+    checkUsable(user, { contact, settings, nowMs });
     return user;
   }
 
@@ -65,12 +82,12 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
       neither: 'missing email or phone',
     });
     checkEnabled(contact, settings);
-    const found =
-      contact.kind === 'email'
-        ? await store.users.findByEmail(contact.email, aud)
-        : await store.users.findByPhone(contact.phone, aud);
-    const user = await verify(found, password);
-    checkUsable(user, { contact, settings, nowMs: facts.nowMs });
+    const guess = {
+      kind: 'password',
+      contact: contact.kind === 'email' ? contact.email : contact.phone,
+    } as const;
+    const user = await limiter.guess(guess, facts, () => verify({ contact, password, aud }, facts.nowMs));
+    if (user === undefined) throw errors.invalid_credentials();
     await renewHash(user, password);
     const traits = { provider: contact.kind };
     const [session, leaked] = await Promise.all([

@@ -1,13 +1,13 @@
 import type { Millis } from '@tollgate/kit/duration';
 import { pkcePrefix } from '../../domain/pkce.ts';
-import { bucketQuota } from '../../domain/quota.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { isBanned, type User } from '../../domain/user.ts';
-import { errors, RetryLaterError } from '../../errors.ts';
+import { errors } from '../../errors.ts';
 import type { FoundOneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
 import { oneTimeTokenHashes } from '../../tokens/hash-one-time-token.ts';
 import { type Contact, readEmail, readPhone } from '../contact/read-contact.ts';
+import { GuessLimiter, type GuessLimiterDeps } from '../guessing/guess-limiter.ts';
 import { createFindPhoneToken, type FindPhoneTokenDeps } from '../phone/find-phone-token.ts';
 import { isVerificationType, type VerificationType, verifications } from './verification.ts';
 
@@ -33,22 +33,15 @@ export interface FoundToken {
 export type FindToken = (presented: Presented, facts: RequestFacts) => Promise<FoundToken>;
 
 /** What that takes. */
-export type FindTokenDeps = FindPhoneTokenDeps & DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>;
+export type FindTokenDeps = FindPhoneTokenDeps &
+  GuessLimiterDeps &
+  DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>;
 
-/** A code has six digits and lives for up to a day: with 30 tries an hour one in 1,400 is guessed in that time. */
-const guesses = { limiter: 'code', quota: bucketQuota(30, 3_600_000) } as const;
-
-/** Creates {@link FindToken}: one statement for a link, two for a code. */
+/** Creates {@link FindToken}: one statement for a link; for a code another one for the limits of guesses. */
 export function createFindToken(deps: FindTokenDeps): FindToken {
   const { store, settings } = deps;
   const findPhoneToken = createFindPhoneToken(deps);
-
-  /** Counted before the code is looked at, for known contacts and others: neither luck nor many requests at once get around it. */
-  async function countGuess(contact: string, nowMs: number): Promise<void> {
-    const answer = await store.quotas.take({ ...guesses, key: contact }, nowMs);
-    if (!answer.allowed)
-      throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
-  }
+  const limiter = new GuessLimiter(deps);
 
   function find({ type, contact, code, tokenHash }: ReadPresented, nowMs: number) {
     const types = verifications[type].tokens;
@@ -63,20 +56,29 @@ export function createFindToken(deps: FindTokenDeps): FindToken {
     return verifications[type].contact === 'phone' ? settings.smsOtpExpMs : settings.mailerOtpExpMs;
   }
 
+  /** The token that is presented; undefined when there is none, or it is not good any more. */
+  async function findGood(read: ReadPresented, nowMs: number): Promise<FoundToken | undefined> {
+    const found = await find(read, nowMs);
+    if (found === undefined) return undefined;
+    const { token, user } = found;
+    const isGood = token.at.getTime() + lifeMs(read.type) > nowMs && isCurrentContact(user, token);
+    return isGood ? { type: read.type, token, user } : undefined;
+  }
+
   return async (presented, facts) => {
     const read = readPresented(presented);
-    const { type, contact } = read;
-    if (contact !== undefined) await countGuess(contact, facts.nowMs);
-    const refusal = errors.otp_expired(
-      contact === undefined ? { message: 'Email link is invalid or has expired' } : {},
-    );
-    const found = await find(read, facts.nowMs);
-    if (found === undefined) throw refusal;
-    const { token, user } = found;
-    if (token.at.getTime() + lifeMs(type) <= facts.nowMs) throw refusal;
-    if (!isCurrentContact(user, token)) throw refusal;
-    if (isBanned(user, facts.nowMs)) throw errors.user_banned();
-    return { type, token, user };
+    const { contact } = read;
+    const attempt = (): Promise<FoundToken | undefined> => findGood(read, facts.nowMs);
+    const found =
+      contact === undefined
+        ? await attempt()
+        : await limiter.guess({ kind: 'code', contact }, facts, attempt);
+    if (found === undefined)
+      throw errors.otp_expired(
+        contact === undefined ? { message: 'Email link is invalid or has expired' } : {},
+      );
+    if (isBanned(found.user, facts.nowMs)) throw errors.user_banned();
+    return found;
   };
 }
 

@@ -35,7 +35,8 @@ const texts: Readonly<Record<ExpiringKind, string>> = {
   flow_states: remove('flow_state', 'created_at < $1'),
   mfa_challenges: remove('mfa_challenges', 'created_at < $1'),
   unverified_factors: remove('mfa_factors', `status = 'unverified' and created_at < $1`),
-  rate_limits: remove('rate_limits', 'since < $1'),
+  rate_limits: remove('rate_limits', `limiter <> 'known_network' and since < $1`),
+  known_networks: remove('rate_limits', `limiter = 'known_network' and since < $1`),
   anonymous_users: remove('users', isGone),
 };
 

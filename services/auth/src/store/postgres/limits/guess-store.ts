@@ -1,0 +1,72 @@
+import { accountLeakMs, forgetMs, rememberMs, type WrongGuesses } from '../../../domain/guessing.ts';
+import type { GuessKeys, GuessStore } from '../../../ports/guess-store.ts';
+import { type Queryable, query } from '../query.ts';
+
+const latestCode = (contact: string): string =>
+  `(select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${contact})`;
+
+const read = `
+  select limiter, used, since from rate_limits where (limiter, key) in (
+    ('wrong_network', $1), ('wrong_account', $2), ('wrong_code', $3), ('known_network', $5))
+  union all select 'sent', 0, ${latestCode('$4')} where $4::text is not null`;
+
+// One row a limit, all in one statement. `since` is when the last wrong guess was counted. Of a code only those count that were made
+// after it was sent.
+const elapsedMs = 'extract(epoch from excluded.since - l.since) * 1000';
+const countWrong = `
+  insert into rate_limits as l (limiter, key, used, since)
+  select limiter, key, 1, $5 from (values
+    ('wrong_network', $1::text), ('wrong_account', $2), ('wrong_code', $3)) as guess (limiter, key)
+  where key is not null
+  on conflict (limiter, key) do update set since = excluded.since, used = 1 + case
+    when l.limiter = 'wrong_account' then greatest(0, l.used - ${elapsedMs} / $6::float8)
+    when l.limiter = 'wrong_code' then case when l.since < ${latestCode('$4')} then 0 else l.used end
+    when ${elapsedMs} >= case when l.used < $7::float8 then $8::float8 else $9::float8 end then 0
+    else l.used end`;
+
+const countRight = `
+  with forgotten as (delete from rate_limits where limiter = 'wrong_network' and key = $1)
+  insert into rate_limits (limiter, key, used, since) select 'known_network', $2, 1, $3 where $2::text is not null
+  on conflict (limiter, key) do update set since = excluded.since`;
+
+interface GuessRow {
+  readonly limiter: 'wrong_network' | 'wrong_account' | 'wrong_code' | 'known_network' | 'sent';
+  readonly used: number;
+  readonly since: Date | null;
+}
+
+/** {@link GuessStore} over PostgreSQL: one statement an operation. */
+export function guessStore(sql: Queryable): GuessStore {
+  return {
+    async read(keys) {
+      const rows = (await query(sql, read, [...wrongKeys(keys), keys.knownNetwork ?? null])).map(
+        // Parsed boundary: the columns selected above, with the types of the schema.
+        (row) => row as unknown as GuessRow,
+      );
+      const of = (limiter: GuessRow['limiter']): WrongGuesses | undefined => {
+        const row = rows.find((candidate) => candidate.limiter === limiter);
+        return row?.since ? { count: row.used, lastMs: row.since.getTime() } : undefined;
+      };
+      const sent = of('sent');
+      const code = of('wrong_code');
+      return {
+        network: of('wrong_network'),
+        account: of('wrong_account'),
+        ofLatestCode: sent && code && code.lastMs >= sent.lastMs ? code.count : 0,
+        knownSinceMs: of('known_network')?.lastMs,
+      };
+    },
+    async countWrong(keys, { perNetwork, perAccount }, nowMs) {
+      const times = [new Date(nowMs), accountLeakMs(perAccount), perNetwork, forgetMs, rememberMs];
+      await query(sql, countWrong, [...wrongKeys(keys), ...times]);
+    },
+    async countRight({ network, knownNetwork }, nowMs) {
+      await query(sql, countRight, [network ?? null, knownNetwork ?? null, new Date(nowMs)]);
+    },
+  };
+}
+
+/** The first four parameters. */
+function wrongKeys({ network, account, code }: GuessKeys): (string | null)[] {
+  return [network ?? null, account, code?.key ?? null, code?.contact ?? null];
+}

@@ -1,0 +1,48 @@
+import t from 'tap';
+import { clientNetwork } from '../../src/domain/client-network.ts';
+import { accountWaitMs, networkWaitMs } from '../../src/domain/guessing.ts';
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+t.test('the network of an address is its /24 or /64, however it is written', (t) => {
+  const networks: Readonly<Record<string, string>> = {
+    '192.0.2.77': '192.0.2.0/24',
+    '::ffff:192.0.2.77': '192.0.2.0/24',
+    '::FFFF:192.0.2.77': '192.0.2.0/24',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2::/64',
+    '2001:DB8:0001:2::9': '2001:db8:1:2::/64',
+    '2001:db8::': '2001:db8:0:0::/64',
+    '2001:db8::1:2:3:4:5': '2001:db8:0:1::/64',
+    'fe80::1%eth0': 'fe80:0:0:0::/64',
+    '::1': '0:0:0:0::/64',
+    '64:ff9b::192.0.2.1': '64:ff9b:0:0::/64',
+  };
+  for (const [address, network] of Object.entries(networks))
+    t.equal(clientNetwork(address), network, address);
+  t.end();
+});
+
+t.test('the delay of a network doubles from a minute up to an hour, and ends after a day', (t) => {
+  const wait = (count: number, elapsedMs: number) => networkWaitMs({ count, lastMs: 0 }, 10, elapsedMs);
+  t.equal(networkWaitMs(undefined, 10, 0), 0);
+  t.equal(wait(9, 0), 0);
+  t.same(
+    [10, 11, 12, 15, 16, 17, 5000].map((count) => wait(count, 0) / minuteMs),
+    [1, 2, 4, 32, 60, 60, 60],
+  );
+  t.equal(wait(11, minuteMs), minuteMs);
+  t.equal(wait(11, 2 * minuteMs), 0);
+  t.equal(wait(5000, 24 * hourMs), 0);
+  t.end();
+});
+
+t.test('the wrong guesses of an account are forgotten one by one', (t) => {
+  const wait = (count: number, elapsedMs: number) => accountWaitMs({ count, lastMs: 0 }, 100, elapsedMs);
+  t.equal(accountWaitMs(undefined, 100, 0), 0);
+  t.equal(wait(99, 0), 0);
+  t.equal(wait(100, 0), 36_000);
+  t.equal(wait(100, 36_000), 0);
+  t.equal(wait(100.5, 36_000), 18_000);
+  t.end();
+});

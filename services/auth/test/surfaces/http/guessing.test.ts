@@ -1,0 +1,249 @@
+import t from 'tap';
+import { type Answer, type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
+import { codeIn, linkIn, startMailingServer } from '../../helpers/mail-server.ts';
+
+const email = 'ada@example.com';
+const unknown = 'nobody@example.com';
+const password = 'correct horse';
+const minuteMs = 60_000;
+
+/** Names the client; the limits of addresses are out of the way. */
+const clients = {
+  RATE_LIMIT_HEADER: 'x-client',
+  RATE_LIMIT_TOKEN_REFRESH: '10000',
+  RATE_LIMIT_VERIFY: '10000',
+  RATE_LIMIT_OTP: '10000',
+};
+const owner = '192.0.2.1';
+const stranger = '198.51.100.1';
+const limited = { status: 429, body: { error_code: 'over_request_rate_limit' } };
+const wrong = { status: 400, body: { error_code: 'invalid_credentials' } };
+
+function signIn(server: AuthServer, client: string, body: object): Promise<Answer> {
+  return server.call('POST', '/token?grant_type=password', {
+    body: { email, password, ...body },
+    headers: { 'x-client': client },
+  });
+}
+
+function many<T>(count: number, action: (index: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => action(index)));
+}
+
+function statusesOf(answers: readonly Answer[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+t.test(
+  'of many wrong passwords at once ten are looked at, also for an account that does not exist',
+  async (t) => {
+    const server = await startAuthServer(t, clients);
+    await signUp(server);
+    for (const account of [email, unknown]) {
+      const answers = await many(120, (index) =>
+        signIn(server, stranger, { email: account, password: `wrong ${index}` }),
+      );
+      t.same(statusesOf(answers), { 400: 10, 429: 110 }, account);
+      const refused = await signIn(server, stranger, { email: account });
+      t.match(refused, limited, 'the right one, too');
+      t.equal(refused.headers.get('retry-after'), '60');
+      t.match(await signIn(server, '198.51.100.254', { email: account }), limited, 'the same /24');
+    }
+    t.match(await signIn(server, owner, {}), { status: 200 }, 'the owner elsewhere');
+  },
+);
+
+t.test('the delay doubles with each further wrong password, and ends with the right one', async (t) => {
+  const server = await startAuthServer(t, clients);
+  await signUp(server);
+  for (let count = 0; count < 10; count++)
+    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
+  for (const seconds of [60, 120, 240]) {
+    t.equal((await signIn(server, stranger, {})).headers.get('retry-after'), String(seconds));
+    server.clock.advance(seconds * 1000 - 1);
+    t.match(await signIn(server, stranger, {}), limited);
+    server.clock.advance(1);
+    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
+  }
+  server.clock.advance(480_000);
+  t.match(await signIn(server, stranger, {}), { status: 200 });
+  for (let count = 0; count < 10; count++)
+    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
+  t.match(await signIn(server, stranger, { password: 'wrong' }), limited);
+});
+
+t.test('a few wrong passwords are forgotten after ten minutes, ten of them after a day', async (t) => {
+  const server = await startAuthServer(t, clients);
+  await signUp(server);
+  const tryWrong = () => signIn(server, stranger, { password: 'wrong' });
+  for (let round = 0; round < 2; round++) {
+    for (let count = 0; count < 9; count++) t.match(await tryWrong(), wrong);
+    server.clock.advance(10 * minuteMs);
+  }
+  for (let count = 0; count < 10; count++) t.match(await tryWrong(), wrong);
+  server.clock.advance(10 * minuteMs);
+  t.match(await tryWrong(), wrong, 'the first delay is over');
+  t.equal((await tryWrong()).headers.get('retry-after'), '120', 'and not forgotten');
+  server.clock.advance(24 * 60 * minuteMs);
+  for (let count = 0; count < 10; count++) t.match(await tryWrong(), wrong);
+});
+
+t.test('many right passwords at once all sign in', async (t) => {
+  const server = await startAuthServer(t, clients);
+  await signUp(server);
+  t.same(statusesOf(await many(20, () => signIn(server, owner, {}))), { 200: 20 });
+});
+
+t.test('many networks are stopped together, except those from which the account was signed in', async (t) => {
+  const server = await startAuthServer(t, { ...clients, RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT: '25' });
+  await signUp(server);
+  t.match(await signIn(server, owner, {}), { status: 200 });
+  server.clock.advance(30 * 24 * 60 * minuteMs);
+  for (const account of [email, unknown]) {
+    const guess = (network: number) =>
+      signIn(server, `198.51.${network}.1`, { email: account, password: 'wrong' });
+    const answers = [];
+    for (let count = 0; count < 40; count++) answers.push(await guess(count % 20));
+    t.same(statusesOf(answers), { 400: 25, 429: 15 }, account);
+    t.match(
+      await signIn(server, '203.0.113.1', { email: account }),
+      limited,
+      'a network that the account does not know',
+    );
+  }
+  t.match(await signIn(server, owner, { password: 'wrong' }), wrong);
+  t.match(await signIn(server, owner, {}), { status: 200 });
+  server.clock.advance(5 * minuteMs);
+  t.match(await signIn(server, '203.0.113.1', {}), { status: 200 }, 'they are forgotten one by one');
+});
+
+t.test('an account that a stranger has made for an address makes no network known', async (t) => {
+  const server = await startAuthServer(t, {
+    ...clients,
+    MAILER_AUTOCONFIRM: 'false',
+    SMTP_HOST: '',
+    MODE: 'development',
+    RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT: '3',
+  });
+  const body = { email, password };
+  await server.call('POST', '/signup', { body, headers: { 'x-client': stranger } });
+  t.match(await signIn(server, stranger, {}), { body: { error_code: 'email_not_confirmed' } });
+  for (let count = 0; count < 3; count++)
+    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
+  t.match(await signIn(server, stranger, {}), limited);
+});
+
+t.test('replicas count wrong passwords together', async (t) => {
+  const one = await startAuthServer(t, clients);
+  const other = await startAuthServer(t, { ...clients, DB_DATABASE_URL: one.databaseUrl });
+  await signUp(one);
+  for (let count = 0; count < 5; count++)
+    for (const server of [one, other]) t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
+  for (const server of [one, other]) t.match(await signIn(server, stranger, {}), limited);
+});
+
+t.test('a proxy that the settings do not name is no client that can be locked out', async (t) => {
+  const server = await startAuthServer(t);
+  await signUp(server);
+  const via = (forwarded: string, used = password) =>
+    server.call('POST', '/token?grant_type=password', {
+      body: { email, password: used },
+      headers: { 'x-forwarded-for': forwarded },
+    });
+  for (let count = 0; count < 10; count++) t.match(await via(`${stranger}, 10.0.0.9`, 'wrong'), wrong);
+  t.match(await via(stranger), limited);
+  t.match(await via(`made up, ${owner}, 10.0.0.9`), { status: 200 });
+  // No public address in it: there is the limit of the account alone.
+  for (let count = 0; count < 20; count++) t.match(await via('10.1.2.3', 'wrong'), wrong);
+  t.equal(server.logs().split('requests come through a proxy that is not trusted').length, 2, 'one warning');
+  t.match(server.logs(), /SVC_SECURITY_TRUSTED_PROXIES/);
+});
+
+t.test('the password that a change asks for is guessed no more often', async (t) => {
+  const server = await startAuthServer(t, {
+    ...clients,
+    SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+  });
+  const { accessToken: token } = await signUp(server);
+  const change = (current_password: string) =>
+    server.call('PUT', '/user', {
+      token,
+      body: { password: 'another horse', current_password },
+      headers: { 'x-client': stranger },
+    });
+  for (let count = 0; count < 10; count++)
+    t.match(await change('wrong'), { status: 400, body: { error_code: 'current_password_invalid' } });
+  t.match(await change(password), limited);
+});
+
+t.test(
+  'wrong codes of a stranger do not keep the owner out, also for an address without a code',
+  async (t) => {
+    const { server, smtp } = await startMailingServer(t, clients);
+    await server.call('POST', '/signup', { body: { email, password }, headers: { 'x-client': owner } });
+    const verify = (client: string, account: string, token: string) =>
+      server.call('POST', '/verify', {
+        body: { type: 'signup', email: account, token },
+        headers: { 'x-client': client },
+      });
+    const mail = await smtp.mailTo(email);
+    for (const account of [email, unknown]) {
+      const answers = await many(40, (index) => verify(stranger, account, String(index).padStart(5, '0')));
+      t.same(statusesOf(answers), { 403: 10, 429: 30 }, account);
+      t.match(await verify(stranger, account, codeIn(mail)), limited, 'the right one, too');
+    }
+    t.match(await verify(owner, email, codeIn(mail)), { status: 200 });
+  },
+);
+
+t.test('a code that many networks have guessed is used up, the next one is not', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    ...clients,
+    RATE_LIMIT_WRONG_CODES_PER_MESSAGE: '3',
+  });
+  const post = (path: string, body: object, client = owner) =>
+    server.call('POST', path, { body: { email, ...body }, headers: { 'x-client': client } });
+  await post('/signup', { password });
+  const first = codeIn(await smtp.mailTo(email));
+  for (const account of [email, unknown])
+    for (let network = 0; network < 4; network++)
+      t.match(
+        await post('/verify', { type: 'signup', email: account, token: '12345' }, `198.51.${network}.1`),
+        { status: 403, body: { error_code: 'otp_expired' } },
+        account,
+      );
+  t.match(await post('/verify', { type: 'signup', token: first }), { status: 403 });
+  server.clock.advance(15 * minuteMs);
+  await post('/resend', { type: 'signup' });
+  const second = await smtp.mailTo(email, 2);
+  t.match(await post('/verify', { type: 'signup', token: codeIn(second) }), { status: 200 });
+
+  // From now on the network of the owner is known.
+  server.clock.advance(15 * minuteMs);
+  await post('/recover', {});
+  const third = await smtp.mailTo(email, 3);
+  for (let network = 0; network < 4; network++)
+    await post('/verify', { type: 'recovery', token: '12345' }, `198.51.${network}.1`);
+  t.match(await post('/verify', { type: 'recovery', token: codeIn(third) }, '203.0.113.1'), {
+    status: 403,
+  });
+  t.match(await post('/verify', { type: 'recovery', token: codeIn(third) }), { status: 200 });
+});
+
+t.test('the link in a mail is good whatever codes are guessed', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    ...clients,
+    RATE_LIMIT_WRONG_CODES_PER_MESSAGE: '1',
+  });
+  const headers = { 'x-client': stranger };
+  await server.call('POST', '/signup', { body: { email, password }, headers });
+  const mail = await smtp.mailTo(email);
+  await many(20, () =>
+    server.call('POST', '/verify', { body: { type: 'signup', email, token: '12345' }, headers }),
+  );
+  const { pathname, search } = linkIn(mail);
+  const { headers: answer } = await server.call('GET', pathname + search, { headers });
+  t.match(answer.get('location'), /access_token=/);
+});
