@@ -173,6 +173,16 @@ t.test('nothing relies on defaults of columns', async (t) => {
   await checkRows(t, sql);
 });
 
+t.test('columns that were removed for an old GoTrue come back at the next start', async (t) => {
+  const { url, sql } = await gotrueDatabase(t, '2024-10');
+  const before = await startAuthServer(t, { DB_DATABASE_URL: url });
+  await before.stop();
+  await sql`alter table auth.sessions drop column refresh_token_hmac_key, drop column refresh_token_counter`;
+  await sql`delete from auth.tollgate_migrations where name >= '0030'`;
+  const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
+  await useAll(t, server);
+});
+
 t.test('a schema that is too old is refused before anything is changed', async (t) => {
   const { url, sql } = await gotrueDatabase(t, '2024-03');
   await sql`alter table auth.users drop column is_anonymous`;

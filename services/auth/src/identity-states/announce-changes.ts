@@ -1,8 +1,9 @@
 import type { Store } from '../ports/store.ts';
 
 /**
- * A store that announces the users whose role, metadata, ban or sessions it has changed, once the change is committed. The database
- * notifies all replicas as well, but the answer to the request may arrive sooner, and not every connection pooler passes it on.
+ * A store that announces the users whose role, metadata, ban or sessions it has changed, once the
+ * change is committed. The database notifies all replicas as well, but the response to the request
+ * may arrive sooner, and not every connection pooler supports notifications.
  */
 export function announceChanges(store: Store, onChange: (userIds: readonly string[]) => void): Store {
   return {

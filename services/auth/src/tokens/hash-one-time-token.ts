@@ -7,8 +7,9 @@ export interface OneTimeTokenSettings {
 }
 
 /**
- * Hash of a code that was sent to a contact (email in lower case, or digits of a phone): 56 hexadecimal digits. It is the token of
- * links as well. They are not counted as guesses: without the secret, links could be tried for all codes of a known contact.
+ * Hash of a code that was sent to a contact (email in lower case, or digits of a phone): 56
+ * hexadecimal digits. It is also the token of links, which are not counted as guesses: without the
+ * secret, an attacker could try the links of all codes of a known contact.
  */
 export function hashOneTimeToken(contact: string, code: string, settings: OneTimeTokenSettings): string {
   return settings.dbSharedWithGotrue
@@ -16,7 +17,7 @@ export function hashOneTimeToken(contact: string, code: string, settings: OneTim
     : hashWithSecret(contact, code, settings.jwtSecret);
 }
 
-/** All hashes under which a code may be known: codes that GoTrue has sent are hashed without the secret. */
+/** All hashes that a code may be kept under: GoTrue hashes codes without the secret. */
 export function oneTimeTokenHashes(
   contact: string,
   code: string,

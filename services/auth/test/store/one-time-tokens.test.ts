@@ -1,7 +1,11 @@
 import t from 'tap';
 import { auditEntry } from '../../src/domain/audit-entry.ts';
 import type { OneTimeToken } from '../../src/ports/one-time-token-store.ts';
+import { connect, disconnect } from '../../src/store/postgres/connect.ts';
+import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { testDatabase } from '../helpers/test-database.ts';
 import { facts, insertUser, testStore } from '../helpers/test-store.ts';
+import { unencrypted } from '../helpers/unencrypted.ts';
 
 t.test('a token replaces its predecessor, is found by its hash, and spent once', async (t) => {
   const store = await testStore(t);
@@ -66,4 +70,49 @@ t.test('a token that could not be sent leaves no trace', async (t) => {
   const after = await store.users.findById(user.id);
   t.equal(after?.recoverySentAt, undefined);
   t.same(after?.confirmationSentAt, at);
+});
+
+t.test('a token that only a column of its user has is found, spent, replaced and cleared', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  // All statements on one connection, which can tell their plans.
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => disconnect(sql));
+  const store = createPostgresStore(sql, unencrypted);
+  const user = await insertUser(store, { email: 'ada@example.com' });
+  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+  const at = new Date(facts.nowMs);
+  const hash = 'a'.repeat(56);
+  const types = ['recovery_token', 'confirmation_token'] as const;
+  const giveToken = () =>
+    sql`update users set recovery_token = ${hash}, recovery_sent_at = ${at} where id = ${user.id}`;
+  const find = () => store.oneTimeTokens.find([hash], types);
+
+  await giveToken();
+  const found = await find();
+  t.match(found?.token, { userId: user.id, type: 'recovery_token', keptAs: hash, relatesTo: user.email, at });
+  if (found === undefined) throw new Error('just found');
+  const spent = await Promise.all([1, 2].map(() => store.oneTimeTokens.spend(found.token)));
+  t.same(spent.filter(Boolean), [true]);
+  t.equal(await find(), undefined);
+
+  await giveToken();
+  await store.oneTimeTokens.clear(user.id, { except: ['recovery_token'] });
+  t.ok(await find());
+  await store.oneTimeTokens.clear(user.id);
+  t.equal(await find(), undefined);
+
+  await giveToken();
+  const next = { userId: user.id, hash: 'b'.repeat(56), relatesTo: user.email, at };
+  await store.oneTimeTokens.replace([{ ...next, type: 'recovery_token' }], audit);
+  t.equal(await find(), undefined);
+
+  await sql`set plan_cache_mode = force_generic_plan`;
+  await find();
+  const [statement] = await sql<{ name: string }[]>`
+    select name from pg_prepared_statements
+    where statement like '%recovery_token = h.hash%' and statement not like '%pg_prepared_statements%'`;
+  const lines = await sql.unsafe(`explain execute "${statement?.name}"(null, null)`);
+  const plan = lines.map((line) => String(line['QUERY PLAN'])).join('\n');
+  t.notMatch(plan, /Seq Scan/);
+  for (const type of types) t.match(plan, `${type}_idx`);
 });

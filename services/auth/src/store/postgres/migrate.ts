@@ -118,7 +118,7 @@ async function migrateWith(
   }
 }
 
-/** Before anything is changed: a schema that GoTrue made long ago would fail in the middle of the migrations. */
+/** Runs before anything is changed: an old schema would fail in the middle of the migrations. */
 function refuseOldSchema({ missingColumns }: SchemaProblems, options: MigrationOptions): void {
   const missing = missingColumns.filter(isColumnOfGotrue);
   if (missing.length === 0) return;
@@ -143,7 +143,10 @@ async function findProblems(client: Client, { dbNamespace }: MigrationOptions): 
   return schemaProblemsOf(rows);
 }
 
-/** An encrypted hash is half as long again as the hash. Where a view uses the column it stays, which is enough for hashes made here. */
+/**
+ * An encrypted hash is half as long again as the hash. A column that a view uses stays as it is,
+ * which is enough for the hashes that this server makes.
+ */
 async function widenPasswords(client: Client): Promise<void> {
   await client.query(`do $$ begin
     if (select atttypid from pg_attribute where attrelid = 'users'::regclass and attname = 'encrypted_password') <> 'text'::regtype then

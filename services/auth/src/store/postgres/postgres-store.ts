@@ -40,7 +40,7 @@ import { updateUser } from './users/update-user.ts';
 
 /** How rows are written. */
 export interface WriteOptions {
-  /** One-time tokens are kept in the form and in all the places where GoTrue looks for them. Default false: as digests. */
+  /** Keeps one-time tokens in the form and places that GoTrue reads. Default false: as digests. */
   readonly dbSharedWithGotrue?: boolean;
 }
 

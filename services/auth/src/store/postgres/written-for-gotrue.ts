@@ -1,9 +1,9 @@
-// GoTrue reads these columns as text or an id that is there, and fails where one is null.
+// GoTrue cannot read rows with a null in one of these columns.
 
-/** Id of the one instance, which all rows that have such a column name. */
+/** Value of all columns `instance_id`. */
 export const noInstance = `'00000000-0000-0000-0000-000000000000'::uuid`;
 
-/** Columns of a user that are empty rather than null. */
+/** Columns of a new user that are empty. */
 export const emptyUserColumns = [
   'confirmation_token',
   'recovery_token',

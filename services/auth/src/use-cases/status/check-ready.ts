@@ -7,8 +7,8 @@ export type CheckReady = () => Promise<boolean>;
 const timeoutMs = 900;
 
 /**
- * Creates {@link CheckReady}: asks the database. Those who ask at the same time share one question, however long it takes. Why it
- * failed is logged once, until it succeeds again.
+ * Creates {@link CheckReady}: queries the database. Concurrent checks share one query, however long
+ * it takes. The first failure after a success is logged.
  */
 export function createCheckReady({ store, logger }: Pick<Services, 'store' | 'logger'>): CheckReady {
   let asked: Promise<boolean> | undefined;

@@ -9,7 +9,8 @@ const maxAttempts = 5;
 
 const address = (parameter: string): string => `coalesce(nullif(${parameter}, ''), '0.0.0.0')::inet`;
 
-// No two factors may have been challenged at the same time, by a constraint of GoTrue: microseconds of chance tell them apart.
+// A constraint of GoTrue forbids that two factors are challenged at the same time: random
+// microseconds keep them apart.
 const challenge = `
   with challenge as (
     insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code) values ($1, $2, $4, ${address('$3')}, '')

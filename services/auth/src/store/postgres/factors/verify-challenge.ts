@@ -7,8 +7,8 @@ import { lockOwner } from '../users/lock-owner.ts';
 import { nextRefreshTokenId, noInstance } from '../written-for-gotrue.ts';
 
 // Of answers that arrive together one finds code and challenge unspent; the others wait for their rows and then do not. The user comes
-// first: each of two sessions would otherwise wait for the factor and the session of the other, which it takes away. A factor that was
-// taken away in the meantime is none once its row has been locked.
+// first: each of two sessions would otherwise wait for the factor and the session of the other, which it takes away.
+// Locking the factor finds out whether it has been deleted in the meantime.
 const text = `
   with owner as (${lockOwner('$3')}), factor as (
     select id from mfa_factors where id = $2 and user_id = (select id from owner) for no key update

@@ -8,7 +8,8 @@ const start = `
     created_at, updated_at, auth_code, provider_access_token, provider_refresh_token)
   values ($1, $2, $3, $4::code_challenge_method, 'email', $5, $6, $6, gen_random_uuid()::text, '', '')`;
 
-// The code is made when the link is followed. Until then the column has a random one that is never sent: GoTrue requires it.
+// The code is made when the link is followed. Until then the column has a random one that is
+// never sent, since GoTrue requires a value.
 const issueCode = `
   update flow_state set auth_code = $3, auth_code_issued_at = $4, updated_at = $4
   where id = (

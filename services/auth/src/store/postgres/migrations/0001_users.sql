@@ -1,6 +1,7 @@
 -- Up Migration
--- The tables of GoTrue, with its names, types, defaults, constraints and indexes: queries and tools written for it work here, and
--- GoTrue itself works on a database that was made here. What an existing database of GoTrue has stays as it is.
+-- The tables of GoTrue, with its names, types, defaults, constraints and indexes: queries and tools
+-- written for it work here, and GoTrue itself works on a database that Tollgate made. Tables that
+-- GoTrue has made stay as they are.
 
 do $$ begin
   create type factor_type as enum ('totp', 'webauthn', 'phone');

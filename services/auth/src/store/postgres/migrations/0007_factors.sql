@@ -1,2 +1,2 @@
 -- Up Migration
--- Nothing: indexes that GoTrue does not have were made here. 0031 removes them where they are.
+-- No-op. It made indexes that GoTrue does not have; 0031 removes them.

@@ -1,2 +1,2 @@
 -- Up Migration
--- Nothing: mfa_factors had a column of ours from here on. 0031 moves what is in it to a table of its own.
+-- No-op. It added a column of Tollgate to mfa_factors; 0031 moves its values to a table.

@@ -1,2 +1,2 @@
 -- Up Migration
--- Nothing: an index that GoTrue does not have was made here. 0031 removes it where it is.
+-- No-op. It made an index that GoTrue does not have; 0031 removes it.

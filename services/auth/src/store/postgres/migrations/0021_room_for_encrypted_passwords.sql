@@ -1,2 +1,2 @@
 -- Up Migration
--- Nothing: users.encrypted_password became text here. It stays so where it is, and varchar(255) as in GoTrue elsewhere.
+-- No-op. It made users.encrypted_password text, which a start with encryption does now.

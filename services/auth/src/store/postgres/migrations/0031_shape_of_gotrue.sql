@@ -1,5 +1,6 @@
 -- Up Migration
--- Brings databases that earlier versions of Tollgate made, or added to, into the shape of GoTrue. Others have it already.
+-- Brings databases that earlier versions of Tollgate made, or added to, into the shape of GoTrue.
+-- Changes nothing elsewhere.
 
 do $$
 declare
@@ -62,7 +63,7 @@ do $$ begin
   end if;
 end $$;
 
--- GoTrue reads these as text or an id that is there: a null in one of them fails all that it does with the row.
+-- GoTrue cannot read rows with a null in one of these columns.
 update users set
     instance_id = coalesce(instance_id, '00000000-0000-0000-0000-000000000000'),
     confirmation_token = coalesce(confirmation_token, ''),

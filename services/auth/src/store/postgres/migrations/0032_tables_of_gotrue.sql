@@ -1,6 +1,6 @@
 -- Up Migration
--- The rest of the schema that GoTrue has after its migration 20260625000000, and the list of its migrations: it then finds nothing to
--- change here. Only in a schema that GoTrue has not made: there its own migrations see to all of it.
+-- The rest of the schema that GoTrue has after its migration 20260625000000, and the list of its
+-- migrations, so that it finds nothing to change. Skipped in a schema that GoTrue made.
 
 do $$ begin
   if to_regclass('schema_migrations') is not null or to_regclass('instances') is not null then

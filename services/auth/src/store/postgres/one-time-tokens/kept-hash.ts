@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pkcePrefix } from '../../../domain/pkce.ts';
 
 const keptPrefix = 'sha256:';
-/** What is kept as it was sent: by GoTrue, by earlier versions, and where a database is shared with GoTrue. */
+/** Form of hashes that are kept as sent: by GoTrue, by earlier versions, and in a shared database. */
 const sentForm = /^(?:pkce_)?[0-9a-f]{56}$/;
 
 /**

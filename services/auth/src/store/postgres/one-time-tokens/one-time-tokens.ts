@@ -105,7 +105,8 @@ interface TokenRow {
 }
 
 /**
- * {@link OneTimeTokenStore} over PostgreSQL. Of tokens the digest is kept; with `asSent` the hash itself, where GoTrue looks for it.
+ * {@link OneTimeTokenStore} over PostgreSQL. It keeps digests of hashes; with `asSent` the hashes
+ * themselves, in both places where GoTrue looks for them.
  */
 export function oneTimeTokens(sql: Queryable, { asSent }: { readonly asSent: boolean }): OneTimeTokenStore {
   return {

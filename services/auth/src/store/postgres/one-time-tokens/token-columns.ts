@@ -1,8 +1,8 @@
 import type { OneTimeTokenType } from '../../../ports/one-time-token-store.ts';
 
 /**
- * GoTrue keeps the token of a type also in the column of the user that has the name of the type: before April 2024 only there. The
- * column `sentAt` says when it was sent, and `relatesTo` where to.
+ * GoTrue also keeps the token of a type in the column of `users` with the name of the type, before
+ * April 2024 only there. The column `sentAt` says when it was sent, and `relatesTo` where to.
  */
 export const tokenColumns: Readonly<
   Record<OneTimeTokenType, { readonly sentAt: string; readonly relatesTo: string }>
@@ -26,7 +26,10 @@ export function setTokenColumns(value: (type: OneTimeTokenType) => string): stri
 /** Empties all of them. */
 export const emptyTokenColumns = setTokenColumns(() => "''");
 
-/** Rows of tokens in the columns of users: those in the list `$1` of the types in `$2`. Each part has a unique index but that of phones. */
+/**
+ * Rows of tokens of the types in `$2` with the hash `h.hash`. All columns but that of phones have a
+ * unique index. Comparing with one hash at a time has it used in generic plans, too.
+ */
 const tokensInColumns = tokenTypes
   .filter((type) => type !== 'phone_change_token')
   .map(
@@ -34,13 +37,14 @@ const tokensInColumns = tokenTypes
       select id as user_id, '${type}' as token_type, ${type} as token_hash, ${tokenColumns[type].relatesTo} as relates_to,
         ${tokenColumns[type].sentAt} as sent_at
       from users
-      where '${type}' = any($2::text[]) and ${type} = any($1::text[]) and ${type} !~ '^[0-9 ]*$'`,
+      where '${type}' = any($2::text[]) and ${type} = h.hash and ${type} !~ '^[0-9 ]*$'`,
   )
   .join(' union all ');
 
-/** A statement that finds a token that only a column of its user has. `columns` are those to be answered of the user `u`. */
+/** Finds a token with one of the hashes in `$1`. `columns` are selected of its user `u`. */
 export function findInColumns(columns: string): string {
   return `select ${columns}, t.token_type, t.token_hash, t.relates_to, t.sent_at
-    from (${tokensInColumns}) t join users u on u.id = t.user_id
-    where u.deleted_at is null and t.sent_at is not null limit 1`;
+    from unnest($1::text[]) as h(hash) cross join lateral (${tokensInColumns}) t
+      cross join lateral (select * from users where id = t.user_id and deleted_at is null offset 0) u
+    where t.sent_at is not null limit 1`;
 }

@@ -27,7 +27,7 @@ const sessionColumns = [
   ...['ip', 'tag'],
 ];
 
-/** What must be in a schema that GoTrue has made: it had all of it in March 2024. Tables that it does not have are created. */
+/** Required of the tables of GoTrue, which have had all of them since March 2024. */
 const columnsOfGotrue = {
   users: [
     ...[
