@@ -44,14 +44,9 @@ export async function loadSettings(files: EnvironmentFiles, prepare?: Prepare): 
 
 /** Reads the settings from environment and files. */
 export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepare): Promise<ReadSettings> {
-  let given: Environment;
   let env: Environment;
   try {
-    given = withoutServiceLinks({
-      ...(await readFileOf(files.file)),
-      ...(await readFolder(files.folder)),
-      ...process.env,
-    });
+    const given = await readEnvironment(files);
     env = (await prepare?.(given)) ?? given;
   } catch (error) {
     return { ok: false, message: error instanceof Error ? error.message : String(error) };
@@ -67,6 +62,12 @@ function misspellings(env: Environment): string[] {
   return settingWarnings(env).flatMap(({ variable, meant }) =>
     meant === undefined ? [] : [`  ${variable} is set and unknown: perhaps ${meant} was meant`],
   );
+}
+
+/** The variables of the files and the environment, which goes before them. @throws Error that names the file that is wrong. */
+export async function readEnvironment(files: EnvironmentFiles): Promise<Environment> {
+  const read = { ...(await readFileOf(files.file)), ...(await readFolder(files.folder)), ...process.env };
+  return withoutServiceLinks(read);
 }
 
 async function readFileOf(file: string | undefined): Promise<Environment> {

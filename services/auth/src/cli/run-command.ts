@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin-commands.ts';
+import { checkCommand } from './check/check-command.ts';
 import type { EnvironmentFiles } from './load-settings.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { routesCommand } from './routes-command.ts';
@@ -21,6 +22,9 @@ export interface CommandFlags {
   readonly role?: string | undefined;
   readonly confirm?: boolean | undefined;
   readonly file?: string | undefined;
+  readonly 'env-file'?: string | undefined;
+  readonly 'database-url'?: string | undefined;
+  readonly json?: boolean | undefined;
 }
 
 /** Runs a command. */
@@ -37,6 +41,11 @@ interface CommandEntry {
 const commands: Readonly<Record<string, CommandEntry>> = {
   serve: { doc: 'Bring the schema up to date and serve; also without a command.', run: serveCommand },
   migrate: { doc: 'Bring the schema of the database up to date.', run: migrateCommand },
+  check: {
+    doc: 'Tell what an environment and a database of GoTrue come to; changes nothing.',
+    run: checkCommand,
+    flags: ['env-file', 'database-url', 'json'],
+  },
   'admin createuser': {
     doc: 'Create a user, and print the id; the password comes from standard input when it is left out.',
     run: createUserCommand,
@@ -83,6 +92,10 @@ ${Object.entries(commands)
       --role <role>     Role of the user who is created, or of the token; that of the settings when left out.
       --confirm         The email of the user who is created needs no confirmation.
       --file <file>     Rules of routes; the file of the settings when left out.
+      --env-file <file> Variables to check, in place of the environment and its files.
+      --database-url <url>
+                        Database to check, in place of that of the variables.
+      --json            Print the result of the check as JSON.
   -h, --help            Print this.
 `;
 
@@ -116,6 +129,9 @@ export function readArguments(given: readonly string[]): Asked {
         role: { type: 'string' },
         confirm: { type: 'boolean' },
         file: { type: 'string' },
+        'env-file': { type: 'string' },
+        'database-url': { type: 'string' },
+        json: { type: 'boolean' },
       },
       allowPositionals: true,
     });

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Environment } from '@tollgate/kit/settings';
+import { givenValue } from '../settings/given-value.ts';
 import { settingsSpec } from '../settings/settings.ts';
 import { embeddedDatabaseUrl } from './development-database.ts';
 import { makeDevelopmentFolder } from './development-folder.ts';
@@ -19,11 +20,11 @@ export async function withDefaultsOfMode(env: Environment): Promise<Environment>
 /** Fills in what must otherwise be set; whatever is set stays. Secrets are random, and the same at the next start. */
 async function withDevelopmentDefaults(env: Environment): Promise<Environment> {
   const { developmentFolder, port } = settingsSpec;
-  const folder = resolve(givenValue(env, developmentFolder) ?? developmentFolder.fallback?.value ?? '.');
+  const folder = resolve(givenValue(developmentFolder, env) ?? developmentFolder.fallback?.value ?? '.');
   await makeDevelopmentFolder(folder);
   const defaults = {
     siteUrl: 'http://localhost:3000',
-    apiExternalUrl: `http://localhost:${givenValue(env, port) ?? port.fallback?.text}`,
+    apiExternalUrl: `http://localhost:${givenValue(port, env) ?? port.fallback?.text}`,
     dbDriver: 'postgres',
     databaseUrl: embeddedDatabaseUrl,
     jwtSecret: await keptSecret(folder, 'jwt-secret'),
@@ -36,14 +37,7 @@ async function withDevelopmentDefaults(env: Environment): Promise<Environment> {
   } as const;
   const unset = Object.entries(defaults).flatMap(([key, value]) => {
     const setting = settingsSpec[key as keyof typeof defaults]; // a key of the object just above
-    return givenValue(env, setting) === undefined ? [[setting.env, value] as const] : [];
+    return givenValue(setting, env) === undefined ? [[setting.env, value] as const] : [];
   });
   return { ...env, ...Object.fromEntries(unset) };
-}
-
-function givenValue(
-  env: Environment,
-  { env: name, aliases }: { readonly env: string; readonly aliases: readonly string[] },
-): string | undefined {
-  return [name, ...aliases].map((variable) => env[variable]).find((value) => value !== undefined);
 }

@@ -1,15 +1,17 @@
-import { join } from 'node:path';
 import { retry } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { runner } from 'node-pg-migrate';
 import { Client } from 'pg';
 import { describeDatabase, explainStartFailure, isAway } from './explain-start-failure.ts';
+import { migrationsFolder, migrationsTable } from './schema/pending-migrations.ts';
 import {
   describeProblems,
+  describeTooOld,
   type SchemaProblems,
   schemaProblemsOf,
   schemaProblemsParameters,
   schemaProblemsQuery,
+  widensSessions,
 } from './schema/schema-problems.ts';
 import { isColumnOfGotrue, usedColumns } from './schema/used-columns.ts';
 
@@ -91,11 +93,11 @@ async function migrateWith(
     refuseOldSchema(before, options);
     const ran = await runner({
       dbClient: client,
-      dir: join(import.meta.dirname, 'migrations'),
+      dir: migrationsFolder,
       direction: 'up',
       schema: dbNamespace,
       createSchema: true,
-      migrationsTable: 'tollgate_migrations',
+      migrationsTable,
       advisoryLockMode: 'wait',
       logger: {
         debug: (line) => logger.debug(line),
@@ -106,7 +108,7 @@ async function migrateWith(
     });
     if (options.dbEncryptionEncrypt) await widenPasswords(client);
     await checkSchema(client, options);
-    if (before.missingColumns.includes('sessions.refresh_token_hmac_key'))
+    if (widensSessions(before))
       logger.warn(
         'added columns to sessions: GoTrue of before October 2025 cannot refresh sessions on this database any more',
       );
@@ -123,7 +125,7 @@ function refuseOldSchema({ missingColumns }: SchemaProblems, options: MigrationO
   const missing = missingColumns.filter(isColumnOfGotrue);
   if (missing.length === 0) return;
   throw new UnusableSchema(
-    `the schema ${options.dbNamespace} of ${describeDatabase(options)} is too old: it lacks ${missing.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it`,
+    `the schema ${options.dbNamespace} of ${describeDatabase(options)} is ${describeTooOld(missing)}`,
   );
 }
 

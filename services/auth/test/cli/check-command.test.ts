@@ -1,0 +1,184 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { insertGotrueRows } from '../helpers/gotrue-rows.ts';
+import {
+  createGotrueSchema,
+  type GotrueSchemaDate,
+  readCatalog,
+  readGotrueSchema,
+} from '../helpers/gotrue-schema.ts';
+import { emptyDatabase, testDatabase } from '../helpers/test-database.ts';
+
+const program = join(import.meta.dirname, '../../src/main.ts');
+
+/** Settings that start, with secrets in every place that has one. */
+const environment = {
+  GOTRUE_SITE_URL: 'https://shop.example.com',
+  API_EXTERNAL_URL: 'https://auth.example.com',
+  GOTRUE_DB_DRIVER: 'postgres',
+  DATABASE_URL: 'postgres://auth:geheim@127.0.0.1:1/nowhere',
+  GOTRUE_JWT_SECRET: 'geheim, at least thirty-two characters',
+  GOTRUE_JWT_ADMIN_ROLES: 'service_role',
+  GOTRUE_SMTP_HOST: 'smtp.example.com',
+  GOTRUE_SMTP_ADMIN_EMAIL: 'auth@example.com',
+  GOTRUE_SMTP_PASS: 'geheim',
+  GOTRUE_SMTP_MAX_FREQUENCY: '0s',
+  GOTRUE_OPERATOR_TOKEN: 'geheim',
+  GOTRUE_EXTERNAL_GOOGLE_ENABLED: 'true',
+  GOTRUE_EXTERNAL_GOOGLE_SECRET: 'geheim',
+  GOTRUE_SAML_PRIVATE_KEY: 'geheim',
+  GOTRUE_COOKIE_KEY: 'geheim',
+  GOTRUE_UNKNOWN_SECRET: 'geheim',
+  GOTRUE_DB_NAMESPACE: 'auth',
+};
+
+interface Checked {
+  readonly code: number | null;
+  readonly out: string;
+  readonly errors: string;
+}
+
+async function check(
+  t: Test,
+  variables: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Promise<Checked> {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const file = join(folder.path, 'gotrue.env');
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+  await writeFile(file, lines.join('\n'));
+  const child = spawn(process.execPath, [program, 'check', `--env-file=${file}`, ...args], {
+    cwd: folder.path,
+    // What is set here does not count: the file says it all.
+    env: { PATH: process.env.PATH, GOTRUE_SITE_URL: 'nonsense' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, errors, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  t.notMatch(out + errors, 'geheim', 'no secret is shown');
+  return { code, out, errors };
+}
+
+/** A database of GoTrue with users in it. */
+async function gotrueDatabase(t: Test, date: GotrueSchemaDate) {
+  const { url } = await emptyDatabase(t);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await createGotrueSchema(sql, await readGotrueSchema(date));
+  await insertGotrueRows(sql);
+  return { url, sql };
+}
+
+t.test(
+  'a deployment that would start: what has no effect, what differs, what its database holds',
+  async (t) => {
+    const { url, sql } = await gotrueDatabase(t, '2024-10');
+    await sql`update auth.users set encrypted_password = 'md5:1', raw_user_meta_data = ${sql.json({ x: 'y'.repeat(5000) })}
+    where email = 'bob@example.com'`;
+    await sql`update auth.users set encrypted_password = ${'{"key_id": "old","data":"geheim"}'}, is_sso_user = true
+    where email = 'cleo@example.com'`;
+    await sql`update auth.identities set provider = 'google' where email = 'dora@example.com'`;
+    await sql`update auth.users set email = null where email = 'dora@example.com'`;
+    await sql`update auth.mfa_factors set factor_type = 'webauthn'`;
+    const before = await readCatalog(sql);
+    const { code, out, errors } = await check(t, environment, ['--database-url', url]);
+    t.equal(errors, '');
+    t.equal(code, 0);
+    for (const line of [
+      'The server would start.',
+      'GOTRUE_OPERATOR_TOKEN: accepted without effect',
+      'GOTRUE_UNKNOWN_SECRET: unknown',
+      'GOTRUE_COOKIE_KEY: No cookies are set.',
+      'GOTRUE_EXTERNAL_GOOGLE_ENABLED: identity providers are not served yet',
+      'GOTRUE_SMTP_MAX_FREQUENCY: 0: no spacing; with GoTrue 60 s',
+      'GOTRUE_DB_NAMESPACE: takes effect here; GoTrue reads DB_NAMESPACE only',
+      'GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: not set: 10 s',
+      'SVC_DB_SHARED_WITH_GOTRUE: not set',
+      'SVC_SECURITY_TRUSTED_PROXIES: not set',
+      /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue, Tollgate has not run on it yet/,
+      /migrations to run: 0001_users, .*0032_tables_of_gotrue/,
+      /they add: rate_limits, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
+      'sessions: GoTrue of before October 2025 CANNOT REFRESH SESSIONS',
+      'users: 5',
+      'passwords: 1 bcrypt',
+      'passwords: 1 of an unknown form: CANNOT BE CHECKED',
+      'passwords: 1 encrypted with key old, which the settings do not have: CANNOT BE CHECKED',
+      'passwords: 2 users without a password',
+      'single sign-on: 1 users, who CANNOT SIGN IN',
+      'identities of google: 1',
+      'users without password, email and phone: 1, who CANNOT SIGN IN',
+      'factors by webauthn: 1, CANNOT BE VERIFIED',
+      'raw_user_meta_data: 1 users have more than 4 KiB',
+      'docs/coming-from-gotrue.md',
+    ])
+      t.match(out, line);
+    t.same(await readCatalog(sql), before, 'nothing has changed');
+  },
+);
+
+t.test('as JSON, for a database that Tollgate has migrated', async (t) => {
+  const { url } = await testDatabase(t);
+  const variables = { ...environment, GOTRUE_SECURITY_CAPTCHA_ENABLED: 'true', GOTRUE_JWT_EXP: 'soon' };
+  const { code, out } = await check(t, variables, ['--json', `--database-url=${url}`]);
+  t.equal(code, 1);
+  t.match(JSON.parse(out), {
+    wouldStart: false,
+    stops: [
+      { subject: 'GOTRUE_JWT_EXP', text: /^is "soon", expected a duration/ },
+      {
+        subject: 'GOTRUE_SECURITY_CAPTCHA_ENABLED',
+        text: 'is "true", expected false: CAPTCHA is not served yet',
+      },
+    ],
+    withoutEffect: [{ subject: 'GOTRUE_COOKIE_KEY' }],
+    database: { schema: 'auth', tollgateHasRun: true, pendingMigrations: [], adds: [] },
+  });
+});
+
+t.test('databases that would stop the start', async (t) => {
+  const away = await check(t, environment);
+  t.equal(away.code, 1);
+  t.match(away.out, 'would not start: 1 problem.');
+  t.match(away.out, 'DATABASE_URL: no PostgreSQL answers at 127.0.0.1:1');
+
+  const { url, sql } = await gotrueDatabase(t, '2024-03');
+  await sql`alter table auth.users drop column is_anonymous`;
+  await sql`create role stranger login password 'geheim'`;
+  await sql`grant usage on schema auth to stranger`;
+  const stranger = Object.assign(new URL(url), { username: 'stranger', password: 'geheim' });
+  const old = await check(t, environment, ['--database-url', stranger.href]);
+  t.equal(old.code, 1);
+  t.match(
+    old.out,
+    'schema auth: too old: it lacks users.is_anonymous. The oldest that works is that of GoTrue in March 2024',
+  );
+  t.match(old.out, 'user stranger: may not create tables in the schema auth');
+  t.match(old.out, /user stranger: does not own .*users.* of the schema auth/);
+});
+
+t.test('a file that cannot be read is one line', async (t) => {
+  t.match(await check(t, { 'A B': 'x' }), {
+    code: 1,
+    out: '',
+    errors: /gotrue\.env:1: expected NAME=value\n$/,
+  });
+  // Node looks at that flag, too, wherever it stands.
+  const { code, errors } = await check(t, environment, ['--env-file', '/nowhere/gotrue.env']);
+  t.not(code, 0);
+  t.match(errors, /^[^\n]*\/nowhere\/gotrue\.env[^\n]*\n$/);
+  t.match(await check(t, environment, ['--help']), {
+    code: 0,
+    out: /check .*Tell what an environment.*--env-file <file>/s,
+  });
+  t.match(await check(t, environment, ['extra']), { code: 2, errors: /check does not take extra/ });
+});
