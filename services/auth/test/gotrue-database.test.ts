@@ -161,7 +161,7 @@ for (const date of gotrueSchemaDates)
     const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
     await useAll(t, server);
     await checkRows(t, sql);
-    const added = server.logs().includes('GoTrue of before October 2025 cannot refresh');
+    const added = server.logs().includes('GoTrue from before October 2025 cannot refresh');
     t.equal(added, date < '2025-10', 'a warning where sessions got columns');
   });
 
@@ -171,6 +171,26 @@ t.test('nothing relies on defaults of columns', async (t) => {
   const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
   await useAll(t, server);
   await checkRows(t, sql);
+});
+
+t.test('the owner of the schema needs no other privilege', async (t) => {
+  const { url, sql } = await gotrueDatabase(t, '2025-10');
+  // Roles belong to the server, not to the database.
+  await sql`create role gotrue_owner login password 'owner'`;
+  await sql.unsafe(`do $$ declare statement text; begin
+    for statement in
+      select format('alter table auth.%I owner to gotrue_owner', relname)
+        from pg_class where relnamespace = 'auth'::regnamespace and relkind = 'r'
+      union all
+      select format('alter type auth.%I owner to gotrue_owner', typname) from pg_type where typnamespace = 'auth'::regnamespace and typtype = 'e'
+    loop execute statement; end loop;
+    alter schema auth owner to gotrue_owner;
+  end $$`);
+  const owner = new URL(url);
+  owner.username = 'gotrue_owner';
+  owner.password = 'owner';
+  const server = await startAuthServer(t, { DB_DATABASE_URL: owner.href, JWT_AUD: 'authenticated' });
+  await useAll(t, server);
 });
 
 t.test('columns that were removed for an old GoTrue come back at the next start', async (t) => {

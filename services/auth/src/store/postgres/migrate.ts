@@ -110,7 +110,7 @@ async function migrateWith(
     await checkSchema(client, options);
     if (widensSessions(before))
       logger.warn(
-        'added columns to sessions: GoTrue of before October 2025 cannot refresh sessions on this database any more',
+        'added columns to sessions: GoTrue from before October 2025 cannot refresh sessions on this database any more',
       );
     const names = ran.map(({ name }) => name);
     logger.info({ migrations: names, schema: dbNamespace }, 'schema is up to date');

@@ -20,15 +20,28 @@ begin
   end loop;
 end $$;
 
-alter table users
-  alter column confirmation_token drop default,
-  alter column recovery_token drop default,
-  alter column email_change_token_new drop default,
-  alter column email_change drop default,
-  alter column phone set default null::varchar,
-  alter column phone_change set default ''::varchar;
-alter table audit_log_entries alter column id drop default;
-alter table mfa_amr_claims alter column id drop default;
+-- Only where something changes: the lock of an alter table waits for all who use the table.
+do $$
+declare
+  name text[];
+begin
+  if exists (select from pg_attribute
+    where attrelid = 'users'::regclass and attname = 'confirmation_token' and atthasdef) then
+    alter table users
+      alter column confirmation_token drop default,
+      alter column recovery_token drop default,
+      alter column email_change_token_new drop default,
+      alter column email_change drop default,
+      alter column phone set default null::varchar,
+      alter column phone_change set default ''::varchar;
+  end if;
+  foreach name slice 1 in array array[['audit_log_entries', 'id'], ['mfa_amr_claims', 'id']] loop
+    if exists (select from pg_attribute
+      where attrelid = name[1]::regclass and attname = name[2] and atthasdef) then
+      execute format('alter table %I alter column %I drop default', name[1], name[2]);
+    end if;
+  end loop;
+end $$;
 
 drop index if exists users_created_at_idx, users_anonymous_created_at_idx, audit_log_entries_created_at_idx,
   sessions_created_at_idx, sessions_factor_id_idx, mfa_challenges_factor_id_idx, one_time_tokens_created_at_idx;
