@@ -96,7 +96,7 @@ async function migrateWith(
       dir: migrationsFolder,
       direction: 'up',
       schema: dbNamespace,
-      createSchema: true,
+      createSchema: !(await hasSchema(client, dbNamespace)),
       migrationsTable,
       advisoryLockMode: 'wait',
       logger: {
@@ -118,6 +118,12 @@ async function migrateWith(
   } finally {
     await client.end();
   }
+}
+
+/** Creating a schema takes a privilege on the database, even if it is there. */
+async function hasSchema(client: Client, name: string): Promise<boolean> {
+  const { rows } = await client.query('select 1 from pg_namespace where nspname = $1', [name]);
+  return rows.length > 0;
 }
 
 /** Runs before anything is changed: an old schema would fail in the middle of the migrations. */

@@ -61,7 +61,7 @@ export function describeProblems({
 
 /** What to say of a schema of GoTrue that lacks columns which it had in March 2024. */
 export function describeTooOld(missingColumns: readonly string[]): string {
-  return `too old: it lacks ${missingColumns.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it`;
+  return `too old: it lacks ${missingColumns.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it; or name another schema in DB_NAMESPACE if this one is not of GoTrue`;
 }
 
 /** Whether the migrations add columns to sessions, which GoTrue of before October 2025 cannot read any more then. */
