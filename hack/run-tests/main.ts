@@ -1,5 +1,4 @@
-// Runs the tests with tap. The Kubernetes programs that some of them need are compiled once on a machine: until they are
-// there, the tests that do without run beside the compiler, and the others after it.
+// Runs the tests with tap. The programs in Go that some of them need are compiled once on a machine: until they are there, the tests that do without run beside the compiler, and the others after it.
 //
 //   node hack/run-tests/main.ts [file or option of tap]...
 //
@@ -10,12 +9,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import { type Duration, fileDurations, formatSummary } from './summary.ts';
-import { allTestFiles, splitByCluster } from './test-files.ts';
+import { allTestFiles, splitByGoTools } from './test-files.ts';
 
 const root = join(import.meta.dirname, '../..');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
 const named = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
-const files = splitByCluster(root, named.length === 0 ? allTestFiles(root) : named);
+const files = splitByGoTools(root, named.length === 0 ? allTestFiles(root) : named);
 
 const inCi = process.env.TAP_RESULTS;
 const temporary = inCi === undefined ? temporaryFolder() : undefined;
@@ -25,7 +24,7 @@ const tapFiles: string[] = [];
 let failed = false;
 
 if (files.with.length === 0) await runTap('tests', files.without);
-else if ((await exitCode(start('sh', ['hack/setup.sh', 'cluster-built'], 'ignore'))) === 0)
+else if ((await exitCode(start('sh', ['hack/setup.sh', 'go-tools-built'], 'ignore'))) === 0)
   await runTap('tests', [...files.without, ...files.with]);
 else await runBesideCompiler();
 
@@ -39,23 +38,21 @@ temporary?.remove();
 if (failed) process.exitCode = 1;
 
 async function runBesideCompiler(): Promise<void> {
-  process.stderr.write(
-    'tests: the Kubernetes programs are compiled beside the tests that do not need them\n',
-  );
+  process.stderr.write('tests: programs in Go are compiled beside the tests that do not need them\n');
   const startMs = performance.now();
-  const compiler = start('sh', ['hack/setup.sh', 'cluster'], 'pipe');
+  const compiler = start('sh', ['hack/setup.sh', 'go-tools'], 'pipe');
   const output = collect(compiler);
   const compiled = exitCode(compiler).then((code) => {
-    steps.push({ name: 'Kubernetes programs (beside other tests)', seconds: secondsSince(startMs) });
+    steps.push({ name: 'programs in Go, compiled beside other tests', seconds: secondsSince(startMs) });
     return code;
   });
-  if (files.without.length > 0) await runTap('tests without Kubernetes', files.without);
-  if (compiler.exitCode === null) process.stderr.write('tests: waiting for the Kubernetes programs\n');
+  if (files.without.length > 0) await runTap('tests that need none of them', files.without);
+  if (compiler.exitCode === null) process.stderr.write('tests: waiting for the programs in Go\n');
   const code = await compiled;
   process.stderr.write(output());
   // Without them these tests fail in CI, and elsewhere are skipped with the reason.
   if (code !== 0) failed = true;
-  await runTap('tests with Kubernetes', files.with);
+  await runTap('tests that need them', files.with);
 }
 
 async function runTap(name: string, paths: readonly string[]): Promise<void> {

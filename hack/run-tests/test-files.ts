@@ -4,8 +4,8 @@ import { load } from 'js-yaml';
 import { findImports } from '../check/find-imports.ts';
 import { scanSource } from '../check/scan-source.ts';
 
-/** A file that starts one of the programs that `hack/setup.sh cluster` compiles. */
-const startsClusterProgram = /findBinary\('(?:helm|kube[\w-]*)'\)|find\('kube-apiserver'\)/;
+/** A file that starts one of the programs that `hack/setup.sh go-tools` compiles. */
+const startsGoTool = /findBinary\('(?:helm|h2spec|kube[\w-]*)'\)|find\('kube-apiserver'\)/;
 
 /** All test files of the repository at `root`, by the patterns of `.taprc`, sorted. */
 export function allTestFiles(root: string): string[] {
@@ -15,10 +15,10 @@ export function allTestFiles(root: string): string[] {
 }
 
 /**
- * Splits test files by whether they need the Kubernetes programs: those from which an import leads to a file that starts
+ * Splits test files by whether they need the programs in Go: those from which an import leads to a file that starts
  * one of them. Paths are relative to `root`; other arguments of tap, such as folders, count as needing them.
  */
-export function splitByCluster(
+export function splitByGoTools(
   root: string,
   files: readonly string[],
 ): { without: string[]; with: string[] } {
@@ -30,7 +30,7 @@ export function splitByCluster(
     known.set(path, false);
     const source = readFileSync(join(root, path), 'utf8');
     const result =
-      startsClusterProgram.test(source) ||
+      startsGoTool.test(source) ||
       findImports(scanSource(source)).some(({ specifier }) => {
         const target = resolveImport(path, specifier);
         return target !== undefined && existsSync(join(root, target)) && needs(target);

@@ -2,11 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t from 'tap';
-import { allTestFiles, splitByCluster } from '../test-files.ts';
+import { allTestFiles, splitByGoTools } from '../test-files.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-t.test('a test needs the cluster programs when an import leads to one that starts them', async (t) => {
+t.test('a test needs the programs in Go when an import leads to one that starts them', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const write = (path: string, text: string) => {
@@ -22,16 +22,16 @@ t.test('a test needs the cluster programs when an import leads to one that start
   write('a/plain.test.ts', "import './near.ts';\nimport t from 'tap';\nfindBinary('envoy');\n");
   const files = allTestFiles(folder.path);
   t.strictSame(files, ['a/direct.test.ts', 'a/far.test.ts', 'a/plain.test.ts']);
-  t.strictSame(splitByCluster(folder.path, files), {
+  t.strictSame(splitByGoTools(folder.path, files), {
     with: ['a/direct.test.ts', 'a/far.test.ts'],
     without: ['a/plain.test.ts'],
   });
 });
 
 t.test('in this repository about one in ten needs them', async (t) => {
-  const files = splitByCluster(root, allTestFiles(root));
+  const files = splitByGoTools(root, allTestFiles(root));
   const expected = ['services/xds/test/kubernetes/lease-elector.test.ts', 'hack/charts/render.test.ts'];
   for (const path of expected) t.ok(files.with.includes(path), path);
   t.ok(files.without.includes('packages/rules/test/match.test.ts'));
-  t.ok(files.with.length < files.without.length / 5, `${files.with.length} need a cluster`);
+  t.ok(files.with.length < files.without.length / 5, `${files.with.length} need them`);
 });

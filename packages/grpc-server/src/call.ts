@@ -1,0 +1,131 @@
+import type { PeerCertificate } from 'node:tls';
+import type { RequestHead } from './request-head.ts';
+import type { GrpcStatus } from './status.ts';
+
+/** The other end of a connection. */
+export interface Peer {
+  /** IP address; empty on a Unix socket. */
+  readonly address: string;
+  /** The verified client certificate of a connection with mutual TLS. */
+  readonly certificate: PeerCertificate | undefined;
+}
+
+/** What a handler may know of a call besides its message. */
+export interface Call {
+  /** Full method name, such as `/grpc.health.v1.Health/Check`. */
+  readonly path: string;
+  readonly peer: Peer;
+  /** The first value of a request header; the name in lower case. */
+  header(name: string): string | undefined;
+  /** Time until the client gives up; infinite when it has not set a deadline. */
+  timeLeftMs(): number;
+  /** Aborts when the client cancels, its deadline passes or the connection is lost. Made when first read. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Answers one unary call: the message's bytes in, the message's bytes or a status out. Return a value instead of a promise
+ * where nothing has to be awaited: a promise is a noticeable part of the cost of a call. A thrown error becomes a
+ * status by `ServerOptions.toStatus`.
+ */
+export type UnaryHandler = (
+  request: Uint8Array,
+  call: Call,
+) => Uint8Array | GrpcStatus | Promise<Uint8Array | GrpcStatus>;
+
+/** The replies of a server-streaming call. */
+export interface ReplyStream {
+  send(message: Uint8Array): void;
+  end(status: GrpcStatus): void;
+}
+
+/** Answers one server-streaming call. It has ended for the handler when `call.signal` aborts. */
+export type StreamHandler = (request: Uint8Array, replies: ReplyStream, call: Call) => void;
+
+/** The methods of a server by their full names. */
+export interface Methods {
+  readonly unary: Readonly<Record<string, UnaryHandler>>;
+  readonly streaming?: Readonly<Record<string, StreamHandler>>;
+}
+
+/** One stream of a connection: the request as it arrives, the reply as far as it had to wait, and the call of its handler. */
+export class Stream implements Call {
+  readonly id: number;
+  readonly head: RequestHead;
+  readonly peer: Peer;
+  readonly startedMs: number;
+  readonly deadlineMs: number;
+  /** Bytes that we may still send (RFC 9113 §6.9.1). */
+  sendWindow: number;
+  /** The client has sent END_STREAM. */
+  remoteClosed: boolean = false;
+  /** No call of a method: it is answered with an error, and its body is not kept. */
+  refused: boolean = false;
+  /** The method answers with any number of messages. */
+  streaming: boolean = false;
+  /** Response headers have been sent. */
+  headersSent: boolean = false;
+  /** DATA that waits for flow control, and the block that ends the stream after it. */
+  waiting: Buffer[] = [];
+  lastBlock: Buffer | undefined;
+  #body: Buffer[] = [];
+  #bodyBytes = 0;
+  #controller: AbortController | undefined;
+  #aborted: boolean = false;
+
+  constructor(
+    id: number,
+    head: RequestHead,
+    { peer, nowMs, sendWindow }: { peer: Peer; nowMs: number; sendWindow: number },
+  ) {
+    this.id = id;
+    this.head = head;
+    this.peer = peer;
+    this.startedMs = nowMs;
+    this.deadlineMs = nowMs + (head.timeoutMs ?? 0);
+    this.sendWindow = sendWindow;
+  }
+
+  get path(): string {
+    return this.head.path;
+  }
+
+  header(name: string): string | undefined {
+    return this.head.fields.find((field) => field[0] === name)?.[1];
+  }
+
+  timeLeftMs(): number {
+    return this.deadlineMs - performance.now();
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort();
+    }
+    return this.#controller.signal;
+  }
+
+  /** Tells the handler that nobody waits for its reply any more. */
+  abort(): void {
+    this.#aborted = true;
+    this.#controller?.abort();
+  }
+
+  get bodyBytes(): number {
+    return this.#bodyBytes;
+  }
+
+  addBody(bytes: Buffer): void {
+    this.#bodyBytes += bytes.length;
+    if (bytes.length > 0 && !this.refused) this.#body.push(bytes);
+  }
+
+  /** Takes the body, which is not kept. */
+  takeBody(): Buffer {
+    const [first = Buffer.alloc(0)] = this.#body;
+    const body = this.#body.length > 1 ? Buffer.concat(this.#body) : first;
+    this.#body = [];
+    return body;
+  }
+}

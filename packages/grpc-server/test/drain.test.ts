@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Client, credentials } from '@grpc/grpc-js';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import { FrameType } from '../src/frames.ts';
+import { healthMethods, ServingStatus } from '../src/health.ts';
+import { GrpcServer } from '../src/server.ts';
+import { RawClient } from './support/raw-client.ts';
+
+const echo = '/test.Echo/Call';
+
+t.test('calls in flight end, and calls under way at the GOAWAY are answered', async (t) => {
+  const replies: (() => void)[] = [];
+  const server = new GrpcServer({
+    methods: {
+      unary: { [echo]: (message) => new Promise((resolve) => replies.push(() => resolve(message))) },
+    },
+  });
+  const port = await server.listen({ host: '127.0.0.1', port: 0 });
+  const raw = new RawClient(port);
+  raw.open();
+  raw.call(1, echo);
+  await awaitUntil(() => replies.length === 1, { what: 'the first call has started' });
+  const drained = server.drain(AbortSignal.timeout(20_000));
+  const ping = await raw.receive(({ type }) => type === FrameType.PING);
+  // Sent before the client could know.
+  raw.call(3, echo);
+  await awaitUntil(() => replies.length === 2, { what: 'the second call has started' });
+  raw.send(Buffer.from([0, 0, 8, FrameType.PING, 1, 0, 0, 0, 0]), ping?.payload ?? Buffer.alloc(8));
+  await raw.receive(({ type, payload }) => type === FrameType.GOAWAY && payload.readUInt32BE() === 3);
+  for (const reply of replies) reply();
+  await drained;
+  await raw.end();
+  const answered = raw.frames.filter(({ type }) => type === FrameType.DATA).map(({ streamId }) => streamId);
+  t.strictSame(answered, [1, 3]);
+});
+
+t.test('idle, silent and half-open connections do not hold up a drain', async (t) => {
+  const server = new GrpcServer({ methods: { unary: {} } });
+  const port = await server.listen({ host: '127.0.0.1', port: 0 });
+  const silent = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  await once(silent, 'connect');
+  const idle = new RawClient(port);
+  idle.open();
+  await idle.receive(({ type }) => type === FrameType.SETTINGS);
+  const deaf = new RawClient(port);
+  deaf.socket.allowHalfOpen = true;
+  deaf.open();
+  await deaf.receive(({ type }) => type === FrameType.SETTINGS);
+  deaf.socket.pause();
+  const gaveUp = AbortSignal.timeout(20_000);
+  await server.drain(gaveUp);
+  t.notOk(gaveUp.aborted);
+  for (const socket of [silent, idle.socket, deaf.socket]) socket.destroy();
+});
+
+t.test('what is left is cut off when the time is over', async (t) => {
+  const server = new GrpcServer({ methods: { unary: { [echo]: () => new Promise(() => undefined) } } });
+  const port = await server.listen({ host: '127.0.0.1', port: 0 });
+  const raw = new RawClient(port);
+  raw.open();
+  raw.call(1, echo);
+  await awaitUntil(() => server.callCount === 1, { what: 'the call has started' });
+  await server.drain(AbortSignal.timeout(50));
+  await raw.end();
+  t.equal(server.callCount, 0);
+});
+
+t.test('health: Check answers, Watch follows and ends with the server', async (t) => {
+  let serving = true;
+  const listeners = new Set<() => void>();
+  const server = new GrpcServer({
+    methods: healthMethods({
+      status: (service) => {
+        if (service !== '' && service !== 'shop') return ServingStatus.SERVICE_UNKNOWN;
+        return serving ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+      },
+      onChange(changed) {
+        listeners.add(changed);
+        return () => listeners.delete(changed);
+      },
+    }),
+  });
+  const port = await server.listen({ host: '127.0.0.1', port: 0 });
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  t.teardown(() => client.close());
+  const bytes = (b: Buffer) => b;
+  const request = (service: string) => Buffer.from([0x0a, service.length, ...Buffer.from(service)]);
+  const check = (message: Buffer) =>
+    new Promise((resolve) =>
+      client.makeUnaryRequest('/grpc.health.v1.Health/Check', bytes, bytes, message, (error, reply) =>
+        resolve(error?.code ?? reply?.[1]),
+      ),
+    );
+  t.equal(await check(Buffer.alloc(0)), ServingStatus.SERVING);
+  t.equal(await check(request('shop')), ServingStatus.SERVING);
+  t.equal(await check(request('other')), 5, 'NOT_FOUND');
+  t.equal(await check(Buffer.from('???')), 3, 'INVALID_ARGUMENT');
+  const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', bytes, bytes, request('shop'));
+  const seen: unknown[] = [];
+  watch.on('error', () => undefined);
+  watch.on('data', (message: Buffer) => seen.push(message[1]));
+  await awaitUntil(() => seen.length === 1, { what: 'the first state' });
+  serving = false;
+  for (const changed of listeners) changed();
+  await awaitUntil(() => seen.length === 2, { what: 'the second state' });
+  t.strictSame(seen, [ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
+  await server.drain(AbortSignal.timeout(20_000));
+  await awaitUntil(() => listeners.size === 0, { what: 'the watch has ended' });
+});

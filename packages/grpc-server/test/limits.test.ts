@@ -1,0 +1,234 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t, { type Test } from 'tap';
+import type { UnaryHandler } from '../src/call.ts';
+import { ErrorCode, Flag, FrameType, frame, numberFrame, Setting, settingsFrame } from '../src/frames.ts';
+import { encodeHeaders } from '../src/hpack/encoder.ts';
+import type { Limits } from '../src/limits.ts';
+import { type ConnectionTimes, GrpcServer } from '../src/server.ts';
+import { headersFrame, RawClient } from './support/raw-client.ts';
+
+const echo = '/test.Echo/Call';
+
+async function start(
+  t: Test,
+  limits: Partial<Limits> = {},
+  {
+    handler = (message) => message,
+    times = {},
+  }: { handler?: UnaryHandler; times?: Partial<ConnectionTimes> } = {},
+) {
+  const violations: string[] = [];
+  const server = new GrpcServer({
+    methods: { unary: { [echo]: handler } },
+    limits,
+    times,
+    onViolation: (_code, reason) => violations.push(reason),
+  });
+  const port = await server.listen({ host: '127.0.0.1', port: 0 });
+  t.teardown(() => server.drain(AbortSignal.abort()));
+  const open = (settings?: readonly (readonly [number, number])[]) => {
+    const raw = new RawClient(port);
+    t.teardown(() => raw.socket.destroy());
+    raw.open(settings);
+    return raw;
+  };
+  return { server, port, open, violations };
+}
+
+const empty = Buffer.alloc(0);
+const floods: Record<string, (count: number) => Uint8Array[]> = {
+  PING: (count) => Array.from({ length: count }, () => frame(FrameType.PING, 0, 0, Buffer.alloc(8))),
+  SETTINGS: (count) => Array.from({ length: count }, () => settingsFrame([])),
+  PRIORITY: (count) => Array.from({ length: count }, () => frame(FrameType.PRIORITY, 0, 1, Buffer.alloc(5))),
+  WINDOW_UPDATE: (count) => Array.from({ length: count }, () => numberFrame(FrameType.WINDOW_UPDATE, 0, 1)),
+  'unknown frame': (count) => Array.from({ length: count }, () => frame(0xfe, 0, 0, empty)),
+  'empty DATA': (count) => [
+    headersFrame(1),
+    ...Array.from({ length: count }, () => frame(FrameType.DATA, 0, 1, empty)),
+  ],
+  'rapid reset': (count) =>
+    Array.from({ length: count }, (_, index) =>
+      Buffer.concat([
+        headersFrame(2 * index + 1),
+        numberFrame(FrameType.RST_STREAM, 2 * index + 1, ErrorCode.CANCEL),
+      ]),
+    ),
+  'malformed requests': (count) =>
+    Array.from({ length: count }, (_, index) =>
+      frame(FrameType.HEADERS, 5, 2 * index + 1, encodeHeaders([[':method', 'POST']])),
+    ),
+};
+
+for (const [name, make] of Object.entries(floods)) {
+  t.test(`a flood of ${name} ends the connection`, async (t) => {
+    const { open, violations } = await start(t, { overheadBurst: 100, overheadPerSecond: 0 });
+    const raw = open();
+    raw.send(...make(90));
+    raw.call(1_000_001, echo);
+    t.ok(
+      await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 1_000_001),
+      'below',
+    );
+    const flood = open();
+    flood.send(...make(150));
+    t.equal(await flood.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
+    await flood.end();
+    t.match(violations, ['too many frames without a request']);
+  });
+}
+
+t.test('completed calls earn what their overhead costs', async (t) => {
+  const { open } = await start(t, { overheadBurst: 20, overheadPerSecond: 0, overheadPerCall: 4 });
+  const raw = open();
+  for (let index = 0; index < 100; index++) {
+    raw.call(2 * index + 1, echo);
+    for (let pings = 0; pings < 3; pings++) raw.send(frame(FrameType.PING, 0, 0, Buffer.alloc(8)));
+  }
+  t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 199));
+});
+
+t.test('header blocks are bounded in frames and bytes', async (t) => {
+  const { open } = await start(t, { maxContinuationFrames: 4 });
+  const continued = (count: number, payload: Buffer) =>
+    Array.from({ length: count }, () => frame(FrameType.CONTINUATION, 0, 1, payload));
+  const many = open();
+  many.send(headersFrame(1, { flags: 0 }), ...continued(5, empty));
+  t.equal(await many.goaway(), ErrorCode.ENHANCE_YOUR_CALM, 'empty CONTINUATION frames');
+  const large = open();
+  large.send(headersFrame(1, { flags: 0 }), ...continued(4, Buffer.alloc(16_384)));
+  t.equal(await large.goaway(), ErrorCode.ENHANCE_YOUR_CALM, 'large CONTINUATION frames');
+});
+
+t.test('streams beyond the limit are refused and the others go on', async (t) => {
+  const replies: (() => void)[] = [];
+  const handler: UnaryHandler = (message) => new Promise((resolve) => replies.push(() => resolve(message)));
+  const { open } = await start(t, { maxConcurrentStreams: 3 }, { handler });
+  const raw = open();
+  for (const id of [1, 3, 5, 7]) raw.call(id, echo);
+  const refused = await raw.receive(({ type }) => type === FrameType.RST_STREAM);
+  t.equal(refused?.streamId, 7);
+  t.equal(refused?.payload.readUInt32BE(), ErrorCode.REFUSED_STREAM);
+  for (const reply of replies) reply();
+  t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 5));
+});
+
+t.test('a client that sends more than its window is cut off', async (t) => {
+  const { open } = await start(t, { connectionWindowBytes: 65_535, maxMessageBytes: 1_000_000 });
+  const raw = open();
+  raw.send(headersFrame(1));
+  for (let sent = 0; sent < 10; sent++) raw.send(frame(FrameType.DATA, 0, 1, Buffer.alloc(16_384)));
+  t.equal(await raw.goaway(), ErrorCode.FLOW_CONTROL_ERROR);
+});
+
+t.test('incomplete requests hold the window, complete ones give it back', async (t) => {
+  const { open } = await start(t, { connectionWindowBytes: 65_535, maxMessageBytes: 65_000 });
+  const raw = open();
+  // 12 × 16 KiB through a window of 64 KiB.
+  for (let id = 1; id < 25; id += 2) {
+    raw.call(id, echo, Buffer.alloc(16_000));
+    await raw.receive(({ type, streamId }) => type === FrameType.HEADERS && streamId === id);
+    raw.send(numberFrame(FrameType.WINDOW_UPDATE, 0, 16_005));
+  }
+  t.ok(raw.frames.some(({ type }) => type === FrameType.WINDOW_UPDATE));
+  t.notOk(raw.closed);
+});
+
+t.test('a request that does not arrive is reset', async (t) => {
+  const { open } = await start(t, { requestTimeoutMs: 50 });
+  const raw = open();
+  raw.send(headersFrame(1));
+  const reset = await raw.receive(({ type }) => type === FrameType.RST_STREAM);
+  t.equal(reset?.payload.readUInt32BE(), ErrorCode.CANCEL);
+});
+
+t.test('a connection without a preface is closed', async (t) => {
+  const { port, server } = await start(t, { prefaceTimeoutMs: 50 });
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write('PRI * HT');
+  socket.resume();
+  await once(socket, 'close');
+  await awaitUntil(() => server.connectionCount === 0, { what: 'the connection is forgotten' });
+});
+
+t.test('HTTP/1.1 and TLS on a plaintext port end at once', async (t) => {
+  const { port, violations } = await start(t);
+  for (const bytes of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.from([22, 3, 1, 0, 200])]) {
+    const socket = connect(port, '127.0.0.1');
+    socket.end(bytes);
+    socket.resume();
+    await once(socket, 'close');
+  }
+  t.match(violations, [/preface/, /preface/]);
+});
+
+t.test('at the bound on connections the idlest one goes', async (t) => {
+  const handler: UnaryHandler = () => new Promise(() => undefined);
+  const { open, server } = await start(t, { maxConnections: 3 }, { handler });
+  const settled = async () => {
+    const raw = open();
+    await raw.receive(({ type }) => type === FrameType.SETTINGS);
+    return raw;
+  };
+  const busy = await settled();
+  busy.call(1, echo);
+  await awaitUntil(() => server.callCount === 1, { what: 'the call has started' });
+  const idle = await settled();
+  const active = await settled();
+  active.send(frame(FrameType.PING, 0, 0, Buffer.alloc(8)));
+  await active.receive(({ type }) => type === FrameType.PING);
+  const next = await settled();
+  await idle.end();
+  t.notOk(busy.closed || active.closed || next.closed);
+  t.equal(server.connectionCount, 3);
+});
+
+t.test('a client that does not read is not read from, and is cut', async (t) => {
+  const handler: UnaryHandler = () => Buffer.alloc(16_000);
+  const { open, server } = await start(
+    t,
+    { maxWriteBufferBytes: 100_000, writeStallTimeoutMs: 300, maxConcurrentStreams: 10_000 },
+    { handler },
+  );
+  const raw = open([[Setting.INITIAL_WINDOW_SIZE, 1_000_000]]);
+  raw.send(numberFrame(FrameType.WINDOW_UPDATE, 0, 0x7000_0000));
+  await raw.receive(({ type, flags }) => type === FrameType.SETTINGS && (flags & Flag.ACK) !== 0);
+  raw.socket.pause();
+  const before = process.memoryUsage().rss;
+  let stopped = false;
+  raw.socket.once('close', () => {
+    stopped = true;
+  });
+  for (let id = 1; id < 20_000 && !stopped; id += 2) {
+    raw.call(id, echo);
+    if (id % 200 === 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await awaitUntil(() => server.connectionCount === 0, { what: 'the connection has been cut' });
+  t.ok(process.memoryUsage().rss - before < 200_000_000, 'replies of 160 MB were not kept');
+});
+
+t.test('a connection that answers no keepalive PING is cut, one that does stays', async (t) => {
+  const { open, server } = await start(t, {}, { times: { keepaliveMs: 200 } });
+  const silent = open();
+  await silent.end();
+  const alive = open();
+  await alive.receive(({ type, flags }) => type === FrameType.PING && flags === 0);
+  alive.send(frame(FrameType.PING, Flag.ACK, 0, Buffer.from('tg-alive')));
+  alive.frames.length = 0;
+  await alive.receive(({ type, flags }) => type === FrameType.PING && flags === 0);
+  t.equal(server.connectionCount, 1);
+});
+
+t.test('a connection of maximum age is drained, and cut after its grace', async (t) => {
+  const handler: UnaryHandler = () => new Promise(() => undefined);
+  const { open } = await start(t, {}, { handler, times: { maxAgeMs: 100, maxAgeGraceMs: 100 } });
+  const idle = open();
+  t.equal(await idle.goaway(), ErrorCode.NO_ERROR);
+  await idle.end();
+  const busy = open();
+  busy.call(1, echo);
+  t.equal(await busy.goaway(), ErrorCode.NO_ERROR);
+  await busy.end();
+});
