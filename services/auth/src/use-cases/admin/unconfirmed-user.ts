@@ -54,7 +54,8 @@ export function createPrepareUnconfirmed({ store, random, settings }: Unconfirme
       facts,
       traits: { ...subjectOf(user), provider: 'email' },
     });
-    const stored = invited ? { ...user, userMetadata: data, invitedAt: at } : user;
+    // Metadata as it was sent: unlike at a sign-up, nothing of the identity is added.
+    const stored = { ...user, userMetadata: data, ...(invited && { invitedAt: at }) };
     if (!(await store.users.insert(stored, audit))) throw errors.email_exists();
     const created = await store.users.findById(user.id);
     if (created === undefined) throw errors.user_not_found();

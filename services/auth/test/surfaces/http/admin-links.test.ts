@@ -60,6 +60,21 @@ t.test('a link leads to where it may only', async (t) => {
   });
 });
 
+t.test('metadata of a new user is as it was sent', async (t) => {
+  const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false' });
+  const data = { name: 'Ada', email: 'not@the.contact', nested: { a: [1, null] } };
+  for (const type of ['signup', 'magiclink', 'invite']) {
+    const wanted = {
+      type,
+      email: `${type}@example.com`,
+      ...(type === 'signup' && { password: 'correct horse' }),
+    };
+    t.same((await generate(server, { ...wanted, data })).body.user_metadata, data, type);
+    const email = `${type}-none@example.com`;
+    t.same((await generate(server, { ...wanted, email })).body.user_metadata, {}, `${type} without metadata`);
+  }
+});
+
 t.test('links ask no limit, and the last one counts', async (t) => {
   const server = await startAuthServer(t, { RATE_LIMIT_EMAIL_SENT: '0' });
   await server.call('POST', '/admin/users', { token, body: { email, email_confirm: true } });

@@ -4,6 +4,7 @@ import { addAdminFactorRoutes } from './admin-factor-routes.ts';
 import { addAdminLinkRoutes } from './admin-link-routes.ts';
 import { addAdminSessionRoutes } from './admin-session-routes.ts';
 import { addAdminUserRoutes } from './admin-user-routes.ts';
+import { addDisabledRoutes } from './disabled-routes.ts';
 import { addFactorRoutes } from './factor-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addLogoutRoutes } from './logout-routes.ts';
@@ -36,4 +37,5 @@ export const allRoutes: readonly AddRoutes[] = [
   addAdminAuditRoutes,
   addAdminFactorRoutes,
   addAdminSessionRoutes,
+  addDisabledRoutes,
 ];

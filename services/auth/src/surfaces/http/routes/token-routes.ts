@@ -6,6 +6,7 @@ import { errors, OAuthError, RetryLaterError } from '../../../errors.ts';
 import type { IssuedSession } from '../../../use-cases/sessions/start-session.ts';
 import { createExchangeCode } from '../../../use-cases/token/exchange-code.ts';
 import { createRefreshSession } from '../../../use-cases/token/refresh-session.ts';
+import { refuseIdToken } from '../../../use-cases/token/refuse-provider-grants.ts';
 import { createSignInWithPassword } from '../../../use-cases/token/sign-in-with-password.ts';
 import type { AddRoutes, RouteDeps } from '../api.ts';
 import { bodyLimits } from '../body-limits.ts';
@@ -24,6 +25,10 @@ const tokenBody = body({
   auth_code: optionalText,
   code: optionalText,
   code_verifier: optionalText,
+  id_token: optionalText,
+  provider: optionalText,
+  client_id: optionalText,
+  issuer: optionalText,
 });
 const tokenQuery = Type.Object({ grant_type: Type.Optional(Type.String()) });
 
@@ -67,6 +72,18 @@ function createGrants(deps: RouteDeps): ReadonlyMap<string, Grant> {
       'authorization_code',
       ({ body: { code: authCode, code_verifier: codeVerifier }, facts }) =>
         exchangeCode({ authCode, codeVerifier }, facts),
+    ],
+    // Not served yet.
+    [
+      'id_token',
+      ({ body: { id_token: idToken, provider, client_id: clientId, issuer } }) =>
+        refuseIdToken({ idToken, provider, clientId, issuer }),
+    ],
+    [
+      'web3',
+      () => {
+        throw errors.web3_provider_disabled();
+      },
     ],
   ]);
 }
