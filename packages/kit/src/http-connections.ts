@@ -4,6 +4,8 @@ import { Server as TlsServer } from 'node:tls';
 
 /** The connections of an HTTP server, for a stop that waits for requests and for nothing else. */
 export interface HttpConnections {
+  /** From now on every answer says `Connection: close`; new connections and requests are taken as before. */
+  closeAfterAnswers(): void;
   /** Closes connections without a request at once, the others after their answer, which says `Connection: close`. */
   drain(): void;
 }
@@ -14,6 +16,7 @@ export interface HttpConnections {
  */
 export function followConnections(server: Server): HttpConnections {
   const answersOf = new Map<Socket, Set<ServerResponse>>();
+  let closing = false;
   let draining = false;
 
   // With TLS requests name the socket inside the tunnel.
@@ -30,7 +33,7 @@ export function followConnections(server: Server): HttpConnections {
     const answers = answersOf.get(socket);
     if (answers === undefined) return;
     answers.add(answer);
-    if (draining) answer.shouldKeepAlive = false;
+    if (closing) answer.shouldKeepAlive = false;
     answer.once('close', () => {
       answers.delete(answer);
       // An answer that had begun before the stop could not say that the connection ends.
@@ -38,15 +41,21 @@ export function followConnections(server: Server): HttpConnections {
     });
   });
 
+  function closeAfterAnswers(): void {
+    closing = true;
+    // Of pipelined requests the last one: a connection ends after the first answer that says so.
+    for (const answers of answersOf.values()) {
+      const last = [...answers].at(-1);
+      if (last !== undefined) last.shouldKeepAlive = false;
+    }
+  }
+
   return {
+    closeAfterAnswers,
     drain() {
       draining = true;
-      for (const [socket, answers] of answersOf) {
-        // Of pipelined requests the last one: a connection ends after the first answer that says so.
-        const last = [...answers].at(-1);
-        if (last === undefined) socket.destroy();
-        else last.shouldKeepAlive = false;
-      }
+      closeAfterAnswers();
+      for (const [socket, answers] of answersOf) if (answers.size === 0) socket.destroy();
     },
   };
 }

@@ -12,6 +12,8 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** Listens; resolves with the port. Rejects when the address is taken. */
   start(): Promise<number>;
+  /** Says `Connection: close` in every answer from now on, so that clients with open connections go elsewhere before the stop. */
+  closeAfterAnswers(): void;
   /**
    * Refuses new connections, closes those without a request and lets requests in flight end; those left when `signal` aborts
    * are cut off.
@@ -30,6 +32,7 @@ export interface HttpApplication {
 export function createHttpServer(app: HttpApplication, { host, port }: HttpServerOptions): HttpServer {
   const connections = followConnections(app.server);
   return {
+    closeAfterAnswers: connections.closeAfterAnswers,
     async start() {
       await app.listen({ host, port });
       const address = app.server.address();

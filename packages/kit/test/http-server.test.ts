@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
 
@@ -135,4 +136,27 @@ t.test('over TLS it is the same: a request in flight is answered, a silent conne
   t.match(await asking.closed, /Connection: close[\s\S]*done/);
   t.equal(await silent.closed, '');
   await stopped;
+});
+
+t.test('a server that closes after answers takes connections and requests as before', async (t) => {
+  const answers: (() => void)[] = [];
+  const http = serverOver(
+    t,
+    createServer((_request, answer) => void answers.push(() => answer.end('hello'))),
+  );
+  const port = await http.start();
+  const before = await open(t, port);
+  before.socket.write(request);
+  await awaitUntil(() => answers.length === 1, { what: 'the request' });
+  http.closeAfterAnswers();
+  const after = await open(t, port);
+  after.socket.write(request);
+  await awaitUntil(() => answers.length === 2, { what: 'the request on a new connection' });
+  for (const answer of answers) answer();
+  for (const { closed } of [before, after])
+    t.match(
+      await closed,
+      /^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*connection: close\r\n(?:.*\r\n)*\r\n(?:.*\r\n)?hello/i,
+    );
+  await http.stop(patient);
 });

@@ -1,5 +1,6 @@
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
 import { createHealth } from '@tollgate/kit/health';
+import type { HttpServer } from '@tollgate/kit/http-server';
 import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
@@ -131,8 +132,9 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     },
     stop: ({ signal }) => api.stop(signal),
   });
+  const httpServers: HttpServer[] = [api];
   if (settings.extAuthzEnabled) await addExtAuthz();
-  lifecycle.add(createTermination(health, settings.shutdownDelayMs));
+  lifecycle.add(createTermination(health, settings.shutdownDelayMs, httpServers));
   lifecycle.add({
     name: 'announcement',
     start() {
@@ -166,6 +168,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       metrics: telemetry.registry,
       settings,
     });
+    httpServers.push(servers.http);
     lifecycle.add({ name: 'rules of routes', stop: () => rules?.close() });
     lifecycle.add({ name: 'certificates of external authorization', stop: servers.close });
     lifecycle.add({

@@ -1,6 +1,8 @@
+import { Agent, get } from 'node:http';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { startAuthServer } from './helpers/auth-server.ts';
 import { startMailingServer } from './helpers/mail-server.ts';
 
 /** A server with a request in flight: it waits for the mail server, which has yet to take a mail. */
@@ -41,4 +43,25 @@ t.test('what takes longer than DRAIN_TIMEOUT is cut off', async (t) => {
   const { server, answer } = await withRequestInFlight(t, { DRAIN_TIMEOUT: '50ms' });
   t.match(await server.stop(), { failed: false });
   await t.rejects(answer, { message: 'fetch failed' });
+});
+
+t.test('during SHUTDOWN_DELAY answers on connections that are kept say that these close', async (t) => {
+  const server = await startAuthServer(t, { SHUTDOWN_DELAY: '3s' });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const connectionOf = (url: string): Promise<string | undefined> =>
+    new Promise((resolve, reject) => {
+      get(url, { agent }, (answer) => {
+        answer.resume();
+        answer.once('end', () => resolve(answer.headers.connection));
+      }).once('error', reject);
+    });
+  const urls = [`${server.url}/health`, `http://127.0.0.1:${server.extAuthz.http}/x`];
+  for (const url of urls) t.equal(await connectionOf(url), 'keep-alive', url);
+  void server.stop();
+  for (const url of urls) {
+    // The first one comes on the connection of before, the second one on a new one.
+    t.equal(await connectionOf(url), 'close', url);
+    t.equal(await connectionOf(url), 'close', url);
+  }
 });
