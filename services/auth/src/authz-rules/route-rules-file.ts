@@ -3,7 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/read-text-file';
 import { parseRouteRules } from '../domain/authz/parse-route-rules.ts';
 import type { PlacedProblem } from '../domain/authz/placed-value.ts';
-import type { RouteRules } from '../domain/authz/route-rules.ts';
+import { type RouteRules, routeRuleWarnings } from '../domain/authz/route-rules.ts';
 import { readPlacedYaml } from './read-placed-yaml.ts';
 
 /** Rules, or everything that is wrong with the file: `<file>:<line>:<column>: <message>`, one each. */
@@ -61,7 +61,9 @@ export async function watchRouteRules(
   async function attempt(): Promise<LoadedRouteRules> {
     const loaded = await loadRouteRules(file);
     onAttempt?.(loaded.ok);
-    if (loaded.ok) current = loaded.rules;
+    if (!loaded.ok) return loaded;
+    current = loaded.rules;
+    for (const warning of routeRuleWarnings(loaded.rules)) logger.warn({ file, warning }, 'rules of routes');
     return loaded;
   }
 

@@ -1,5 +1,5 @@
 import { type LoadedRouteRules, loadRouteRules } from '../authz-rules/route-rules-file.ts';
-import { defaultRules } from '../domain/authz/route-rules.ts';
+import { defaultRules, routeRuleWarnings } from '../domain/authz/route-rules.ts';
 import { settingsSpec } from '../settings/settings.ts';
 import { loadSettings } from './load-settings.ts';
 import { type AskedRequest, rulesTable, verdictsTable } from './routes-table.ts';
@@ -25,6 +25,7 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
     process.stderr.write(
       `no file is set (${settingsSpec.extAuthzRoutesFile.env}): these rules hold without one\n`,
     );
+  for (const warning of routeRuleWarnings(loaded.rules)) process.stderr.write(`warning: ${warning}\n`);
   const asked = pairsOf(args);
   process.stdout.write(asked.length === 0 ? rulesTable(loaded.rules) : verdictsTable(loaded.rules, asked));
 };

@@ -1,4 +1,5 @@
 import { judgeRoute } from '../domain/authz/judge-route.ts';
+import type { RoutePath } from '../domain/authz/route-path.ts';
 import type { RouteDemand, RouteRules } from '../domain/authz/route-rules.ts';
 
 /** A request as it is asked about on the command line. */
@@ -13,7 +14,7 @@ export function rulesTable(rules: RouteRules): string {
   const routes = rules.routes.map(({ path, methods, demand, place }) => [
     String(place.line),
     methods === undefined ? 'all' : [...methods].join(','),
-    path.source,
+    describePath(path),
     describeDemand(demand),
   ]);
   const fallback = ['-', 'all', 'everything else', describeDemand(rules.fallback)];
@@ -26,10 +27,14 @@ export function verdictsTable(rules: RouteRules, asked: readonly AskedRequest[])
     const verdict = judgeRoute(rules, method, path);
     if (!verdict.ok) return [method, path, '-', `refused, path_not_canonical: ${verdict.reason}`];
     const { route, demand } = verdict;
-    const rule = route === undefined ? 'default' : `line ${route.place.line}: ${route.path.source}`;
+    const rule = route === undefined ? 'default' : `line ${route.place.line}: ${describePath(route.path)}`;
     return [method, path, rule, describeDemand(demand)];
   });
   return table([['METHOD', 'PATH', 'RULE', 'DEMANDS'], ...rows]);
+}
+
+function describePath({ source, ignoreCase }: RoutePath): string {
+  return ignoreCase ? `${source} (any case)` : source;
 }
 
 function describeDemand(demand: RouteDemand): string {

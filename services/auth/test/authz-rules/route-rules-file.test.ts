@@ -152,14 +152,14 @@ default: anyone
       ':3:21: put true in quotes, as it is meant as text',
       ':5:13: expected one of public, authenticated, deny, found publik',
       ':6:15: expected one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT, QUERY, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK, REPORT, SEARCH, found get',
-      ':7:5: unknown key foo: there are path, methods, access, roles, aal, anonymous',
+      ':7:5: unknown key foo: there are path, methods, access, roles, aal, anonymous, ignore_case',
       ':8:5: path is there twice',
       ':9:5: a route needs a path',
       ':12:10: expected one of aal1, aal2, aal3, found aal9',
       ':12:10: aal says nothing where access is deny: leave one of them out',
       ':13:12: the list is empty: leave it out',
       ':13:12: roles says nothing where access is deny: leave one of them out',
-      ':14:5: expected keys and values (path, methods, access, roles, aal, anonymous), found /d',
+      ':14:5: expected keys and values (path, methods, access, roles, aal, anonymous, ignore_case), found /d',
       ':16:16: expected true or false, found true',
       ':17:14: expected a list, found GET',
       ':18:11: expected a text, found a list',
@@ -305,4 +305,71 @@ t.test('a bad file at the start is an error with all its problems', async (t) =>
   await t.rejects(watchRouteRules(file, { logger }), {
     message: /cannot be used:\n.*:1:17: a path begins with a slash\n.*:2:10: expected one of/,
   });
+});
+
+t.test('ignore_case matches a path in any case, and no other route does', async (t) => {
+  const rules = await rulesOf(
+    t,
+    `routes:
+  - path: /Internal/Straße/*/**
+    ignore_case: true
+    access: deny
+  - path: /Docs
+    access: public
+default: public
+`,
+  );
+  for (const path of [
+    '/internal/stra%C3%9Fe/x',
+    '/INTERNAL/Stra%c3%9fe/X/y',
+    '/Internal/Straße/x'.replace('ß', '%C3%9F'),
+    '/%49nternal/STRA%C3%9FE/x;v=1',
+  ])
+    t.equal(deciding(rules, 'GET', path), 2, path);
+  for (const path of ['/internal/strasse/x', '/docs', '/DOCS'])
+    t.equal(deciding(rules, 'GET', path), 'default', path);
+  t.equal(deciding(rules, 'GET', '/Docs'), 5);
+});
+
+t.test('a route in any case hides those behind it, and is not hidden by one of them', async (t) => {
+  const route = (path: string, ignoreCase: boolean) =>
+    `  - { path: ${path}, ignore_case: ${ignoreCase}, access: deny }\n`;
+  t.match(await problemsOf(t, `routes:\n${route('/a', true)}${route('/A', false)}`), [
+    /\/A never matches here: line 2/,
+  ]);
+  t.match(await problemsOf(t, `routes:\n${route('/A', true)}${route('/a', true)}`), [
+    /\/a never matches here: line 2/,
+  ]);
+  t.same(await problemsOf(t, `routes:\n${route('/a', false)}${route('/a', true)}`), []);
+  t.match(await problemsOf(t, `routes:\n${route('/**', false)}${route('/a', true)}`), [/never matches/]);
+  t.match(await problemsOf(t, 'routes:\n  - { path: /a, ignore_case: yes }\n'), [
+    /expected true or false, found yes/,
+  ]);
+});
+
+t.test('a public default with routes that deny is warned of', async (t) => {
+  const file = join(folderOf(t), 'routes.yaml');
+  const lines: string[] = [];
+  const logger = createLogger({
+    level: 'warn',
+    format: 'json',
+    destination: { write: (line) => void lines.push(line) },
+  });
+  const routes = 'routes:\n  - path: /internal/**\n    access: deny\n  - path: /x\n    access: deny\n';
+  for (const [access, warnings] of [
+    ['public', 1],
+    ['authenticated', 0],
+    ['deny', 0],
+  ] as const) {
+    lines.length = 0;
+    writeFileSync(file, `${routes}default: ${access}\n`);
+    const watched = await watchRouteRules(file, { logger });
+    watched.close();
+    t.equal(lines.length, warnings, access);
+    if (warnings > 0) t.match(lines[0], /default is public, so access: deny \(line 2, 4\) protects only/);
+  }
+  lines.length = 0;
+  writeFileSync(file, 'routes:\n  - path: /x\n    roles: [admin]\ndefault: public\n');
+  (await watchRouteRules(file, { logger })).close();
+  t.same(lines, []);
 });

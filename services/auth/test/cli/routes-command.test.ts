@@ -89,7 +89,7 @@ t.test('a bad file is told by its places, and what is asked wrongly by what to w
     code: 1,
     out: '',
     err: `${file}:2:11: a path begins with a slash
-${file}:3:5: unknown key role: there are path, methods, access, roles, aal, anonymous
+${file}:3:5: unknown key role: there are path, methods, access, roles, aal, anonymous, ignore_case
 `,
   });
   t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b stands alone/ });
@@ -112,4 +112,15 @@ t.test('without --file the rules are those that the server would have', async (t
     code: 0,
     out: /line 8: \/cart/,
   });
+});
+
+t.test('a path in any case is shown as such, and a public default with deny is warned of', async (t) => {
+  const file = fileWith(
+    t,
+    'routes:\n  - path: /Internal/**\n    ignore_case: true\n    access: deny\ndefault: public\n',
+  );
+  const { code, out, err } = await routes(['--file', file, 'GET', '/internal/x']);
+  t.equal(code, 0);
+  t.match(out, /line 2: \/Internal\/\*\* \(any case\) +refused for everybody/);
+  t.match(err, /^warning: default is public, so access: deny \(line 2\)/);
 });

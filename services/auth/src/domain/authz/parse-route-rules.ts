@@ -47,7 +47,15 @@ function readRules(root: PlacedValue | undefined, reader: FieldReader, report: R
 }
 
 function readRoute(item: PlacedValue, reader: FieldReader, report: Report): RouteRule | undefined {
-  const fields = reader.fields(item, ['path', 'methods', 'access', 'roles', 'aal', 'anonymous']);
+  const fields = reader.fields(item, [
+    'path',
+    'methods',
+    'access',
+    'roles',
+    'aal',
+    'anonymous',
+    'ignore_case',
+  ]);
   const methods = fields.methods && readMethods(fields.methods, reader);
   const demand = readDemand(fields, reader, report);
   if (fields.path === undefined) {
@@ -55,14 +63,19 @@ function readRoute(item: PlacedValue, reader: FieldReader, report: Report): Rout
     return undefined;
   }
   const { place } = fields.path;
-  const path = readPath(fields.path, reader, report);
+  const ignoreCase = (fields.ignore_case && reader.flag(fields.ignore_case)) ?? false;
+  const path = readPath(fields.path, { ignoreCase, reader, report });
   return path && { path, methods, demand, place };
 }
 
-function readPath(value: PlacedValue, reader: FieldReader, report: Report): RoutePath | undefined {
+function readPath(
+  value: PlacedValue,
+  options: { readonly ignoreCase: boolean; readonly reader: FieldReader; readonly report: Report },
+): RoutePath | undefined {
+  const { ignoreCase, reader, report } = options;
   const source = reader.text(value);
   if (source === undefined) return undefined;
-  const parsed = parseRoutePath(source);
+  const parsed = parseRoutePath(source, { ignoreCase });
   if (parsed.ok) return parsed.path;
   report(value.place, parsed.reason);
   return undefined;

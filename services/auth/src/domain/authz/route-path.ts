@@ -8,6 +8,8 @@ export interface RoutePath {
   readonly segments: readonly (string | undefined)[];
   /** Everything below as well (`**`). */
   readonly below: boolean;
+  /** Segments are compared without regard to case, as upstreams on Windows and others do; they are folded here. */
+  readonly ignoreCase: boolean;
 }
 
 /** A set of paths, or what is wrong with it. */
@@ -18,7 +20,7 @@ export type ParsedRoutePath =
 const notAscii = /[^\0-\x7f]+/g;
 
 /** Reads a set of paths as a rule has it. Its segments become what `readRequestPath` makes of those of a request. */
-export function parseRoutePath(source: string): ParsedRoutePath {
+export function parseRoutePath(source: string, { ignoreCase = false } = {}): ParsedRoutePath {
   if (!source.startsWith('/')) return refuse('a path begins with a slash');
   if (source.includes('?')) return refuse('a query never matters: leave it out');
   const written = source === '/' ? [] : source.slice(1).split('/');
@@ -40,7 +42,8 @@ export function parseRoutePath(source: string): ParsedRoutePath {
       return refuse(`requests match without what follows a ;, or an encoded ? or #: leave it out of ${part}`);
     segments.push(...(read.path.segments ?? []));
   }
-  return { ok: true, path: { source, segments, below } };
+  const folded = ignoreCase ? segments.map((segment) => segment && foldCase(segment)) : segments;
+  return { ok: true, path: { source, segments: folded, below, ignoreCase } };
 }
 
 /** What is most likely meant in another way, or would never match. */
@@ -53,16 +56,31 @@ function segmentProblem(part: string): string | undefined {
 }
 
 /** Is a path, given by its segments, in the set? */
-export function matchesPath({ segments, below }: RoutePath, asked: readonly string[]): boolean {
+export function matchesPath({ segments, below, ignoreCase }: RoutePath, asked: readonly string[]): boolean {
   if (below ? asked.length < segments.length : asked.length !== segments.length) return false;
-  return segments.every((segment, index) => segment === undefined || segment === asked[index]);
+  return segments.every((segment, index) => {
+    if (segment === undefined) return true;
+    const other = asked[index] ?? '';
+    return segment === (ignoreCase ? foldCase(other) : other);
+  });
+}
+
+/** A segment in lower case, also the letters that are percent-encoded. */
+function foldCase(segment: string): string {
+  // It decodes: paths that are not UTF-8 have been refused.
+  return (segment.includes('%') ? decodeURIComponent(segment) : segment).toLowerCase();
 }
 
 /** Is every path of `inner` in `outer` as well? */
 export function coversPath(outer: RoutePath, inner: RoutePath): boolean {
   const [wanted, given] = [outer.segments.length, inner.segments.length];
   if (outer.below ? given < wanted : given !== wanted || inner.below) return false;
-  return outer.segments.every((segment, index) => segment === undefined || segment === inner.segments[index]);
+  return outer.segments.every((segment, index) => {
+    const other = inner.segments[index];
+    if (segment === undefined || other === undefined) return segment === undefined;
+    if (outer.ignoreCase) return segment === (inner.ignoreCase ? other : foldCase(other));
+    return !inner.ignoreCase && segment === other;
+  });
 }
 
 function refuse(reason: string): ParsedRoutePath {

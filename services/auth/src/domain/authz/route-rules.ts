@@ -56,3 +56,13 @@ export function findRoute(
     ({ methods, path }) => (methods === undefined || methods.has(method)) && matchesPath(path, segments),
   );
 }
+
+/** What is valid, and protects less than it seems to. */
+export function routeRuleWarnings({ routes, fallback }: RouteRules): string[] {
+  const lines = routes.filter(({ demand }) => demand.access === 'deny').map(({ place }) => place.line);
+  if (fallback.access !== 'public' || lines.length === 0) return [];
+  return [
+    `default is public, so access: deny (line ${lines.join(', ')}) protects only the paths that are written there: an upstream that ` +
+      'serves the same resource under another path, such as in another case, is open. Prefer default: deny or authenticated, with public routes',
+  ];
+}

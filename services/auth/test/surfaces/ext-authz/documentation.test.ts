@@ -39,5 +39,5 @@ t.test("the page's rules of routes are good", async (t) => {
   t.teardown(folder.remove);
   const file = join(folder.path, 'routes.yaml');
   writeFileSync(file, routes);
-  t.match(await loadRouteRules(file), { ok: true, rules: { routes: { length: 6 } } });
+  t.match(await loadRouteRules(file), { ok: true, rules: { routes: { length: 7 } } });
 });
