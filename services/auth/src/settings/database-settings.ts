@@ -15,7 +15,7 @@ export const databaseSettings = {
       pattern: /^postgres(ql)?:\/\//,
       form: 'a connection string, postgres://user:password@host:port/database',
     },
-    doc: 'Connection string.',
+    doc: 'Connection string. `sslmode` means what it means to libpq: encrypted where the server offers it when unset; `verify-full` looks at its certificate.',
   }),
   dbMaxPoolSize: int({
     ...svc('DB_MAX_POOL_SIZE'),

@@ -7,6 +7,7 @@ import {
   type SettingsCheck,
   type SettingsOf,
 } from '@tollgate/kit/settings';
+import { sslModes } from '../store/postgres/connection-string.ts';
 import { parseSigningKeys } from '../tokens/signing-keys.ts';
 import { coreSettings } from './core-settings.ts';
 import { databaseSettings } from './database-settings.ts';
@@ -110,6 +111,14 @@ const senderOfMails: Check = (s, { nameOf }) =>
       }
     : undefined;
 
+/** A mistake there must not become another one of the modes. */
+const sslMode: Check = (s, context) => {
+  const mode = /[?&]sslmode=([^&]*)/.exec(s.databaseUrl)?.[1];
+  return mode === undefined || sslModes.some((known) => known === mode)
+    ? undefined
+    : problemOf('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`, context);
+};
+
 /** Phone sign-in would fail at the first message. */
 const servedGateway: Check = (s, context) => {
   const shown = context.shownOf('smsProvider') ?? '""';
@@ -174,6 +183,7 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       signingKeys,
       oneSourceOfKeys,
       senderOfMails,
+      sslMode,
       ...mailChecks.map(mailCheck),
       ...mailKinds.map(templateUrl),
       servedGateway,

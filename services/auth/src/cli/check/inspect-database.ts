@@ -1,4 +1,5 @@
-import { Client, escapeIdentifier } from 'pg';
+import { type Client, escapeIdentifier } from 'pg';
+import { openClient, UnreadableCertificate } from '../../store/postgres/connection-string.ts';
 import { describeDatabase, explainStartFailure } from '../../store/postgres/explain-start-failure.ts';
 import {
   migrationsTable,
@@ -43,20 +44,20 @@ const noWayBack: Finding = {
 /** Looks at a database, in transactions that cannot write. */
 export async function inspectDatabase(options: InspectedDatabase): Promise<Inspection> {
   if (!/^postgres(?:ql)?:\/\//.test(options.databaseUrl)) return { stops: [] };
-  const client = new Client({
-    connectionString: options.databaseUrl,
-    connectionTimeoutMillis: connectTimeoutMs,
-    application_name: 'tollgate-auth-check',
-  });
-  // A connection that breaks fails what runs on it; the event would end the process.
-  client.on('error', () => undefined);
+  let client: Client | undefined;
   try {
-    await client.connect();
+    client = await openClient(
+      options.databaseUrl,
+      { connectionTimeoutMillis: connectTimeoutMs, application_name: 'tollgate-auth-check' },
+      // A connection that breaks fails what runs on it; the event would end the process.
+      (next) => next.on('error', () => undefined),
+    );
     return await inspect(readOnly(client), options);
   } catch (error) {
-    return { stops: [{ subject: 'DATABASE_URL', text: explainStartFailure(error, options).message }] };
+    const told = error instanceof UnreadableCertificate ? error : explainStartFailure(error, options);
+    return { stops: [{ subject: 'DATABASE_URL', text: told.message }] };
   } finally {
-    await client.end().catch(() => undefined);
+    await client?.end().catch(() => undefined);
   }
 }
 

@@ -1,4 +1,5 @@
 import postgres, { type Sql } from 'postgres';
+import { readConnectionString } from './connection-string.ts';
 
 /** How the database is reached. */
 export interface DatabaseOptions {
@@ -39,7 +40,9 @@ const dates = {
 
 /** Opens a pool; connections are made when they are needed. Close it with {@link disconnect}. */
 export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOptions): Sql {
-  return postgres(databaseUrl, {
+  const { url, tls } = readConnectionString(databaseUrl);
+  return postgres(url, {
+    ssl: tls.use === 'never' ? false : tls.use === 'if offered' ? 'prefer' : tls.options,
     max: dbMaxPoolSize === 0 ? defaultPoolSize : dbMaxPoolSize,
     connect_timeout: connectTimeoutSeconds,
     backoff: pauseSeconds,

@@ -1,7 +1,8 @@
 import { retry } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { runner } from 'node-pg-migrate';
-import { Client } from 'pg';
+import type { Client } from 'pg';
+import { openClient, UnreadableCertificate } from './connection-string.ts';
 import { describeDatabase, explainStartFailure, isAway } from './explain-start-failure.ts';
 import { migrationsFolder, migrationsTable } from './schema/pending-migrations.ts';
 import {
@@ -47,7 +48,8 @@ export async function migrate(options: MigrationOptions, deps: MigrationDeps): P
     return await migrateWith(await connect(options, deps), options, deps);
   } catch (error) {
     deps.signal?.throwIfAborted();
-    throw error instanceof UnusableSchema ? error : explainStartFailure(error, options);
+    const isClear = error instanceof UnusableSchema || error instanceof UnreadableCertificate;
+    throw isClear ? error : explainStartFailure(error, options);
   }
 }
 
@@ -57,17 +59,13 @@ class UnusableSchema extends Error {}
 /** A connection, once there is a database to connect to. */
 function connect(options: MigrationOptions, { logger, signal }: MigrationDeps): Promise<Client> {
   const { databaseUrl, dbStartupTimeoutMs = 0 } = options;
-  const attempt = async (): Promise<Client> => {
-    const client = new Client({
-      connectionString: databaseUrl,
-      connectionTimeoutMillis: connectTimeoutMs,
-      application_name: 'tollgate-auth-migrate',
-    });
-    // A connection that breaks fails what runs on it; the event would end the process.
-    client.on('error', () => undefined);
-    await client.connect();
-    return client;
-  };
+  const attempt = (): Promise<Client> =>
+    openClient(
+      databaseUrl,
+      { connectionTimeoutMillis: connectTimeoutMs, application_name: 'tollgate-auth-migrate' },
+      // A connection that breaks fails what runs on it; the event would end the process.
+      (client) => client.on('error', () => undefined),
+    );
   if (dbStartupTimeoutMs === 0) return attempt();
   return retry(attempt, {
     backoff: pauses,

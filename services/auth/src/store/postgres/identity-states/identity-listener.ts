@@ -2,9 +2,10 @@ import { backoffDelays } from '@tollgate/kit/backoff';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
-import { Client } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 import type { ChangedIdentities } from '../../../ports/identity-state-store.ts';
 import type { DatabaseOptions } from '../connect.ts';
+import { openClient } from '../connection-string.ts';
 
 /** Hears of changes to users and sessions, whichever replica or tool makes them. */
 export interface IdentityListener extends LifecycleComponent {
@@ -61,27 +62,32 @@ export function createIdentityListener(options: IdentityListenerOptions): Identi
 
   /** Answers why it hears nothing any more. */
   async function listenUntilLost(): Promise<unknown> {
-    const client = makeClient(options.databaseUrl);
     const lost = Promise.withResolvers<unknown>();
-    client.on('error', lost.resolve);
-    client.on('end', () => lost.resolve(new Error('the connection has ended')));
-    client.on('notification', ({ payload = '' }) => hear(payload));
+    let client: Client | undefined;
+    const prepare = (next: Client): void => {
+      client = next;
+      // One without TLS may have taken the place of one with it, which ends then.
+      const lose = (error: unknown): void => (client === next ? lost.resolve(error) : undefined);
+      next.on('error', lose);
+      next.on('end', () => lose(new Error('the connection has ended')));
+      next.on('notification', ({ payload = '' }) => hear(payload));
+    };
     const forget = (): void => lost.resolve(undefined);
     stopping.signal.addEventListener('abort', forget);
     try {
-      await Promise.race([connectAndListen(client), lost.promise]);
+      await Promise.race([connectAndListen(prepare), lost.promise]);
       return await lost.promise;
     } catch (error) {
       return error;
     } finally {
       stopping.signal.removeEventListener('abort', forget);
-      await endSoon(client);
+      if (client !== undefined) await endSoon(client);
       up = false;
     }
   }
 
-  async function connectAndListen(client: Client): Promise<void> {
-    await client.connect();
+  async function connectAndListen(prepare: (client: Client) => void): Promise<void> {
+    const client = await openClient(options.databaseUrl, clientConfig, prepare);
     await client.query(`listen ${channel}`);
     up = true;
     if (failures > 0) logger.info('changes of users are heard of again');
@@ -110,16 +116,13 @@ export function createIdentityListener(options: IdentityListenerOptions): Identi
   };
 }
 
-function makeClient(databaseUrl: string): Client {
-  return new Client({
-    connectionString: databaseUrl,
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: keepAliveDelayMs,
-    application_name: 'tollgate-auth-listen',
-  });
-}
+const clientConfig: ClientConfig = {
+  connectionTimeoutMillis: connectTimeoutMs,
+  query_timeout: queryTimeoutMs,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: keepAliveDelayMs,
+  application_name: 'tollgate-auth-listen',
+};
 
 async function endSoon(client: Client): Promise<void> {
   const ended = new AbortController();
