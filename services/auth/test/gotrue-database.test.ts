@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import postgres, { type Sql } from 'postgres';
 import t, { type Test } from 'tap';
+import { keptHash } from '../src/store/postgres/one-time-tokens/kept-hash.ts';
+import { hashOneTimeToken } from '../src/tokens/hash-one-time-token.ts';
 import { adminToken } from './helpers/admin.ts';
-import { type Answer, type AuthServer, signedIn, startAuthServer } from './helpers/auth-server.ts';
+import { type Answer, type AuthServer, jwtSecret, signedIn, startAuthServer } from './helpers/auth-server.ts';
 import { gotrueHash, gotrueUsers, insertGotrueRows } from './helpers/gotrue-rows.ts';
 import {
+  createEarlierSchema,
   createGotrueSchema,
   type GotrueSchemaDate,
   gotrueSchemaDates,
@@ -51,6 +55,22 @@ async function follow(server: AuthServer, type: string, hash: string): Promise<U
 async function useAll(t: Test, server: AuthServer): Promise<void> {
   t.equal((await server.call('GET', '/ready')).status, 200);
 
+  const iat = Math.floor(server.clock.nowMs() / 1000);
+  const issued = adminToken({
+    iss: 'https://example.com/auth/v1',
+    sub: ada.id,
+    aud: 'authenticated',
+    iat,
+    exp: iat + 3600,
+    email: ada.email,
+    phone: '',
+    role: 'authenticated',
+    aal: 'aal1',
+    amr: [{ method: 'password', timestamp: iat }],
+    session_id: ada.sessionId,
+    is_anonymous: false,
+  });
+  t.equal((await server.call('GET', '/user', { token: issued })).status, 200, 'an access token of GoTrue');
   const old = signedIn(await refresh(server, ada.refreshToken));
   t.match(old.refreshToken, /^[a-z2-7]{12}$/);
   const current = signedIn(await refresh(server, old.refreshToken));
@@ -158,7 +178,11 @@ async function checkRows(t: Test, sql: Sql): Promise<void> {
 for (const date of gotrueSchemaDates)
   t.test(`a database of ${date} is taken over`, async (t) => {
     const { url, sql } = await gotrueDatabase(t, date);
-    const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
+    const server = await startAuthServer(t, {
+      DB_DATABASE_URL: url,
+      JWT_AUD: 'authenticated',
+      MAILER_OTP_EXP: '3600',
+    });
     await useAll(t, server);
     await checkRows(t, sql);
     const added = server.logs().includes('GoTrue from before October 2025 cannot refresh');
@@ -171,6 +195,31 @@ t.test('nothing relies on defaults of columns', async (t) => {
   const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
   await useAll(t, server);
   await checkRows(t, sql);
+});
+
+t.test('what an earlier Tollgate has issued stays good', async (t) => {
+  const { url } = await emptyDatabase(t);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await createEarlierSchema(sql);
+  const refreshToken = 'abcdefghijklmnopqrstuvwxyz';
+  const code = '123456';
+  const hash = hashOneTimeToken(ada.email, code, { jwtSecret, dbSharedWithGotrue: false });
+  await sql.unsafe(`
+    set search_path to auth;
+    insert into users (id, instance_id, aud, role, email, email_confirmed_at, recovery_sent_at, created_at, updated_at)
+      values ('${ada.id}', '${randomUUID()}', '', 'authenticated', '${ada.email}', now(), now(), now(), now());
+    insert into sessions (id, user_id, aal, created_at, updated_at) values ('${ada.sessionId}', '${ada.id}', 'aal1', now(), now());
+    insert into refresh_tokens (token, user_id, session_id, revoked, parent, created_at, updated_at)
+      values ('${refreshToken}', '${ada.id}', '${ada.sessionId}', false, '', now(), now());
+    insert into one_time_tokens (id, user_id, token_type, token_hash, relates_to)
+      values ('${randomUUID()}', '${ada.id}', 'recovery_token', '${keptHash(hash)}', '${ada.email}');
+    reset search_path`);
+  const server = await startAuthServer(t, { DB_DATABASE_URL: url });
+  t.match(signedIn(await refresh(server, refreshToken)).refreshToken, /^[a-z2-7]{12}$/);
+  const verification = { type: 'recovery', email: ada.email, token: code };
+  t.equal((await post(server, '/verify', verification)).status, 200);
+  t.equal((await server.call('GET', '/ready')).status, 200);
 });
 
 t.test('the owner of the schema needs no other privilege', async (t) => {

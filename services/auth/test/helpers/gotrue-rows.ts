@@ -9,6 +9,7 @@ export const gotrueUsers = {
     id: '0a000000-0000-4000-8000-00000000000a',
     email: 'ada@example.com',
     password: 'correct horse',
+    sessionId: '0a000000-0000-4000-8000-0000000000a5',
     refreshToken: 'abcdef234567',
     factorId: '0a000000-0000-4000-8000-0000000000fa',
     totpSecret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
@@ -100,13 +101,14 @@ export async function insertGotrueRows(sql: Sql): Promise<void> {
       token_type: type,
       token_hash: hash,
       relates_to: relatesTo,
-      created_at: now.toISOString(),
+      // As on a machine that is far behind UTC: the columns have no time zone.
+      created_at: new Date(now.getTime() - 12 * 3_600_000).toISOString(),
       updated_at: now.toISOString(),
     });
   }
 
   await insertUser(ada, { encrypted_password: await bcryptHash(ada.password, { cost: 4, version: '2a' }) });
-  const session = { id: randomUUID(), user_id: ada.id, created_at: now, updated_at: now };
+  const session = { id: ada.sessionId, user_id: ada.id, created_at: now, updated_at: now };
   await insert('sessions', { ...session, aal: 'aal1', user_agent: 'Mozilla/5.0', ip: '192.0.2.1' });
   await insert('mfa_amr_claims', {
     id: randomUUID(),

@@ -22,10 +22,16 @@ interface GotrueTable {
 export const gotrueSchemaDates = ['2024-03', '2024-10', '2025-10', '2026-06'] as const;
 export type GotrueSchemaDate = (typeof gotrueSchemaDates)[number];
 
+const folder = join(import.meta.dirname, '../gotrue-schema');
+
 export async function readGotrueSchema(date: GotrueSchemaDate): Promise<GotrueSchema> {
-  const file = join(import.meta.dirname, `../gotrue-schema/${date}.json`);
   // Parsed boundary: a file of ours.
-  return JSON.parse(await readFile(file, 'utf8')) as GotrueSchema;
+  return JSON.parse(await readFile(join(folder, `${date}.json`), 'utf8')) as GotrueSchema;
+}
+
+/** Creates a schema `auth` as Tollgate made it before it had that of GoTrue. */
+export async function createEarlierSchema(sql: Sql): Promise<void> {
+  await sql.unsafe(await readFile(join(folder, 'earlier-tollgate.sql'), 'utf8'));
 }
 
 /** Creates a schema `auth` as GoTrue leaves it behind. */

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { createLogger } from '@tollgate/kit/logger';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import {
+  createEarlierSchema,
   createGotrueSchema,
   gotrueSchemaDates,
   readCatalog,
@@ -48,9 +47,7 @@ t.test(
   async (t) => {
     const { url: databaseUrl } = await emptyDatabase(t);
     const sql = open(t, databaseUrl);
-    await sql.unsafe(
-      await readFile(join(import.meta.dirname, '../gotrue-schema/earlier-tollgate.sql'), 'utf8'),
-    );
+    await createEarlierSchema(sql);
     const [user, proven, other] = [randomUUID(), randomUUID(), randomUUID()];
     await sql.unsafe(`
     insert into auth.users (id, email, confirmation_token, email_change) values ('${user}', 'ada@example.com', null, null);

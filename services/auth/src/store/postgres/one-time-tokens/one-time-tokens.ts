@@ -64,9 +64,14 @@ const withdraw = `
     ${setTokenColumns((type) => `case when exists (select 1 from gone where type = '${type}') then '' else ${type} end`)}
   where id = $1`;
 
+// GoTrue writes created_at in the time zone of its machine: the user says when a token was sent.
+const sentAt = `coalesce(
+  case t.token_type ${tokenTypes.map((type) => `when '${type}' then u.${tokenColumns[type].sentAt}`).join(' ')} end,
+  t.created_at at time zone 'utc')`;
+
 const findWhere = (
   which: string,
-) => `select ${userColumns}, t.token_type, t.token_hash, t.relates_to, t.created_at at time zone 'utc' as sent_at
+) => `select ${userColumns}, t.token_type, t.token_hash, t.relates_to, ${sentAt} as sent_at
   from one_time_tokens t join users u on u.id = t.user_id
   where ${which} and t.token_type = any($2::text[]::one_time_token_type[]) and u.deleted_at is null
   order by t.created_at desc limit 1`;
