@@ -70,7 +70,7 @@ export async function exchangeToken<Throws extends boolean>(
       requested_token_type: requestedTokenType,
       resource: exchange.resource,
       audience: exchange.audience,
-      scope: typeof exchange.scope === 'object' ? exchange.scope.join(' ') : exchange.scope,
+      scope: exchange.scope,
     },
     options,
   );

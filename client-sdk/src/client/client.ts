@@ -12,6 +12,7 @@ import { type EndpointRequest, prepareEndpointRequest } from './endpoint-request
 import { endpointUrl } from './endpoint-url.ts';
 import { exchange } from './exchange.ts';
 import type { Operation } from './hooks.ts';
+import { oauthParams } from './oauth-params.ts';
 import { withQuery } from './query-string.ts';
 import type { RequestOptions } from './request-options.ts';
 import { sendRequest } from './send-request.ts';
@@ -240,7 +241,7 @@ export class Client<Throws extends boolean = true> {
 
   #url(endpoint: string, params: WireParams | undefined): string {
     const url = this.url(endpoint);
-    return params === undefined ? url : withQuery(url, params, this.settings.arrayFormat);
+    return params === undefined ? url : withQuery(url, oauthParams(params), this.settings.arrayFormat);
   }
 }
 

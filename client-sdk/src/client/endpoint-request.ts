@@ -5,6 +5,7 @@ import type { TokenMethod } from './client-options.ts';
 import type { ClientSettings } from './client-settings.ts';
 import type { Operation } from './hooks.ts';
 import { jsonParams } from './json-params.ts';
+import { oauthParams } from './oauth-params.ts';
 import { formOf, queryString } from './query-string.ts';
 import type { OutgoingRequest, RequestOptions } from './request-options.ts';
 import { assertSecure } from './secure-transport.ts';
@@ -40,11 +41,12 @@ export async function prepareEndpointRequest(
   const { request, tokenMethod: method, auth, context, url } = preparation;
   const headers = mergedHeaders(settings, request.options?.headers);
   if (!headers.has('accept')) headers.set('accept', 'application/json');
+  const params = oauthParams(request.params);
   const draft: MutableTokenRequest = {
     url,
     method: method === 'get' ? 'GET' : 'POST',
     headers,
-    body: formOf(request.params, settings.arrayFormat),
+    body: formOf(params, settings.arrayFormat),
   };
   const authenticating = request.authenticate === false ? undefined : authenticate(draft, context, auth);
   // Not awaited where there is nothing to wait for: most methods only write what is known.
@@ -52,7 +54,7 @@ export async function prepareEndpointRequest(
   // After authentication, for that may change the URL.
   assertSecure(draft.url, settings.allowInsecure);
   if (method === 'post' && isJson(headers)) {
-    return { ...draft, body: jsonParams(request.params, draft.body) };
+    return { ...draft, body: jsonParams(request.params, params, draft.body) };
   }
   return placeParams(draft, method);
 }

@@ -1,4 +1,6 @@
+import { ConfigurationError } from '../errors/configuration-error.ts';
 import type { ArrayFormat } from './client-options.ts';
+import { isPlainObject } from './strict-json.ts';
 import type { WireParams, WireValue } from './wire-params.ts';
 
 /** Names that specifications repeat when there are several. @see RFC 8707 §2, RFC 8693 §2.1 */
@@ -33,11 +35,17 @@ export function queryString(pairs: readonly Pair[]): string {
     .join('&');
 }
 
-/** Turns parameters into pairs in their order. Null and undefined are left out; objects become `name[key]`. */
+/**
+ * Turns parameters into pairs in their order. Null and undefined are left out; objects become `name[key]`.
+ * @throws {ConfigurationError} for a null within an array or object, and for objects that are not plain: no text stands for them.
+ */
 function pairsOf(params: WireParams, format: ArrayFormat): Pair[] {
   const pairs: Pair[] = [];
-  for (const name of Object.keys(params))
-    addPairs(pairs, name, params[name], repeatedNames.has(name) ? 'repeat' : format);
+  for (const name of Object.keys(params)) {
+    const value = params[name];
+    if (value === undefined || value === null) continue;
+    addPairs(pairs, name, value, repeatedNames.has(name) ? 'repeat' : format);
+  }
   return pairs;
 }
 
@@ -49,17 +57,31 @@ export function formOf(params: WireParams, format: ArrayFormat): URLSearchParams
 }
 
 function addPairs(pairs: Pair[], name: string, value: WireValue, format: ArrayFormat): void {
-  if (value === undefined || value === null) return;
+  if (value === undefined || value === null) {
+    throw new ConfigurationError(
+      `\`${name}\` is ${value}, which a query or form cannot say: leave it out, or send JSON`,
+    );
+  }
   if (isArray(value)) {
     const itemName = format === 'repeat' ? name : `${name}[]`;
     if (value.length === 0 && format === 'brackets') pairs.push([itemName, '']);
     for (const item of value) addPairs(pairs, itemName, item, format);
   } else if (typeof value === 'object') {
+    assertPlain(name, value);
     for (const key of Object.keys(value).sort(byUnits))
       addPairs(pairs, `${name}[${key}]`, value[key], format);
   } else {
     pairs.push([name, String(value)]);
   }
+}
+
+/** A Date, a Map or an empty object has no keys to write, and would be lost without a word. */
+function assertPlain(name: string, value: object): void {
+  const isPlain = isPlainObject(value);
+  if (isPlain && Object.keys(value).length > 0) return;
+  throw new ConfigurationError(
+    `\`${name}\` is ${isPlain ? 'an empty object' : 'an object that is not plain'}, which a query or form cannot say: give a text`,
+  );
 }
 
 function isArray(value: WireValue): value is readonly WireValue[] {

@@ -42,3 +42,20 @@ t.test('null and undefined are not sent, the empty string is', async (t) => {
   t.equal(withQuery(url, { a: null, b: undefined, c: '' }, 'brackets'), `${url}?c=`);
   t.equal(withQuery(url, { a: null }, 'brackets'), url);
 });
+
+for (const [what, value] of [
+  ['null in an array', ['a', null]],
+  ['undefined in an array', ['a', undefined]],
+  ['null in an object', { a: null }],
+  ['an empty object', {}],
+  ['a Date', new Date(0) as never],
+  ['a Map', new Map([['a', 1]]) as never],
+] as const) {
+  t.test(`${what} is an error that names the parameter, not something left out`, async (t) => {
+    const refusal = { name: 'ConfigurationError', message: /`k/ };
+    for (const format of ['brackets', 'repeat'] as const) {
+      t.throws(() => withQuery(url, { k: value }, format), refusal);
+      t.throws(() => formOf({ k: value }, format), refusal);
+    }
+  });
+}

@@ -33,7 +33,7 @@ t.test('a plain object is a form, or JSON where the headers say so', async (t) =
     sent.map(({ body, headers }) => [body, headers.get('content-type')]),
     [
       ['a=1&list%5B%5D=1&list%5B%5D=2', 'application/x-www-form-urlencoded'],
-      ['{"a":1,"list":[1,2]}', 'application/json'],
+      ['{"a":1,"gone":null,"list":[1,2]}', 'application/json'],
       ['text', 'text/plain'],
     ],
   );
