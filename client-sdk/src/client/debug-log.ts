@@ -27,7 +27,7 @@ export function logResponse(
   const redactor = createRedactor(redact);
   logger.info(`response: Status ${status}`);
   logger.info(`response: ${headerLines(headers, redactor)}`);
-  if (body !== '') logger.info(`response: ${redactor.text(body)}`);
+  if (body !== '') logger.info(`response: ${redactor.responseText(body)}`);
 }
 
 function headerLines(headers: Headers, redactor: Redactor): string {

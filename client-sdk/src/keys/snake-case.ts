@@ -8,15 +8,17 @@ export function snakeCase(key: string): string {
 }
 
 function convert(key: string): string {
-  return key
-    .trim()
-    .replaceAll(' ', '_')
-    .replaceAll('::', '/')
-    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
-    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
-    .replaceAll('-', '_')
-    .replace(/_+/g, '_')
-    .toLowerCase();
+  return (
+    key
+      .trim()
+      .replaceAll(' ', '_')
+      .replaceAll('::', '/')
+      // Between two letters and not over runs of them: a key of a million capitals takes no longer than its length.
+      .replace(/(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z\d])(?=[A-Z])/g, '_')
+      .replaceAll('-', '_')
+      .replace(/_+/g, '_')
+      .toLowerCase()
+  );
 }
 
 /** Only lower-case letters, digits and single underscores: nearly every key of a token response. */

@@ -1,5 +1,6 @@
 import { isObject } from '../keys/convert-keys.ts';
 import { snakeCase } from '../keys/snake-case.ts';
+import { maskText } from './mask-text.ts';
 import type { RedactOptions } from './redact-options.ts';
 
 /** Parameters and keys whose values are credentials or can be exchanged for one. */
@@ -16,13 +17,18 @@ const secretNames = [
   'client_secret',
   'client_assertion',
   'assertion',
-  'code',
   'code_verifier',
   'device_code',
   'user_code',
   'password',
   'request',
 ] as const;
+
+/**
+ * A secret where it is sent and where it comes back: in requests, and in forms and URLs such as a callback's. In the JSON that servers
+ * answer, `code` is an error's or a country's, which one wants to read.
+ */
+const CODE = 'code';
 
 /** Headers whose whole value is masked. */
 const secretHeaders = new Set([
@@ -44,30 +50,36 @@ const MAX_DEPTH = 50;
 export type Redactor = {
   /** What is written in place of a secret. */
   readonly label: string;
-  /** Whether values of this name are masked, in any spelling (`accessToken`, `access_token`). */
+  /** Whether values of this name are masked in requests, in any spelling (`accessToken`, `access_token`). */
   readonly isSecretName: (name: string) => boolean;
   readonly header: (name: string, value: string) => string;
   readonly url: (url: string) => string;
   readonly form: (form: URLSearchParams) => string;
-  /** A copy of parsed data. */
-  readonly value: (value: unknown) => unknown;
-  /** Text of any kind: JSON and forms by structure, the rest by what looks like a named secret. */
+  /** A request's text of any kind: JSON and forms by structure, the rest by what looks like a named secret. */
   readonly text: (text: string) => string;
+  /** The same for a response. */
+  readonly responseText: (text: string) => string;
 };
 
 /** Makes a redactor. Options are read once. */
 export function createRedactor(options: RedactOptions = {}): Redactor {
   const label = options.label ?? '[FILTERED]';
-  const names = new Set<string>([...secretNames, ...(options.keys ?? []).map(snakeCase)]);
-  const isSecretName = (name: string): boolean => names.has(snakeCase(name)) || names.has(name);
+  const own = (options.keys ?? []).flatMap((key) => [key, snakeCase(key)]);
+  const names = new Set<string>([...secretNames, ...own]);
+  const requestNames = new Set<string>([...names, CODE]);
+  // In another spelling a name is at most a little longer; of longer ones no spelling is worked out.
+  const maxNameLength = 16 + 2 * Math.max(...[...names].map(({ length }) => length));
+  const isAmong = (known: ReadonlySet<string>, name: string): boolean =>
+    name.length <= maxNameLength && (known.has(name) || known.has(snakeCase(name)));
+  const isSecretName = (name: string): boolean => isAmong(requestNames, name);
 
-  function value(from: unknown, depth = 0): unknown {
+  function value(from: unknown, isSecret: (name: string) => boolean, depth = 0): unknown {
     if (typeof from !== 'object' || from === null) return from;
     if (depth > MAX_DEPTH) return label;
-    if (Array.isArray(from)) return from.map((item) => value(item, depth + 1));
+    if (Array.isArray(from)) return from.map((item) => value(item, isSecret, depth + 1));
     const to: Record<string, unknown> = Object.create(null);
     for (const [key, item] of Object.entries(from))
-      to[key] = isSecretName(key) ? label : value(item, depth + 1);
+      to[key] = isSecret(key) ? label : value(item, isSecret, depth + 1);
     return to;
   }
 
@@ -87,17 +99,14 @@ export function createRedactor(options: RedactOptions = {}): Redactor {
     );
   }
 
-  function text(from: string): string {
+  function masked(from: string, isSecretKey: (name: string) => boolean): string {
     const json = tryJson(from);
-    if (isObject(json) || Array.isArray(json)) return JSON.stringify(value(json));
+    if (isObject(json) || Array.isArray(json)) return JSON.stringify(value(json, isSecretKey));
     if (isForm(from)) return form(new URLSearchParams(from));
-    return from
-      .replace(/"([\w.-]+)"(\s*:\s*)("(?:[^"\\]|\\.)*"?|[^\s,}\]]+)/g, (all, name: string, colon: string) =>
-        isSecretName(name) ? `"${name}"${colon}"${label}"` : all,
-      )
-      .replace(/\b([\w.-]+)=([^&\s"'<>]+)/g, (all, name: string) =>
-        isSecretName(name) ? `${name}=${label}` : all,
-      );
+    return maskText(from, {
+      ...{ label, maxNameLength },
+      isSecretName: (name, syntax) => (syntax === 'json' ? isSecretKey(name) : isSecretName(name)),
+    });
   }
 
   function header(name: string, text: string): string {
@@ -106,7 +115,11 @@ export function createRedactor(options: RedactOptions = {}): Redactor {
     return urlHeaders.has(lower) ? url(text) : text;
   }
 
-  return { label, isSecretName, header, url, form, value: (from) => value(from), text };
+  return {
+    ...{ label, isSecretName, header, url, form },
+    text: (from) => masked(from, isSecretName),
+    responseText: (from) => masked(from, (name) => isAmong(names, name)),
+  };
 }
 
 function tryJson(text: string): unknown {

@@ -56,7 +56,7 @@ export function responseError(response: ApiResponse, options: ResponseErrorOptio
 
 /** The start of a body. Masked before it is cut: a token cut in half is still half a token. */
 function excerptOf(body: string, redactor: Redactor): string {
-  const masked = redactor.text(body.slice(0, 16 * EXCERPT_LENGTH));
+  const masked = redactor.responseText(body.slice(0, 16 * EXCERPT_LENGTH));
   return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
 }
 
