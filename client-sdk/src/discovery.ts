@@ -9,6 +9,7 @@ import type { ClientOptions } from './client/client-options.ts';
 import { type ClientSettings, resolveSettings } from './client/client-settings.ts';
 import { assertSecure } from './client/secure-transport.ts';
 import { sendRequest } from './client/send-request.ts';
+import { copyPlain } from './copy-plain.ts';
 import { type AuthorizationServerMetadata, checkMetadata } from './discovery/metadata.ts';
 import { type MetadataFormat, wellKnownUrls } from './discovery/well-known-urls.ts';
 import { DiscoveryError } from './errors/discovery-error.ts';
@@ -86,7 +87,12 @@ export function createMetadataSource(
     readonly maxAgeSeconds?: number;
   } = {},
 ): MetadataSource {
-  const { maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS, ...discoveryOptions } = options;
+  const { maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS, ...given } = options;
+  const { requestInit } = given;
+  const discoveryOptions = {
+    ...given,
+    ...(requestInit !== undefined && { requestInit: copyPlain(requestInit) }),
+  };
   const { now } = resolveSettings({ ...(options.now !== undefined && { now: options.now }) });
   let current: { readonly metadata: AuthorizationServerMetadata; readonly loadedAt: number } | undefined;
   let loading: Promise<AuthorizationServerMetadata> | undefined;

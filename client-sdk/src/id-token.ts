@@ -133,7 +133,7 @@ function acceptedAlgorithms(
 ): readonly JwsAlgorithm[] {
   const known = Object.keys(jwsAlgorithms).filter(isJwsAlgorithm);
   if (given !== undefined) {
-    if (given.length > 0 && given.every(isJwsAlgorithm)) return given;
+    if (given.length > 0 && given.every(isJwsAlgorithm)) return [...given];
     throw new ConfigurationError(`algorithms must name some of ${known.join(', ')}`);
   }
   const isOffered = (algorithm: JwsAlgorithm) => supported?.includes(algorithm) ?? true;

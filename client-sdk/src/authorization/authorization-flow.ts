@@ -7,6 +7,7 @@ import {
   type AuthorizationCallback,
   type CheckAuthorizationOptions,
   checkAuthorizationCallback,
+  readCallback,
 } from './check-callback.ts';
 import {
   prepareAuthorization,
@@ -90,7 +91,8 @@ export function createAuthorizationFlow<Throws extends boolean>(
       options: CompleteAuthorizationOptions<T> = {},
     ) {
       const { issuerRequired = deps.issuerRequired, params, validateIdToken, ...tokenOptions } = options;
-      const checked = checkAuthorizationCallback(callback, transaction, { issuerRequired });
+      const received = await readCallback(callback);
+      const checked = checkAuthorizationCallback(received, transaction, { issuerRequired });
       const { code, nonce, maxAgeSeconds } = checked;
       const validate = validateIdToken ?? (nonce === undefined ? undefined : await deps.idTokenValidator());
       claimState(usedStates, checked.state);

@@ -6,10 +6,35 @@ import { IssuerMismatchError } from '../errors/issuer-mismatch-error.ts';
 import { ParseError } from '../errors/parse-error.ts';
 import { StateMismatchError } from '../errors/state-mismatch-error.ts';
 import { quote } from '../quote.ts';
+import { readBody } from '../response/read-body.ts';
 import type { AuthorizationTransaction } from './transaction.ts';
 
-/** The URL the user came back to, absolute or only its query; or the body of a `form_post` callback. Fragments are read too. */
-export type AuthorizationCallback = string | URL | URLSearchParams;
+/**
+ * The URL the user came back to, absolute or only its query; or the body of a `form_post` callback; or the request that brought either.
+ * Fragments are read too.
+ */
+export type AuthorizationCallback = string | URL | URLSearchParams | Request;
+
+/** Characters of a callback's body: a code, a state and an ID token have room in it. */
+const MAX_BODY_BYTES = 65_536;
+
+/**
+ * Reads the parameters of a callback. A request's own body stays unread.
+ * @throws {ParseError} when a request has a body that is no form, or a very long one.
+ */
+export async function readCallback(callback: AuthorizationCallback): Promise<URLSearchParams> {
+  if (!isRequest(callback)) return callbackParams(callback);
+  if (callback.method.toUpperCase() !== 'POST') return callbackParams(callback.url);
+  const type = callback.headers.get('content-type') ?? '';
+  if (!type.toLowerCase().startsWith('application/x-www-form-urlencoded'))
+    throw new ParseError('the callback is a POST whose body is not a form');
+  return new URLSearchParams(await readBody(callback.clone(), MAX_BODY_BYTES));
+}
+
+/** By its shape: frameworks have Request classes of their own. */
+function isRequest(callback: AuthorizationCallback): callback is Request {
+  return typeof callback === 'object' && 'url' in callback && 'method' in callback;
+}
 
 /** What a callback is checked against. */
 export interface CheckAuthorizationOptions {
@@ -43,7 +68,7 @@ const singleNames = ['state', 'iss', 'error', 'code', 'response'] as const;
  * @see RFC 9207 §2.4 https://www.rfc-editor.org/rfc/rfc9207#section-2.4
  */
 export function checkAuthorizationCallback(
-  callback: AuthorizationCallback,
+  callback: Exclude<AuthorizationCallback, Request>,
   transaction: AuthorizationTransaction | undefined,
   { issuerRequired = false }: CheckAuthorizationOptions = {},
 ): CheckedAuthorization {
@@ -75,7 +100,7 @@ export function checkAuthorizationCallback(
   };
 }
 
-function callbackParams(callback: AuthorizationCallback): URLSearchParams {
+function callbackParams(callback: Exclude<AuthorizationCallback, Request>): URLSearchParams {
   if (callback instanceof URLSearchParams) return callback;
   const text = callback instanceof URL ? callback.href : callback;
   const hashAt = text.indexOf('#');

@@ -1,4 +1,5 @@
 import type { BasicEncoding } from '../client-auth/client-auth.ts';
+import { copyPlain } from '../copy-plain.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import type { KeyCase } from '../keys/key-case.ts';
@@ -16,6 +17,8 @@ import {
 } from './observers.ts';
 import type { ParsedFactory } from './request-options.ts';
 import type { RetryPolicy } from './retry-policy.ts';
+import { safeHeaders } from './safe-headers.ts';
+import { timerProblem } from './timers.ts';
 import type { WarningEvent } from './warning.ts';
 
 /** Milliseconds until an answer must be complete. */
@@ -85,14 +88,19 @@ export function resolveSettings(options: ClientOptions): ClientSettings {
   const { onWarning } = options;
   const settings: ClientSettings = {
     ...defaults,
-    ...withoutUndefined(given),
+    ...copyPlain(withoutUndefined(given)),
     hooks: observedHooks(options.hooks ?? {}, onHookError),
     onHookError,
+    requestInit: copyInit(options.requestInit),
     ...(onWarning !== undefined && { onWarning: observe('onWarning', onWarning, onHookError) }),
     debugLogger: (debug ?? isDebugEnvironment()) ? observedLogger(logger, onHookError) : undefined,
     allowedOrigins: allowedOrigins(options),
   };
   return Object.freeze(settings);
+}
+
+function copyInit({ headers, ...init }: RequestInit = {}): RequestInit {
+  return { ...copyPlain(init), ...(headers !== undefined && { headers: safeHeaders(headers) }) };
 }
 
 /** What options are that are not given; the rest is undefined. */
@@ -106,7 +114,6 @@ const defaults = Object.freeze({
   tokenMethod: 'post',
   // Looked up at each call: instrumentation and tests replace the global one after clients were made.
   fetch: (url: string, init: RequestInit) => globalThis.fetch(url, init),
-  requestInit: {},
   timeoutMs: DEFAULT_TIMEOUT_MS,
   maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
   maxRedirects: DEFAULT_MAX_REDIRECTS,
@@ -119,7 +126,7 @@ const defaults = Object.freeze({
   allowInsecure: false,
   clockSkew: 0,
   now: epochSeconds,
-} satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins' | 'hooks' | 'onHookError'>);
+} satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins' | 'hooks' | 'onHookError' | 'requestInit'>);
 
 /** An option given as undefined is one not given. */
 function withoutUndefined<T extends object>(given: T): T {
@@ -155,7 +162,9 @@ function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
 
 function findProblems(options: ClientOptions): string[] {
   const problems: string[] = [];
-  for (const name of ['timeoutMs', 'maxRedirects', 'maxBodyBytes'] as const) {
+  const timeoutProblem = timerProblem(options.timeoutMs ?? 0);
+  if (timeoutProblem !== undefined) problems.push(`\`timeoutMs\` ${timeoutProblem}`);
+  for (const name of ['maxRedirects', 'maxBodyBytes'] as const) {
     const value = options[name];
     if (value !== undefined && !(Number.isFinite(value) && value >= 0))
       problems.push(`\`${name}\` must be a number of 0 or more`);

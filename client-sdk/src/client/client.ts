@@ -1,5 +1,6 @@
 import { assertClientAuth, clientAuthName } from '../client-auth/authenticate.ts';
 import type { ClientAuth, ClientAuthContext } from '../client-auth/client-auth.ts';
+import { copyPlain } from '../copy-plain.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import type { IdTokenValidator } from '../id-token.ts';
 import type { ApiResponse } from '../response/api-response.ts';
@@ -63,7 +64,7 @@ export class Client<Throws extends boolean = true> {
     // The type parameter is what the option is, or its default.
     this.throwOnError = settings.throwOnError as Throws;
     this.#clientSecret = options.clientSecret;
-    this.#clientAuth = options.clientAuth ?? 'client_secret_basic';
+    this.#clientAuth = copyPlain(options.clientAuth ?? 'client_secret_basic');
     assertClientAuth(this.#clientAuth);
     const tokenEndpoint = (): string => this.#tokenEndpoint();
     this.#authContext = {

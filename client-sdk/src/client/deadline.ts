@@ -2,6 +2,9 @@ import { AbortError } from '../errors/abort-error.ts';
 import { ConnectionError } from '../errors/connection-error.ts';
 import { OAuthClientError } from '../errors/oauth-client-error.ts';
 import { TimeoutError } from '../errors/timeout-error.ts';
+import { printable } from '../printable.ts';
+import { assertTimer } from './timers.ts';
+import { isTlsFailure } from './tls-failure.ts';
 
 /** The end that a request comes to: its time-out, or the caller's signal. */
 export type Deadline = {
@@ -15,8 +18,12 @@ export type Deadline = {
   readonly end: () => void;
 };
 
-/** Starts a deadline. One controller and one timer, which cost a tenth of `AbortSignal.any` over `AbortSignal.timeout`. */
+/**
+ * Starts a deadline. One controller and one timer, which cost a tenth of `AbortSignal.any` over `AbortSignal.timeout`.
+ * @throws {ConfigurationError} for a time that no timer waits.
+ */
 export function startDeadline(timeoutMs: number, signal: AbortSignal | undefined): Deadline {
+  assertTimer('timeoutMs', timeoutMs);
   const controller = new AbortController();
   const ended = Promise.withResolvers<never>();
   // Nobody may be racing when it rejects.
@@ -44,10 +51,7 @@ export function startDeadline(timeoutMs: number, signal: AbortSignal | undefined
       if (isTimedOut) return timeoutError(timeoutMs, error);
       if (signal?.aborted) return abortError(signal.reason);
       if (error instanceof OAuthClientError) return error;
-      return new ConnectionError(`the server could not be reached: ${messageOf(error)}`, {
-        cause: error,
-        retryable: true,
-      });
+      return connectionError(error);
     },
     end: () => {
       clearTimeout(timer);
@@ -66,6 +70,17 @@ function timeoutError(timeoutMs: number, cause: unknown): TimeoutError {
   );
 }
 
+function connectionError(cause: unknown): ConnectionError {
+  if (!isTlsFailure(cause)) {
+    const message = `the server could not be reached: ${messageOf(cause)}`;
+    return new ConnectionError(message, { cause, retryable: true });
+  }
+  return new ConnectionError(
+    `the TLS connection failed: ${messageOf(cause)}; is the server's certificate of an authority that is trusted here, and for its name?`,
+    { cause },
+  );
+}
+
 function abortError(cause: unknown): AbortError {
   return new AbortError('the call was aborted by its signal', { cause });
 }
@@ -73,5 +88,6 @@ function abortError(cause: unknown): AbortError {
 /** `fetch` says only `fetch failed`; what failed is underneath. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
-  return error.cause instanceof Error && error.cause.message !== '' ? error.cause.message : error.message;
+  const { cause } = error;
+  return printable(cause instanceof Error && cause.message !== '' ? cause.message : error.message, 512);
 }

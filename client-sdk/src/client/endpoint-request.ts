@@ -8,6 +8,7 @@ import { jsonParams } from './json-params.ts';
 import { oauthParams } from './oauth-params.ts';
 import { formOf, queryString } from './query-string.ts';
 import type { OutgoingRequest, RequestOptions } from './request-options.ts';
+import { safeHeaders } from './safe-headers.ts';
 import { assertSecure } from './secure-transport.ts';
 import type { WireParams } from './wire-params.ts';
 
@@ -62,9 +63,9 @@ export async function prepareEndpointRequest(
 /** Headers of the client under those of the call; neither is changed. */
 export function mergedHeaders(settings: ClientSettings, own: RequestOptions['headers']): Headers {
   const base = settings.requestInit.headers;
-  if (base === undefined) return new Headers(own);
-  const headers = new Headers(base);
-  for (const [name, value] of new Headers(own)) headers.set(name, value);
+  if (base === undefined) return safeHeaders(own);
+  const headers = safeHeaders(base);
+  for (const [name, value] of safeHeaders(own)) headers.set(name, value);
   return headers;
 }
 

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors/configuration-error.ts';
+import { printable } from '../printable.ts';
 
 /**
  * Makes a location absolute. Without a leading `/` it is under the site's path, with one under the host's root; an absolute URL is
@@ -47,6 +48,12 @@ function absolute(url: string, location: string): string {
 
 function parsed(url: string, what: string): URL {
   const result = URL.parse(url);
-  if (result === null) throw new ConfigurationError(`\`${what}\` is not a valid URL`);
+  if (result === null) throw new ConfigurationError(`\`${printable(what, 200)}\` is not a valid URL`);
+  if (result.username !== '' || result.password !== '') {
+    // `fetch` refuses it with an error that shows the password.
+    throw new ConfigurationError(
+      `the URL of ${result.host} holds a user or password: give them as \`clientId\` and \`clientSecret\`, or in a header`,
+    );
+  }
   return result;
 }

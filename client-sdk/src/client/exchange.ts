@@ -130,7 +130,8 @@ async function sendPrepared(
     isBoundToOrigin,
     isSecureOnly: context.operation === 'discovery' && !settings.allowInsecure,
     redact: settings.redact,
-    describe: (response, url) => readAnswer(settings, plan, { response, url, redirected: false }, sent),
+    describe: (response, { method, url }) =>
+      readAnswer(settings, plan, { response, method, url, redirected: false }, sent),
   };
   return { answer: await sendFollowing(sent, policy), sent };
 }
@@ -151,7 +152,7 @@ async function makeReady(settings: ClientSettings, { prepare, options }: Exchang
 async function readAnswer(
   settings: ClientSettings,
   plan: Exchange,
-  { response, url, redirected }: Answer,
+  { response, method, url, redirected }: Answer,
   sent: ReadyRequest,
 ): Promise<ApiResponse> {
   const { status, headers } = response;
@@ -170,9 +171,18 @@ async function readAnswer(
     },
   );
   if (isAnswerToProof(response)) markAnswerToProof(result);
-  if (status < 200 || status >= 400) {
+  // An endpoint of the authorization server that redirects has done nothing.
+  const isUnfollowed = plan.isBoundToOrigin && status >= 300;
+  if (status < 200 || status >= 400 || isUnfollowed) {
     const { context, secrets, basic } = plan;
-    failure.error = failureOf(result, { settings, operation: context.operation, sent, secrets, basic });
+    failure.error = failureOf(result, {
+      settings,
+      operation: context.operation,
+      method,
+      sent,
+      secrets,
+      basic,
+    });
   }
   return result;
 }

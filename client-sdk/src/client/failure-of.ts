@@ -11,6 +11,8 @@ import { maskValues, secretsOf } from './sent-secrets.ts';
 /** What the failure of a call is made of. */
 export type FailureOptions = Pick<ResponseErrorOptions, 'operation' | 'message' | 'cause'> & {
   readonly settings: ClientSettings;
+  /** The verb that was answered; after redirects perhaps another than that of `sent`. */
+  readonly method?: string;
   /** The request that failed: its secrets are masked where the server repeats them. */
   readonly sent?: ReadyRequest;
   /** Further secrets. */
@@ -21,13 +23,14 @@ export type FailureOptions = Pick<ResponseErrorOptions, 'operation' | 'message' 
 
 /** Makes the error that a response to a request is. */
 export function failureOf(response: ApiResponse, options: FailureOptions): OAuthError {
-  const { settings, sent, secrets = [], basic, ...rest } = options;
+  const { settings, method, sent, secrets = [], basic, ...rest } = options;
   const redactor = createRedactor(settings.redact);
   const found = sent === undefined ? [] : secretsOf(sent, redactor);
   const { status } = response;
   return responseError(response, {
     ...((status < 200 || status >= 600) && { message: `Unhandled status code value of ${status}` }),
     ...rest,
+    ...(method !== undefined && { request: `${method} ${response.url.split(/[?#]/, 1)[0]}` }),
     redactor,
     nowMs: settings.now() * 1000,
     mask: maskValues([...found, ...secrets], redactor.label),

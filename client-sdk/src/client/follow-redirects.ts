@@ -46,7 +46,7 @@ export async function followRedirects(
   let request = first;
   let response = redirect;
   for (let count = 0; ; count++) {
-    const answer = { response, url: request.url, redirected: count > 0 };
+    const answer = { response, method: request.method, url: request.url, redirected: count > 0 };
     const isOpaque = response.type === 'opaqueredirect';
     const method = isOpaque ? request.method : rules(response.status, request.method);
     if (!isRedirect(response) || method === undefined) return answer;
@@ -78,6 +78,8 @@ async function nextRequest(
   const to = resolveLocation(location, from);
   if (to === null || (to.protocol !== 'https:' && to.protocol !== 'http:'))
     throw await refuse('the redirect is not to an http(s) URL');
+  if (to.username !== '' || to.password !== '')
+    throw await refuse(`the redirect to ${to.host} holds a user or password`);
   if (from.protocol === 'https:' && to.protocol === 'http:')
     throw await refuse(`the redirect leaves https for http://${to.host}`);
   if (policy.isSecureOnly && !isSecure(to.href, false))
@@ -174,5 +176,5 @@ async function refusal(
   request: ReadyRequest,
   policy: RedirectPolicy,
 ): Promise<RedirectError> {
-  return new RedirectError(message, { response: await policy.describe(response, request.url) });
+  return new RedirectError(message, { response: await policy.describe(response, request) });
 }

@@ -28,11 +28,16 @@ export type RedirectPolicy = {
   /** Which parameters are secrets, beside those that always are. */
   readonly redact: RedactOptions;
   /** Reads a response that is refused, for its error. */
-  readonly describe: (response: Response, url: string) => Promise<ApiResponse>;
+  readonly describe: (response: Response, request: ReadyRequest) => Promise<ApiResponse>;
 };
 
 /** The answer to a request, its body unread. */
-export type Answer = { readonly response: Response; readonly url: string; readonly redirected: boolean };
+export type Answer = {
+  readonly response: Response;
+  readonly method: string;
+  readonly url: string;
+  readonly redirected: boolean;
+};
 
 /**
  * Sends a request and follows its redirects as the policy says. The request given is not changed.
@@ -41,7 +46,7 @@ export type Answer = { readonly response: Response; readonly url: string; readon
 export async function sendFollowing(request: ReadyRequest, policy: RedirectPolicy): Promise<Answer> {
   const response = await sendOnce(request, policy);
   if (!isRedirect(response) || policy.redirect === 'manual')
-    return { response, url: request.url, redirected: false };
+    return { response, method: request.method, url: request.url, redirected: false };
   return await followRedirects(request, response, policy);
 }
 

@@ -5,6 +5,7 @@ export type WarningCode =
   | 'token_name_missing'
   | 'key_collision'
   | 'token_type_missing'
+  | 'expires_in_invalid'
   | 'expires_in_string'
   | 'content_type_mismatch'
   | 'error_with_success_status'

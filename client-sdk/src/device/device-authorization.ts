@@ -1,3 +1,4 @@
+import { longestTimerMs } from '../client/timers.ts';
 import { ParseError } from '../errors/parse-error.ts';
 
 /**
@@ -41,7 +42,11 @@ export function readDeviceAuthorization(parsed: unknown, now: number): DeviceAut
     verificationUri: text(uri, 'verification_uri'),
     ...(typeof complete === 'string' && complete !== '' && { verificationUriComplete: complete }),
     expiresAt: now + seconds(members.get('expires_in'), 'expires_in'),
-    intervalSeconds: seconds(members.get('interval') ?? DEFAULT_INTERVAL_SECONDS, 'interval'),
+    intervalSeconds: seconds(
+      members.get('interval') ?? DEFAULT_INTERVAL_SECONDS,
+      'interval',
+      longestTimerMs / 1000,
+    ),
   };
 }
 
@@ -50,8 +55,8 @@ function text(value: unknown, name: string): string {
   throw new ParseError(`the device authorization response has no \`${name}\``);
 }
 
-function seconds(value: unknown, name: string): number {
+function seconds(value: unknown, name: string, maximum = Number.MAX_SAFE_INTEGER): number {
   const number = typeof value === 'string' ? Number(value) : value;
-  if (typeof number === 'number' && Number.isFinite(number) && number >= 0) return number;
+  if (typeof number === 'number' && number >= 0 && number <= maximum) return number;
   throw new ParseError(`the device authorization response has no usable \`${name}\``);
 }

@@ -1,4 +1,6 @@
+import { isTlsFailure } from '../client/tls-failure.ts';
 import { AbortError } from '../errors/abort-error.ts';
+import { ConfigurationError } from '../errors/configuration-error.ts';
 import type { OAuthClientError } from '../errors/oauth-client-error.ts';
 import { OAuthError } from '../errors/oauth-error.ts';
 import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
@@ -77,7 +79,7 @@ async function poll<Token>(requestToken: () => Promise<Token>): Promise<PollOutc
       if (error.retryable)
         return { type: 'unreachable', error, retryAfterSeconds: (error.retryAfterMs ?? 0) / 1000 };
     }
-    if (error instanceof TransportError && !(error instanceof AbortError)) {
+    if (error instanceof TransportError && !(error instanceof AbortError) && !isTlsFailure(error)) {
       return { type: 'unreachable', error, retryAfterSeconds: 0 };
     }
     throw error;
@@ -88,6 +90,7 @@ async function pause(sleep: Sleep, delaySeconds: number, signal: AbortSignal | u
   try {
     await sleep(delaySeconds * 1000, { signal });
   } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
     throw new AbortError('polling for the device token was aborted', { cause: signal?.reason ?? cause });
   }
 }

@@ -1,4 +1,8 @@
+import { printable } from '../printable.ts';
 import { OAuthClientError, type OAuthClientErrorOptions } from './oauth-client-error.ts';
+
+/** Characters of the server's words that are quoted. */
+const MAX_WORDS = 512;
 
 /**
  * The authorization server sent the user back with an error instead of a code.
@@ -22,11 +26,9 @@ export class AuthorizationResponseError extends OAuthClientError {
     options: OAuthClientErrorOptions = {},
   ) {
     const { code, description, uri } = response;
-    super(
-      'OAUTH_CLIENT_AUTHORIZATION_RESPONSE',
-      description === undefined ? code : `${code}: ${description}`,
-      options,
-    );
+    // From the callback's URL, which anyone can write.
+    const words = description === undefined ? code : `${code}: ${description}`;
+    super('OAUTH_CLIENT_AUTHORIZATION_RESPONSE', printable(words, MAX_WORDS), options);
     this.code = code;
     this.description = description;
     this.uri = uri;

@@ -1,3 +1,4 @@
+import { printableLines } from '../printable.ts';
 import type { OAuthClientErrorKind } from './error-kind.ts';
 
 /** What every error of the library may be given beside its message. */
@@ -8,7 +9,13 @@ export type OAuthClientErrorOptions = {
   readonly retryable?: boolean;
 };
 
-/** The base of everything this library throws: `kind` tells them apart, `cause` holds what was underneath. */
+/** Characters of a message: above what ours need, below what floods a log. */
+const MAX_MESSAGE_LENGTH = 2048;
+
+/**
+ * The base of everything this library throws: `kind` tells them apart, `cause` holds what was underneath. Control characters in the
+ * message are escaped, and it is cut after 2,048 characters.
+ */
 export class OAuthClientError extends Error {
   // A field rather than the constructor's name: bundlers rename classes.
   override readonly name: string = 'OAuthClientError';
@@ -18,7 +25,10 @@ export class OAuthClientError extends Error {
 
   constructor(kind: OAuthClientErrorKind, message: string, options: OAuthClientErrorOptions = {}) {
     // `cause` only when there is one: an own undefined `cause` shows in every inspection.
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      printableLines(message, MAX_MESSAGE_LENGTH),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.kind = kind;
     this.retryable = options.retryable ?? false;
   }

@@ -7,6 +7,7 @@ import {
 import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { assertTimer } from '../client/timers.ts';
 import { type Agents, createAgents } from './agents.ts';
 import { bareHostname, type ProxySettings, parseProxy } from './proxy-settings.ts';
 import { type NodeBody, toNodeBody } from './request-body.ts';
@@ -18,12 +19,14 @@ import type { NodeTransport, NodeTransportOptions } from './transport-options.ts
  * authorities and passwords of one's own, proxies, time-outs for connecting. Hand it to a Client as its `fetch`.
  * It never follows redirects (the Client does) and does not decompress, since it does not ask for compression.
  *
- * @throws ConfigurationError when certificates, keys or proxy cannot be used.
+ * @throws ConfigurationError when certificates, keys or proxy cannot be used, or a time is longer than a timer waits.
  * @see RFC 8705 §2 https://www.rfc-editor.org/rfc/rfc8705#section-2
  */
 export function nodeTransport(options: NodeTransportOptions = {}): NodeTransport {
   const { proxy: proxyUrl, noProxy, keepAlive = true, maxSockets = 64 } = options;
   const { connectTimeoutMs = 10_000, idleTimeoutMs = 60_000 } = options;
+  assertTimer('connectTimeoutMs', connectTimeoutMs);
+  assertTimer('idleTimeoutMs', idleTimeoutMs);
   const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl, noProxy);
   const agents = createAgents(
     { keepAlive, maxSockets },

@@ -4,6 +4,7 @@ import { ProtectedResourceError } from '../errors/protected-resource-error.ts';
 import { RevocationError } from '../errors/revocation-error.ts';
 import { TokenResponseError } from '../errors/token-response-error.ts';
 import { convertKeys, isObject } from '../keys/convert-keys.ts';
+import { printable } from '../printable.ts';
 import type { Redactor } from '../redact/redactor.ts';
 import type { ApiResponse } from './api-response.ts';
 import { parseBody } from './parse-body.ts';
@@ -13,11 +14,16 @@ import { parseWwwAuthenticate } from './www-authenticate.ts';
 /** Characters of a body that an error message quotes. */
 const EXCERPT_LENGTH = 512;
 
+/** Characters of a line: an excerpt, or the server's own words with what we add. */
+const MAX_LINE_LENGTH = 1024;
+
 /** What the error of a response may need beside the response. */
 export type ResponseErrorOptions = {
   readonly operation: Operation;
   /** One line in place of the server's own words. */
   readonly message?: string;
+  /** Verb and URL of the request, without its query. */
+  readonly request?: string | undefined;
   /** What to add to the message's first line. */
   readonly hintFor?: ((error: { readonly code: string | undefined }) => string | undefined) | undefined;
   readonly nowMs: number;
@@ -29,17 +35,20 @@ export type ResponseErrorOptions = {
 
 /** Makes the error that a response is, of the class for its operation. Never throws: a body that cannot be parsed is its `cause`. */
 export function responseError(response: ApiResponse, options: ResponseErrorOptions): OAuthError {
-  const { operation, message, hintFor, nowMs, redactor, mask = (text) => text } = options;
+  const { operation, request, hintFor, nowMs, redactor, mask = (text) => text } = options;
   const { fields, cause } = errorFields(response);
   // Not masked: programs switch on it, and a password may be a part of `invalid_grant`.
   const code = textOf(fields, 'error', (text) => text);
   const description = textOf(fields, 'error_description', mask);
   const hint = hintFor?.({ code });
-  const words = message ?? wordsOf(code, description, response.status);
+  const said = [code, description].filter((text) => text !== undefined).join(': ');
+  const words =
+    options.message ?? wordsOf(response, { said, request, location: locationOf(response, redactor) });
   const all: OAuthErrorFields = {
     response,
     message: [hint === undefined ? words : `${words} (${hint})`, mask(excerptOf(response.body, redactor))]
       .filter((line) => line !== '')
+      .map((line) => printable(line, MAX_LINE_LENGTH))
       .join('\n'),
     code,
     description,
@@ -60,9 +69,23 @@ function excerptOf(body: string, redactor: Redactor): string {
   return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
 }
 
-function wordsOf(code: string | undefined, description: string | undefined, status: number): string {
-  if (code !== undefined && description !== undefined) return `${code}: ${description}`;
-  return code ?? description ?? `HTTP status ${status}`;
+/** Which request it was is said where the answer is hardly about what it asked for: a wrong URL, or a server of another kind. */
+function wordsOf(
+  { status }: ApiResponse,
+  { said, request, location }: { said: string; request: string | undefined; location: string | undefined },
+): string {
+  const isRedirect = status >= 300 && status < 400;
+  if (said !== '' && status !== 404 && !isRedirect) return said;
+  const parts = [`HTTP status ${status}`, said].filter((part) => part !== '').join(', ');
+  const words = request === undefined ? parts : `${request}: ${parts}`;
+  if (!isRedirect) return words;
+  const target = location === undefined ? '' : ` to ${location}`;
+  return `${words}, a redirect${target} that is not followed: configure the final URL`;
+}
+
+function locationOf({ headers }: ApiResponse, redactor: Redactor): string | undefined {
+  const location = headers.get('location');
+  return location === null ? undefined : redactor.url(location);
 }
 
 /** The caller may have asked for text, or for a shape of its own: an error body is an error body all the same. */

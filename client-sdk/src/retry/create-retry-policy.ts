@@ -1,5 +1,8 @@
 import type { RetryPolicy } from '../client/retry-policy.ts';
+import { assertTimer, longestTimerMs } from '../client/timers.ts';
+import { isTlsFailure } from '../client/tls-failure.ts';
 import { AbortError } from '../errors/abort-error.ts';
+import { ConfigurationError } from '../errors/configuration-error.ts';
 import { TransportError } from '../errors/transport-error.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { parseRetryAfter } from '../response/retry-after.ts';
@@ -32,8 +35,9 @@ export interface RetryOptions {
  * Makes a policy for a Client's `retry` that tries again only what is safe to repeat. Never a code; a refresh token only
  * when the server cannot have used it; other token requests and idempotent API calls after network errors, 502, 503 and 504;
  * anything after 429, and after 503 with Retry-After, since these say that nothing was done. Waits with full jitter, or as
- * Retry-After says. An aborted signal ends the wait.
+ * Retry-After says. A failure of TLS is final. An aborted signal ends the wait.
  *
+ * @throws ConfigurationError when a delay is longer than a timer waits.
  * @throws AbortError from the policy when the signal is aborted during a wait.
  * @see RFC 9110 §10.2.3 https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
  */
@@ -41,6 +45,8 @@ export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
   const { maxAttempts = 3, baseDelayMs = 200, maxDelayMs = 10_000, deadlineMs = 30_000 } = options;
   const { refreshIsIdempotent = false, random = Math.random, sleep = machineSleep } = options;
   const nowMs = options.nowMs ?? Date.now;
+  assertTimer('baseDelayMs', baseDelayMs);
+  assertTimer('maxDelayMs', maxDelayMs);
 
   return async (context, attempt, onRetry) => {
     const startedMs = nowMs();
@@ -50,7 +56,7 @@ export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
       const reason = number < maxAttempts ? retryReason(outcome, safety, nowMs()) : undefined;
       if (reason === undefined) return unwrap(outcome);
       const delayMs = reason.retryAfterMs ?? backoffDelayMs(number, { baseDelayMs, maxDelayMs }, random());
-      if (nowMs() - startedMs + delayMs >= deadlineMs) return unwrap(outcome);
+      if (nowMs() - startedMs + delayMs >= deadlineMs || delayMs > longestTimerMs) return unwrap(outcome);
       onRetry({ attempt: number, delayMs, reason: reason.name });
       await wait(sleep, delayMs, context.signal);
     }
@@ -83,6 +89,8 @@ function retryReason(
   if (safety === 'never') return undefined;
   if (!outcome.ok) {
     if (!(outcome.error instanceof TransportError) || outcome.error instanceof AbortError) return undefined;
+    // A certificate that is not accepted will not be the next time.
+    if (isTlsFailure(outcome.error)) return undefined;
     const mayRepeat = safety === 'always' || certainlyNeverReachedServer(outcome.error);
     return mayRepeat ? { name: outcome.error.kind } : undefined;
   }
@@ -98,6 +106,7 @@ async function wait(sleep: Sleep, ms: number, signal: AbortSignal | undefined): 
   try {
     await sleep(ms, { signal });
   } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
     throw new AbortError('aborted while waiting for the next attempt', { cause });
   }
 }

@@ -1,6 +1,8 @@
 import type { Client } from '../client/client.ts';
 import { observe } from '../client/observers.ts';
+import { assertTimer } from '../client/timers.ts';
 import type { WireParams } from '../client/wire-params.ts';
+import { copyPlain } from '../copy-plain.ts';
 import { AbortError } from '../errors/abort-error.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import { OAuthError } from '../errors/oauth-error.ts';
@@ -85,12 +87,13 @@ export class TokenManager {
   constructor(options: TokenManagerOptions) {
     const { client, store = memoryTokenStore(), leaseSeconds = 30 } = options;
     if (!(leaseSeconds > 0)) throw new ConfigurationError('`leaseSeconds` must be more than 0');
+    assertTimer('leaseSeconds', leaseSeconds * 1000);
     this.#options = { ...options };
     this.#onError = observe('onError', (error) => options.onError?.(error), client.settings.onHookError);
     this.#deps = {
-      ...{ client, acquire: options.acquire, refreshParams: options.refreshParams ?? {} },
+      ...{ client, acquire: options.acquire, refreshParams: copyPlain(options.refreshParams ?? {}) },
       ...{ store: guardedStore(store), key: options.key ?? defaultKey(options), seed: options.token },
-      ...{ tokenOptions: options.tokenOptions ?? {}, holder: crypto.randomUUID(), leaseSeconds },
+      ...{ tokenOptions: copyPlain(options.tokenOptions ?? {}), holder: crypto.randomUUID(), leaseSeconds },
       ...{ sleep: options.sleep ?? sleep, random: options.random ?? Math.random },
       onStoreError: this.#onError,
     };

@@ -3,6 +3,7 @@ import { endpointUrl } from '../client/endpoint-url.ts';
 import type { RequestOptions } from '../client/request-options.ts';
 import { sendRequest } from '../client/send-request.ts';
 import type { WireParams } from '../client/wire-params.ts';
+import { copyPlain } from '../copy-plain.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
@@ -44,15 +45,17 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   readonly #expiry: Expiry;
   readonly #params: P;
 
-  /** @throws {TokenUnavailableError} when there is neither a token nor a refresh token. */
+  /** @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false. */
   constructor(client: Client<boolean>, token: string, init: AccessTokenInit = {}) {
     this.#client = client;
     this.#token = token;
-    this.#init = { ...init };
-    this.#params = Object.freeze(Object.assign(Object.create(null), init.params));
+    this.#init = { ...init, ...(init.mode !== undefined && { mode: copyPlain(init.mode) }) };
+    // Those of a response are nobody else's.
+    const params = init.response === undefined ? copyPlain(init.params) : init.params;
+    this.#params = Object.freeze(Object.assign(Object.create(null), params));
     if (token === '') {
       client.settings.onWarning?.({ code: 'no_token', message: 'AccessToken has no token' });
-      if (!init.refreshToken)
+      if (!init.refreshToken && client.settings.throwOnError)
         throw new TokenUnavailableError('AccessToken has no token: give a token or a refresh token');
     }
     this.#expiry = computeExpiry(init, client.settings.now());
@@ -61,7 +64,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   /**
    * Makes a token from the fields of a token response or from what `toStored()` gave. Options are honoured inside the object too,
    * under their stored names (`mode`, `param_name`, …).
-   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token.
+   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false.
    */
   static fromHash(client: Client<boolean>, hash: object, options: AccessTokenOptions = {}): AccessToken {
     const { fields, stored } = splitStored(hash);
@@ -70,7 +73,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
 
   /**
    * Makes a token from form data, such as the fragment of an implicit grant's callback; a leading `?` or `#` is passed over.
-   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token.
+   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false.
    */
   static fromForm(
     client: Client<boolean>,
@@ -87,7 +90,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return true;
   }
 
-  /** The access token itself; `''` where there is only a refresh token. */
+  /** The access token itself; `''` where there is only a refresh token, or none with `throwOnError: false`. */
   get token(): string {
     return this.#token;
   }
@@ -329,20 +332,34 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return { nonce: false, ...(typeof sub === 'string' && { subject: sub }) };
   }
 
+  /** @throws {ConfigurationError} for what no token is (RFC 6749 §A.12): a runtime's own error would show it. */
+  #usableToken(): string {
+    const token = this.#token;
+    if (token === '') {
+      const isRefreshable = this.refreshToken !== undefined;
+      throw new TokenUnavailableError(
+        isRefreshable ? 'there is only a refresh token: call `refresh()` first' : 'there is no access token',
+      );
+    }
+    if (/^[ -~]+$/.test(token)) return token;
+    throw new ConfigurationError(
+      'the access token holds characters that no token has, such as a line break: was it read from a file with its end of line?',
+    );
+  }
+
   #authorization(): string {
+    const token = this.#usableToken();
     const { formatHeader, authorizationScheme } = this.#init;
     const problem = tokenTypeProblem(this.tokenType, this.#init);
     if (problem !== undefined) throw new ConfigurationError(problem);
-    if (formatHeader !== undefined) return formatHeader(this.#token);
+    if (formatHeader !== undefined) return formatHeader(token);
     const scheme = authorizationScheme ?? (this.tokenType?.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer');
-    return `${scheme} ${this.#token}`;
+    return `${scheme} ${token}`;
   }
 
   #placed() {
-    if (this.#token === '')
-      throw new TokenUnavailableError('there is only a refresh token: call `refresh()` first');
     return {
-      token: this.#token,
+      token: this.#usableToken(),
       paramName: this.#init.paramName ?? 'access_token',
       authorization: this.#authorization(),
     };

@@ -3,6 +3,7 @@ import { endpointUrl } from '../client/endpoint-url.ts';
 import { exchangeRaw } from '../client/exchange.ts';
 import { withQuery } from '../client/query-string.ts';
 import type { RequestBody } from '../client/request-options.ts';
+import { safeHeaders, setHeader } from '../client/safe-headers.ts';
 import { requestContext } from '../client/send-request.ts';
 import { assertAllowed } from './allowed-origin.ts';
 import { bodyWithToken, type PlacedToken, resolvePlace } from './place-token.ts';
@@ -28,8 +29,8 @@ export async function fetchWithToken(
   assertAllowed(base, settings);
   const method = (init.method ?? request?.method ?? 'GET').toUpperCase();
   const place = resolvePlace(mode, method);
-  const headers = new Headers(init.headers ?? request?.headers ?? settings.requestInit.headers);
-  if (place === 'header') headers.set('authorization', placed.authorization);
+  const headers = safeHeaders(init.headers ?? request?.headers ?? settings.requestInit.headers);
+  if (place === 'header') setHeader(headers, 'authorization', placed.authorization);
   const url =
     place === 'query' ? withQuery(base, { [placed.paramName]: placed.token }, settings.arrayFormat) : base;
   // What `fetch` takes as a body, RequestBody takes too, but for shapes that only other runtimes have.

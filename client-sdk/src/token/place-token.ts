@@ -1,5 +1,6 @@
 import { isParams } from '../client/encode-body.ts';
 import type { RequestBody, RequestOptions } from '../client/request-options.ts';
+import { safeHeaders, setHeader } from '../client/safe-headers.ts';
 import type { WireParams } from '../client/wire-params.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import type { TokenMode, TokenPlace } from './token-options.ts';
@@ -37,8 +38,8 @@ function placeOf(mode: Readonly<Record<string, TokenPlace>>, method: string): To
 export function placeToken(options: RequestOptions, place: TokenPlace, placed: PlacedToken): RequestOptions {
   if (place === 'query') return { ...options, query: withParam(options.query, placed) };
   if (place === 'body') return { ...options, body: bodyWithToken(options.body, placed) };
-  const headers = new Headers(options.headers);
-  headers.set('authorization', placed.authorization);
+  const headers = safeHeaders(options.headers);
+  setHeader(headers, 'authorization', placed.authorization);
   return { ...options, headers };
 }
 

@@ -2,6 +2,7 @@ import type { WarningEvent } from '../client/warning.ts';
 import { convertKeys, isObject } from '../keys/convert-keys.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { parseBody } from '../response/parse-body.ts';
+import { isSeconds } from './expiry.ts';
 import { hasToken, type TokenFields } from './read-token-fields.ts';
 
 type OnWarning = ((event: WarningEvent) => void) | undefined;
@@ -59,7 +60,13 @@ function reportOddities(
       message: 'the token response has no `token_type`; Bearer is assumed',
     });
   }
-  if (typeof fields.expires_in === 'string') {
+  const { expires_in: expiresIn } = fields;
+  if (expiresIn === undefined || expiresIn === null || typeof expiresIn === 'number') return;
+  if (isSeconds(expiresIn))
     onWarning({ code: 'expires_in_string', message: '`expires_in` is text and not a number' });
-  }
+  else
+    onWarning({
+      code: 'expires_in_invalid',
+      message: '`expires_in` is no number; the token counts as expired',
+    });
 }

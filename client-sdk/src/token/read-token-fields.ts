@@ -1,7 +1,7 @@
 import type { WarningEvent } from '../client/warning.ts';
 import { isObject } from '../keys/convert-keys.ts';
 import type { ApiResponse } from '../response/api-response.ts';
-import { tokenNames } from './choose-token.ts';
+import { chooseToken, tokenText } from './choose-token.ts';
 import { readOddFields } from './read-odd-fields.ts';
 
 /** The fields of a token response, or why there is no token in it. */
@@ -29,8 +29,9 @@ export function readTokenFields(
   }
 }
 
-/** Whether there is anything to make a token of: under the name given, a usual one, or a refresh token. */
-export function hasToken(fields: object, tokenName: string | undefined): boolean {
-  const names = [...tokenNames, 'refresh_token', 'refreshToken', tokenName ?? ''];
-  return names.some((name) => Boolean(Reflect.get(fields, name)));
+/** Whether there is anything to make a token of: under the name given or else a usual one, or a refresh token. */
+export function hasToken(fields: Readonly<Record<string, unknown>>, tokenName: string | undefined): boolean {
+  const name = chooseToken(fields, tokenName, undefined);
+  const candidates = [name, 'refresh_token', 'refreshToken'];
+  return candidates.some((field) => field !== undefined && tokenText(fields[field]) !== '');
 }

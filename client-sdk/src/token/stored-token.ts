@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts';
 import type { JsonObject, JsonValue } from '../keys/json.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { AccessToken } from './access-token.ts';
-import { chooseToken } from './choose-token.ts';
+import { chooseToken, tokenText } from './choose-token.ts';
 import type { AccessTokenOptions } from './token-options.ts';
 
 /** A token as it is kept: plain data under wire names, secrets included. */
@@ -57,7 +57,7 @@ export function splitStored(hash: object): {
 
 /**
  * Makes a token of the fields of a token response; the options win over them.
- * @throws {TokenUnavailableError} when there is neither a token nor a refresh token.
+ * @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false.
  */
 export function fromFields(
   client: Client<boolean>,
@@ -80,6 +80,7 @@ export function fromFields(
   return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
 }
 
+/** As they came: what is no time is for the expiry to judge. */
 type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
 
 /** Fields that are options of the token; of several for one the first that comes is taken. */
@@ -94,11 +95,7 @@ const fieldOptions = new Map<string, keyof FoundOptions>([
 ]);
 
 function isFieldValue(option: keyof FoundOptions, value: unknown): value is string {
-  return typeof value === 'string' || (typeof value === 'number' && option !== 'refreshToken');
-}
-
-function tokenText(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  return option === 'refreshToken' ? typeof value === 'string' : value !== null && value !== undefined;
 }
 
 function isOption(name: (typeof storedOptions)[number][0], value: unknown): boolean {

@@ -158,3 +158,50 @@ t.test('without a way to check the ID token the code is not sent, and can still 
   const validateIdToken = async () => undefined;
   await t.resolves(flow.completeAuthorization(callback, transaction, { validateIdToken }));
 });
+
+const query = (state: string) => `code=c&state=${state}`;
+const url = 'https://app.example/cb';
+const form = (body: string, type = 'application/x-www-form-urlencoded') =>
+  new Request(url, { method: 'POST', body, headers: { 'content-type': type } });
+
+const callbacks: Readonly<Record<string, (state: string) => string | URL | URLSearchParams | Request>> = {
+  'a string': (state) => `${url}?${query(state)}`,
+  'a URL': (state) => new URL(`${url}?${query(state)}`),
+  URLSearchParams: (state) => new URLSearchParams(query(state)),
+  'a GET request': (state) => new Request(`${url}?${query(state)}`),
+  'a form_post request': (state) => form(query(state), 'application/x-www-form-urlencoded; charset=utf-8'),
+};
+for (const [what, make] of Object.entries(callbacks)) {
+  t.test(`a callback may be ${what}`, async (t) => {
+    const { exchanges, flow } = makeFlow();
+    const { transaction } = await flow.startAuthorization();
+    const callback = make(transaction.state);
+    await flow.completeAuthorization(callback, transaction);
+    t.match(exchanges, [{ code: 'c' }]);
+    if (callback instanceof Request) t.equal(callback.bodyUsed, false, 'its body can be read again');
+  });
+}
+
+t.test('a POST that is no form, or a very long one, is refused', async (t) => {
+  const { exchanges, flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  const { state } = transaction;
+  for (const request of [
+    form(JSON.stringify({ code: 'c', state }), 'application/json'),
+    form(`${query(state)}&x=${'x'.repeat(70_000)}`),
+  ])
+    await t.rejects(flow.completeAuthorization(request, transaction), { name: 'ParseError' });
+  t.same(exchanges, []);
+});
+
+t.test('the query of a form_post callback is not read', async (t) => {
+  const { flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  const init = {
+    method: 'POST',
+    body: 'code=evil',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  };
+  const request = new Request(`${url}?${query(transaction.state)}`, init);
+  await t.rejects(flow.completeAuthorization(request, transaction), { name: 'StateMismatchError' });
+});
