@@ -95,13 +95,13 @@ t.test('308 is no answer of an endpoint, and names verb, URL and target', async 
 });
 
 t.test('a revocation that was redirected is none', async (t) => {
-  let revoked = 0;
-  const { client } = makeClient({ hooks: { onRevoke: () => void (revoked += 1) } }, moved);
+  const revocations: unknown[] = [];
+  const { client } = makeClient({ hooks: { onRevoke: (event) => void revocations.push(event) } }, moved);
   await t.rejects(client.revokeToken('t'), {
     name: 'RevocationError',
     message: /oauth\/revoke: HTTP status 308/,
   });
-  t.equal(revoked, 0);
+  t.same(revocations, []);
 });
 
 t.test('an API that answers 308 gets it returned, as before', async (t) => {
