@@ -3,7 +3,7 @@ import { snakeCase } from '../keys/snake-case.ts';
 import { printable } from '../printable.ts';
 
 /** Fields that may be the access token, the first one present being it. */
-export const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
+const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
 
 /**
  * The name of the access token among the fields of a token response: the one named (also by its snake_case), or the first of access_token, id_token, token,
