@@ -17,6 +17,8 @@ const longestNanos = 2n ** 63n - 1n;
 const longestText = 64;
 
 const wholeForm = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+/** A regular expression for all that `parseDuration` reads, for JSON Schema: as ECMAScript and RE2 write it. */
+export const durationPattern = '^[+-]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$';
 const partForm = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
 
 /**

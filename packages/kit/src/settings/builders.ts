@@ -1,4 +1,4 @@
-import { formatDuration, type Millis, parseDuration } from '../duration.ts';
+import { durationPattern, formatDuration, type Millis, parseDuration } from '../duration.ts';
 import type { Setting, SettingSchema } from './setting.ts';
 
 type Common = {
@@ -166,6 +166,8 @@ export function port(options: SettingOptions<number>): Setting<number> {
  */
 export const longestTimer = '480h';
 
+const bareDurationPattern = `^[0-9]+$|${durationPattern}`;
+
 /**
  * A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax; one that
  * a timer waits for has the `max` `longestTimer`. With `bareSeconds`, a number without a unit is seconds. With `clamp` and
@@ -195,7 +197,7 @@ export function duration(
   };
   return build(options, {
     form: `${bare ? 'seconds, or ' : ''}a duration such as 10ms, 1.5s or 1h30m${bounds}${clampForm(options)}${zeroForm}`,
-    schema: { type: 'string' },
+    schema: { type: 'string', pattern: bare ? bareDurationPattern : durationPattern },
     ...ranged(
       range,
       { clamp, ...(zeroAs !== undefined && { zeroAs: definedDuration(zeroAs, options.env) }) },

@@ -7,6 +7,8 @@ export type SettingSchema = {
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
+  /** Of text. */
+  readonly pattern?: string;
 };
 
 /** One setting: where it comes from, what it means, and how its text is read. Made by a builder (`text`, `bool`, …). */

@@ -212,7 +212,10 @@ t.test('what a setting takes is told to programs, too', (t) => {
   t.strictSame(port({ ...common, default: 80 }).schema, { type: 'integer', minimum: 0, maximum: 65535 });
   t.strictSame(int({ ...common, default: 1, min: 1 }).schema, { type: 'integer', minimum: 1 });
   t.strictSame(float({ ...common, default: 0, max: 1 }).schema, { type: 'number', maximum: 1 });
-  t.strictSame(duration({ ...common, default: '1s', min: '1s' }).schema, { type: 'string' });
+  const { pattern = '', ...rest } = duration({ ...common, default: '1s', min: '1s' }).schema;
+  t.strictSame(rest, { type: 'string' });
+  for (const good of ['0', '1h30m', '.5s', '-1.5ms']) t.match(good, new RegExp(pattern));
+  for (const bad of ['', '1', '1 s', '1d', 's', '1.s.']) t.notMatch(bad, new RegExp(pattern), bad);
   const words = oneOf(['warn', 'error'], { ...common, default: 'warn', synonyms: { warning: 'warn' } });
   t.strictSame(words.schema, { type: 'string', enum: ['warn', 'error', 'warning'] });
   t.end();

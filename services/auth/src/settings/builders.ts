@@ -18,6 +18,7 @@ export function seconds(
   return Object.freeze({
     ...base,
     form: `${base.form}, or seconds`,
+    schema: { ...base.schema, pattern: `^[+-]?[0-9]+([.][0-9]+)?$|${base.schema.pattern}` },
     parse: (value) => base.parse(/^[+-]?\d+(?:\.\d+)?$/.test(value) ? `${value}s` : value),
   });
 }
