@@ -13,7 +13,7 @@ import { objectsOf, renderChart } from './support/rendered-chart.ts';
 t.setTimeout(240_000);
 
 /** Kinds of others, whose definitions this API server has not. */
-const thirdParty = new Set(['Certificate', 'PrometheusRule', 'ServiceMonitor']);
+const thirdParty = new Set(['Certificate', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor']);
 
 helmIsMissing();
 kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {

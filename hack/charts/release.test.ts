@@ -3,6 +3,7 @@ import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
 import { helmIsMissing, runHelm } from './support/helm.ts';
+import { releaseRegistry } from './support/release-registry.ts';
 
 // An API server is started, and helm waits for its answers, on a machine that may have other work.
 t.setTimeout(240_000);
@@ -20,8 +21,16 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
   const imageOf = async (deployment: string) =>
     (await kube.kubectl(['get', deployment, '-o', 'jsonpath={.spec.template.spec.containers[0].image}']))
       .stdout;
-  const restartOf = async (deployment: string) =>
-    (await kube.kubectl(['get', deployment, '-o', 'jsonpath={.spec.template.metadata.annotations}'])).stdout;
+  /** By service, as JSON: Pods restart when it changes. */
+  const podTemplates = async (): Promise<Readonly<Record<string, string>>> => {
+    const templateOf = async (service: string) =>
+      (await kube.kubectl(['get', `deployment/tollgate-${service}`, '-o', 'jsonpath={.spec.template}']))
+        .stdout;
+    const [auth = '', ratelimit = '', xds = ''] = await Promise.all(
+      ['auth', 'ratelimit', 'xds'].map(templateOf),
+    );
+    return { auth, ratelimit, xds };
+  };
   const dev = ['--set=dev.enabled=true', '--set=dev.secret=0123456789abcdef0123456789abcdef'];
   const chart = 'charts/tollgate';
 
@@ -37,31 +46,75 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
 
   await t.test('is upgraded and rolled back', async (t) => {
     await helm('upgrade', 'tollgate', chart, ...dev, '--set=xds.image.tag=next');
-    t.equal(await imageOf('deployment/tollgate-xds'), 'tollgate/xds:next');
+    t.equal(await imageOf('deployment/tollgate-xds'), `${releaseRegistry}/tollgate/xds:next`);
     await helm('rollback', 'tollgate', '1');
-    t.equal(await imageOf('deployment/tollgate-xds'), `tollgate/xds:${packageJson.version}`);
+    t.equal(
+      await imageOf('deployment/tollgate-xds'),
+      `${releaseRegistry}/tollgate/xds:${packageJson.version}`,
+    );
+  });
+
+  await t.test('restarts no Pods by an upgrade that changes nothing', async (t) => {
+    // Its Secrets did not exist when it was installed.
+    const before = await podTemplates();
+    for (const _ of [1, 2]) {
+      await helm('upgrade', 'tollgate', chart, ...dev);
+      t.strictSame(await podTemplates(), before);
+    }
   });
 
   await t.test('restarts Pods when an upgrade finds their Secret changed, and no others', async (t) => {
-    // The Secret was not there yet when it was installed.
+    const before = await podTemplates();
+    const stringData = { SVC_JWT_SECRET: 'another-secret-of-32-characters!' };
+    await kube.kubectl(['patch', 'secret/tollgate-auth', '-p', JSON.stringify({ stringData })]);
     await helm('upgrade', 'tollgate', chart, ...dev);
-    const before = {
-      auth: await restartOf('deployment/tollgate-auth'),
-      xds: await restartOf('deployment/tollgate-xds'),
-    };
+    const { auth, ...others } = await podTemplates();
+    t.not(auth, before.auth);
+    t.match(before, others);
+    const after = await podTemplates();
     await helm('upgrade', 'tollgate', chart, ...dev);
-    t.equal(await restartOf('deployment/tollgate-auth'), before.auth, 'nothing has changed');
-    const secret = 'secret/tollgate-auth';
-    await kube.kubectl([
-      'patch',
-      secret,
-      '-p',
-      '{"stringData":{"SVC_JWT_SECRET":"another-secret-of-32-characters!"}}',
-    ]);
+    // The Secret of development mode is again as it was.
+    t.not((await podTemplates()).auth, after.auth);
     await helm('upgrade', 'tollgate', chart, ...dev);
-    t.not(await restartOf('deployment/tollgate-auth'), before.auth);
-    t.equal(await restartOf('deployment/tollgate-xds'), before.xds);
+    t.match(before, others, 'the others never restarted');
   });
+
+  await t.test(
+    'restarts Pods that ran before there was a Secret, and not those that waited for it',
+    async (t) => {
+      const values = ['--set=crds.enabled=false,auth.enabled=false,xds.enabled=false'];
+      const store = '--set=ratelimit.settings.KVSTORE_URL=redis:6379';
+      for (const [name, available] of [
+        ['ran', '2000-01-01T00:00:00Z'],
+        ['waited', '2999-01-01T00:00:00Z'],
+      ] as const) {
+        await helm('install', name, chart, ...values, store);
+        const times = { lastUpdateTime: available, lastTransitionTime: available };
+        const conditions = [{ type: 'Available', status: 'True', reason: 'r', message: '', ...times }];
+        const deployment = `deployment/${name}-ratelimit`;
+        const status = [
+          '--subresource=status',
+          '--type=merge',
+          '-p',
+          JSON.stringify({ status: { conditions } }),
+        ];
+        await kube.kubectl(['patch', deployment, ...status]);
+        const template = async () =>
+          (await kube.kubectl(['get', deployment, '-o', 'jsonpath={.spec.template}'])).stdout;
+        const before = await template();
+        await kube.kubectl([
+          'create',
+          'secret',
+          'generic',
+          `${name}-ratelimit`,
+          '--from-literal=KVSTORE_AUTH=x',
+        ]);
+        await helm('upgrade', name, chart, ...values, store);
+        t.equal((await template()) !== before, name === 'ran', name);
+        await helm('uninstall', name);
+      }
+    },
+  );
 
   await t.test('leaves the CRD and every RateLimitConfig behind when it goes, and comes again', async (t) => {
     await kube.apply(firstLimit);

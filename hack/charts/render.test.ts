@@ -1,9 +1,11 @@
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
+import { serviceCharts } from '../generate/charts/service-charts.ts';
 import type { ContainerSpec } from './kubelet/pod-spec.ts';
 import { chartCases } from './support/chart-cases.ts';
 import { helmIsMissing, runHelm } from './support/helm.ts';
 import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
+import { releaseRegistry } from './support/release-registry.ts';
 import { clusterArguments, objectsOf, renderChart } from './support/rendered-chart.ts';
 
 t.setTimeout(180_000);
@@ -34,6 +36,9 @@ t.test('a name that there is not is an error', { skip }, async (t) => {
     ['tollgate', 'ratelimits.enabled=false'],
     ['tollgate', 'dev.enable=true'],
     ['tollgate', 'xds.settings.XDS_ALLOW_EMTPY=true'],
+    ['tollgate', 'global.imageRegsitry=registry.example.com'],
+    ['xds', 'global.imageRegsitry=registry.example.com'],
+    ['crds', 'global.imageRegsitry=registry.example.com'],
   ] as const) {
     const { code, stderr } = await template(chart, [`--set=${wrong}`]);
     t.not(code, 0, `${chart}: ${wrong}`);
@@ -46,9 +51,16 @@ t.test('a value of another kind is an error', { skip }, async (t) => {
     ['xds', 'replicas=many'],
     ['xds', 'settings.LOG_LEVEL=loud'],
     ['xds', 'settings.XDS_ALLOW_EMPTY=perhaps'],
-    ['ratelimit', 'settings.NEAR_LIMIT_RATIO=2'],
+    ['ratelimit', 'settings.NEAR_LIMIT_RATIO=half'],
     ['ratelimit', 'rules.source=redis'],
     ['auth', 'settings.SVC_PASSWORD_MIN_LENGTH=73'],
+    ['auth', 'settings.SVC_EXT_AUTHZ_MAX_STALENESS=10'],
+    ['auth', 'settings.SVC_EXT_AUTHZ_MAX_STALENESS=10 s'],
+    ['auth', 'settings.SVC_JWT_EXP=1d'],
+    ['xds', 'settings.XDS_DEBOUNCE=fast'],
+    ['xds', 'serviceMonitor.interval=half a minute'],
+    ['xds', 'certManager.duration=90d'],
+    ['tollgate', 'dev.storage=lots'],
     ['tollgate', 'auth.serviceMonitor.enabled=sometimes'],
   ] as const) {
     const { code } = await template(chart, [`--set=${wrong}`]);
@@ -56,34 +68,96 @@ t.test('a value of another kind is an error', { skip }, async (t) => {
   }
 });
 
+t.test('durations are taken as the services take them', { skip }, async (t) => {
+  const durations = ['settings.SVC_EXT_AUTHZ_MAX_STALENESS=0', 'settings.SVC_JWT_EXP=3600'];
+  const more = [
+    'settings.SVC_JWT_EXP=1h30m',
+    'settings.SVC_DRAIN_TIMEOUT=1.5s',
+    'serviceMonitor.interval=1m30s',
+  ];
+  for (const value of [...durations, ...more])
+    t.equal((await template('auth', [`--set=${value}`])).code, 0, value);
+});
+
 t.test('what nobody can guess is asked for, by the name of the value', { skip }, async (t) => {
   const missing = async (chart: string, ...args: string[]) =>
     (await runHelm(['template', 'tg', `charts/${chart}`, ...clusterArguments, ...args])).stderr;
-  t.match(await missing('auth'), /needs:\n {2}settings\.SVC_API_EXTERNAL_URL, such as https/);
-  t.match(await missing('tollgate'), /needs:\n {2}settings\.SVC_API_EXTERNAL_URL, such as https/);
-  t.match(await missing('tollgate', '--set=dev.enabled=true'), /dev\.secret must have 32 characters/);
+  const beginning = 'these values are missing or wrong:\n ';
+  t.match(await missing('auth'), `${beginning} settings.SVC_API_EXTERNAL_URL, such as https`);
+  t.match(await missing('tollgate'), `${beginning} auth.settings.SVC_API_EXTERNAL_URL, such as https`);
+  t.match(await missing('tollgate', '--set=dev.enabled=true'), /dev\.secret, of 32 characters or more/);
   const development = ['--set=dev.enabled=true', `--set=dev.secret=${'0'.repeat(32)}`];
   t.match(
     await missing('tollgate', ...development, '--set=xds.ports.grpc=19000'),
-    /set ratelimit\.rules\.xds\.address=tg-xds-headless:19000/,
+    /ratelimit\.rules\.xds\.address=tg-xds-headless:19000, because/,
   );
   t.match(
     await missing('tollgate', ...development, '--set=ratelimit.settings.KVSTORE_TYPE=sentinel'),
-    /a single Valkey along: leave ratelimit\.settings\.KVSTORE_TYPE=sentinel out/,
+    /ratelimit\.settings\.KVSTORE_URL, because of ratelimit\.settings\.KVSTORE_TYPE=sentinel/,
   );
   const sentinel = ['--set=settings.KVSTORE_TYPE=sentinel', '--set=settings.KVSTORE_URL=sentinel-0:26379'];
-  t.match(await missing('ratelimit', ...sentinel), /settings\.KVSTORE_URL must begin with the name/);
+  t.match(await missing('ratelimit', ...sentinel), /settings\.KVSTORE_URL begins with the name/);
   const memcached = '--set=settings.BACKEND_TYPE=memcache';
-  t.match(await missing('ratelimit', memcached), /where it is, is settings\.MCACHE_HOST_PORT/);
+  t.match(await missing('ratelimit', memcached), /settings\.MCACHE_HOST_PORT, such as/);
   const both = [
     '--set=settings.MCACHE_HOST_PORT=memcached:11211',
     '--set=settings.MCACHE_SRV=_memcache._tcp.a',
   ];
-  t.match(await missing('ratelimit', memcached, ...both), /both say where memcached is/);
-  t.match(await missing('ratelimit', '--set=rules.source=files'), /put rules into rules\.files/);
-  t.match(
-    await missing('xds', '--set=certManager.enabled=true'),
-    /certManager\.issuerRef must say who signs/,
+  t.match(await missing('ratelimit', memcached, ...both), /settings\.MCACHE_SRV: one of them/);
+  t.match(await missing('ratelimit', '--set=rules.source=files'), /rules\.files or rules\.existingConfigMap/);
+  t.match(await missing('xds', '--set=certManager.enabled=true'), /certManager\.issuerRef: who signs/);
+});
+
+t.test('all that is missing is in one message, whichever chart needs it', { skip }, async (t) => {
+  const values = [
+    'auth.httpRoute.enabled=true',
+    'auth.settings.SVC_SMTP_HOST=smtp.example.com',
+    'ratelimit.settings.BACKEND_TYPE=memcache',
+    'ratelimit.rules.source=files',
+    'xds.certManager.enabled=true',
+  ].map((value) => `--set=${value}`);
+  const { stderr } = await runHelm(['template', 'tg', 'charts/tollgate', ...clusterArguments, ...values]);
+  const named = [...stderr.matchAll(/^ {2}([\w.]+)/gm)].map(([, value]) => value);
+  t.strictSame(named, [
+    'auth.settings.SVC_API_EXTERNAL_URL',
+    'auth.settings.SVC_SITE_URL',
+    'auth.settings.SVC_SMTP_ADMIN_EMAIL',
+    'auth.httpRoute.hostnames',
+    'auth.httpRoute.parentRefs',
+    'ratelimit.settings.MCACHE_HOST_PORT',
+    'ratelimit.rules.files',
+    'xds.certManager.issuerRef',
+  ]);
+});
+
+t.test(
+  'the settings that are asked for are those that the service cannot start without',
+  { skip },
+  async (t) => {
+    const required = serviceCharts
+      .flatMap(({ settings, settingDefaults }) =>
+        Object.values(settings).filter(({ env, secret }) => !secret && settingDefaults[env] === undefined),
+      )
+      .filter(({ fallback }) => fallback === undefined)
+      .map(({ env }) => env);
+    const { stderr } = await runHelm(['template', 'tg', 'charts/auth', ...clusterArguments]);
+    const named = [...stderr.matchAll(/settings\.(\w+)/g)].map(([, env]) => env);
+    t.strictSame(new Set(named), new Set(required));
+  },
+);
+
+t.test('required settings may come from a Secret or a variable of their own', { skip }, async (t) => {
+  const code = async (...args: string[]) =>
+    (await runHelm(['template', 'tg', 'charts/auth', ...clusterArguments, ...args])).code;
+  t.not(await code('--set=settings.SVC_SITE_URL=https://shop.example.com'), 0);
+  t.equal(await code('--set=existingSecret=auth-secrets'), 0);
+  t.equal(await code('--set=extraEnvFrom[0].configMapRef.name=auth-settings'), 0);
+  t.equal(
+    await code(
+      ...['--set=settings.SVC_SITE_URL=https://shop.example.com'],
+      '--set=extraEnv[0].name=SVC_API_EXTERNAL_URL,extraEnv[0].value=https://auth.example.com',
+    ),
+    0,
   );
 });
 
@@ -103,7 +177,7 @@ t.test(
       { valueFrom: { secretKeyRef: { name: 'redis', key: 'url' } } },
     );
     const both = await template('ratelimit', [...fromSecret, '--set=settings.KVSTORE_URL=redis:6379']);
-    t.match(both.stderr, /settings\.KVSTORE_URL and secretSettings\.KVSTORE_URL both say/);
+    t.match(both.stderr, /settings\.KVSTORE_URL and secretSettings\.KVSTORE_URL: one of them/);
   },
 );
 
@@ -177,7 +251,7 @@ t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t
 t.test('images are named by registry, tag or digest', { skip }, async (t) => {
   const image = async (...args: string[]) => (await containersOf('xds', args))[0]?.image;
   const { version } = packageJson;
-  t.equal(await image(), `tollgate/xds:${version}`);
+  t.equal(await image(), `${releaseRegistry}/tollgate/xds:${version}`);
   t.equal(
     await image('--set=global.imageRegistry=images.example.com'),
     `images.example.com/tollgate/xds:${version}`,
@@ -186,7 +260,11 @@ t.test('images are named by registry, tag or digest', { skip }, async (t) => {
     await image('--set=image.registry=r.example.com,image.repository=x,image.tag=v2'),
     'r.example.com/x:v2',
   );
-  t.equal(await image('--set=image.tag=v2,image.digest=sha256:12'), 'tollgate/xds@sha256:12');
+  t.equal(
+    await image('--set=image.tag=v2,image.digest=sha256:12'),
+    `${releaseRegistry}/tollgate/xds@sha256:12`,
+  );
+  t.equal(await image('--set=image.repository=local/xds'), `local/xds:${version}`, 'built elsewhere');
 });
 
 t.test('only the management server has a token for the API server', { skip }, async (t) => {

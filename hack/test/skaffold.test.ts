@@ -4,6 +4,7 @@ import { load } from 'js-yaml';
 import t from 'tap';
 import { helmIsMissing, runHelm } from '../charts/support/helm.ts';
 import { type ManifestObject, podTemplatesOf } from '../charts/support/manifest-object.ts';
+import { releaseRegistry } from '../charts/support/release-registry.ts';
 import { clusterArguments, objectsOf } from '../charts/support/rendered-chart.ts';
 import { parseDockerfile } from '../images/without-docker/parse-dockerfile.ts';
 
@@ -75,7 +76,7 @@ t.test('the images are those of the charts', { skip }, async (t) => {
   const [release] = config.deploy.helm.releases;
   t.strictSame(
     await imagesOf(release, []),
-    artifacts.map(({ image }) => image),
+    artifacts.map(({ image }) => `${releaseRegistry}/${image}`),
   );
 });
 

@@ -13,21 +13,38 @@
 {{- if ne (toString .Values.settings.SVC_EXT_AUTHZ_ENABLED) "false" }}true{{ end -}}
 {{- end -}}
 
-{{/* Ends an installation that could not start: nobody else can know these. */}}
-{{- define "auth.requireSettings" -}}
+{{/* What "auth.problems" and the routes take hosts from: those that are named, else that of the external URL. A JSON list. */}}
+{{- define "auth.externalHosts" -}}
+{{- $hosts := index . 1 -}}
+{{- $url := (index . 0).Values.settings.SVC_API_EXTERNAL_URL -}}
+{{- if and (not $hosts) $url }}{{ $hosts = list (get (urlParse $url) "hostname") }}{{ end -}}
+{{- toJson $hosts -}}
+{{- end -}}
+
+{{/* (dict "Values" … "prefix" "auth."): what keeps the server from starting, or from being reached; a line each. */}}
+{{- define "auth.problems" -}}
+{{- $values := .Values -}}
 {{- $examples := dict
   "SVC_SITE_URL" "https://shop.example.com (where your users are)"
-  "SVC_API_EXTERNAL_URL" "https://auth.example.com (where they reach this server)"
-  "SVC_SMTP_HOST" "smtp.example.com"
-  "SVC_SMTP_PORT" "587"
-  "SVC_SMTP_ADMIN_EMAIL" "auth@example.com (who mails come from)" -}}
-{{- $missing := list -}}
+  "SVC_API_EXTERNAL_URL" "https://auth.example.com (where they reach this server)" -}}
+{{- if $values.settings.SVC_SMTP_HOST -}}
+  {{- $_ := set $examples "SVC_SMTP_ADMIN_EMAIL" "auth@example.com (the sender of mails)" -}}
+{{- end -}}
 {{- range $name, $example := $examples -}}
-  {{- if not (index $.Values.settings $name) -}}
-    {{- $missing = append $missing (printf "\n  settings.%s, such as %s" $name $example) -}}
-  {{- end -}}
+{{- if not (include "tollgate.maySet" (list $ $name)) }}
+{{ $.prefix }}settings.{{ $name }}, such as {{ $example }}
 {{- end -}}
-{{- with $missing -}}
-  {{- fail (printf "the authentication server needs:%s" (join "" .)) -}}
 {{- end -}}
+{{- if and $values.ingress.enabled (eq (include "auth.externalHosts" (list . $values.ingress.hosts)) "[]") }}
+{{ .prefix }}ingress.hosts, such as [auth.example.com]
+{{- end }}
+{{- if $values.httpRoute.enabled }}
+{{- if eq (include "auth.externalHosts" (list . $values.httpRoute.hostnames)) "[]" }}
+{{ .prefix }}httpRoute.hostnames, such as [auth.example.com]
+{{- end }}
+{{- if not $values.httpRoute.parentRefs }}
+{{ .prefix }}httpRoute.parentRefs, such as [{name: gateway, namespace: envoy-gateway-system}]
+{{- end }}
+{{- end }}
+{{- include "tollgate.problems" . }}
 {{- end -}}

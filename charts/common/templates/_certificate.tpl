@@ -6,7 +6,6 @@ with `certManager.enabled`. The issuer must be one that fills in `ca.crt`: a CA.
 {{- $context := .context -}}
 {{- with $context.Values.certManager -}}
 {{- if .enabled -}}
-{{- if not .issuerRef.name }}{{ fail "certManager.issuerRef must say who signs: {name: …, kind: ClusterIssuer}" }}{{ end -}}
 apiVersion: cert-manager.io/v1
 kind: Certificate
 metadata:

@@ -5,20 +5,28 @@ The Deployment of a service. A dict:
   readiness       what the readiness probe asks: `httpGet` or `grpc`
   liveness        what the liveness and startup probes ask; nothing that depends on others
   files           volumes by name, each with the `path` where it is mounted and its `source`: `secret` or `configMap`
-  configuration   text that Pods restart for when it changes; may be missing
   before          init containers by name: the arguments, in the image and with the environment of the service; may be missing
   asksApiServer   whether the Pods get a token for the API server
 */}}
 {{- define "tollgate.deployment" -}}
 {{- $context := .context -}}
 {{- $values := $context.Values -}}
+{{- $annotations := deepCopy $values.annotations -}}
+{{- $podAnnotations := deepCopy $values.podAnnotations -}}
+{{- with include "tollgate.secretHashes" $context | fromYaml -}}
+  {{- with .seen }}{{ $_ := set $annotations "tollgate.dev/secrets" . }}{{ end -}}
+  {{- with .pods }}{{ $_ := set $podAnnotations "checksum/secret" . }}{{ end -}}
+{{- end -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
-  {{- include "tollgate.metadata" (list $context "" $values.annotations) | nindent 2 }}
+  {{- include "tollgate.metadata" (list $context "" $annotations $values.labels) | nindent 2 }}
 spec:
   {{- if not $values.autoscaling.enabled }}
   replicas: {{ $values.replicas }}
+  {{- end }}
+  {{- with $values.minReadySeconds }}
+  minReadySeconds: {{ . }}
   {{- end }}
   revisionHistoryLimit: {{ $values.revisionHistoryLimit }}
   strategy:
@@ -29,16 +37,11 @@ spec:
   template:
     metadata:
       labels:
-        {{- include "tollgate.labels" $context | nindent 8 }}
-        {{- with $values.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- include "tollgate.podLabels" $context | nindent 8 }}
+      {{- with $podAnnotations }}
       annotations:
-        checksum/config: {{ .configuration | default "" | sha256sum }}
-        checksum/secret: {{ include "tollgate.secretChecksum" $context }}
-        {{- with $values.podAnnotations }}
         {{- toYaml . | nindent 8 }}
-        {{- end }}
+      {{- end }}
     spec:
       serviceAccountName: {{ include "tollgate.serviceAccountName" $context }}
       automountServiceAccountToken: {{ .asksApiServer | default false }}
@@ -77,11 +80,13 @@ spec:
             {{- merge (dict) .readiness $values.probes.readiness | toYaml | nindent 12 }}
           livenessProbe:
             {{- merge (dict) .liveness $values.probes.liveness | toYaml | nindent 12 }}
-          {{- with $values.preStopSleepSeconds }}
+          {{- $lifecycle := deepCopy $values.lifecycle }}
+          {{- if and $values.preStopSleepSeconds (not $lifecycle.preStop) }}
+            {{- $_ := set $lifecycle "preStop" (dict "sleep" (dict "seconds" $values.preStopSleepSeconds)) }}
+          {{- end }}
+          {{- with $lifecycle }}
           lifecycle:
-            preStop:
-              sleep:
-                seconds: {{ . }}
+            {{- toYaml . | nindent 12 }}
           {{- end }}
         {{- with $values.extraContainers }}
         {{- toYaml . | nindent 8 }}
@@ -117,7 +122,10 @@ topologySpreadConstraints:
     {{- end }}
   {{- end }}
 {{- end }}
-{{- range $field := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "priorityClassName" "runtimeClassName" "dnsPolicy" "dnsConfig" }}
+{{- with include "tollgate.imagePullSecrets" . }}
+{{ . }}
+{{- end }}
+{{- range $field := list "hostAliases" "nodeSelector" "tolerations" "affinity" "priorityClassName" "runtimeClassName" "dnsPolicy" "dnsConfig" }}
 {{- with index $.Values $field }}
 {{- if kindIs "string" . }}
 {{ $field }}: {{ . }}

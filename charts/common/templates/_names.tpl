@@ -30,29 +30,32 @@ app.kubernetes.io/name: {{ include "tollgate.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
-{{- define "tollgate.labels" -}}
+{{/* Of Pods. No version: a new one of the chart must not restart Pods that it does not change. */}}
+{{- define "tollgate.podLabels" -}}
+{{- $own := merge (include "tollgate.selectorLabels" . | fromYaml) (dict "app.kubernetes.io/part-of" "tollgate") -}}
+{{- merge (dict) $own .Values.podLabels .Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{- define "tollgate.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "tollgate.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: tollgate
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- end -}}
+
+{{- define "tollgate.labels" -}}
+{{- merge (dict) (include "tollgate.ownLabels" . | fromYaml) .Values.commonLabels | toYaml -}}
 {{- end -}}
 
 {{/* (list context suffix annotations labels): name, namespace, labels of an object. All but the context may be empty or missing. */}}
 {{- define "tollgate.metadata" -}}
 {{- $context := index . 0 -}}
+{{- $labels := gt (len .) 3 | ternary (last .) dict -}}
 name: {{ include "tollgate.fullname" $context }}{{ if gt (len .) 1 }}{{ index . 1 }}{{ end }}
 namespace: {{ $context.Release.Namespace | quote }}
 labels:
-  {{- include "tollgate.labels" $context | nindent 2 }}
-  {{- if gt (len .) 3 }}
-  {{- with index . 3 }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-  {{- end }}
+  {{- merge (dict) (include "tollgate.ownLabels" $context | fromYaml) $labels $context.Values.commonLabels | toYaml | nindent 2 }}
 {{- if gt (len .) 2 }}
 {{- with index . 2 }}
 annotations:
@@ -61,9 +64,23 @@ annotations:
 {{- end }}
 {{- end -}}
 
+{{/* The registry of the releases goes with their repository: another one is found as the values say. */}}
 {{- define "tollgate.imageReference" -}}
 {{- $registry := .Values.image.registry | default (.Values.global).imageRegistry -}}
+{{- $repository := .Values.image.repository -}}
+{{- if not $repository -}}
+  {{- $repository = printf "tollgate/%s" .Chart.Name -}}
+  {{- $registry = $registry | default "ghcr.io/tollgate-dev" -}}
+{{- end -}}
 {{- $reference := .Values.image.tag | default .Chart.AppVersion | printf ":%s" -}}
 {{- with .Values.image.digest }}{{ $reference = printf "@%s" . }}{{ end -}}
-{{- with $registry }}{{ . }}/{{ end }}{{ .Values.image.repository | default (printf "tollgate/%s" .Chart.Name) }}{{ $reference -}}
+{{- with $registry }}{{ . }}/{{ end }}{{ $repository }}{{ $reference -}}
+{{- end -}}
+
+{{/* `imagePullSecrets` of a Pod; empty without any. */}}
+{{- define "tollgate.imagePullSecrets" -}}
+{{- with concat ((.Values.global).imagePullSecrets | default list) .Values.imagePullSecrets -}}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
 {{- end -}}

@@ -6,7 +6,11 @@ kind: PodDisruptionBudget
 metadata:
   {{- include "tollgate.metadata" (list .) | nindent 2 }}
 spec:
+  {{- if ne (toString .Values.podDisruptionBudget.minAvailable) "" }}
+  minAvailable: {{ .Values.podDisruptionBudget.minAvailable }}
+  {{- else }}
   maxUnavailable: {{ .Values.podDisruptionBudget.maxUnavailable }}
+  {{- end }}
   # One that is not ready anyway may always go.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:

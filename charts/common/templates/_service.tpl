@@ -16,11 +16,17 @@
 apiVersion: v1
 kind: Service
 metadata:
-  {{- include "tollgate.metadata" (list $context "" $context.Values.service.annotations) | nindent 2 }}
+  {{- include "tollgate.metadata" (list $context "" $context.Values.service.annotations $context.Values.service.labels) | nindent 2 }}
 spec:
   type: {{ $context.Values.service.type }}
-  {{- with $context.Values.service.ipFamilyPolicy }}
-  ipFamilyPolicy: {{ . }}
+  {{- range $field := list "ipFamilyPolicy" "externalTrafficPolicy" "internalTrafficPolicy" "loadBalancerClass" }}
+  {{- with index $context.Values.service $field }}
+  {{ $field }}: {{ . }}
+  {{- end }}
+  {{- end }}
+  {{- with $context.Values.service.loadBalancerSourceRanges }}
+  loadBalancerSourceRanges:
+    {{- toYaml . | nindent 4 }}
   {{- end }}
   selector:
     {{- include "tollgate.selectorLabels" $context | nindent 4 }}
@@ -37,7 +43,7 @@ keeps its connection, and behind one address all its calls would go to one Pod. 
 apiVersion: v1
 kind: Service
 metadata:
-  {{- include "tollgate.metadata" (list $context "-headless" $context.Values.service.annotations (dict "app.kubernetes.io/component" "headless")) | nindent 2 }}
+  {{- include "tollgate.metadata" (list $context "-headless" $context.Values.service.annotations (merge (dict "app.kubernetes.io/component" "headless") $context.Values.service.labels)) | nindent 2 }}
 spec:
   type: ClusterIP
   clusterIP: None

@@ -16,6 +16,17 @@ spec:
     - port: {{ index $ 1 }}
       path: {{ index $ 2 }}
       interval: {{ .interval }}
+      {{- with .scrapeTimeout }}
+      scrapeTimeout: {{ . }}
+      {{- end }}
+      {{- with .relabelings }}
+      relabelings:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .metricRelabelings }}
+      metricRelabelings:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
 {{- end -}}
 {{- end -}}
 {{- end -}}

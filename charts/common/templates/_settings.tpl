@@ -26,9 +26,6 @@
 {{- end }}
 {{- range $name, $key := $context.Values.secretSettings }}
   {{- with $key }}
-  {{- if not (kindIs "invalid" (index $context.Values.settings $name)) }}
-    {{- fail (printf "settings.%s and secretSettings.%s both say what it is: leave one of them out" $name $name) }}
-  {{- end }}
 - name: {{ $name }}
   valueFrom:
     secretKeyRef:
@@ -53,12 +50,41 @@
 {{- end }}
 {{- end -}}
 
-{{/* What the Secrets hold now, so that Pods restart when it has changed. Without a cluster (helm template) it is the same always. */}}
-{{- define "tollgate.secretChecksum" -}}
-{{- $namespace := .Release.Namespace -}}
+{{/*
+Hashes of what the Secrets hold, as a dict: `seen` at this upgrade, an annotation of the Deployment, and `pods`, one of the Pods, which is
+replaced only when the Secrets were seen before and have changed since. Pods that waited for a Secret have read it when they started, so that
+a Secret made after an installation restarts nothing, unless the Pods were available before it existed. Empty without a cluster
+(helm template, Argo CD).
+*/}}
+{{- define "tollgate.secretHashes" -}}
 {{- $names := list (include "tollgate.secretName" .) -}}
 {{- range .Values.secretSettings }}{{ with . }}{{ $names = append $names .name }}{{ end }}{{ end -}}
 {{- $data := list -}}
-{{- range $names | uniq | sortAlpha }}{{ $data = append $data (lookup "v1" "Secret" $namespace .).data }}{{ end -}}
-{{- toJson $data | sha256sum -}}
+{{- $newest := "" -}}
+{{- range $names | uniq | sortAlpha -}}
+  {{- with lookup "v1" "Secret" $.Release.Namespace . -}}
+    {{- $data = append $data (list .metadata.name .data) -}}
+    {{- if gt .metadata.creationTimestamp $newest }}{{ $newest = .metadata.creationTimestamp }}{{ end -}}
+  {{- end -}}
+{{- end -}}
+{{- $deployment := lookup "apps/v1" "Deployment" .Release.Namespace (include "tollgate.fullname" .) -}}
+{{- $seen := dig "metadata" "annotations" "tollgate.dev/secrets" "" $deployment -}}
+{{- $pods := dig "spec" "template" "metadata" "annotations" "checksum/secret" "" $deployment -}}
+{{- $now := $data | empty | ternary $seen (toJson $data | sha256sum) -}}
+{{- $ranBefore := false -}}
+{{- range dig "status" "conditions" list $deployment -}}
+  {{- if and (eq .type "Available") (eq .status "True") (lt .lastTransitionTime $newest) }}{{ $ranBefore = true }}{{ end -}}
+{{- end -}}
+{{- if and (ne $now $seen) (or $seen $ranBefore) }}{{ $pods = $now }}{{ end -}}
+{{- dict "seen" $now "pods" $pods | toYaml -}}
+{{- end -}}
+
+{{/* (list context variable): not empty when a setting is given, or may be: what a Secret or a ConfigMap holds is not known here. */}}
+{{- define "tollgate.maySet" -}}
+{{- $values := (index . 0).Values -}}
+{{- $variable := index . 1 -}}
+{{- $named := or (index $values.settings $variable) (index ($values.secretSettings | default dict) $variable) -}}
+{{- $elsewhere := or $values.existingSecret $values.extraEnvFrom -}}
+{{- range $values.extraEnv }}{{ if eq .name $variable }}{{ $named = true }}{{ end }}{{ end -}}
+{{- if or $named $elsewhere }}true{{ end -}}
 {{- end -}}

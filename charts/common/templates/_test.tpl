@@ -20,9 +20,8 @@ spec:
   enableServiceLinks: false
   securityContext:
     {{- toYaml $context.Values.podSecurityContext | nindent 4 }}
-  {{- with $context.Values.imagePullSecrets }}
-  imagePullSecrets:
-    {{- toYaml . | nindent 4 }}
+  {{- with include "tollgate.imagePullSecrets" $context }}
+  {{- . | nindent 2 }}
   {{- end }}
   containers:
     - name: test

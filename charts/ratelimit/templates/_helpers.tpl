@@ -18,25 +18,31 @@
 {{- .Values.settings.BACKEND_TYPE | default "redis" -}}
 {{- end -}}
 
-{{/* Ends an installation that could not start, as far as it is seen here: addresses may be in Secrets. */}}
-{{- define "ratelimit.checkStore" -}}
-{{- $settings := .Values.settings -}}
+{{/* (dict "Values" … "prefix" "ratelimit."): what keeps the service from starting, a line each; addresses may be in Secrets. */}}
+{{- define "ratelimit.problems" -}}
+{{- $values := .Values -}}
+{{- $settings := $values.settings -}}
 {{- if eq (include "ratelimit.backend" .) "redis" -}}
-  {{- range $instance := list "KVSTORE" "KVSTORE_PERSECOND" -}}
-    {{- $url := index $settings (printf "%s_URL" $instance) -}}
-    {{- $named := regexMatch "^ *[^ :/@,]+ *," (toString $url) -}}
-    {{- if and (eq (toString (index $settings (printf "%s_TYPE" $instance))) "sentinel") $url (not $named) -}}
-      {{- fail (printf "settings.%s_URL must begin with the name by which the sentinels know the master: mymaster,sentinel-0:26379,sentinel-1:26379" $instance) -}}
-    {{- end -}}
-  {{- end -}}
-{{- else if eq (include "ratelimit.backend" .) "memcache" -}}
-  {{- if and $settings.MCACHE_HOST_PORT $settings.MCACHE_SRV -}}
-    {{- fail "settings.MCACHE_HOST_PORT and settings.MCACHE_SRV both say where memcached is: leave one of them out" -}}
-  {{- end -}}
-  {{- if not (or $settings.MCACHE_HOST_PORT $settings.MCACHE_SRV .Values.existingSecret .Values.extraEnv .Values.extraEnvFrom) -}}
-    {{- fail "settings.BACKEND_TYPE is memcache: where it is, is settings.MCACHE_HOST_PORT, such as memcached-0:11211,memcached-1:11211" -}}
-  {{- end -}}
+{{- range $instance := list "KVSTORE" "KVSTORE_PERSECOND" -}}
+{{- $url := index $settings (printf "%s_URL" $instance) -}}
+{{- $named := regexMatch "^ *[^ :/@,]+ *," (toString $url) -}}
+{{- if and (eq (toString (index $settings (printf "%s_TYPE" $instance))) "sentinel") $url (not $named) }}
+{{ $.prefix }}settings.{{ $instance }}_URL begins with the name by which the sentinels know the master: mymaster,sentinel-0:26379,sentinel-1:26379
 {{- end -}}
+{{- end -}}
+{{- else if eq (include "ratelimit.backend" .) "memcache" -}}
+{{- if and $settings.MCACHE_HOST_PORT $settings.MCACHE_SRV }}
+{{ .prefix }}settings.MCACHE_HOST_PORT and {{ .prefix }}settings.MCACHE_SRV: one of them, not both
+{{- else if not (or (include "tollgate.maySet" (list . "MCACHE_HOST_PORT")) (include "tollgate.maySet" (list . "MCACHE_SRV"))) }}
+{{ .prefix }}settings.MCACHE_HOST_PORT, such as memcached-0:11211,memcached-1:11211, because of {{ .prefix }}settings.BACKEND_TYPE=memcache
+{{- end -}}
+{{- end -}}
+{{- with $values.rules -}}
+{{- if and (eq .source "files") (not .existingConfigMap) (not .files) }}
+{{ $.prefix }}rules.files or {{ $.prefix }}rules.existingConfigMap, because of {{ $.prefix }}rules.source=files
+{{- end -}}
+{{- end -}}
+{{- include "tollgate.problems" . }}
 {{- end -}}
 
 {{/*

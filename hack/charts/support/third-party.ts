@@ -5,6 +5,7 @@ import { readObject } from './manifest-object.ts';
 /** Kinds of others that our charts have objects of: group, version, plural. */
 const kinds = {
   Certificate: ['cert-manager.io', 'v1', 'certificates'],
+  HTTPRoute: ['gateway.networking.k8s.io', 'v1', 'httproutes'],
   PrometheusRule: ['monitoring.coreos.com', 'v1', 'prometheusrules'],
   ServiceMonitor: ['monitoring.coreos.com', 'v1', 'servicemonitors'],
 } as const;
@@ -14,7 +15,11 @@ export function applyThirdPartyKinds(kube: KubeApiserver): Promise<void> {
   const items = Object.entries(kinds).map(([kind, [group, version, plural]]) => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
+    // Groups below k8s.io want one.
+    metadata: {
+      name: `${plural}.${group}`,
+      annotations: { 'api-approved.kubernetes.io': 'unapproved, of a test' },
+    },
     spec: {
       group,
       scope: 'Namespaced',

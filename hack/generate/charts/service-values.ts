@@ -106,9 +106,13 @@ function settingDoc({ doc, form, fallback }: Setting<unknown>): string {
     .join(' ');
 }
 
-/** Null leaves a setting alone. Text may look like a number: `30`. */
-function settingSchema({ type, enum: words, ...bounds }: SettingSchema): JsonSchema {
+/** Null leaves a setting alone. Text may look like a number: `30`. Of durations without a unit only 0 may, unless they are seconds. */
+function settingSchema({ type, enum: words, pattern, ...bounds }: SettingSchema): JsonSchema {
   if (words !== undefined) return { enum: [...words, null] };
+  if (pattern !== undefined) {
+    const isSeconds = new RegExp(pattern).test('1');
+    return { type: ['string', 'number', 'null'], pattern, minimum: 0, ...(isSeconds ? {} : { maximum: 0 }) };
+  }
   return { type: [type, ...(type === 'string' ? ['number'] : []), 'null'], ...bounds };
 }
 

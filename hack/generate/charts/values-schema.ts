@@ -1,9 +1,22 @@
 import { type ChartValue, isMap, type JsonSchema } from './chart-values.ts';
 
+/** Values that all charts of a release see; those that use them have the same in their values.yaml. */
+const globalValues: JsonSchema = {
+  type: 'object',
+  description: 'Values of all charts of a release.',
+  additionalProperties: false,
+  properties: { imageRegistry: { type: 'string' }, imagePullSecrets: { type: 'array' } },
+};
+
 /** Keys that Helm puts among the values of a chart. */
 const helmsOwn: JsonSchema = {
-  global: { type: 'object', description: 'Values that all charts of a release see.' },
-  common: { type: 'object', description: 'Of the library chart; not used.' },
+  global: globalValues,
+  common: {
+    type: 'object',
+    description: 'Of the library chart; not used.',
+    additionalProperties: false,
+    properties: { global: globalValues },
+  },
   enabled: { type: 'boolean', description: 'Read by a chart that has this one as a part.' },
 };
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t from 'tap';
 import { helmIsMissing, runHelm } from '../../charts/support/helm.ts';
+import { releaseRegistry } from '../../charts/support/release-registry.ts';
 import { clusterArguments } from '../../charts/support/rendered-chart.ts';
 import { buildArtifacts, checksumsFile } from '../build-artifacts.ts';
 import { publishCommands } from '../publish-commands.ts';
@@ -53,7 +54,10 @@ t.test(
     ]);
     t.equal(code, 0, stderr);
     for (const name of ['auth', 'ratelimit', 'xds'])
-      t.match(stdout, new RegExp(`image: "tollgate/${name}:${version.replaceAll('.', '\\.')}"`));
+      t.match(
+        stdout,
+        new RegExp(`image: "${releaseRegistry}/tollgate/${name}:${version.replaceAll('.', '\\.')}"`),
+      );
 
     const sdk = execFileSync('tar', ['-tzf', join(folder, `tollgate-oauth2-client-${version}.tgz`)], {
       encoding: 'utf8',

@@ -1,0 +1,6 @@
+{{- define "tollgate.extraObjects" -}}
+{{- range .Values.extraObjects }}
+---
+{{ tpl (kindIs "string" . | ternary . (toYaml .)) $ }}
+{{- end }}
+{{- end -}}
