@@ -36,7 +36,8 @@ export function createBackground({ logger }: { readonly logger: Logger }): Closa
       const { promise: aborted, resolve } = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => resolve(), { once: true });
       if (signal.aborted) resolve();
-      await Promise.race([Promise.all(running), aborted]);
+      // Work may have begun further work, a mail for example.
+      while (running.size > 0 && !signal.aborted) await Promise.race([Promise.all(running), aborted]);
     },
   };
 }

@@ -13,6 +13,23 @@ function startBackground() {
   return { background: createBackground({ logger }), logs: () => lines.join('') };
 }
 
+t.test('the end waits for work that other work has begun', async (t) => {
+  const { background } = startBackground();
+  const gate = Promise.withResolvers<void>();
+  let done = false;
+  background.run('outer', async () => {
+    await gate.promise;
+    background.run('inner', async () => {
+      await new Promise(setImmediate);
+      done = true;
+    });
+  });
+  const closed = background.close(new AbortController().signal);
+  gate.resolve();
+  await closed;
+  t.ok(done);
+});
+
 t.test('the end waits for all work, and a failure is in the log', async (t) => {
   const { background, logs } = startBackground();
   const gate = Promise.withResolvers<void>();

@@ -58,3 +58,37 @@ for (const uniform of ['false', 'true']) {
     }
   });
 }
+
+t.test(
+  'with uniform answers /recover looks for the user after the answer, with the same work for all',
+  async (t) => {
+    const { services, during } = await countingServices(t, { SVC_SECURITY_UNIFORM_ANSWERS: 'true' });
+    await insertUser(services.store, { email: known });
+    const afterAnswer: (() => Promise<void>)[] = [];
+    let answered = false;
+    const findByEmail: typeof services.store.users.findByEmail = (...of) => {
+      t.ok(answered, 'the user is looked for after the answer');
+      return services.store.users.findByEmail(...of);
+    };
+    const recover = createRecover({
+      ...services,
+      store: { ...services.store, users: { ...services.store.users, findByEmail } },
+      background: { run: (_what, work) => void afterAnswer.push(work) },
+    });
+    const costs = [];
+    for (const email of [known, unknown]) {
+      answered = false;
+      const before = await during(() => recover({ email, challenge, ...at }, facts));
+      t.equal(before.outcome, undefined);
+      t.equal(before.work.statements, 2, 'the spacing of the contact and the quota of mails');
+      answered = true;
+      const after = await during(async () => {
+        for (let work = afterAnswer.shift(); work; work = afterAnswer.shift()) await work();
+      });
+      t.equal(after.outcome, undefined);
+      t.equal(after.work.mails, 1, 'a talk with the mail server');
+      costs.push([before.work, after.work]);
+    }
+    t.same(costs[0], costs[1]);
+  },
+);

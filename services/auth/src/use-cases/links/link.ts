@@ -28,6 +28,8 @@ export interface LinkRequest {
   readonly data?: JsonObject | undefined;
   /** Who the audit log names; the user when absent. */
   readonly actor?: AuditActor | undefined;
+  /** Whether the mail has been counted against the quota of mails. */
+  readonly quotaTaken?: boolean | undefined;
 }
 
 /** What the kinds of link differ in. */

@@ -6,6 +6,7 @@ import { errors, RetryLaterError } from '../../errors.ts';
 import type { OutgoingMail } from '../../ports/mailer.ts';
 import type { OneTimeToken } from '../../ports/one-time-token-store.ts';
 import type { DepsWith } from '../../services.ts';
+import { takeMailQuota } from '../sending/mail-quota.ts';
 import { type LinkRequest, linkTraits } from './link.ts';
 import { type LinkSettingName, type LinkToken, linkOf, newLinkToken } from './link-tokens.ts';
 
@@ -37,17 +38,6 @@ interface AddressedToken extends LinkToken {
 /** Creates {@link SendLink}: one statement for the quota, one for the tokens. */
 export function createSendLink(deps: SendLinkDeps): SendLink {
   const { store, mailer, background, settings } = deps;
-
-  /** Not asked where users need not confirm: what is sent then is not sent to strangers. */
-  async function takeQuota(nowMs: number): Promise<void> {
-    if (settings.mailerAutoconfirm) return;
-    const answer = await store.quotas.take(
-      { limiter: 'email_sent', key: '', quota: settings.rateLimitEmailSent },
-      nowMs,
-    );
-    if (!answer.allowed)
-      throw new RetryLaterError(errors.over_email_send_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
-  }
 
   function newTokens(user: User, link: LinkRequest, at: Date): [AddressedToken, ...AddressedToken[]] {
     const of = { userId: user.id, flow: link.flow, at };
@@ -93,7 +83,7 @@ export function createSendLink(deps: SendLinkDeps): SendLink {
     const notSince = traits.sentAt && new Date(facts.nowMs - spacingMs);
     const waitSeconds = secondsUntilNext(traits.sentAt?.(user), spacingMs, facts.nowMs);
     if (waitSeconds > 0) throw tooSoon(waitSeconds);
-    await takeQuota(facts.nowMs);
+    if (!link.quotaTaken) await takeMailQuota(deps, facts.nowMs);
 
     const addressed = newTokens(user, link, at);
     const [first, ...rest] = addressed;

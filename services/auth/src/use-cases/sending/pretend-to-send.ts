@@ -13,7 +13,12 @@ import type { Contact } from '../contact/read-contact.ts';
 export type PretendToSend = (
   contact: Contact,
   /** What the audit log is to say of it; completes "Error sending … email". */
-  more: { readonly audit: AuditEntry | undefined; readonly name: string },
+  more: {
+    readonly audit: AuditEntry | undefined;
+    readonly name: string;
+    /** Whether the quota has been asked, and nobody waits for this. */
+    readonly afterAnswer?: boolean | undefined;
+  },
   facts: RequestFacts,
 ) => Promise<void>;
 
@@ -66,12 +71,12 @@ export function createPretendToSend({ store, random, mailer, settings }: Pretend
     );
   }
 
-  return async ({ kind }, { audit, name }, facts) => {
+  return async ({ kind }, { audit, name, afterAnswer }, facts) => {
     const { limiter, quota, counts } = quotas[kind];
     // Nothing that is not sent is more than what is.
-    if (counts && !(await takeQuota(kind, limiter, quota, facts.nowMs))) return;
+    if (counts && !afterAnswer && !(await takeQuota(kind, limiter, quota, facts.nowMs))) return;
     await writeNothing(audit, facts);
-    // Where answers are uniform, mails leave after the answer.
-    if (kind === 'email' && !settings.uniformAnswers) await sendNothing(name);
+    // Where answers are uniform, mails leave after the answer; what else runs after it is to be as much work for everyone.
+    if (kind === 'email' && (afterAnswer || !settings.uniformAnswers)) await sendNothing(name);
   };
 }

@@ -28,6 +28,8 @@ export interface Sending {
   readonly instead: SendingKind;
   /** What the audit log is to say then. */
   readonly refusal?: AuditEntry | undefined;
+  /** Whether the spacing of the contact and the quota of mails have been asked; it then runs after the answer. */
+  readonly afterAnswer?: boolean | undefined;
 }
 
 /** What a user gets; the code for a change of phone counts as `change`. */
@@ -88,7 +90,7 @@ export function createSendToContact(deps: SendToContactDeps): SendToContact {
   }
 
   async function send(
-    { contact, redirectTo, challenge, channel = 'sms' }: Sending,
+    { contact, redirectTo, challenge, channel = 'sms', afterAnswer }: Sending,
     { user, kind }: NonNullable<Recipient>,
     facts: RequestFacts,
   ): Promise<{ readonly messageId?: string }> {
@@ -97,7 +99,8 @@ export function createSendToContact(deps: SendToContactDeps): SendToContact {
       const phone = kind === 'change' ? user.newPhone : contact.phone;
       return sendPhoneCode(user, { kind: code, phone, channel }, facts);
     }
-    await sendLink(user, { kind: link, redirectTo, flow: flowOf(challenge) }, facts);
+    const quotaTaken = afterAnswer;
+    await sendLink(user, { kind: link, redirectTo, flow: flowOf(challenge), quotaTaken }, facts);
     return {};
   }
 
@@ -112,14 +115,14 @@ export function createSendToContact(deps: SendToContactDeps): SendToContact {
   }
 
   return async (sending, asked, facts) => {
-    const { contact, purpose, challenge, instead, refusal: audit } = sending;
+    const { contact, purpose, challenge, instead, refusal: audit, afterAnswer } = sending;
     const kind = asked?.kind ?? instead;
-    if (settings.uniformAnswers) await takeTurn(contact, purpose, facts);
+    if (settings.uniformAnswers && !afterAnswer) await takeTurn(contact, purpose, facts);
     const isSilent = settings.uniformAnswers && asked && isTooSoon(contact, asked, facts.nowMs);
     const recipient = isSilent ? undefined : asked;
     if (recipient === undefined) {
       const { name } = linkTraits[kinds[kind].link];
-      await pretendToSend(contact, { audit, name }, facts);
+      await pretendToSend(contact, { audit, name, afterAnswer }, facts);
       await beginFlow(challenge, { userId: undefined, kind }, facts);
       return { sent: false };
     }
