@@ -87,7 +87,11 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) },
     (userIds) => onIdentityChange(userIds),
   );
-  const { mailer, mailbox } = createMail(settings, { logger, nowMs, registry: telemetry.registry });
+  const { mailer, mailbox, templates } = createMail(settings, {
+    logger,
+    nowMs,
+    registry: telemetry.registry,
+  });
   const background = createBackground({ logger });
   const api = createApiServer({
     settings,
@@ -121,6 +125,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     const removeExpired = countRemovedRows(createRemoveExpired({ store, settings }), telemetry.registry);
     lifecycle.add(createCleanupTimer({ removeExpired, logger, nowMs }));
   }
+  lifecycle.add(templates);
   lifecycle.add({ name: 'background work', stop: ({ signal }) => background.close(signal) });
   lifecycle.add({
     name: 'HTTP server',

@@ -6,11 +6,6 @@ export interface TestCodes {
   readonly smsTestOtpValidUntil: Date | undefined;
 }
 
-/** The text of a message that carries a code. */
-export function codeText(template: string, code: string): string {
-  return template.replaceAll(/\{\{-?\s*\.Code\s*-?\}\}/g, () => code);
-}
-
 /** The code that a phone is known by beforehand; undefined for all others. */
 export function testCodeOf(phone: string, codes: TestCodes, nowMs: number): string | undefined {
   const { smsTestOtp, smsTestOtpValidUntil } = codes;

@@ -1,3 +1,4 @@
+import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Registry } from 'prom-client';
 import { fetchText } from '../fetch/fetch-text.ts';
@@ -5,6 +6,7 @@ import type { Mailbox } from '../ports/mailbox.ts';
 import type { Mailer, MailTransport } from '../ports/mailer.ts';
 import { type Settings, settingsSpec } from '../settings/settings.ts';
 import { countMails } from './count-mails.ts';
+import { countTemplateFailures } from './count-template-failures.ts';
 import { createMailTemplates } from './mail-templates.ts';
 import { createMailbox } from './mailbox.ts';
 import { createSmtpTransport } from './smtp-transport.ts';
@@ -14,6 +16,8 @@ import { createTemplateMailer } from './template-mailer.ts';
 export interface Mail {
   readonly mailer: Mailer;
   readonly mailbox: Mailbox | undefined;
+  /** Fetches the templates. */
+  readonly templates: LifecycleComponent;
 }
 
 const templateTimeoutMs = 10_000;
@@ -35,12 +39,14 @@ export function createMail(
   const hasServer = settings.smtpHost !== '';
   const mailbox = settings.mode === 'development' && !hasServer ? createMailbox({ nowMs }) : undefined;
   const privateHosts = settings.mailerTemplatePrivateHosts.map((host) => host.toLowerCase());
+  const countFailure = countTemplateFailures(registry);
   const templates = createMailTemplates({
     settings,
     fetchText: (url) =>
       fetchText(url, { privateHosts, timeoutMs: templateTimeoutMs, maxBytes: maxTemplateBytes }),
     logger,
     nowMs,
+    countFailure,
   });
   if (!hasServer && mailbox === undefined)
     logger.warn(
@@ -48,6 +54,10 @@ export function createMail(
       'no SMTP server is set: no mail is sent, and requests that would send one succeed',
     );
   const transport = mailbox ?? (hasServer ? createSmtpTransport(settings) : noTransport);
-  const mailer = createTemplateMailer({ settings, templates, transport, logger });
-  return { mailer: registry === undefined ? mailer : countMails(mailer, registry), mailbox };
+  const mailer = createTemplateMailer({ settings, templates, transport, logger, countFailure });
+  return {
+    mailer: registry === undefined ? mailer : countMails(mailer, registry),
+    mailbox,
+    templates: { name: 'mail templates', start: templates.start },
+  };
 }

@@ -1,10 +1,12 @@
 import type { Logger } from '@tollgate/kit/logger';
+import type { JsonObject } from '../domain/json.ts';
 import type { Mailer, MailTransport, OutgoingMail } from '../ports/mailer.ts';
-import type { MailKind } from '../settings/mail-text-settings.ts';
+import { defaultSubjects, type MailKind, mailKinds } from '../settings/mail-text-settings.ts';
 import type { Settings } from '../settings/settings.ts';
+import { parseTemplate, type Template } from '../templates/template.ts';
+import type { CountTemplateFailure } from './count-template-failures.ts';
 import { headersOf, parseExtraHeaders } from './extra-headers.ts';
 import type { MailTemplates } from './mail-templates.ts';
-import { parseTemplate } from './template.ts';
 
 /** What a mailer takes. */
 export interface TemplateMailerDeps {
@@ -15,35 +17,43 @@ export interface TemplateMailerDeps {
   readonly templates: MailTemplates;
   readonly transport: MailTransport;
   readonly logger: Logger;
+  readonly countFailure: CountTemplateFailure;
 }
 
 /** Subjects are not longer; what a user calls themselves may be in them. */
 const maxSubjectChars = 250;
 
 /** Writes mails from subject and template, and hands them to the transport. */
-export function createTemplateMailer({ settings, templates, transport, logger }: TemplateMailerDeps): Mailer {
+export function createTemplateMailer(deps: TemplateMailerDeps): Mailer {
+  const { settings, templates, transport, logger, countFailure } = deps;
   const headers = parseExtraHeaders(settings.smtpHeaders) ?? {};
   const { smtpAdminEmail: address, smtpSenderName } = settings;
   const from = { name: smtpSenderName === '' ? address : smtpSenderName, address };
+  const subjects = new Map(
+    mailKinds.map((kind) => [kind, parseTemplate(settings[`mailSubject:${kind}`], 'text')] as const),
+  );
 
-  function subjectOf({ kind, variables }: OutgoingMail): string {
-    return oneLine(parseTemplate(settings[`mailSubject:${kind}`], 'text').render(variables));
+  /** Undefined when the template cannot be rendered with these values, such as a list where it wants a name. */
+  function render(template: Template | undefined, kind: MailKind, variables: JsonObject): string | undefined {
+    try {
+      return template?.render(variables);
+    } catch (error) {
+      countFailure('render');
+      logger.error({ err: error, kind, used: 'the built-in template' }, 'mail template not rendered');
+      return undefined;
+    }
   }
 
   async function bodyOf({ kind, variables }: OutgoingMail): Promise<string> {
-    const template = await templates.bodyOf(kind);
-    try {
-      return template.render(variables);
-    } catch (error) {
-      logger.warn({ err: error, kind, instead: 'the built-in one' }, 'mail template cannot be used');
-      return templates.builtIn(kind).render(variables);
-    }
+    const body = render(await templates.bodyOf(kind), kind, variables);
+    return body ?? templates.builtIn(kind).render(variables);
   }
 
   return {
     async send(mail) {
-      const { kind, to } = mail;
-      const [subject, html] = [subjectOf(mail), await bodyOf(mail)];
+      const { kind, to, variables } = mail;
+      const subject = oneLine(render(subjects.get(kind), kind, variables) ?? defaultSubjects[kind]);
+      const html = await bodyOf(mail);
       await transport.deliver({ kind, from, to, subject, html, headers: headersOf(headers, kind) });
     },
     sendNothing: () => transport.deliverNothing(),

@@ -1,5 +1,6 @@
 import { parseExtraHeaders } from '../mail/extra-headers.ts';
-import { parseTemplate, TemplateError } from '../mail/template.ts';
+import { parseTemplate } from '../templates/template.ts';
+import { TemplateError } from '../templates/template-error.ts';
 import { linkedKinds, type MailKind, mailKinds } from './mail-text-settings.ts';
 
 /** A setting of mails, and what its value should be when it is not. */
@@ -8,6 +9,7 @@ export interface MailCheck {
     | 'smtpHeaders'
     | 'smtpSenderName'
     | 'smtpAdminEmail'
+    | 'smsTemplate'
     | `mailSubject:${MailKind}`
     | `mailTemplate:${MailKind}`
     | `mailUrlPath:${(typeof linkedKinds)[number]}`;
@@ -22,15 +24,28 @@ const extraHeaders = (value: string): string | undefined =>
     ? 'JSON such as {"X-Mail-Type":["$messageType"]}, without line breaks in names and values'
     : undefined;
 
-const subject = (value: string): string | undefined => {
+const templateProblem = (check: () => string | undefined): string | undefined => {
   try {
-    parseTemplate(value, 'text');
-    return undefined;
+    return check();
   } catch (error) {
     if (error instanceof TemplateError) return `a template; ${error.message}`;
     throw error;
   }
 };
+
+const subject = (value: string): string | undefined =>
+  templateProblem(() => {
+    parseTemplate(value, 'text');
+    return undefined;
+  });
+
+/** Rendered with a code that no template has by chance: a message without one would be paid for and useless. */
+const textMessage = (value: string): string | undefined =>
+  templateProblem(() => {
+    const code = '\u{f0000}';
+    const text = parseTemplate(value, 'text').render({ Code: code });
+    return text.includes(code) ? undefined : 'a template with {{ .Code }}';
+  });
 
 /** Any base will do: it is what the path adds that is looked at. */
 const base = 'http://localhost';
@@ -47,6 +62,7 @@ export const mailChecks: readonly MailCheck[] = [
   { key: 'smtpHeaders', problem: extraHeaders },
   { key: 'smtpSenderName', problem: oneLine },
   { key: 'smtpAdminEmail', problem: oneLine },
+  { key: 'smsTemplate', problem: textMessage },
   ...mailKinds.map((kind): MailCheck => ({ key: `mailSubject:${kind}`, problem: subject })),
   ...mailKinds.map((kind): MailCheck => ({ key: `mailTemplate:${kind}`, problem: urlOrPath })),
   ...linkedKinds.map((kind): MailCheck => ({ key: `mailUrlPath:${kind}`, problem: urlOrPath })),

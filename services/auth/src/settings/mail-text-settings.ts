@@ -4,7 +4,7 @@ import { svc } from './variable-names.ts';
 import { withoutEffect } from './without-effect.ts';
 
 /** Kinds of mail with their default subjects. */
-const subjects = {
+export const defaultSubjects = {
   INVITE: 'You have been invited',
   CONFIRMATION: 'Confirm Your Signup',
   RECOVERY: 'Reset Your Password',
@@ -24,13 +24,13 @@ const subjects = {
 export const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const;
 
 /** A kind of mail, as its settings spell it. */
-export type MailKind = keyof typeof subjects;
+export type MailKind = keyof typeof defaultSubjects;
 type LinkedKind = (typeof linkedKinds)[number];
 /** Mails that tell what has changed. */
 export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
 
 /** Every kind of mail. */
-export const mailKinds = Object.keys(subjects) as readonly MailKind[]; // of the constant just above
+export const mailKinds = Object.keys(defaultSubjects) as readonly MailKind[]; // of the constant just above
 const notificationKinds = mailKinds.filter((kind) => kind.endsWith('_NOTIFICATION')) as NotificationKind[]; // as filtered
 
 type MailTextSettings = {
@@ -59,8 +59,8 @@ function subjectSetting(kind: MailKind) {
   return textOrDefault({
     ...svc(`MAILER_SUBJECTS_${kind}`),
     group: 'Subjects of mails',
-    default: subjects[kind],
-    doc: 'A template, as bodies are.',
+    default: defaultSubjects[kind],
+    doc: 'A template, as bodies are, for plain text.',
   });
 }
 
@@ -69,7 +69,7 @@ function templateSetting(kind: MailKind) {
     ...svc(`MAILER_TEMPLATES_${kind}`),
     group: 'Templates of mails',
     default: '',
-    doc: 'URL of an HTML template, or a path below SITE_URL; the built-in one when empty or not to be had.',
+    doc: 'URL of an HTML template, or a path below SITE_URL, fetched at the start and every 10 minutes; the built-in one when empty or unavailable.',
   });
 }
 
@@ -88,6 +88,6 @@ function notificationSetting(kind: NotificationKind) {
     ...svc(`MAILER_NOTIFICATIONS_${event}_ENABLED`),
     group: 'Notifications',
     default: false,
-    doc: `Send the mail: ${subjects[kind]}.`,
+    doc: `Send the mail: ${defaultSubjects[kind]}.`,
   });
 }

@@ -2,8 +2,9 @@ import type { Logger } from '@tollgate/kit/logger';
 import { errors } from '../errors.ts';
 import type { SmsGateway } from '../ports/sms-gateway.ts';
 import { type Settings, settingsSpec } from '../settings/settings.ts';
+import { parseTemplate } from '../templates/template.ts';
 import { logGateway } from './log-gateway.ts';
-import type { SmsGatewayModule } from './sms-gateway-module.ts';
+import type { SmsGatewayModule, TextGateway } from './sms-gateway-module.ts';
 import { twilioGateway } from './twilio-gateway.ts';
 import { twilioVerifyGateway } from './twilio-verify-gateway.ts';
 
@@ -21,8 +22,17 @@ export function createSmsGateway(settings: Settings, deps: { readonly logger: Lo
   const gateway = smsGateways[smsProvider];
   const missing = gateway.needs.filter((key) => settings[key] === '').map((key) => settingsSpec[key].env);
   return missing.length === 0
-    ? gateway.create(settings, deps)
+    ? withText(gateway.create(settings, deps), settings)
     : noGateway(`${smsProvider} needs ${missing.join(', ')}`);
+}
+
+/** Writes the text of messages from the template of the settings, which has been checked with them. */
+function withText(gateway: TextGateway, { smsTemplate }: Pick<Settings, 'smsTemplate'>): SmsGateway {
+  const template = parseTemplate(smsTemplate, 'text');
+  return {
+    ...gateway,
+    send: (message) => gateway.send({ ...message, text: template.render({ Code: message.code }) }),
+  };
 }
 
 function noGateway(detail: string): SmsGateway {

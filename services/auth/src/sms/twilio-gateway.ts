@@ -1,7 +1,6 @@
-import type { TextMessage } from '../ports/sms-gateway.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type FormAnswer, postForm } from './post-form.ts';
-import type { SmsGatewayModule } from './sms-gateway-module.ts';
+import type { SmsGatewayModule, TextMessage } from './sms-gateway-module.ts';
 import { twilioAnswerOf, twilioAuthorization, twilioRefusal } from './twilio-answer.ts';
 
 /** Answers of Twilio that say the message will not arrive. */

@@ -4,8 +4,6 @@ import t from 'tap';
 import { createMailTemplates } from '../../src/mail/mail-templates.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 
-const silent = createLogger({ level: 'fatal', format: 'json' });
-
 /** Templates whose text is what `fetchText` answers. */
 function templatesOf(template: string, fetchText: (url: URL) => Promise<string>) {
   const read = readSettings({
@@ -19,14 +17,21 @@ function templatesOf(template: string, fetchText: (url: URL) => Promise<string>)
   });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const clock = fakeClock();
+  const logs: string[] = [];
+  const failures: string[] = [];
   const templates = createMailTemplates({
     settings: read.settings,
     fetchText,
-    logger: silent,
+    logger: createLogger({
+      level: 'debug',
+      format: 'json',
+      destination: { write: (line) => void logs.push(line) },
+    }),
     nowMs: clock.nowMs,
+    countFailure: (reason) => void failures.push(reason),
   });
   const invitation = async () => (await templates.bodyOf('INVITE')).render({ Token: '1' });
-  return { clock, templates, invitation };
+  return { clock, templates, invitation, logs, failures };
 }
 
 t.test(
@@ -34,7 +39,7 @@ t.test(
   async (t) => {
     for (const [location, url] of [
       ['https://cdn.example.com/t.html', 'https://cdn.example.com/t.html'],
-      ['/mail/t.html', 'https://example.com/mail/t.html'],
+      ['/mail/t.html', 'https://example.com/app/mail/t.html'],
     ] as const) {
       const asked: string[] = [];
       const { clock, invitation } = templatesOf(location, async (from) => {
@@ -56,7 +61,7 @@ t.test(
 t.test('what cannot be fetched or used is replaced, and asked for again after ten seconds', async (t) => {
   const answers = [new Error('down'), '{{ range }}', 'good', new Error('down again')];
   let asked = 0;
-  const { clock, invitation } = templatesOf('https://cdn.example.com/t.html', async () => {
+  const { clock, invitation, logs, failures } = templatesOf('https://cdn.example.com/t.html', async () => {
     const answer = answers[asked++];
     if (typeof answer !== 'string') throw answer;
     return answer;
@@ -72,4 +77,40 @@ t.test('what cannot be fetched or used is replaced, and asked for again after te
   t.equal(await invitation(), 'good');
   t.equal(await invitation(), 'good', 'the previous one is better than the built-in one');
   t.equal(asked, 4);
+  t.same(failures, ['unavailable', 'invalid', 'unavailable']);
+  t.equal(logs.length, 3);
+  t.match(logs[0], /"level":"error".*"used":"the built-in template".*mail template unavailable/);
+  t.match(logs[1], /line 1: missing value for range.*mail template invalid/);
+  t.match(logs[2], /"used":"the last good version"/);
+});
+
+t.test(
+  'templates are fetched at the start, and one that cannot be parsed is an error with its line',
+  async (t) => {
+    const texts = ['fine', '<p>\n{{ nope }}', '<a href="'];
+    for (const [text, message] of [
+      [texts[0], undefined],
+      [texts[1], /invalid mail templates: INVITE \(\/t\.html\): line 2: function "nope" not defined/],
+      [texts[2], /INVITE .*ends in a non-text context/],
+    ] as const) {
+      const { templates } = templatesOf('/t.html', async () => text ?? '');
+      if (message === undefined) await t.resolves(templates.start());
+      else await t.rejects(templates.start(), { message });
+    }
+  },
+);
+
+t.test('a template that is unavailable at the start is fetched later', async (t) => {
+  const texts: string[] = [];
+  const { templates, invitation, clock, failures } = templatesOf('/t.html', async () => {
+    const [text] = texts;
+    if (text === undefined) throw new Error('connection refused');
+    return text;
+  });
+  await templates.start();
+  t.match(await invitation(), /invited/);
+  t.same(failures, ['unavailable']);
+  texts.push('fetched');
+  clock.advance(10_000);
+  t.match(await invitation(), 'fetched');
 });

@@ -33,12 +33,14 @@ t.test('every kind of mail has the subject and the template of its settings', as
       fetchText: async ({ pathname }) => `${pathname} to {{ .SendingTo }}`,
       logger,
       nowMs: Date.now,
+      countFailure: () => t.fail('no failure'),
     }),
     transport: {
       deliver: async ({ subject, html }) => void delivered.push(`${subject}: ${html}`),
       deliverNothing: async () => undefined,
     },
     logger,
+    countFailure: () => t.fail('no failure'),
   });
   const variables = { Email: 'ada@example.com', SendingTo: 'ada@example.org' };
   for (const kind of mailKinds) await mailer.send({ kind, to: variables.SendingTo, variables });

@@ -130,7 +130,7 @@ t.test('templates are fetched from the site', async (t) => {
   const refused = await startMailingServer(t, site);
   await signUp(refused.server);
   t.match(codeIn(await refused.smtp.mailTo(ada.email)), /\d{6}/, 'the built-in one: the address is private');
-  t.match(refused.server.logs(), /mail template not to be had/);
+  t.match(refused.server.logs(), /"level":"error".*which is not a public address.*mail template unavailable/);
 
   const { server, smtp } = await startMailingServer(t, {
     ...site,
@@ -142,6 +142,39 @@ t.test('templates are fetched from the site', async (t) => {
     html,
     /^\/confirm\.html: <a href="http:\/\/localhost:9999\/verify\?token=.*">&lt;Ada&gt;<\/a> ada@example\.com\s*$/,
   );
+});
+
+t.test('a template that cannot be parsed is a start error with its line', async (t) => {
+  const { port } = await startWebServer(t, (_request, response) =>
+    response.end('<p>\n<a href="{{ .ConfirmationURL }}>here</a></p>'),
+  );
+  const site = { SITE_URL: `http://127.0.0.1:${port}`, MAILER_TEMPLATE_PRIVATE_HOSTS: '127.0.0.1' };
+  await t.rejects(startMailingServer(t, { ...site, MAILER_TEMPLATES_RECOVERY: '/r.html' }), {
+    message: /RECOVERY \(\/r\.html\): ends in a non-text context/,
+  });
+});
+
+t.test('a template that does not fit the values of a mail is logged, counted, and replaced', async (t) => {
+  const { port } = await startWebServer(t, (_request, response) =>
+    response.end('{{ range .Data.name }}{{ end }}'),
+  );
+  const { server, smtp } = await startMailingServer(t, {
+    SITE_URL: `http://127.0.0.1:${port}`,
+    MAILER_TEMPLATE_PRIVATE_HOSTS: '127.0.0.1',
+    MAILER_TEMPLATES_CONFIRMATION: '/c.html',
+    MAILER_SUBJECTS_CONFIRMATION: '{{ .Data.name.first }}',
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'prometheus',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+  });
+  await signUp(server, { data: { name: 'Ada' } });
+  const mail = await smtp.mailTo(ada.email);
+  t.equal(mail.subject, 'Confirm Your Signup');
+  t.match(codeIn(mail), /\d{6}/);
+  t.match(server.logs(), /range can't iterate over string.*mail template not rendered/);
+  const metrics = await fetch(/"url":"([^"]+)"/.exec(server.logs())?.[1] ?? '');
+  t.match(await metrics.text(), /^auth_mail_template_failures_total\{reason="render"\} 2$/m);
 });
 
 t.test('a change of password is told where the settings say so', async (t) => {

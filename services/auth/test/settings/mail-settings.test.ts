@@ -23,6 +23,7 @@ t.test('what cannot become a mail is told at the start', (t) => {
     ['SVC_SMTP_SENDER_NAME', 'a\r\nBcc: b'],
     ['SVC_SMTP_ADMIN_EMAIL', 'a@b.co\nBcc: b'],
     ['SVC_MAILER_SUBJECTS_INVITE', '{{ .Token', '{{ range .Data }}'],
+    ['SVC_SMS_TEMPLATE', 'Your code', '{{ .Token }}', '{{ .Code', '{{ .Code.x }}', '{{ len .Code }}'],
     ['SVC_MAILER_TEMPLATES_RECOVERY', 'file:///etc/passwd', 'http://'],
     ['SVC_MAILER_URLPATHS_EMAIL_CHANGE', 'javascript:x'],
     ['SVC_URI_ALLOW_LIST', 'https://{a', 'https://a/*,https://[b/'],

@@ -23,7 +23,7 @@ function gatewayOf(variables: Readonly<Record<string, string>>) {
 }
 
 function message(channel: SmsChannel = 'sms') {
-  return { to: '4915112345678', text: 'Your code is 123456', code: '123456', channel };
+  return { to: '4915112345678', code: '123456', channel };
 }
 
 t.test('Twilio gets the message with the credentials of the account', async (t) => {

@@ -3,11 +3,11 @@ import { type AuditAction, auditEntry } from '../../domain/audit-entry.ts';
 import { otpDigits } from '../../domain/otp-digits.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { secondsUntilNext, spacingMessage } from '../../domain/spacing.ts';
-import { codeText, testCodeOf } from '../../domain/text-message.ts';
+import { testCodeOf } from '../../domain/text-message.ts';
 import type { User } from '../../domain/user.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../../ports/one-time-token-store.ts';
-import type { SmsChannel, TextMessage } from '../../ports/sms-gateway.ts';
+import type { CodeMessage, SmsChannel } from '../../ports/sms-gateway.ts';
 import type { DepsWith } from '../../services.ts';
 import { hashOneTimeToken } from '../../tokens/hash-one-time-token.ts';
 
@@ -42,7 +42,6 @@ export type PhoneCodeDeps = DepsWith<
   | 'smsMaxFrequencyMs'
   | 'smsAutoconfirm'
   | 'smsOtpLength'
-  | 'smsTemplate'
   | 'smsTestOtp'
   | 'smsTestOtpValidUntil'
   | 'rateLimitSmsSent'
@@ -94,7 +93,7 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
       throw new RetryLaterError(errors.over_sms_send_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
   }
 
-  async function deliver(message: TextMessage, token: OneTimeToken): Promise<string> {
+  async function deliver(message: CodeMessage, token: OneTimeToken): Promise<string> {
     try {
       return (await deps.sms.send(message)).messageId;
     } catch (error) {
@@ -128,8 +127,7 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
     if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { facts }), { notSince })))
       throw tooSoon(Math.ceil(spacingMs / 1000));
     if (known !== undefined) return { messageId: testMessageId };
-    const text = codeText(settings.smsTemplate, code);
-    const message = { to: phone, text, code, channel };
+    const message = { to: phone, code, channel };
     // How long a gateway takes, and whether it refuses, tells that there is somebody to write to.
     if (settings.uniformAnswers) {
       deps.background.run('text message', async () => void (await deliver(message, token)));

@@ -1,0 +1,161 @@
+import type { Context } from './context.ts';
+
+/** How far a scanner came, and where it is then. */
+export interface Step {
+  readonly context: Context;
+  /** Position after what was read. */
+  readonly end: number;
+  /** What is written in the place of what was read. */
+  readonly output?: string;
+}
+
+/** Says what makes a template ambiguous. */
+export class ContextError extends Error {
+  override readonly name = 'ContextError';
+}
+
+const delimiters = /["'`/{}]|<!--|-->|#!|[<#-]/g;
+
+/** Reads JavaScript up to the next quote, comment, pattern or brace. */
+export function scanScript(text: string, start: number, context: Context): Step {
+  delimiters.lastIndex = start;
+  const match = delimiters.exec(text);
+  const end = match?.index ?? text.length;
+  const slash = slashAfter(text.slice(start, end), context.slash);
+  const output = text.slice(start, end);
+  if (match === null) return { context: { ...context, slash }, end };
+  const [mark] = match;
+  const next = end + mark.length;
+  const enter = (state: Context['state']): Step => {
+    return { context: { ...context, state, slash: 'regexp' }, end: next };
+  };
+  switch (mark) {
+    case '"':
+      return enter('jsDoubleQuoted');
+    case "'":
+      return enter('jsSingleQuoted');
+    case '`':
+      return enter('jsTemplate');
+    case '/':
+      return scanSlash(text, end, { ...context, slash }, output);
+    case '{':
+    case '}':
+      return scanBrace(mark, next, { ...context, slash: 'regexp' });
+    case '<':
+    case '-':
+    case '#':
+      // As Go, for which these do not change what a slash is.
+      return { context: { ...context, slash }, end: next };
+    default:
+      // Comments to the end of the line, from the time when browsers did not know the element.
+      return { context: { ...context, slash, state: 'jsLineComment' }, end: next, output };
+  }
+}
+
+function scanSlash(text: string, at: number, context: Context, output: string): Step {
+  const two = text.slice(at, at + 2);
+  if (two === '//') return { context: { ...context, state: 'jsLineComment' }, end: at + 2, output };
+  if (two === '/*') return { context: { ...context, state: 'jsBlockComment' }, end: at + 2, output };
+  switch (context.slash) {
+    case 'regexp':
+      return { context: { ...context, state: 'jsRegExp' }, end: at + 1 };
+    case 'division':
+      return { context: { ...context, slash: 'regexp' }, end: at + 1 };
+    default:
+      throw new ContextError(
+        `'/' could start a division or regexp: ${JSON.stringify(text.slice(at, at + 32))}`,
+      );
+  }
+}
+
+/** Braces are counted within template literals: the one that closes `${` ends the expression. */
+function scanBrace(mark: string, end: number, context: Context): Step {
+  const { braces } = context;
+  const open = braces.at(-1);
+  if (open === undefined) return { context, end };
+  const rest = braces.slice(0, -1);
+  if (mark === '{') return { context: { ...context, braces: [...rest, open + 1] }, end };
+  if (open > 0) return { context: { ...context, braces: [...rest, open - 1] }, end };
+  return { context: { ...context, state: 'jsTemplate', braces: rest }, end };
+}
+
+const quotedEnds = {
+  jsDoubleQuoted: /\\|"/g,
+  jsSingleQuoted: /\\|'/g,
+  jsRegExp: /\\|[/[\]]/g,
+} as const;
+
+/** Reads to the end of a string or a pattern. */
+export function scanScriptQuoted(
+  text: string,
+  start: number,
+  context: Context & { readonly state: keyof typeof quotedEnds },
+): Step {
+  const ends = quotedEnds[context.state];
+  ends.lastIndex = start;
+  let isInClass = false;
+  for (let match = ends.exec(text); match !== null; match = ends.exec(text)) {
+    const [mark] = match;
+    if (mark === '\\') ends.lastIndex = afterEscape(text, match.index, 'JS string');
+    else if (mark === '[') isInClass = true;
+    else if (mark === ']') isInClass = false;
+    else if (isClosingTag(text, match.index)) continue;
+    else if (!isInClass)
+      return { context: { ...context, state: 'js', slash: 'division' }, end: match.index + 1 };
+  }
+  // A value in a class would need other escapes.
+  if (isInClass) throw new ContextError(`unfinished JS regexp charset: ${JSON.stringify(text.slice(start))}`);
+  return { context, end: text.length };
+}
+
+/** The slash of `</script`, which is escaped, does not end a pattern. */
+function isClosingTag(text: string, at: number): boolean {
+  return text.charAt(at - 1) === '<' && /^\/script/i.test(text.slice(at, at + 7));
+}
+
+function afterEscape(text: string, at: number, place: string): number {
+  if (at + 1 >= text.length)
+    throw new ContextError(`unfinished escape sequence in ${place}: ${JSON.stringify(text.slice(-32))}`);
+  return at + 2;
+}
+
+const templateEnds = /[`\\]|\$\{/g;
+
+/** Reads a template literal up to its end, or to an expression in it. */
+export function scanScriptTemplate(text: string, start: number, context: Context): Step {
+  templateEnds.lastIndex = start;
+  for (let match = templateEnds.exec(text); match !== null; match = templateEnds.exec(text)) {
+    const [mark] = match;
+    if (mark === '\\') templateEnds.lastIndex = afterEscape(text, match.index, 'JS template literal');
+    else if (mark === '`') return { context: { ...context, state: 'js' }, end: match.index + 1 };
+    else
+      return {
+        context: { ...context, state: 'js', slash: 'regexp', braces: [...context.braces, 0] },
+        end: match.index + 2,
+      };
+  }
+  return { context, end: text.length };
+}
+
+const wordsBeforePattern = new Set(
+  'break case continue delete do else finally in instanceof return throw try typeof void'.split(' '),
+);
+const lastWord = /[A-Za-z0-9_$]+$/;
+
+/** Whether a slash after this code begins a regular expression, or divides. */
+function slashAfter(code: string, before: Context['slash']): Context['slash'] {
+  let end = code.length;
+  while (end > 0 && /[\t\n\f\r \u2028\u2029]/.test(code.charAt(end - 1))) end -= 1;
+  const trimmed = code.slice(0, end);
+  const last = trimmed.at(-1);
+  if (last === undefined) return before;
+  if (last === '+' || last === '-') {
+    // After `x++` a slash divides, after `x +` it does not.
+    let count = 0;
+    while (trimmed.charAt(end - 1 - count) === last) count += 1;
+    return count % 2 === 1 ? 'regexp' : 'division';
+  }
+  if (last === '.') return /\d/.test(trimmed.charAt(end - 2)) ? 'division' : 'regexp';
+  if (/[,<>=*%&|^?!~([:;{}]/.test(last)) return 'regexp';
+  return wordsBeforePattern.has(lastWord.exec(trimmed.slice(-64))?.[0] ?? '') ? 'regexp' : 'division';
+}

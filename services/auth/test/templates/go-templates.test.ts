@@ -1,0 +1,40 @@
+// The data are in testdata/go-templates.json: templates, and what Go makes of them. To add a case, run it through html/template.
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import type { JsonObject } from '../../src/domain/json.ts';
+import { parseTemplate, type TemplateForm } from '../../src/templates/template.ts';
+import { TemplateError } from '../../src/templates/template-error.ts';
+
+interface GoTemplates {
+  readonly data: JsonObject;
+  readonly cases: readonly {
+    readonly template: string;
+    readonly form?: TemplateForm;
+    readonly output?: string;
+    readonly refusedAt?: 'parse' | 'render';
+  }[];
+}
+
+const file = new URL('testdata/go-templates.json', import.meta.url);
+// Parsed boundary: the file has that shape.
+const { data, cases } = JSON.parse(readFileSync(file, 'utf8')) as GoTemplates;
+
+function outcomeOf(source: string, form: TemplateForm): string {
+  const attempt = <T>(stage: string, run: () => T): T | string => {
+    try {
+      return run();
+    } catch (error) {
+      if (error instanceof TemplateError) return `refused at ${stage}`;
+      throw error;
+    }
+  };
+  const template = attempt('parse', () => parseTemplate(source, form));
+  return typeof template === 'string' ? template : attempt('render', () => template.render(data));
+}
+
+t.test('templates render as in Go, and are refused as in Go', (t) => {
+  t.ok(cases.length > 1_000);
+  for (const { template, form = 'html', output, refusedAt } of cases)
+    t.equal(outcomeOf(template, form), output ?? `refused at ${refusedAt}`, `${form}: ${template}`);
+  t.end();
+});

@@ -1,0 +1,198 @@
+import { createContext, runInContext } from 'node:vm';
+import { decodeHTML } from 'entities';
+import t from 'tap';
+import type { JsonObject } from '../../src/domain/json.ts';
+import { builtInTemplates } from '../../src/mail/built-in-templates.ts';
+import { parseTemplate } from '../../src/templates/template.ts';
+import { TemplateError } from '../../src/templates/template-error.ts';
+
+function html(source: string, variables: JsonObject = {}): string {
+  return parseTemplate(source, 'html').render(variables);
+}
+
+t.test('values of a link arrive as they are, and nothing is added to it', (t) => {
+  const source =
+    '<a href="https://app.test/confirm?token_hash={{ .TokenHash }}&email={{ .Email }}&next={{ .RedirectTo }}&n={{ .Data.name }}">';
+  const variables = {
+    TokenHash: 'pkce_0af',
+    Email: 'ada+x@example.com',
+    RedirectTo: 'https://app.test/cb?a=1&b=2#frag',
+    Data: { name: 'Ada&token_hash=evil&next=https://evil.test/#"><b>' },
+  };
+  const [, href = ''] = /href="([^"]*)"/.exec(html(source, variables)) ?? [];
+  const { searchParams, hash } = new URL(decodeHTML(href));
+  t.same(Object.fromEntries(searchParams), {
+    token_hash: variables.TokenHash,
+    email: variables.Email,
+    next: variables.RedirectTo,
+    n: variables.Data.name,
+  });
+  t.equal(searchParams.size, 4);
+  t.equal(hash, '');
+  t.end();
+});
+
+t.test('missing values are empty, also in plain text', (t) => {
+  t.equal(html('[{{ .None }}{{ .None.deeper }}{{ .constructor }}{{ .Data.toString }}]', { Data: {} }), '[]');
+  t.equal(parseTemplate('[{{ .None }}{{ .Null }}]', 'text').render({ Null: null }), '[]');
+  t.equal(parseTemplate('{{ .N }}', 'text').render({ N: '<&>+' }), '<&>+', 'plain text is not escaped');
+  t.end();
+});
+
+t.test('errors name the line', (t) => {
+  for (const [source, message] of [
+    ['a\n{{ if .A }}\n', /^line 2: \{\{if\}\} has no \{\{end\}\}/],
+    ['a\n\n{{ .A | nope }}', /^line 3: function "nope" not defined/],
+    ['{{ .A }}\n<a href="x{{ if .B }}?{{ end }}\n{{ .C }}">', /^line 3: .*ambiguous context within a URL/],
+    ['<p>\n<a href="x', /^ends in a non-text context/],
+    ['<p>\n{{ if .A }}<b{{ end }}>', /^line 2: \{\{if\}\} branches end in different contexts/],
+    ['<p\n\n title=a"b>', /^line 1: .* in unquoted attr/],
+    ['{{', /^line 1: unclosed action/],
+  ] as const)
+    t.throws(() => parseTemplate(source, 'html'), { name: 'TemplateError', message }, source);
+  t.throws(() => html('\n{{ .A.b }}', { A: 'x' }), {
+    message: "line 2: can't evaluate field b in type string",
+  });
+  t.end();
+});
+
+t.test('templates that are refused although Go accepts them: values would escape into parameters', (t) => {
+  t.throws(() => parseTemplate('<a href="/x{{ range .L }}{{ . }}?{{ end }}">', 'html'), TemplateError);
+  t.end();
+});
+
+t.test('a template that is made to take long takes no time', (t) => {
+  // Not by the clock: others may have the processor meanwhile.
+  const before = process.cpuUsage();
+  for (const source of [
+    '{{'.repeat(500_000),
+    `{{${' '.repeat(1_000_000)}`,
+    '{{ "'.repeat(250_000),
+    '{{ .A }}'.repeat(100_000),
+    '{{ .A }}'.repeat(19_000),
+    `{{ ${'('.repeat(100_000)} }}`,
+    `{{ .A${' | print'.repeat(100_000)} }}`,
+    '{{ if .A }}'.repeat(10_000),
+    '<a '.repeat(300_000),
+    '<!--'.repeat(250_000),
+    `<style>${'"" '.repeat(300_000)}`,
+    `<script>${'+'.repeat(500_000)}x${' '.repeat(400_000)}y`,
+    `<script>${'`${'.repeat(5_000)}`,
+    `<style>${'url('.repeat(250_000)}`,
+    `<p style="${'&quot;'.repeat(150_000)}`,
+    `{{ define "a" }}${'{{ template "a" }}'.repeat(1_000)}{{ end }}{{ template "a" }}`,
+    'x'.repeat(2_000_000),
+  ])
+    try {
+      parseTemplate(source, 'html');
+    } catch (error) {
+      t.type(error, TemplateError, source.slice(0, 20));
+    }
+  const { user, system } = process.cpuUsage(before);
+  t.ok(user + system < 8_000_000, `${user + system} µs`);
+  t.end();
+});
+
+t.test('what a template makes is bounded', (t) => {
+  const long = { Data: { x: 'y'.repeat(100_000), l: Array.from({ length: 200 }, (_, i) => i) } };
+  for (const [source, message] of [
+    ['{{ .Data.x }}'.repeat(100), /longer than/],
+    ['{{ range .Data.l }}{{ range $.Data.l }}{{ end }}{{ end }}', /more than 10000 iterations/],
+    ['{{ range 1000000000 }}{{ end }}', /more than 10000 iterations/],
+    ['{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}', /call each other/],
+    ['{{ printf "%999999999d" 1 }}', /more than 1000/],
+    [`{{ $x := .Data.x }}${'{{ $x = print $x $x }}'.repeat(30)}`, /makes more than/],
+  ] as const)
+    t.throws(() => html(source, long), { name: 'TemplateError', message }, source.slice(0, 60));
+  t.equal(html('{{ .Data.x }}', long).length, 100_000);
+  t.end();
+});
+
+/** Text of characters that mean something somewhere; the same for the same seed. */
+function hostileText(seed: number): string {
+  const pieces =
+    `< > " ' & + = \` / \\ : ; { } ( ) % # ? @ [ ] $ - , . ! ~ <b> </script> <!-- --> */ /* // \${ javascript: expression( url( %41 %zz &quot; &#39; \u2028 \u2029 \u{1f600} é a 1 onclick= \t \n \r \f`.split(
+      ' ',
+    );
+  let state = seed;
+  const next = (bound: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state >>> 8) % bound;
+  };
+  return Array.from({ length: 1 + next(8) }, () => pieces[next(pieces.length)] ?? ' ').join('');
+}
+
+/** Tags with the names of their attributes. */
+function structure(document: string): string[] {
+  return [...document.matchAll(/<[^>]*>/g)].map(([tag]) =>
+    tag.replaceAll(/"[^"]*"|'[^']*'|=[^ \t\n\f\r"'>]+/g, '""'),
+  );
+}
+
+t.test('no value leaves the place where it stands', (t) => {
+  const page = parseTemplate(
+    '<!-- {{ .v }} --><p title="{{ .v }}" class=\'{{ .v }}\' lang={{ .v }}>{{ .v }}</p><a href="{{ .v }}" style="color: {{ .v }}; background: url(\'{{ .v }}\')" onclick="f({{ .v }}, \'{{ .v }}\')">{{ .v }}</a><title>{{ .v }}</title><style>p { content: "{{ .v }}"; width: {{ .v }} }</style><img srcset="{{ .v }}">',
+    'html',
+  );
+  const link = parseTemplate('<a href="https://a.test/{{ .p }}?x={{ .v }}&y={{ .v }}">', 'html');
+  const script = parseTemplate(
+    '<script>r = [{{ .v }}, "{{ .v }}", \'{{ .v }}\', `{{ .v }}`, /^{{ .v }}$/.test({{ .v }})]</script>',
+    'html',
+  );
+  const scriptInAttribute = parseTemplate('<p onclick="r = [{{ .v }}, \'{{ .v }}\']">', 'html');
+  const expected = structure(page.render({ v: 'x' }));
+  const sandbox = createContext({});
+  for (let seed = 1; seed <= 500; seed++) {
+    const v = hostileText(seed);
+    const [, href = ''] = /href="([^"]*)"/.exec(link.render({ v, p: 'p' })) ?? [];
+    const code = script.render({ v }).slice('<script>'.length, -'</script>'.length);
+    const [, handler = ''] = /onclick="([^"]*)"/.exec(scriptInAttribute.render({ v })) ?? [];
+    const found = {
+      structure: structure(page.render({ v })),
+      parameters: [...new URL(decodeHTML(href)).searchParams],
+      literals: [...runInContext(`${code}; r`, sandbox)],
+      handler: [...runInContext(`${decodeHTML(handler)}; r`, sandbox)],
+      endsScript: /<\/script|<!--/i.test(code),
+    };
+    const wanted = {
+      structure: expected,
+      parameters: [
+        ['x', v],
+        ['y', v],
+      ],
+      literals: [v, v, v, v, true],
+      handler: [v, v],
+      endsScript: false,
+    };
+    // Not in the name of the assertion: the text has characters that mean something in TAP.
+    t.same(found, wanted, `seed ${seed}`);
+  }
+  t.end();
+});
+
+t.test('no URL of a value runs code', (t) => {
+  for (const link of [
+    'javascript:alert(1)',
+    ' JAVA\tSCRIPT:x',
+    'data:text/html,x',
+    'vbscript:x',
+    '\u0001javascript:x',
+  ])
+    t.equal(html('<a href="{{ .Data.link }}">', { Data: { link } }), '<a href="#ZgotmplZ">');
+  t.equal(html('<a href = {{ .U }}>', { U: 'https://a.b/?c&d' }), '<a href = https://a.b/?c&amp;d>');
+  t.end();
+});
+
+t.test('the built-in templates hold a link and a code where there is one', (t) => {
+  for (const [kind, source] of Object.entries(builtInTemplates)) {
+    const text = html(source, {
+      ConfirmationURL: 'https://x.test/?a=1&b=2',
+      Token: '123456',
+      Email: 'a@b.co',
+    });
+    const isLinked = !/NOTIFICATION|REAUTHENTICATION/.test(kind);
+    t.equal(text.includes('<a href="https://x.test/?a=1&amp;b=2">'), isLinked, kind);
+    t.equal(text.includes('<strong>123456</strong>'), !kind.endsWith('NOTIFICATION'), kind);
+  }
+  t.end();
+});
