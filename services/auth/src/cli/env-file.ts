@@ -4,9 +4,13 @@ export type EnvFile =
   | { readonly ok: false; readonly line: number; readonly problem: string };
 
 /**
- * Reads a file of variables as godotenv does, so that the file of a GoTrue is read alike: `NAME=value` and `NAME: value`, after
- * `export` if wanted. A `#` begins a comment after a blank only. A text in double quotes has escapes (`\n`, `\"`, `\$`), one in
- * single quotes none; both may span lines. `$NAME` stands for itself. parseEnv of Node cuts values at every `#`, and knows no `\"`.
+ * Reads a file of variables as godotenv does, which GoTrue uses. Node's parseEnv is no substitute:
+ * it cuts values at every `#` and has no `\"`.
+ *
+ * - `NAME=value` or `NAME: value`, optionally after `export`
+ * - `#` starts a comment after a blank only
+ * - double quotes have the escapes `\n`, `\"` and `\$`, single quotes none; both may span lines
+ * - `$NAME` is not expanded
  *
  * @see https://github.com/joho/godotenv
  */

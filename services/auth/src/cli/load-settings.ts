@@ -57,14 +57,18 @@ export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepar
     : { ok: false, message: [formatSettingProblems(read.problems), ...misspellings(env)].join('\n') };
 }
 
-/** The log does not open when a setting is wrong, and a misspelled name may be why. */
+/** A misspelled name may be the reason for a missing setting; the log is not open yet. */
 function misspellings(env: Environment): string[] {
   return settingWarnings(env).flatMap(({ variable, meant }) =>
     meant === undefined ? [] : [`  ${variable} is set and unknown: perhaps ${meant} was meant`],
   );
 }
 
-/** The variables of the files and the environment, which goes before them. @throws Error that names the file that is wrong. */
+/**
+ * Variables of the files and of the environment, which takes precedence.
+ *
+ * @throws Error that names the file that cannot be read.
+ */
 export async function readEnvironment(files: EnvironmentFiles): Promise<Environment> {
   const read = { ...(await readFileOf(files.file)), ...(await readFolder(files.folder)), ...process.env };
   return withoutServiceLinks(read);

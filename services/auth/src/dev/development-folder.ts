@@ -20,7 +20,7 @@ export async function makeDevelopmentFolder(folder: string): Promise<void> {
   }
 }
 
-/** Not the `recursive` of mkdir: that never ends below a folder that takes no folders and denies that they exist, as /proc. */
+/** mkdir with `recursive` never returns below /proc, where creating a folder fails with ENOENT. */
 async function makeFolder(folder: string): Promise<void> {
   const existing = await stat(folder).catch(() => undefined);
   if (existing?.isDirectory()) return;

@@ -24,13 +24,13 @@ const templateTimeoutMs = 10_000;
 /** Far more than any mail needs; clients cut off what is longer than a tenth of it. */
 const maxTemplateBytes = 1024 * 1024;
 
-/** What a server without SMTP_HOST sends by: nothing. Requests are answered as if it did, as GoTrue does. */
+/** No-op transport for a server without SMTP_HOST, as GoTrue has it. */
 const noTransport: MailTransport = {
   deliver: () => Promise.resolve(),
   deliverNothing: () => Promise.resolve(),
 };
 
-/** Puts together how mail is sent: by SMTP; without SMTP_HOST to the mailbox of development mode, or not at all. */
+/** Creates the mailer: SMTP; without SMTP_HOST the mailbox of development mode, or a no-op. */
 export function createMail(
   settings: Settings,
   deps: { readonly logger: Logger; readonly nowMs: () => number; readonly registry: Registry | undefined },

@@ -2,7 +2,7 @@ import type { Millis } from '@tollgate/kit/duration';
 import { duration, pairs, type Setting, type SettingOptions, text } from '@tollgate/kit/settings';
 import { parseQuota, type Quota } from '../domain/quota.ts';
 
-/** Text of which an empty one is the default: GoTrue takes it so, and compose files set much of it to nothing. */
+/** Text; an empty one is the default, as with GoTrue: compose files often set variables to nothing. */
 export function textOrDefault(
   options: Parameters<typeof text>[0] & { readonly default: string },
 ): Setting<string> {
@@ -45,7 +45,7 @@ export function optionalSeconds(
   return Object.freeze({ ...base, fallback: { value: undefined, text: '' } });
 }
 
-/** Codes by phone number, `phone:code,phone:code`. A leading `+` and blanks do not belong to the number. */
+/** Codes by phone number, `phone:code,phone:code`. Ignores a leading `+` and blanks of a number. */
 export function codesByPhone(
   options: SettingOptions<Readonly<Record<string, string>>>,
 ): Setting<Readonly<Record<string, string>>> {

@@ -1,6 +1,6 @@
 import { providerNames } from '../domain/provider-names.ts';
 
-/** Settings of GoTrue that are known here and change nothing: by their names without prefix, with what holds instead. */
+/** Settings of GoTrue without effect here, by name without prefix, and what holds instead. */
 export const ignoredSettings: Readonly<Record<string, string>> = {
   API_ENABLE_DEBUG_ROUTES: 'There are no debug routes.',
   AUDIT_LOG_DISABLE_POSTGRES: 'Audit entries are always kept in the database, and logged.',
@@ -69,7 +69,7 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   TRACING_TAGS: 'OTEL_RESOURCE_ATTRIBUTES has the attributes.',
 };
 
-/** Providers that GoTrue has besides those of `/settings`. */
+/** Providers of GoTrue that `/settings` does not list. */
 const otherProviders: readonly string[] = [
   'fly',
   'kakao',
@@ -103,7 +103,7 @@ const hooks = [
   'SEND_SMS',
 ];
 
-/** What features that are not served take besides their switch: the start warns of the switch, and says nothing of these. */
+/** Other settings of features that are not served. The start reports the switch of the feature only. */
 export const unservedDetails: ReadonlySet<string> = new Set([
   'CUSTOM_OAUTH_ENABLED',
   'CUSTOM_OAUTH_EXTERNAL_URL',

@@ -11,8 +11,8 @@ interface NotServedOptions {
 }
 
 /**
- * A switch that can only be off: ignoring it would leave out a protection that the operator relies on, so that `true` stops the
- * start.
+ * A switch that can only be off. `true` stops the start: ignoring it would leave out a protection
+ * that the operator relies on.
  */
 export function notServed(name: string, { group, feature }: NotServedOptions): NotServed<boolean> {
   const base = bool({ ...svc(name), group, default: false, doc: `Not served yet: ${feature}.` });

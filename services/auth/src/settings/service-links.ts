@@ -1,8 +1,10 @@
 import type { Environment } from '@tollgate/kit/settings';
 
 /**
- * Leaves out what Kubernetes and Docker add for a Service named `gotrue` or `svc-…`: `GOTRUE_PORT=tcp://10.0.0.1:9999` would be
- * taken for the port to listen on. @see https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ * Removes the variables that Kubernetes adds for a Service named `gotrue` or `svc-…`.
+ * `GOTRUE_PORT=tcp://10.0.0.1:9999` would be read as the port to listen on.
+ *
+ * @see https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
  */
 export function withoutServiceLinks(env: Environment): Environment {
   const services = Object.keys(env).flatMap(

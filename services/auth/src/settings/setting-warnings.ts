@@ -3,13 +3,13 @@ import { type Environment, findMisspelled, type Setting } from '@tollgate/kit/se
 import { ignoredSettings, providerSwitches, unservedDetails } from './gotrue-settings.ts';
 import { settingsSpec } from './settings.ts';
 
-/** A variable that is set and does not do what its author expects. Values are never part of it. */
+/** A variable that is set and changes nothing. Never contains a value. */
 export interface SettingWarning {
   readonly variable: string;
   readonly kind: 'unknown' | 'no effect' | 'provider not served';
   /** What holds instead. */
   readonly detail?: string;
-  /** The name that may have been meant. */
+  /** A known name that is similar. */
   readonly meant?: string;
 }
 
@@ -17,7 +17,7 @@ const prefixes = ['SVC_', 'GOTRUE_'];
 /** Read by GoTrue without a prefix, for a feature that is not served. */
 const bareDetails = ['RP_ID'];
 
-/** Variables that change nothing: unknown ones with our prefixes, misspelled ones, and those of features that do not exist here. */
+/** Unknown variables with our prefixes, misspelled ones, and settings of unserved features. */
 export function settingWarnings(env: Environment): SettingWarning[] {
   const misspelled = new Map(
     findMisspelled(settingsSpec, env, prefixes).map(({ variable, meant }) => [variable, meant]),
@@ -57,12 +57,12 @@ function misspelling(variable: string, meant: string | undefined): SettingWarnin
   return meant === undefined || bareDetails.includes(variable) ? [] : [{ variable, kind: 'unknown', meant }];
 }
 
-/** Nobody misses what is off, or empty. */
+/** A switch that is off needs no warning. */
 function isOff(value: string): boolean {
   return /^(?:0|f|false|)$/i.test(value.trim());
 }
 
-/** Set to something other than its default, although nothing reads it. */
+/** Has no effect and is set to something other than its default. */
 function changesNothing(setting: Setting<unknown>, value: string): boolean {
   return (
     'hasEffect' in setting &&

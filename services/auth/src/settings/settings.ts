@@ -68,7 +68,7 @@ function isWebUrl(text: string): boolean {
   return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 }
 
-/** What a browser runs or shows itself belongs to no app, and `localhost:3000` lacks its scheme. */
+/** Excludes schemes that browsers run or show themselves, and `localhost:3000`, which has no scheme. */
 function isAppUrl(text: string): boolean {
   const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(text) ?? [];
   const isForbidden = /^(?:https?|javascript|data|vbscript|file|blob|about|filesystem|view-source)$/i.test(
@@ -111,7 +111,7 @@ const senderOfMails: Check = (s, { nameOf }) =>
       }
     : undefined;
 
-/** A mistake there must not become another one of the modes. */
+/** An unknown mode must not weaken TLS silently. */
 const sslMode: Check = (s, context) => {
   const mode = /[?&]sslmode=([^&]*)/.exec(s.databaseUrl)?.[1];
   return mode === undefined || sslModes.some((known) => known === mode)

@@ -14,7 +14,7 @@ export function svcOrBare(name: string): VariableNames {
   return { env: `SVC_${name}`, aliases: [`GOTRUE_${name}`, name] };
 }
 
-/** Names without prefix for one variable, each also read under `SVC_` and `GOTRUE_`; the first is the main one. */
+/** Names without prefix, each also read under `SVC_` and `GOTRUE_`. The first is the main one. */
 export function bareNames(env: string, ...others: readonly string[]): VariableNames {
   const names = [env, ...others].flatMap((name) => [name, `SVC_${name}`, `GOTRUE_${name}`]);
   return { env, aliases: names.filter((name) => name !== env) };

@@ -3,9 +3,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { jwtSecret } from '../helpers/auth-server.ts';
-import { testDatabase } from '../helpers/test-database.ts';
+import { gotrueUsers, insertGotrueRows } from '../helpers/gotrue-rows.ts';
+import { createGotrueSchema, readGotrueSchema } from '../helpers/gotrue-schema.ts';
+import { emptyDatabase, testDatabase } from '../helpers/test-database.ts';
 
 const program = join(import.meta.dirname, '../../src/main.ts');
 const shortSecret = 'a secret of 31 bytes, not of 32';
@@ -98,4 +102,44 @@ t.test('a port that is taken is told with the settings that name it', async (t) 
     metrics,
     'cannot listen where OTEL_EXPORTER_PULL_HOST and OTEL_EXPORTER_PULL_PORT say: listen EADDRINUSE',
   );
+});
+
+t.test('a deployment of GoTrue starts with its environment and its database as they are', async (t) => {
+  const { url } = await emptyDatabase(t);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await createGotrueSchema(sql, await readGotrueSchema('2025-10'));
+  await insertGotrueRows(sql);
+  const file = join(import.meta.dirname, '../settings/gotrue-production.env');
+  const child = spawn(process.execPath, [program, '-c', file], {
+    env: {
+      PATH: process.env.PATH,
+      // Where this machine has it: the environment takes precedence over the file.
+      DATABASE_URL: `${url}?sslmode=prefer&search_path=auth`,
+      PORT: '0',
+      GOTRUE_API_HOST: '127.0.0.1',
+      OTEL_EXPORTER_PROMETHEUS_PORT: '0',
+      GOTRUE_PASSWORD_HIBP_ENABLED: 'false',
+      SVC_EXT_AUTHZ_GRPC_PORT: '0',
+      SVC_EXT_AUTHZ_HTTP_PORT: '0',
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    log += chunk;
+  });
+  const port = await awaitUntil(() => /"http":(\d+).*"listening"/.exec(log)?.[1], {
+    what: 'the server to listen',
+  });
+  const { email, password } = gotrueUsers.ada;
+  const answer = await fetch(`http://127.0.0.1:${port}/token?grant_type=password`, {
+    method: 'POST',
+    body: JSON.stringify({ email, password }),
+  });
+  t.equal(answer.status, 200, log);
+  t.match(await answer.json(), { user: { email } });
+  child.kill('SIGTERM');
+  t.same(await once(child, 'exit'), [0, null]);
 });

@@ -12,7 +12,7 @@ import { inspectDatabase } from './inspect-database.ts';
 import { type CheckReport, type Finding, formatReport } from './report.ts';
 import { settingDifferences } from './setting-differences.ts';
 
-/** `check`: tells what an environment and a database of GoTrue come to; the exit code is 1 when the server would not start. */
+/** `check`: reports on an environment and a database of GoTrue. Exits with 1 if the server would not start. */
 export const checkCommand: Command = async ({ environmentFiles, flags }) => {
   const file = flags['env-file'];
   let env: Environment;

@@ -15,10 +15,10 @@ import {
   widensSessions,
 } from '../../store/postgres/schema/schema-problems.ts';
 import { isColumnOfGotrue, usedColumns } from '../../store/postgres/schema/used-columns.ts';
-import { matteringRows } from './mattering-rows.ts';
+import { countRows } from './count-rows.ts';
 import type { DatabaseReport, Finding } from './report.ts';
 
-/** Which database, and what it is looked at for. */
+/** Which database, and what is needed to inspect it. */
 export interface InspectedDatabase {
   readonly databaseUrl: string;
   readonly dbNamespace: string;
@@ -26,7 +26,7 @@ export interface InspectedDatabase {
   readonly keyIds: readonly string[];
 }
 
-/** What was found, and what of it would stop the start. */
+/** The report, and the problems that would stop the start. */
 export interface Inspection {
   readonly stops: readonly Finding[];
   readonly database?: DatabaseReport;
@@ -41,7 +41,7 @@ const noWayBack: Finding = {
   text: 'GoTrue of before October 2025 CANNOT REFRESH SESSIONS once the migrations have run: update it first for a canary or a way back',
 };
 
-/** Looks at a database, in transactions that cannot write. */
+/** Inspects a database in read-only transactions. */
 export async function inspectDatabase(options: InspectedDatabase): Promise<Inspection> {
   if (!/^postgres(?:ql)?:\/\//.test(options.databaseUrl)) return { stops: [] };
   let client: Client | undefined;
@@ -54,14 +54,14 @@ export async function inspectDatabase(options: InspectedDatabase): Promise<Inspe
     );
     return await inspect(readOnly(client), options);
   } catch (error) {
-    const told = error instanceof UnreadableCertificate ? error : explainStartFailure(error, options);
-    return { stops: [{ subject: 'DATABASE_URL', text: told.message }] };
+    const { message } = error instanceof UnreadableCertificate ? error : explainStartFailure(error, options);
+    return { stops: [{ subject: 'DATABASE_URL', text: message }] };
   } finally {
     await client?.end().catch(() => undefined);
   }
 }
 
-/** A transaction a statement: one that fails ends no other, and a pool behind the connection keeps nothing of it. */
+/** One transaction per statement: works behind a pooler, and a failed statement affects no other. */
 function readOnly(client: Client): ReadRows {
   return async (text, values = []) => {
     await client.query('begin transaction read only');
@@ -98,7 +98,7 @@ async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<
     adds: [...problems.missingTables, ...problems.missingColumns],
     rows: [
       ...(isGotrue && widensSessions(problems) ? [noWayBack] : []),
-      ...(tooOld.length > 0 ? [] : await matteringRows(readRows, { ...options, tables })),
+      ...(tooOld.length > 0 ? [] : await countRows(readRows, { ...options, tables })),
     ],
   };
   return { stops, database };
@@ -149,7 +149,7 @@ async function missingPrivileges(readRows: ReadRows, schema: string): Promise<Fi
   ];
 }
 
-/** Rejects when the user may not read it, which the privileges tell better. */
+/** Rejects if the user may not read the table. */
 async function latestOfGotrue(readRows: ReadRows, schema: string): Promise<string> {
   const rows = await readRows(
     `select coalesce(max(version), '') as version from ${escapeIdentifier(schema)}.schema_migrations`,

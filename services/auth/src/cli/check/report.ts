@@ -1,10 +1,10 @@
-/** Something to know before a switch: what it is about, and what to know of it. No secrets in either. */
+/** One line of the report. Contains no secrets. */
 export interface Finding {
   readonly subject: string;
   readonly text: string;
 }
 
-/** What a database holds, as far as it matters to a switch. */
+/** The state of a database. */
 export interface DatabaseReport {
   /** Where it is, without the password. */
   readonly where: string;
@@ -16,11 +16,11 @@ export interface DatabaseReport {
   readonly pendingMigrations: readonly string[];
   /** Tables and `table.column` that the pending migrations add. */
   readonly adds: readonly string[];
-  /** Rows that matter; those that will not work here say so. */
+  /** Counts of rows that matter to a switch. */
   readonly rows: readonly Finding[];
 }
 
-/** All that the check has found. */
+/** The result of the check. */
 export interface CheckReport {
   readonly wouldStart: boolean;
   readonly stops: readonly Finding[];

@@ -7,9 +7,9 @@ export type DatabaseTls =
   | { readonly use: 'never' }
   | { readonly use: 'if offered' | 'always'; readonly options: ConnectionOptions };
 
-/** A connection string without what it says of TLS, which the two libraries read in two ways. */
+/** A connection string without its TLS parameters, which our two libraries interpret differently. */
 export interface ReadConnectionString {
-  /** Without `search_path` as well: the schema is that of DB_NAMESPACE. */
+  /** Without `search_path` as well: DB_NAMESPACE names the schema. */
   readonly url: string;
   readonly tls: DatabaseTls;
 }
@@ -22,8 +22,8 @@ const ownParameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'search_pa
 const notOffered = 'The server does not support SSL connections';
 
 /**
- * Reads a connection string as libpq and pgx do: without `sslmode` connections are encrypted where the server offers it; up to
- * `require` nobody looks at the certificate of the server, unless `sslrootcert` is given.
+ * Reads a connection string as libpq and pgx do. Without `sslmode` connections are encrypted if the
+ * server offers it. Up to `require` the certificate is not verified, unless `sslrootcert` is set.
  *
  * @throws Error that names the parameter, when a file that it names cannot be read.
  * @see https://www.postgresql.org/docs/current/libpq-ssl.html
@@ -80,10 +80,10 @@ function readPem(path: string, parameter: string): string {
   }
 }
 
-/** It is not the database that is to blame. */
+/** The message needs no explanation about the database. */
 export class UnreadableCertificate extends Error {}
 
-/** Opens one connection. `prepare` is called with each client before it connects, which may be two. */
+/** Opens a connection. Calls `prepare` with each client before it connects; there may be two. */
 export async function openClient(
   databaseUrl: string,
   config: ClientConfig,

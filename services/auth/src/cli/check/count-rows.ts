@@ -1,5 +1,4 @@
 import { escapeIdentifier } from 'pg';
-import { providerNames } from '../../domain/provider-names.ts';
 import type { ReadRows } from '../../store/postgres/schema/pending-migrations.ts';
 import type { Finding } from './report.ts';
 
@@ -10,7 +9,7 @@ interface Options {
   readonly keyIds: readonly string[];
 }
 
-/** Something that is counted, and what to say of each group with rows. */
+/** A count, and the finding for each group of it. */
 interface Counted {
   readonly table: string;
   /** Columns `kind` and `count`. */
@@ -63,7 +62,7 @@ function countedRows({ keyIds }: Options): readonly Counted[] {
         `select provider as kind, count(*) from ${table} where provider not in ('email', 'phone') group by 1 order by 1`,
       describe: (provider, count) => ({
         subject: `identities of ${provider}`,
-        text: `${count}, whose users cannot sign in with ${providerText(provider)} yet`,
+        text: `${count}, whose users cannot sign in with ${provider} yet`,
       }),
     },
     {
@@ -112,8 +111,8 @@ function countedRows({ keyIds }: Options): readonly Counted[] {
   ];
 }
 
-/** Rows that matter to a switch: how many there are, and what becomes of them. What cannot be counted in time says so. */
-export async function matteringRows(readRows: ReadRows, options: Options): Promise<Finding[]> {
+/** Counts the rows that matter to a switch. A count that fails is reported as such. */
+export async function countRows(readRows: ReadRows, options: Options): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { table, select, describe } of countedRows(options)) {
     if (!options.tables.includes(table)) continue;
@@ -143,8 +142,4 @@ function passwordText(kind: string, keyIds: readonly string[]): string {
   return keyIds.includes(kind.slice(encrypted.length))
     ? kind
     : `${kind}, which the settings do not have: CANNOT BE CHECKED`;
-}
-
-function providerText(provider: string): string {
-  return providerNames.some((name) => name === provider) ? provider : `${provider} (an external provider)`;
 }
