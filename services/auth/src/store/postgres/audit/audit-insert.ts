@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../domain/audit-entry.ts';
+import { noInstance } from '../gotrue-columns.ts';
 import type { Parameter } from '../query.ts';
-import { noInstance } from '../written-for-gotrue.ts';
 
 /**
  * SQL that writes an audit entry, for the `with` of the statement that it belongs to; takes {@link auditParameters} as the

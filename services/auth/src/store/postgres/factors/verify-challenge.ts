@@ -1,10 +1,10 @@
 import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { FactorStore } from '../../../ports/factor-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { nextRefreshTokenId, noInstance } from '../gotrue-columns.ts';
 import { type Queryable, query } from '../query.ts';
 import { refreshCounterColumns, refreshCounterOf } from '../sessions/refresh-counter-columns.ts';
 import { lockOwner } from '../users/lock-owner.ts';
-import { nextRefreshTokenId, noInstance } from '../written-for-gotrue.ts';
 
 // Of answers that arrive together one finds code and challenge unspent; the others wait for their rows and then do not. The user comes
 // first: each of two sessions would otherwise wait for the factor and the session of the other, which it takes away.

@@ -1,7 +1,7 @@
 import type { SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { nextRefreshTokenId, noInstance } from '../gotrue-columns.ts';
 import { type Queryable, query } from '../query.ts';
-import { nextRefreshTokenId, noInstance } from '../written-for-gotrue.ts';
 
 // Of statements that arrive together one finds the token unrevoked; the others wait for the session and then do not. The session comes
 // before its tokens, as where it ends: in the other order a refresh and a logout would wait for each other. A token never changes its

@@ -1,8 +1,8 @@
 import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { SessionStore } from '../../../ports/session-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { nextRefreshTokenId, noInstance } from '../gotrue-columns.ts';
 import { type Queryable, query } from '../query.ts';
-import { nextRefreshTokenId, noInstance } from '../written-for-gotrue.ts';
 
 const text = `
   with new_session as (

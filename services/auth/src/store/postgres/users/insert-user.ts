@@ -1,8 +1,8 @@
 import type { ColumnCipher } from '../../../encryption/column-cipher.ts';
 import type { UserStore } from '../../../ports/user-store.ts';
 import { auditInsert, auditParameters } from '../audit/audit-insert.ts';
+import { emptyUserColumns, noInstance } from '../gotrue-columns.ts';
 import { type Queryable, query } from '../query.ts';
-import { emptyUserColumns, noInstance } from '../written-for-gotrue.ts';
 
 // Whatever is unique and taken already, also by a statement that is not committed yet, leaves this one without rows.
 const text = `
