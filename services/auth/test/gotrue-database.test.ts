@@ -314,3 +314,31 @@ t.test(
     t.match(row?.hash, /^\$2a\$10\$/, 'a hash of too low a cost is replaced by one that GoTrue can verify');
   },
 );
+
+t.test('links in the form of GoTrue cannot be tried one after the other', async (t) => {
+  const server = await startAuthServer(t, { DB_SHARED_WITH_GOTRUE: 'true' });
+  const own = await startAuthServer(t, { DB_DATABASE_URL: server.databaseUrl });
+  signedIn(await post(server, '/signup', fay));
+  const linkOf = async (at: AuthServer) => {
+    const { body } = await post(
+      at,
+      '/admin/generate_link',
+      { type: 'recovery', email: fay.email },
+      { token },
+    );
+    return { type: 'recovery', token_hash: body.hashed_token, code: body.email_otp };
+  };
+  const verify = (at: AuthServer, hash: unknown) =>
+    post(at, '/verify', { type: 'recovery', token_hash: hash });
+  for (let guess = 0; guess < 100; guess++) await verify(server, gotrueHash(fay.email, String(guess)));
+  const { token_hash: hash, code } = await linkOf(server);
+  t.match(await verify(server, hash), {
+    status: 429,
+    body: { error_code: 'over_request_rate_limit' },
+  });
+  const byCode = { type: 'recovery', email: fay.email, token: code };
+  t.equal((await post(server, '/verify', byCode)).status, 200, 'the code of the same mail');
+  t.equal((await verify(own, (await linkOf(own)).token_hash)).status, 200, 'a link that cannot be guessed');
+  server.clock.advance(10 * 60_000);
+  t.equal((await verify(server, (await linkOf(server)).token_hash)).status, 200, 'later');
+});

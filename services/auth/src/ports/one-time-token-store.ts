@@ -25,6 +25,8 @@ export interface OneTimeToken {
 export interface FoundOneTimeToken extends Omit<OneTimeToken, 'hash'> {
   /** What the store keeps of the hash; with the prefix `pkce_` as well. */
   readonly keptAs: string;
+  /** Whether the hash is kept as GoTrue keeps it: then it may be one without a secret. */
+  readonly isGuessable: boolean;
 }
 
 /** One-time tokens, of which the store keeps no more than tells them again: nobody can use what is in there. When one was sent is also noted on the user: `confirmation_sent_at` and so on. */

@@ -9,6 +9,7 @@ import { oneTimeTokenHashes } from '../../tokens/hash-one-time-token.ts';
 import { type Contact, readEmail, readPhone } from '../contact/read-contact.ts';
 import { GuessLimiter, type GuessLimiterDeps } from '../guessing/guess-limiter.ts';
 import { createFindPhoneToken, type FindPhoneTokenDeps } from '../phone/find-phone-token.ts';
+import { limitGuessableLinks } from './limit-guessable-links.ts';
 import { isVerificationType, type VerificationType, verifications } from './verification.ts';
 
 /** What somebody shows to be who they say they are: a code with the contact it went to, or the hash of a link. */
@@ -73,6 +74,7 @@ export function createFindToken(deps: FindTokenDeps): FindToken {
       contact === undefined
         ? await attempt()
         : await limiter.guess({ kind: 'code', contact }, facts, attempt);
+    if (contact === undefined) await limitGuessableLinks(deps, found?.token, facts);
     if (found === undefined)
       throw errors.otp_expired(
         contact === undefined ? { message: 'Email link is invalid or has expired' } : {},

@@ -158,5 +158,5 @@ function foundOf(row: Row): { readonly token: FoundOneTimeToken; readonly user: 
     relates_to: relatesTo,
     sent_at: at,
   } = row as unknown as TokenRow;
-  return { token: { userId: user.id, type, keptAs, relatesTo, at }, user };
+  return { token: { userId: user.id, type, keptAs, isGuessable: isSentForm(keptAs), relatesTo, at }, user };
 }
