@@ -2,6 +2,7 @@ import { type Entry, findChild, type Match, matchEntries } from './match.ts';
 import { explainMiss } from './near-misses.ts';
 import { applyReplaces } from './replaces.ts';
 import type { RuleNode, RuleSet } from './rule-set.ts';
+import type { Unit } from './unit.ts';
 
 /** A request as far as rules are concerned. */
 export interface ExplainRequest {
@@ -42,7 +43,7 @@ export interface LevelExplanation {
 /** What a rule limits. */
 export interface RuleSummary {
   readonly path: string;
-  readonly unit?: string;
+  readonly unit?: Unit;
   readonly requestsPerUnit?: number;
   readonly name?: string;
   readonly replaces?: readonly string[];
@@ -143,10 +144,17 @@ function howMatched({ composite }: RuleNode, { key, value }: Entry): LevelExplan
   return composite === key ? 'key' : 'wildcard';
 }
 
-/** An explanation as indented lines for people. */
-export function formatExplanation({ domain, descriptors }: Explanation): string {
+/** An explanation as indented lines for people; `noteOf` adds a line to a descriptor, by its index. */
+export function formatExplanation(
+  { domain, descriptors }: Explanation,
+  noteOf: (index: number) => string | undefined = () => undefined,
+): string {
   const lines = [`domain ${domain}`];
-  for (const descriptor of descriptors) lines.push(...descriptorLines(descriptor));
+  for (const [index, descriptor] of descriptors.entries()) {
+    lines.push(...descriptorLines(descriptor));
+    const note = noteOf(index);
+    if (note !== undefined) lines.push(`    ${note}`);
+  }
   return lines.join('\n');
 }
 

@@ -9,6 +9,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { startTracing } from '@tollgate/kit/telemetry';
 import { createTermination } from '@tollgate/kit/termination';
+import { monotonicNow } from '@tollgate/kit/time';
 import { counterBackends } from './backends/counter-backends.ts';
 import { createCountHits } from './decide/count-hits.ts';
 import { createDecider } from './decide/create-decider.ts';
@@ -34,6 +35,7 @@ import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.
 import { statsSinks } from './stats/stats-sinks.ts';
 import { createServerStats } from './surfaces/grpc/server-stats.ts';
 import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
+import { warmUp } from './surfaces/grpc/warm-up.ts';
 import { createApiServer } from './surfaces/http/api-server.ts';
 import { createDebugServer } from './surfaces/http/debug-server.ts';
 
@@ -45,6 +47,8 @@ export interface AppDeps {
   readonly random: () => number;
   /** Where statistics are written when no sink is chosen. */
   readonly output: Writable;
+  /** Makes the first decisions as fast as later ones, for about 0.2 s of the start. */
+  readonly warmUp: boolean;
 }
 
 /** The service, put together and not yet started. */
@@ -80,10 +84,6 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       ? health.component('config', { healthy: false })
       : undefined,
   });
-  const debug = createDebugServer(
-    { rules: rules.current, stats, logger },
-    { host: settings.debugHost, port: settings.debugPort },
-  );
   const ruleSource = ruleSources[settings.configType].create(settings, {
     random: deps.random,
     stats,
@@ -96,6 +96,15 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     stats,
     logger,
   });
+  const debug = createDebugServer(
+    {
+      rules: rules.current,
+      counters: { backend, nowSeconds, cacheKeyPrefix: settings.cacheKeyPrefix },
+      stats,
+      logger,
+    },
+    { host: settings.debugHost, port: settings.debugPort },
+  );
   const decide = createDecider(
     {
       rules: rules.current,
@@ -133,7 +142,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       },
       health,
       serviceName: 'ratelimit',
-      begin: createServerStats(stats, deps.nowMs).begin,
+      begin: createServerStats(stats, monotonicNow).begin,
       credentials: credentials.credentials,
       guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
       logger,
@@ -156,6 +165,13 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       settings.forceStartWithoutInitialConfig ? startRulesLater() : ruleSource.start(rules.apply, { signal }),
     stop: ruleSource.close,
   });
+  if (deps.warmUp) {
+    lifecycle.add({
+      name: 'warm-up',
+      start: ({ signal }) =>
+        warmUp({ backend, nowSeconds, random: deps.random, logger }, deciderOptions(settings), signal),
+    });
+  }
   lifecycle.add({
     name: 'HTTP server',
     start: async () => {

@@ -37,6 +37,7 @@ try {
     nowMs: Date.now,
     random: Math.random,
     output: process.stdout,
+    warmUp: true,
   });
   await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
 } catch (error) {

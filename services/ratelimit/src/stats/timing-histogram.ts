@@ -1,10 +1,15 @@
-/** Upper bounds in milliseconds of the exported buckets: the default buckets of Prometheus clients. */
-export const bucketBoundsMs: readonly number[] = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
+/**
+ * Upper bounds in milliseconds of the exported buckets: the default buckets of Prometheus clients, which begin at 5 ms, and
+ * finer ones below, where nearly all decisions are.
+ */
+export const bucketBoundsMs: readonly number[] = [
+  0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000,
+];
 
-// Quantiles come from a second, finer set of buckets: eight to each doubling, from 1/16 ms to about 2^16 ms, so that
+// Quantiles come from a second, finer set of buckets: eight to each doubling, from 1/64 ms to about 2^16 ms, so that
 // a quantile is at most 9 % too high.
 const stepsPerDoubling = 8;
-const smallestExponent = -4;
+const smallestExponent = -6;
 const largestExponent = 16;
 const fineCount = (largestExponent - smallestExponent) * stepsPerDoubling + 1;
 

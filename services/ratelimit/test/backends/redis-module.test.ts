@@ -90,6 +90,19 @@ t.test('a login that is refused is told in the log, without the password', async
   t.notMatch(log.join(''), /not-the-password/);
 });
 
+t.test('without an address the error names the setting', async (t) => {
+  const log: string[] = [];
+  const backend = await createBackend(t, { ...impatient, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '5s' }, log);
+  const starting = backend.start();
+  await awaitUntil(() => log.length > 0, { what: 'the first attempt' });
+  t.match(log[0], /ratelimit\.sock[\s\S]*REDIS_URL or KVSTORE_URL is not set, and this is its default/);
+  await backend.close();
+  await t.rejects(starting);
+
+  const other = await createBackend(t, { ...impatient, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '50ms' });
+  await t.rejects(other.start(), { message: /within 50ms.*REDIS_URL or KVSTORE_URL is not set/ });
+});
+
 t.test('a user of an access list logs in, and sees its database', async (t) => {
   const redis = await startRedis({ args: ['--user', 'limiter', 'on', '>secret', '~*', '+@all'] });
   t.teardown(redis.stop);

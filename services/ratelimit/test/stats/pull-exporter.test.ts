@@ -137,6 +137,7 @@ t.test('errors, requests and response times are exported under the names of the 
   registry.gauge('ratelimit.localcache.hitCount', () => 6);
   registry.domainNotFound('nowhere').value += 7;
   const timer = registry.timer('ratelimit_server.ShouldRateLimit.response_time');
+  timer.record(0.03125);
   timer.record(5);
   timer.record(30);
   timer.record(20_000);
@@ -161,20 +162,26 @@ t.test('errors, requests and response times are exported under the names of the 
   const bucket = (le: string, count: number) =>
     `ratelimit_service_response_time_seconds_bucket{${method},le="${le}"} ${count}`;
   t.strictSame(starting('ratelimit_service_response_time_seconds'), [
-    bucket('0.005', 1),
-    bucket('0.01', 1),
-    bucket('0.025', 1),
-    bucket('0.05', 2),
-    bucket('0.1', 2),
-    bucket('0.25', 2),
-    bucket('0.5', 2),
-    bucket('1', 2),
-    bucket('2.5', 2),
-    bucket('5', 2),
-    bucket('10', 2),
-    bucket('+Inf', 3),
-    `ratelimit_service_response_time_seconds_sum{${method}} 20.035`,
-    `ratelimit_service_response_time_seconds_count{${method}} 3`,
+    bucket('0.00005', 1),
+    bucket('0.0001', 1),
+    bucket('0.00025', 1),
+    bucket('0.0005', 1),
+    bucket('0.001', 1),
+    bucket('0.0025', 1),
+    bucket('0.005', 2),
+    bucket('0.01', 2),
+    bucket('0.025', 2),
+    bucket('0.05', 3),
+    bucket('0.1', 3),
+    bucket('0.25', 3),
+    bucket('0.5', 3),
+    bucket('1', 3),
+    bucket('2.5', 3),
+    bucket('5', 3),
+    bucket('10', 3),
+    bucket('+Inf', 4),
+    `ratelimit_service_response_time_seconds_sum{${method}} 20.03503125`,
+    `ratelimit_service_response_time_seconds_count{${method}} 4`,
   ]);
 });
 

@@ -17,6 +17,8 @@ export interface StartAppOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Unix time in milliseconds; the system's when absent. */
   readonly nowMs?: () => number;
+  /** Whether to warm up before the ports open, default false: it takes a moment of each start. */
+  readonly warmUp?: boolean;
   /** Whether to start it, default true; a test of the start itself calls `app.lifecycle.start()`. */
   readonly start?: boolean;
 }
@@ -56,7 +58,7 @@ function testSettings(root: string): Record<string, string> {
  * @throws Error naming the settings that are wrong, or what the start threw.
  */
 export async function startApp(t: Test, options: StartAppOptions = {}): Promise<StartedApp> {
-  const { rules = {}, env = {}, nowMs = Date.now, start = true } = options;
+  const { rules = {}, env = {}, nowMs = Date.now, start = true, warmUp = false } = options;
   const folder = temporaryFolder();
   t.teardown(() => folder.remove());
   const rulesFolder = join(folder.path, 'config');
@@ -66,7 +68,13 @@ export async function startApp(t: Test, options: StartAppOptions = {}): Promise<
   const read = readSettings({ ...testSettings(folder.path), ...env });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
   const { logger, lines: logLines } = collectingLogger();
-  const app = await buildApp(read.settings, { logger, nowMs, random: Math.random, output: nowhere() });
+  const app = await buildApp(read.settings, {
+    logger,
+    nowMs,
+    random: Math.random,
+    output: nowhere(),
+    warmUp,
+  });
   t.teardown(() => app.lifecycle.stop('the test has ended'));
   if (start) await app.lifecycle.start();
   return { app, ports: app.ports, stats: app.stats, rulesFolder, logLines };

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { type StartAppOptions, startApp } from '../support/start-app.ts';
 
@@ -60,7 +61,7 @@ t.test('the index lists every page with what it shows, sorted', async (t) => {
   t.ok(lines.every((line) => /^\/\S+: .+/.test(line)));
 });
 
-t.test('a path that is no page answers the index with 200, whatever the method', async (t) => {
+t.test('a path that is no page is a 404 that lists the pages, whatever the method', async (t) => {
   const { ask } = await startDebug(t);
   const { text: index } = await ask('/');
   for (const [path, method] of [
@@ -70,7 +71,7 @@ t.test('a path that is no page answers the index with 200, whatever the method',
     ['/', 'DELETE'],
   ] as const) {
     const answer = await ask(path, { method });
-    t.strictSame([answer.status, answer.text], [200, index], `${method} ${path}`);
+    t.strictSame([answer.status, answer.text], [404, `404 page not found\n\n${index}`], `${method} ${path}`);
   }
 });
 
@@ -158,8 +159,50 @@ t.test('/explain says where a limit of the request counts in the place of a rule
   const post = { method: 'POST', body: JSON.stringify(question) };
   t.match((await ask('/explain', post)).text, 'descriptors[1]: its own limit of 3 per minute counts');
   const told = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
-  t.strictSame(told.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);
+  t.match(told.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);
   t.equal(told.descriptors.length, 1);
+});
+
+t.test('/explain shows the counter now, the limit and the reset', async (t) => {
+  const { ask, ports } = await startDebug(t, {
+    rules: { 'shop.yaml': shopRules },
+    env: { CACHE_KEY_PREFIX: 'p:' },
+    nowMs: () => 1_000_000_000,
+  });
+  const entries = [{ key: 'path', value: '/login' }];
+  const limit = { requests_per_unit: 3, unit: 'HOUR' };
+  const descriptors = [{ entries }, { entries, limit }, { entries: [{ key: 'path', value: '/health' }] }];
+  const body = JSON.stringify({ domain: 'shop', descriptors });
+  for (let i = 0; i < 4; i += 1) {
+    await fetch(`http://127.0.0.1:${ports.http}/json`, { method: 'POST', body });
+  }
+  const post = { method: 'POST', body };
+  const told = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
+  t.strictSame(told.descriptors[0].counter, {
+    key: 'p:shop_path_/login_999960',
+    count: 4,
+    remaining: 1,
+    limit: 5,
+    resetSeconds: 20,
+  });
+  const override = { key: 'p:shop_path_/login_997200', count: 4, remaining: 0, limit: 3, resetSeconds: 800 };
+  t.strictSame(told.overrides[0].counter, override);
+  t.equal(told.descriptors[1].counter, undefined, 'unlimited');
+  const { text: read } = await ask('/explain', post);
+  t.match(read, 'counter p:shop_path_/login_999960: 4 now, limit 5, 1 remaining, reset in 20 s');
+  t.match(read, /descriptors\[1\].*\n {4}counter p:shop_path_\/login_997200: 4 now, limit 3, 0 remaining/);
+});
+
+t.test('/explain explains while the counter store is away, and says so', async (t) => {
+  const redis = await startRedis();
+  const { ask } = await startDebug(t, {
+    rules: { 'shop.yaml': shopRules },
+    env: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address },
+  });
+  await redis.stop();
+  const { status, text: told } = await ask('/explain?domain=shop&descriptor=path=/login');
+  t.equal(status, 200);
+  t.match(told, /limited to 5 per minute[\s\S]*counter shop_path_\/login_\d+: cannot be read: /);
 });
 
 t.test('/explain counts nothing', async (t) => {

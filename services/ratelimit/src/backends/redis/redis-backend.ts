@@ -9,13 +9,20 @@ export interface RedisBackendParts {
   readonly perSecond?: RedisInstance | undefined;
   /** How long `start` waits for the first connections, milliseconds; 0 waits for ever. */
   readonly startTimeoutMs: number;
+  /** Added to the error of a start that gives up. */
+  readonly hint?: string | undefined;
 }
 
 /**
  * Counters in Redis. With a second instance the counters of seconds, which are many and short, live there; both are
  * asked at the same time.
  */
-export function createRedisBackend({ main, perSecond, startTimeoutMs }: RedisBackendParts): CounterBackend {
+export function createRedisBackend({
+  main,
+  perSecond,
+  startTimeoutMs,
+  hint,
+}: RedisBackendParts): CounterBackend {
   const instances = perSecond === undefined ? [main] : [main, perSecond];
 
   async function ask(method: 'add' | 'read', hits: readonly CounterHit[]): Promise<readonly number[]> {
@@ -64,7 +71,7 @@ export function createRedisBackend({ main, perSecond, startTimeoutMs }: RedisBac
     const why = cause?.message ?? 'the first attempt has not ended yet (KVSTORE_TIMEOUT bounds each)';
     close(
       backendFailure(
-        `no connection to Redis within ${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME): ${why}`,
+        `no connection to Redis within ${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME): ${why}${hint === undefined ? '' : ` (${hint})`}`,
         cause,
       ),
     );

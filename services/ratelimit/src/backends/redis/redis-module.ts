@@ -1,6 +1,8 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
+import type { Setting } from '@tollgate/kit/settings';
 import type { Redis } from 'ioredis';
+import { redisSettings } from '../../settings/redis-settings.ts';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../backend-module.ts';
 import { createClusterInstance } from './cluster/cluster-instance.ts';
@@ -26,6 +28,8 @@ const reconnect = { initialMs: 50, maxMs: 5_000 };
 interface InstanceSettings {
   readonly type: RedisTarget['kind'];
   readonly url: string;
+  /** Says that the URL is its default, which is hardly ever where Redis is; absent when it is not. */
+  readonly hint?: string | undefined;
   readonly socketType: string;
   readonly auth: string;
   /** For the sentinels; those without a password have none. */
@@ -55,10 +59,12 @@ export const redisBackend: BackendModule = {
       maxMs: settings.redisStartupMaxIntervalMs,
     };
     const watched = settings.redisHealthCheckActiveConnection;
+    const hint = defaultUrlHint(redisSettings.redisUrl, settings.redisUrl);
     const main = createInstance(
       {
         type: settings.redisType,
         url: settings.redisUrl,
+        hint,
         socketType: settings.redisSocketType,
         auth: settings.redisAuth,
         sentinelAuth: settings.redisSentinelAuth,
@@ -80,6 +86,7 @@ export const redisBackend: BackendModule = {
           {
             type: settings.redisPerSecondType,
             url: settings.redisPerSecondUrl,
+            hint: defaultUrlHint(redisSettings.redisPerSecondUrl, settings.redisPerSecondUrl),
             socketType: settings.redisPerSecondSocketType,
             auth: settings.redisPerSecondAuth,
             sentinelAuth: settings.redisPerSecondSentinelAuth,
@@ -98,7 +105,7 @@ export const redisBackend: BackendModule = {
         )
       : undefined;
     const startTimeoutMs = settings.redisStartupMaxElapsedMs;
-    const backend = createRedisBackend({ main, perSecond, startTimeoutMs });
+    const backend = createRedisBackend({ main, perSecond, startTimeoutMs, hint });
     return {
       ...backend,
       async close() {
@@ -108,6 +115,12 @@ export const redisBackend: BackendModule = {
     };
   },
 };
+
+function defaultUrlHint({ env, aliases, fallback }: Setting<string>, url: string): string | undefined {
+  return url === fallback?.value
+    ? `${[...aliases, env].join(' or ')} is not set, and this is its default: set it to the address of Redis`
+    : undefined;
+}
 
 function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisInstance {
   const parsed = parseRedisTarget(settings.type, settings.url, settings.socketType);
@@ -176,7 +189,11 @@ function poolDepsOf(
       health?.set(available);
       logAvailability(available);
     },
-    onError: (error) => deps.logger.warn({ redis: where, err: error }, 'Redis connection failed'),
+    onError: (error) =>
+      deps.logger.warn(
+        { redis: where, err: error, ...(settings.hint !== undefined && { hint: settings.hint }) },
+        'Redis connection failed',
+      ),
   };
 }
 

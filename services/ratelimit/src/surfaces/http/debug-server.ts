@@ -7,6 +7,7 @@ import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } fr
 import type { StatsRegistry } from '../../stats/stats-registry.ts';
 import { statsText } from '../../stats/stats-text.ts';
 import { type DebugPage, sendText, wantsJson } from './debug-page.ts';
+import type { ReadCountersDeps } from './explain-counters.ts';
 import { explainPage } from './explain-page.ts';
 import { profilingPages } from './profiling-pages.ts';
 
@@ -14,6 +15,8 @@ import { profilingPages } from './profiling-pages.ts';
 export interface DebugServerDeps {
   /** The rules in force; undefined until a first set was loaded. */
   readonly rules: () => RuleSet | undefined;
+  /** Where the counters of the rules are looked up. */
+  readonly counters: ReadCountersDeps;
   readonly stats: StatsRegistry;
   readonly logger: Logger;
 }
@@ -26,8 +29,8 @@ const requestTimeoutMs = 10_000;
 const maxConnections = 16;
 
 /**
- * The debug port: the rules in force, statistics, what matches a request, profiles. `GET /` lists the pages, as does every
- * path that is none. Nobody is asked who they are here, so no page shows a setting or a secret.
+ * The debug port: the rules in force, statistics, what matches a request, profiles. `GET /` lists the pages, as does the 404
+ * of every other path. Nobody is asked who they are here, so no page shows a setting or a secret.
  */
 export function createDebugServer(deps: DebugServerDeps, options: HttpServerOptions): HttpServer {
   const stopping = new AbortController();
@@ -54,11 +57,14 @@ export function createDebugServer(deps: DebugServerDeps, options: HttpServerOpti
   }
   const index = indexOf(pages);
   app.get('/', (_request, reply) => sendText(reply, index));
-  app.setNotFoundHandler((_request, reply) => sendText(reply.code(200), index));
+  app.setNotFoundHandler((_request, reply) => sendText(reply.code(404), `404 page not found\n\n${index}`));
   return createHttpServer(app, options);
 }
 
-function debugPages({ rules, stats }: DebugServerDeps, stopping: AbortSignal): readonly DebugPage[] {
+function debugPages(
+  { rules, counters, stats }: DebugServerDeps,
+  stopping: AbortSignal,
+): readonly DebugPage[] {
   return [
     {
       path: '/rlconfig',
@@ -70,7 +76,7 @@ function debugPages({ rules, stats }: DebugServerDeps, stopping: AbortSignal): r
       help: 'statistics since the start',
       get: (_request, reply) => sendText(reply, statsText(stats)),
     },
-    explainPage(rules),
+    explainPage(rules, counters),
     ...profilingPages(stopping),
   ];
 }

@@ -1,4 +1,9 @@
-import { type Explanation, explain, formatExplanation } from '@tollgate/rules/explain';
+import {
+  type DescriptorExplanation,
+  type Explanation,
+  explain,
+  formatExplanation,
+} from '@tollgate/rules/explain';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { checkRequest } from '../../domain/check-request.ts';
@@ -7,31 +12,47 @@ import { unitOfWire } from '../../domain/wire-unit.ts';
 import { errors, invalidRequest } from '../../errors.ts';
 import { baseUrl, type DebugPage, sendText, wantsJson } from './debug-page.ts';
 import { exampleQuery } from './example-query.ts';
+import {
+  type CountedLimit,
+  type CounterNow,
+  formatCounter,
+  type ReadCountersDeps,
+  readCounters,
+} from './explain-counters.ts';
 import { readExplainQuery } from './explain-query.ts';
 import { readJsonRequest } from './json-request.ts';
 
-/** What this page answers: the explanation by rules, and the descriptors that no rule decides. */
+/** What this page answers: the explanation by rules, the descriptors that no rule decides, and the counters of both. */
 interface ExplainAnswer extends Explanation {
+  readonly descriptors: readonly (DescriptorExplanation & { readonly counter?: CounterNow })[];
   /** Descriptors with a limit of their own, which counts in the place of any rule; `index` is that in the request. */
-  readonly overrides: readonly {
-    readonly index: number;
-    readonly requestsPerUnit: number;
-    readonly unit: string;
-  }[];
+  readonly overrides: readonly OverrideExplanation[];
+}
+
+interface OverrideExplanation {
+  readonly index: number;
+  readonly requestsPerUnit: number;
+  readonly unit: string;
+  /** Missing when the domain has no rules: then nothing is counted. */
+  readonly counter?: CounterNow;
 }
 
 /** Nobody reads more, and each may look at many rules. */
 const maxDescriptors = 100;
 
-/** `/explain`: which rule a request matches and why others do not. It counts nothing. */
-export function explainPage(rules: () => RuleSet | undefined): DebugPage {
-  const answer = (request: FastifyRequest, reply: FastifyReply, question: RateLimitRequest): FastifyReply => {
-    const answered = explainRequest(rules(), question);
+/** `/explain`: which rule a request matches, why others do not, and the counters now. It counts nothing. */
+export function explainPage(rules: () => RuleSet | undefined, counters: ReadCountersDeps): DebugPage {
+  const answer = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    question: RateLimitRequest,
+  ): Promise<FastifyReply> => {
+    const answered = await explainRequest(rules(), question, counters);
     return wantsJson(request) ? reply.send(answered) : sendText(reply, formatAnswer(answered));
   };
   return {
     path: '/explain',
-    help: 'which rule matches a request, and why the nearest others do not (GET says how to ask)',
+    help: 'which rule matches a request, why the nearest others do not, and the counters now (GET says how to ask)',
     get(request, reply) {
       const query = new URL(request.url, 'http://localhost').searchParams;
       if (query.size === 0) {
@@ -47,7 +68,11 @@ export function explainPage(rules: () => RuleSet | undefined): DebugPage {
   };
 }
 
-function explainRequest(rules: RuleSet | undefined, question: RateLimitRequest): ExplainAnswer {
+async function explainRequest(
+  rules: RuleSet | undefined,
+  question: RateLimitRequest,
+  counters: ReadCountersDeps,
+): Promise<ExplainAnswer> {
   const problem = checkRequest(question);
   if (problem !== undefined) {
     throw invalidRequest(problem);
@@ -63,36 +88,70 @@ function explainRequest(rules: RuleSet | undefined, question: RateLimitRequest):
   const { domain, descriptors } = question;
   // Descriptors with a limit of their own are not matched with rules, so they replace none either.
   const ruled = descriptors.filter(({ limit }) => limit === undefined);
-  const overrides = descriptors.flatMap(({ limit }, index) =>
-    limit === undefined ? [] : [overrideOf(index, limit)],
+  const explained = explain(rules, {
+    domain,
+    descriptors: ruled.map(({ entries }) => ({
+      // The messages of the wire carry fields of the library beside these.
+      entries: entries.map(({ key, value }) => ({ key, value })),
+    })),
+  });
+  const overrides = descriptors.flatMap(({ limit, entries }, index) =>
+    limit === undefined ? [] : [{ index, entries, ...limitOf(limit) }],
   );
+  const limits = [
+    ...explained.descriptors.map((descriptor) => ruleLimit(domain, descriptor)),
+    ...overrides.map(({ entries, unit, requestsPerUnit }) =>
+      unit === undefined || !explained.domainFound ? undefined : { domain, entries, unit, requestsPerUnit },
+    ),
+  ];
+  const counted = limits.filter((limit) => limit !== undefined);
+  const now = new Map((await readCounters(counters, counted)).map((counter, i) => [counted[i], counter]));
+  const counterOf = (index: number) => {
+    const counter = now.get(limits[index]);
+    return counter === undefined ? undefined : { counter };
+  };
   return {
-    ...explain(rules, {
-      domain,
-      descriptors: ruled.map(({ entries }) => ({
-        // The messages of the wire carry fields of the library beside these.
-        entries: entries.map(({ key, value }) => ({ key, value })),
-      })),
-    }),
-    overrides,
+    ...explained,
+    descriptors: explained.descriptors.map((descriptor, i) => ({ ...descriptor, ...counterOf(i) })),
+    overrides: overrides.map(({ index, requestsPerUnit, unit = 'unknown' }, i) => ({
+      index,
+      requestsPerUnit,
+      unit,
+      ...counterOf(explained.descriptors.length + i),
+    })),
   };
 }
 
-function overrideOf(index: number, { requestsPerUnit, unit }: LimitOverride) {
-  return { index, requestsPerUnit, unit: unitOfWire(unit) ?? 'unknown' };
+function limitOf({ requestsPerUnit, unit }: LimitOverride) {
+  return { requestsPerUnit, unit: unitOfWire(unit) };
+}
+
+/** The limit whose counter a descriptor adds to; undefined when it adds to none. */
+function ruleLimit(
+  domain: string,
+  { outcome, rule, entries }: DescriptorExplanation,
+): CountedLimit | undefined {
+  if (outcome !== 'limited' || rule?.unit === undefined) return undefined;
+  const { unit, requestsPerUnit = 0, keyEntries = entries } = rule;
+  return { domain, entries: keyEntries, unit, requestsPerUnit };
 }
 
 function formatAnswer(answer: ExplainAnswer): string {
   const overrides = answer.overrides.map(
-    ({ index, requestsPerUnit, unit }) =>
+    ({ index, requestsPerUnit, unit, counter }) =>
       `  descriptors[${index}]: its own limit of ${requestsPerUnit} per ${unit} counts in the place of any rule` +
-      `${answer.domainFound ? '' : ', if the domain had rules'}`,
+      `${answer.domainFound ? '' : ', if the domain had rules'}` +
+      `${counter === undefined ? '' : `\n    ${formatCounter(counter)}`}`,
   );
-  return `${[formatExplanation(answer), ...overrides].join('\n')}\n`;
+  const rules = formatExplanation(answer, (index) => {
+    const counter = answer.descriptors[index]?.counter;
+    return counter && formatCounter(counter);
+  });
+  return `${[rules, ...overrides].join('\n')}\n`;
 }
 
 function usage(base: string, query: string): string {
-  return `Which rule matches a request, and why the nearest others do not. Nothing is counted.
+  return `Which rule matches a request, why the nearest others do not, and the counters now. Nothing is counted.
 
   curl '${base}/explain?${query}'
 

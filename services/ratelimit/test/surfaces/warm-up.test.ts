@@ -1,0 +1,42 @@
+import { startRedis } from '@tollgate/testkit/redis';
+import { redisCommand } from '@tollgate/testkit/redis-command';
+import t from 'tap';
+import { startApp } from '../support/start-app.ts';
+
+const rules = {
+  'shop.yaml': 'domain: shop\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 5 } }]',
+};
+
+t.test('decisions are made and counted before the ports open, and leave nothing behind', async (t) => {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const { stats, logLines } = await startApp(t, {
+    rules,
+    env: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address },
+    warmUp: true,
+  });
+  t.match(await redisCommand(redis, 'INFO', 'commandstats'), /cmdstat_incrby:calls=\d{2,}/);
+  const keys = await redisCommand(redis, 'KEYS', '*');
+  for (const key of Array.isArray(keys) ? keys : []) {
+    t.match(key, /^tollgate-warm-up_/);
+    t.match((await redisCommand(redis, 'GET', String(key))) ?? '0', '0', 'adds 0, for a second');
+  }
+  t.equal(stats.counter('ratelimit_server.ShouldRateLimit.total_requests').value, 0);
+  t.same([...stats.rules()], []);
+  t.same(
+    logLines.filter(({ level }) => level !== 'info' && level !== 'debug'),
+    [],
+  );
+});
+
+t.test('a store that refuses to count does not stop the start', async (t) => {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  await redisCommand(redis, 'ACL', 'SETUSER', 'default', '-incrby');
+  const { ports } = await startApp(t, {
+    rules,
+    env: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address },
+    warmUp: true,
+  });
+  t.equal((await fetch(`http://127.0.0.1:${ports.http}/healthcheck`)).status, 200);
+});
