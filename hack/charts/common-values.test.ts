@@ -113,6 +113,25 @@ t.test('alerts have labels for routes, and link to a page of runbooks', { skip }
   });
 });
 
+t.test('what is not scraped has no ServiceMonitor, and no alerts that need one', { skip }, async (t) => {
+  for (const [chart, value] of [
+    ['auth', 'settings.SVC_METRICS_ENABLED=false'],
+    ['auth', 'settings.SVC_METRICS_EXPORTER=opentelemetry'],
+    ['ratelimit', 'settings.USE_PULLMETRICS=false'],
+  ] as const) {
+    const values = `--values=charts/${chart}/ci/default-values.yaml`;
+    const found = await rendered(chart, [values, `--set=${value}`]);
+    t.notOk(found('ServiceMonitor'), value);
+    t.notOk(found('PrometheusRule'), value);
+  }
+  // Scraped in another way, with labels that are not known here.
+  const other = await rendered('xds', ['--set=serviceMonitor.enabled=false']);
+  t.notOk(other('ServiceMonitor'));
+  const rules = JSON.stringify(other('PrometheusRule'));
+  t.match(rules, 'TollgateXdsNotSynced');
+  t.notMatch(rules, /Tollgate\w+Down/);
+});
+
 t.test(
   'an Ingress and an HTTPRoute lead to the API, at the host of its external URL',
   { skip },
@@ -163,6 +182,17 @@ t.test(
     ]);
     t.match(plain('HTTPRoute'), { spec: { hostnames: ['id.example.com'], rules: [{ filters: undefined }] } });
     t.notOk(plain('Ingress'));
+    const below = await rendered('auth', [
+      ...values,
+      '--set=httpRoute.parentRefs[0].name=gateway',
+      '--set=settings.SVC_API_EXTERNAL_URL=https://example.com:8443/auth/v1/',
+    ]);
+    t.match(below('HTTPRoute'), {
+      spec: {
+        hostnames: ['example.com'],
+        rules: [{ matches: [{ path: { value: '/auth/v1' } }], filters: [{ type: 'URLRewrite' }] }],
+      },
+    });
   },
 );
 

@@ -155,7 +155,7 @@ t.test('required settings may come from a Secret or a variable of their own', { 
   t.equal(
     await code(
       ...['--set=settings.SVC_SITE_URL=https://shop.example.com'],
-      '--set=extraEnv[0].name=SVC_API_EXTERNAL_URL,extraEnv[0].value=https://auth.example.com',
+      '--set=extraEnv[0].name=API_EXTERNAL_URL,extraEnv[0].value=https://auth.example.com',
     ),
     0,
   );

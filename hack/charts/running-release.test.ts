@@ -34,7 +34,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
   await kube.apply(userLimit);
   const node = await namespaceNode(t, kube, {
     namespace,
-    imageOf: (image) => images.get(image.replace(/^tollgate\/(\w+):.*$/, '$1')),
+    imageOf: (image) => images.get(image.replace(/^.*\/tollgate\/(\w+):.*$/, '$1')),
     hosts: await startDataStores(t, kube),
   });
   const [xds, ratelimit, auth] = await Promise.all([

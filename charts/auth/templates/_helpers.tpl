@@ -13,6 +13,12 @@
 {{- if ne (toString .Values.settings.SVC_EXT_AUTHZ_ENABLED) "false" }}true{{ end -}}
 {{- end -}}
 
+{{/* Not empty when metrics wait for scrapes: otherwise there is nothing to scrape, and no series for alerts. */}}
+{{- define "auth.servesMetrics" -}}
+{{- $settings := .Values.settings -}}
+{{- if and (ne (toString $settings.SVC_METRICS_ENABLED) "false") (ne (toString $settings.SVC_METRICS_EXPORTER) "opentelemetry") }}true{{ end -}}
+{{- end -}}
+
 {{/* What "auth.problems" and the routes take hosts from: those that are named, else that of the external URL. A JSON list. */}}
 {{- define "auth.externalHosts" -}}
 {{- $hosts := index . 1 -}}
@@ -31,7 +37,8 @@
   {{- $_ := set $examples "SVC_SMTP_ADMIN_EMAIL" "auth@example.com (the sender of mails)" -}}
 {{- end -}}
 {{- range $name, $example := $examples -}}
-{{- if not (include "tollgate.maySet" (list $ $name)) }}
+{{- $bare := trimPrefix "SVC_" $name -}}
+{{- if not (include "tollgate.maySet" (list $ $name (list $name $bare (print "GOTRUE_" $bare)))) }}
 {{ $.prefix }}settings.{{ $name }}, such as {{ $example }}
 {{- end -}}
 {{- end -}}

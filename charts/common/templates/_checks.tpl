@@ -10,7 +10,7 @@
 
 {{/* Not empty in a chart that is no part of the chart tollgate, which checks all of its parts together. */}}
 {{- define "tollgate.checksItself" -}}
-{{- if not (contains "tollgate/charts/" .Template.BasePath) }}true{{ end -}}
+{{- if not (regexMatch "(^|/)tollgate/charts/" .Template.BasePath) }}true{{ end -}}
 {{- end -}}
 
 {{/* (dict "Values" … "prefix" "auth."): problems that every chart of a service may have. */}}

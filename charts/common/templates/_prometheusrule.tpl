@@ -2,6 +2,7 @@
 {{- define "tollgate.prometheusRule" -}}
 {{- with .Values.prometheusRule -}}
 {{- if include "tollgate.wantsPrometheusOperator" (list $ .enabled) -}}
+{{- $scraped := include "tollgate.wantsPrometheusOperator" (list $ $.Values.serviceMonitor.enabled) -}}
 {{- $own := dict "namespace" $.Release.Namespace "service" (printf "%s-headless" (include "tollgate.fullname" $)) -}}
 {{- $runbooks := .runbookUrl | default (printf "https://github.com/tollgate-dev/tollgate/blob/v%s/docs/alerts.md" $.Chart.AppVersion) -}}
 apiVersion: monitoring.coreos.com/v1
@@ -13,9 +14,12 @@ spec:
     - name: {{ include "tollgate.fullname" $ }}
       rules:
         {{- range include "tollgate.ownSeries" (list $ "alerts.yaml") | fromYamlArray }}
+        {{- /* Targets of another scrape have labels of their own, and would always be missing. */}}
+        {{- if or $scraped (not (regexMatch "\\bup\\{" .expr)) }}
         {{- $_ := set . "labels" (merge dict $own .labels $.Values.prometheusRule.alertLabels) }}
         {{- $_ := set .annotations "runbook_url" (printf "%s#%s" $runbooks (lower .alert)) }}
         - {{ toYaml . | nindent 10 | trim }}
+        {{- end }}
         {{- end }}
 {{- end -}}
 {{- end -}}

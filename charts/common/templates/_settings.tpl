@@ -59,6 +59,7 @@ a Secret made after an installation restarts nothing, unless the Pods were avail
 {{- define "tollgate.secretHashes" -}}
 {{- $names := list (include "tollgate.secretName" .) -}}
 {{- range .Values.secretSettings }}{{ with . }}{{ $names = append $names .name }}{{ end }}{{ end -}}
+{{- range .Values.extraEnvFrom }}{{ with .secretRef }}{{ $names = append $names .name }}{{ end }}{{ end -}}
 {{- $data := list -}}
 {{- $newest := "" -}}
 {{- range $names | uniq | sortAlpha -}}
@@ -79,12 +80,15 @@ a Secret made after an installation restarts nothing, unless the Pods were avail
 {{- dict "seen" $now "pods" $pods | toYaml -}}
 {{- end -}}
 
-{{/* (list context variable): not empty when a setting is given, or may be: what a Secret or a ConfigMap holds is not known here. */}}
+{{/*
+(list context variable names): not empty when a setting is given, or may be: what a Secret or a ConfigMap holds is not known here. `names` are
+all names under which a variable may set it; only its own when missing.
+*/}}
 {{- define "tollgate.maySet" -}}
 {{- $values := (index . 0).Values -}}
 {{- $variable := index . 1 -}}
-{{- $named := or (index $values.settings $variable) (index ($values.secretSettings | default dict) $variable) -}}
-{{- $elsewhere := or $values.existingSecret $values.extraEnvFrom -}}
-{{- range $values.extraEnv }}{{ if eq .name $variable }}{{ $named = true }}{{ end }}{{ end -}}
-{{- if or $named $elsewhere }}true{{ end -}}
+{{- $names := gt (len .) 2 | ternary (last .) (list $variable) -}}
+{{- $given := or (index $values.settings $variable) (index ($values.secretSettings | default dict) $variable) $values.existingSecret $values.extraEnvFrom -}}
+{{- range $values.extraEnv }}{{ if has .name $names }}{{ $given = true }}{{ end }}{{ end -}}
+{{- if $given }}true{{ end -}}
 {{- end -}}

@@ -13,6 +13,12 @@
 {{- .Values.rules.existingConfigMap | default (printf "%s-rules" (include "tollgate.fullname" .)) -}}
 {{- end -}}
 
+{{/* Not empty when metrics wait for scrapes: otherwise there is nothing to scrape, and no series for alerts. */}}
+{{- define "ratelimit.servesMetrics" -}}
+{{- $settings := .Values.settings -}}
+{{- if and (ne (toString $settings.USE_PULLMETRICS) "false") (ne (toString $settings.DISABLE_STATS) "true") }}true{{ end -}}
+{{- end -}}
+
 {{/* Where counters are: `redis`, `memcache` or `memory`. */}}
 {{- define "ratelimit.backend" -}}
 {{- .Values.settings.BACKEND_TYPE | default "redis" -}}

@@ -81,6 +81,10 @@ spec:
     spec:
       automountServiceAccountToken: false
       enableServiceLinks: false
+      {{- with .context.Values.global.imagePullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
       securityContext:
         runAsNonRoot: true
         runAsUser: {{ .user }}
