@@ -28,7 +28,10 @@ export const requestBudget = { burst: 1_000, perSecond: 100, bytesPerRequest: 8 
 /** Bytes of responses, over all streams, that wait for their clients to read them. One response is let through in any case. */
 export const maxBytesInFlight = 256 * 1024 * 1024;
 
-/** How long a client may take to read a response. Its connection may well be alive: pings are answered by the library. */
+/** While others wait for room, how long a client may take to read a response: a limiter takes milliseconds. */
+export const stallMs = 2_000;
+
+/** How long a client may take to read a response otherwise. Its connection may well be alive: pings are answered by the library. */
 export const sendTimeoutMs = 60_000;
 
 /** Characters kept of what a client says: its name, and why it rejects. */

@@ -5,9 +5,11 @@ import { bidiStreamingMethod } from '@tollgate/kit/grpc/raw-method';
 import { GrpcListener } from '@tollgate/kit/grpc/server-lifecycle';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow } from '@tollgate/kit/time';
 import type { ClientRegistry } from '../../clients/client-registry.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
+import { scheduleByTimer } from '../../pipeline/schedule.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
 import {
   maxBytesInFlight,
@@ -15,16 +17,18 @@ import {
   maxStreams,
   maxStreamsPerConnection,
   sendTimeoutMs,
+  stallMs,
 } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import { type AdsCall, type AdsStream, serveAdsStream } from './ads-stream.ts';
 import type { TokenGuard } from './bearer-tokens.ts';
 import { createDeltaProtocol, deltaAggregatedResourcesPath } from './delta-protocol.ts';
+import { hostOf } from './peer-address.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { createResponseCache } from './response-cache.ts';
-import { createSendGate } from './send-gate.ts';
+import { SendGate } from './send-gate.ts';
 import { createSotwProtocol, streamAggregatedResourcesPath } from './sotw-protocol.ts';
-import { type StreamEnd, streamEnds, unauthenticated } from './stream-ends.ts';
+import { type StreamEnd, streamEnds, tooManyOfPeer, unauthenticated } from './stream-ends.ts';
 
 /** What the server takes. */
 export interface AdsServerDeps {
@@ -55,6 +59,12 @@ export interface AdsServerOptions {
   readonly keepaliveTimeoutMs: number;
   /** How long a client may take to read a response. Default one minute. */
   readonly sendTimeoutMs?: number;
+  /** How long it may take while others wait. Default two seconds. */
+  readonly stallMs?: number;
+  /** Bytes that wait for clients to read them. Default 256 MiB. */
+  readonly maxBytesInFlight?: number;
+  /** Streams of one address; 0 for as many as it likes. Default 0. */
+  readonly maxStreamsPerPeer?: number;
 }
 
 /** An aggregated discovery server. */
@@ -74,9 +84,15 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
   const server = new Server(channelOptions(options));
   const listener = new GrpcListener(server, logger);
   const cache = createResponseCache();
-  const gate = createSendGate(maxBytesInFlight);
+  const gate = new SendGate({
+    maxBytes: options.maxBytesInFlight ?? maxBytesInFlight,
+    stallMs: options.stallMs ?? stallMs,
+    now: monotonicNow,
+    schedule: scheduleByTimer,
+  });
   const logRefusal = createRefusalLog({ logger, nowMs });
   const streams = new Set<AdsStream>();
+  const streamsOfPeer = new Map<string, number>();
   const inForceMs = new WeakMap<Snapshot, number>();
   let opened = 0;
   let stopping = false;
@@ -91,6 +107,8 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
         return;
       }
       opened += 1;
+      const peer = hostOf(call.getPeer());
+      countStreams(peer, 1);
       const stream = serveAdsStream(call, String(opened), protocol, {
         ...deps,
         cache,
@@ -98,7 +116,10 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
         logRefusal,
         sendTimeoutMs: options.sendTimeoutMs ?? sendTimeoutMs,
         inForceSinceMs: (snapshot) => inForceMs.get(snapshot),
-        onClose: () => streams.delete(stream),
+        onClose: () => {
+          countStreams(peer, -1);
+          streams.delete(stream);
+        },
       });
       streams.add(stream);
     };
@@ -108,7 +129,16 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
     if (stopping) return streamEnds.stopping;
     const problem = deps.guard(call) ?? deps.tokens?.(call.metadata.get('authorization')[0]?.toString());
     if (problem !== undefined) return unauthenticated(problem);
+    const { maxStreamsPerPeer = 0 } = options;
+    const ofPeer = streamsOfPeer.get(hostOf(call.getPeer())) ?? 0;
+    if (maxStreamsPerPeer > 0 && ofPeer >= maxStreamsPerPeer) return tooManyOfPeer(maxStreamsPerPeer);
     return streams.size >= maxStreams ? streamEnds.tooManyStreams : undefined;
+  }
+
+  function countStreams(peer: string, change: number): void {
+    const count = (streamsOfPeer.get(peer) ?? 0) + change;
+    if (count === 0) streamsOfPeer.delete(peer);
+    else streamsOfPeer.set(peer, count);
   }
 
   function refuse(call: AdsCall, { code, details, reason }: StreamEnd): void {

@@ -10,6 +10,7 @@ import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
 import { maxNameLength, maxNames, maxNodeIdLength, maxTypesPerStream, requestBudget } from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import { createLimiterRecord, type LimiterRecord } from './limiter-record.ts';
+import { hostOf } from './peer-address.ts';
 import type { LogRefusal } from './refusal-log.ts';
 import { createRequestBudget } from './request-budget.ts';
 import type { ResponseCache } from './response-cache.ts';
@@ -66,6 +67,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   let record: LimiterRecord | undefined;
   let subscribedMs = Number.POSITIVE_INFINITY;
   let nonces = 0;
+  let hasAcknowledged = false;
   let halfClosed = false;
   let closed = false;
 
@@ -134,6 +136,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
 
   function note(verdict: Verdict): void {
     if (verdict.type === 'accepted') {
+      hasAcknowledged = true;
       metrics.acks.inc({ protocol: label });
       observePropagation(verdict.snapshot);
       record?.accepted(verdict.snapshot, verdict.has, verdict.refusal);
@@ -197,6 +200,8 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
 
   const writer = createResponseWriter(call, {
     gate: deps.gate,
+    peer: hostOf(peer),
+    hasAcknowledged: () => hasAcknowledged,
     sendTimeoutMs: deps.sendTimeoutMs,
     onReady: () => (halfClosed ? finish() : push()),
     onTimeout: () => end(streamEnds.slow),

@@ -1,7 +1,7 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { withNonce } from './discovery-response-bytes.ts';
 import { resetCall } from './reset-call.ts';
-import type { SendGate } from './send-gate.ts';
+import type { Sender, SendGate } from './send-gate.ts';
 
 /** Writes the responses of one stream, one at a time. */
 export interface ResponseWriter {
@@ -16,6 +16,10 @@ export interface ResponseWriter {
 /** What it takes. */
 export interface ResponseWriterDeps {
   readonly gate: SendGate;
+  /** Who is on the other side: its streams share a part of the room of the gate. */
+  readonly peer: string;
+  /** Whether the client has ever acknowledged a response. */
+  readonly hasAcknowledged: () => boolean;
   /** How long the client may take to take a response; after that the call is reset. */
   readonly sendTimeoutMs: number;
   /** Called when the next response may be written. */
@@ -27,12 +31,13 @@ export interface ResponseWriterDeps {
 /** Makes a writer for a call. */
 export function createResponseWriter(
   call: ServerDuplexStream<Uint8Array, Uint8Array>,
-  { gate, sendTimeoutMs, onReady, onTimeout }: ResponseWriterDeps,
+  { gate, peer, hasAcknowledged, sendTimeoutMs, onReady, onTimeout }: ResponseWriterDeps,
 ): ResponseWriter {
+  const sender: Sender = { peer, hasAcknowledged, retry: onReady, cutOff };
   let release: (() => void) | undefined;
 
   function write(body: Uint8Array, nonce: string): boolean {
-    const leaveGate = gate.enter(body.length, onReady);
+    const leaveGate = gate.enter(sender, body.length);
     if (leaveGate === undefined) return false;
     const timeout = setTimeout(cutOff, sendTimeoutMs).unref();
     release = () => {
@@ -60,6 +65,6 @@ export function createResponseWriter(
       return release !== undefined;
     },
     write,
-    leave: () => gate.leave(onReady),
+    leave: () => gate.leave(sender),
   };
 }

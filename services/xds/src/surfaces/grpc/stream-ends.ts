@@ -51,6 +51,15 @@ export const streamEnds = {
   },
 } as const satisfies Record<string, StreamEnd>;
 
+/** The end of a call of an address that has as many streams as it may. */
+export function tooManyOfPeer(most: number): StreamEnd {
+  return {
+    code: status.RESOURCE_EXHAUSTED,
+    details: `your address has ${most} streams, and may have no more (XDS_GRPC_MAX_STREAMS_PER_PEER)`,
+    reason: 'too_many_streams_of_peer',
+  };
+}
+
 /** The end of a call that may not be made. */
 export function unauthenticated(details: string): StreamEnd {
   return { code: status.UNAUTHENTICATED, details, reason: 'unauthenticated' };

@@ -219,3 +219,74 @@ t.test('streams that are cancelled, ended or lost are forgotten', async (t) => {
   silent.cancel();
   await awaitUntil(async () => (await openStreams(server)) === 0, { what: 'the end of the last' });
 });
+
+/** Streams that ask for everything and never read, on as many connections as that takes. */
+async function subscribeManyUnread(t: Test, port: number, count: number): Promise<ClientHttp2Stream[]> {
+  const streams: ClientHttp2Stream[] = [];
+  while (streams.length < count) {
+    const session = await openUnread(t, port);
+    session.setMaxListeners(0);
+    const more = Math.min(100, count - streams.length);
+    streams.push(...Array.from({ length: more }, () => subscribeUnread(session)));
+  }
+  return streams;
+}
+
+t.test('a limiter is sent its update while hundreds of streams read nothing', async (t) => {
+  const server = await startAdsServer(t, {
+    snapshot: combined(largeSnapshot(100_000), testSnapshot({ shop: 1 })),
+    // Room for a sixth of the streams, and nothing ends for being slow.
+    options: { maxBytesInFlight: 8 * 600_000, sendTimeoutMs: 3_600_000, stallMs: 3_600_000 },
+  });
+  const limiter = server.connect().sotw();
+  limiter.send();
+  limiter.ack(await limiter.next());
+  const hostile = await subscribeManyUnread(t, server.port, 260);
+  await awaitUntil(() => server.clients.size === 261, { what: 'all streams', timeoutMs: 30_000 });
+  server.snapshots.set(combined(largeSnapshot(100_000, '2'), testSnapshot({ shop: 2 })));
+  t.equal((await limiter.next()).resources.length, 2);
+  t.ok(hostile.every(({ closed }) => !closed));
+  const acknowledged = [...server.clients.all()].filter(({ accepted }) => accepted !== undefined);
+  t.equal(acknowledged.length, 1);
+});
+
+t.test('streams that stopped to read after an acknowledgement are cut for those that wait', async (t) => {
+  const size = 100_000;
+  const server = await startAdsServer(t, {
+    snapshot: largeSnapshot(size),
+    options: { maxBytesInFlight: 8 * 600_000, sendTimeoutMs: 3_600_000, stallMs: 100 },
+  });
+  const hostile = await subscribeManyUnread(t, server.port, 260);
+  // It accepts what it has not read: nonces are easy to guess.
+  for (const stream of hostile) stream.write(framed({ typeUrl, responseNonce: '1' }));
+  const limiter = server.connect().sotw();
+  limiter.send();
+  limiter.ack(await limiter.next());
+  server.snapshots.set(largeSnapshot(size, '2'));
+  await limiter.next();
+  await awaitUntil(() => hostile.filter(({ closed }) => closed).length > 200, {
+    what: 'the stalled streams',
+  });
+  t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' } }]);
+});
+
+t.test('one address has so many streams and no more', async (t) => {
+  const server = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1 }),
+    options: { maxStreamsPerPeer: 2 },
+  });
+  const streams = [server.connect().sotw(), server.connect().sotw()];
+  for (const stream of streams) {
+    stream.send();
+    await stream.next();
+  }
+  t.match(await server.connect().sotw().ended, {
+    code: status.RESOURCE_EXHAUSTED,
+    details: /your address has 2 streams/,
+  });
+  streams[0]?.cancel();
+  await awaitUntil(async () => (await openStreams(server)) === 1, { what: 'one to go' });
+  const next = server.connect().sotw();
+  next.send();
+  t.ok(await next.next());
+});
