@@ -6,6 +6,11 @@ import { monotonicNow, startDeadline } from './time.ts';
 export interface ConnectionLimits {
   /** At this number the connection that was idle longest is closed for each new one; 0 sets no limit. */
   readonly maxConnections: number;
+  /**
+   * At this number of connections of one address, its connection that was idle longest is closed for each new one; the new
+   * one is refused when all are in use. Default 0, which sets no limit.
+   */
+  readonly maxConnectionsPerAddress?: number;
   /** Time from accepting a connection to its first protocol bytes, a TLS handshake included. */
   readonly prefaceTimeoutMs: number;
 }
@@ -13,6 +18,8 @@ export interface ConnectionLimits {
 /** One connection. */
 export interface ServerConnection {
   readonly socket: Socket;
+  /** Undefined on a unix socket. Kept, because a socket that is closed has none. */
+  readonly remoteAddress: string | undefined;
   /** Asks the client to go away and ends our side once it has been told; unset until there is a session. */
   close: (() => void) | undefined;
   /** Calls in flight. */
@@ -41,6 +48,7 @@ export class ServerConnections {
   readonly #unused = new Set<ServerConnection>();
   readonly #idle = new Set<ServerConnection>();
   readonly #busy = new Set<ServerConnection>();
+  readonly #ofAddress = new Map<string, number>();
   readonly #limits: ConnectionLimits;
   readonly #logger: Logger;
   #draining: boolean = false;
@@ -60,18 +68,27 @@ export class ServerConnections {
   add(socket: Socket, acceptedMs: number = monotonicNow()): ServerConnection {
     const connection: ServerConnection = {
       socket,
+      remoteAddress: socket.remoteAddress,
       close: undefined,
       calls: 0,
       acceptedMs,
       cancelPrefaceTimer: undefined,
     };
-    if (this.#draining) {
+    if (this.#draining || !this.#makeRoomFor(socket)) {
       socket.destroy();
       return connection;
     }
     const { maxConnections, prefaceTimeoutMs } = this.#limits;
-    if (maxConnections > 0 && this.size >= maxConnections) this.#evict();
+    if (maxConnections > 0 && this.size >= maxConnections) {
+      this.#evict(
+        [this.#unused, this.#idle, this.#busy]
+          .find((group) => group.size > 0)
+          ?.values()
+          .next().value,
+      );
+    }
     this.#unused.add(connection);
+    this.#count(connection, 1);
     const timeLeftMs = Math.max(0, acceptedMs + prefaceTimeoutMs - monotonicNow());
     connection.cancelPrefaceTimer = startDeadline(timeLeftMs, () => socket.destroy());
     // Emitted once all is sent and our side is closed. Node's HTTP/2 then waits for the client's side without a bound.
@@ -83,7 +100,8 @@ export class ServerConnections {
   /** Forgets a connection without closing it. */
   remove(connection: ServerConnection): void {
     this.prefaceReceived(connection);
-    for (const group of [this.#unused, this.#idle, this.#busy]) group.delete(connection);
+    const known = [this.#unused, this.#idle, this.#busy].some((group) => group.delete(connection));
+    if (known) this.#count(connection, -1);
   }
 
   /** The connection speaks the protocol. */
@@ -120,8 +138,25 @@ export class ServerConnections {
     for (const { socket } of [...this.#unused, ...this.#idle, ...this.#busy]) socket.destroy();
   }
 
-  #evict(): void {
-    const [victim] = [this.#unused, this.#idle, this.#busy].find((group) => group.size > 0) ?? [];
+  /** False when the address has as many connections as it may, and all are in use. */
+  #makeRoomFor({ remoteAddress }: Socket): boolean {
+    const { maxConnectionsPerAddress = 0 } = this.#limits;
+    const count = this.#ofAddress.get(remoteAddress ?? '') ?? 0;
+    if (maxConnectionsPerAddress === 0 || count < maxConnectionsPerAddress) return true;
+    const victim = [...this.#unused, ...this.#idle].find((one) => one.remoteAddress === remoteAddress);
+    this.#evict(victim);
+    return victim !== undefined;
+  }
+
+  #count({ remoteAddress }: ServerConnection, change: number): void {
+    if (remoteAddress === undefined) return;
+    const count = (this.#ofAddress.get(remoteAddress) ?? 0) + change;
+    if (count === 0) this.#ofAddress.delete(remoteAddress);
+    else this.#ofAddress.set(remoteAddress, count);
+  }
+
+  #evict(victim: ServerConnection | undefined): void {
+    this.#logEviction();
     if (victim === undefined) return;
     this.remove(victim);
     if (victim.calls > 0 || victim.close === undefined) victim.socket.destroy();
@@ -129,16 +164,15 @@ export class ServerConnections {
       victim.close();
       destroyLater(victim.socket);
     }
-    this.#logEviction();
   }
 
   #logEviction(): void {
     this.#evicted += 1;
     if (monotonicNow() - this.#loggedMs < logIntervalMs) return;
     this.#loggedMs = monotonicNow();
-    const { maxConnections } = this.#limits;
+    const { maxConnections, maxConnectionsPerAddress } = this.#limits;
     this.#logger.warn(
-      { maxConnections, closed: this.#evicted },
+      { maxConnections, maxConnectionsPerAddress, closed: this.#evicted },
       'connection limit reached, closing idle connections',
     );
     this.#evicted = 0;

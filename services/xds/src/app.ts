@@ -1,6 +1,11 @@
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
-import { plaintextCredentials, watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
+import {
+  followTls,
+  plaintextCredentials,
+  type WatchedCredentials,
+  watchServerCredentials,
+} from '@tollgate/kit/grpc/server-credentials';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
@@ -8,7 +13,9 @@ import { maskUrl } from '@tollgate/kit/mask-url';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { createTermination } from '@tollgate/kit/termination';
+import type { TlsValidity } from '@tollgate/kit/tls-files';
 import { Registry } from 'prom-client';
+import { createSecretCertificates, type SecretCertificates } from './certificates/secret-certificates.ts';
 import { createClientRegistry } from './clients/client-registry.ts';
 import { createApiClient } from './kubernetes/api-client.ts';
 import { currentNamespace, loadKubeConfig } from './kubernetes/kube-config.ts';
@@ -22,7 +29,13 @@ import type { ResourceSource } from './ports/resource-source.ts';
 import type { StatusWriter } from './ports/status-writer.ts';
 import { createFolderSource } from './resource-sources/folder/folder-source.ts';
 import { createKubernetesSource } from './resource-sources/kubernetes/kubernetes-source.ts';
-import { adsServerOptions, kubeConfigOptions, serverTlsFiles } from './settings/options.ts';
+import {
+  adsServerOptions,
+  certificateOptions,
+  grpcHost,
+  kubeConfigOptions,
+  serverTlsFiles,
+} from './settings/options.ts';
 import { chosenSource, type Settings, settingsSpec } from './settings/settings.ts';
 import { createSnapshotStore } from './snapshots/snapshot-store.ts';
 import { createKubernetesLimiterReports } from './status-writers/kubernetes/kubernetes-limiter-reports.ts';
@@ -57,12 +70,16 @@ interface Feed {
   readonly components: readonly LifecycleComponent[];
   /** What has to run in order to report, once limiters are served. */
   readonly reporting: readonly LifecycleComponent[];
+  /** Undefined where certificates are files, or there are none. */
+  readonly certificates?: SecretCertificates | undefined;
 }
 
 /** What a feed is made from. */
 interface FeedDeps {
   readonly logger: Logger;
   readonly metrics: XdsMetrics;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
 }
 
 /** The kinds of source; a new one is an entry here and a name in the setting XDS_SOURCE. */
@@ -91,7 +108,7 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   const clients = createClientRegistry();
   measureLimiters(clients, registry);
   snapshots.onChange(() => served.set(true));
-  const feed = await feeds[sourceName](settings, { logger, metrics });
+  const feed = await feeds[sourceName](settings, { logger, metrics, nowMs });
   const pipeline = createPipeline(
     { ...feed, store: snapshots, clients, metrics, logger, nowMs },
     { debounceMs: settings.debounceMs, allowEmpty: settings.allowEmpty },
@@ -107,15 +124,12 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
           logger,
           onAttempt: countReloads(metrics, 'tokens'),
         });
-  const credentials =
-    settings.grpcTlsCert === ''
-      ? plaintextCredentials()
-      : await watchServerCredentials(serverTlsFiles(settings), {
-          logger,
-          onAttempt: countReloads(metrics, 'tls'),
-          onCertificate: (validity) => metrics.tls.setValidity('ads_server', validity),
-          nowMs,
-        });
+  const credentials = await chooseCredentials(settings, {
+    logger,
+    metrics,
+    nowMs,
+    certificates: feed.certificates,
+  });
   const ads = createAdsServer(
     {
       snapshots,
@@ -144,6 +158,8 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   });
   for (const component of feed.components) lifecycle.add(component);
   lifecycle.add({ name: 'source', start: pipeline.start, stop: pipeline.close });
+  if (feed.certificates !== undefined)
+    lifecycle.add({ name: 'certificates', start: feed.certificates.start });
   lifecycle.add({
     name: 'ADS server',
     start: async () => {
@@ -168,11 +184,38 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   return { lifecycle, health, ports };
 }
 
+/** Credentials of the ADS server: from Secrets, from files, or none. */
+async function chooseCredentials(
+  settings: Settings,
+  { logger, metrics, nowMs, certificates }: FeedDeps & Pick<Feed, 'certificates'>,
+): Promise<WatchedCredentials> {
+  const setValidity = (validity: TlsValidity): void => metrics.tls.setValidity('ads_server', validity);
+  if (certificates !== undefined) {
+    certificates.onChange(({ notBeforeMs, notAfterMs }) => {
+      if (notBeforeMs !== undefined && notAfterMs !== undefined) setValidity({ notBeforeMs, notAfterMs });
+    });
+    return { credentials: followTls(certificates, { mutual: true }), close: certificates.close };
+  }
+  if (settings.grpcTlsCert !== '') {
+    const onAttempt = countReloads(metrics, 'tls');
+    const deps = { logger, onAttempt, onCertificate: setValidity, nowMs };
+    return await watchServerCredentials(serverTlsFiles(settings), deps);
+  }
+  const host = grpcHost(settings);
+  if (settings.grpcPlaintext)
+    logger.warn(
+      { host },
+      'ADS is served without TLS, as XDS_GRPC_PLAINTEXT says: use it in trusted networks only',
+    );
+  else logger.warn({ host }, 'ADS is served without TLS, and to this host only');
+  return plaintextCredentials();
+}
+
 function createFolderFeed({ folder, namespaces }: Settings, deps: FeedDeps): Feed {
   return { source: createFolderSource({ folder, namespaces }, deps), components: [], reporting: [] };
 }
 
-async function createKubernetesFeed(settings: Settings, { logger, metrics }: FeedDeps): Promise<Feed> {
+async function createKubernetesFeed(settings: Settings, { logger, metrics, nowMs }: FeedDeps): Promise<Feed> {
   if (settings.folder !== '')
     logger.warn(
       { folder: settings.folder },
@@ -189,7 +232,13 @@ async function createKubernetesFeed(settings: Settings, { logger, metrics }: Fee
     { api, logger, metrics },
   );
   const connection: LifecycleComponent = { name: 'API client', stop: () => api.close() };
-  if (!settings.statusEnabled) return { source, components: [connection], reporting: [] };
+  const certificates = settings.grpcOwnCa
+    ? createSecretCertificates(
+        certificateOptions(settings, settings.podNamespace || currentNamespace(config)),
+        { api, logger, nowMs, onAttempt: countReloads(metrics, 'tls') },
+      )
+    : undefined;
+  if (!settings.statusEnabled) return { source, certificates, components: [connection], reporting: [] };
 
   const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
   const identity = leaseIdentity(settings.podName);
@@ -214,6 +263,7 @@ async function createKubernetesFeed(settings: Settings, { logger, metrics }: Fee
   );
   return {
     source,
+    certificates,
     writer,
     reports,
     components: [connection],

@@ -196,3 +196,22 @@ t.test('with all connections busy the one whose last call is the oldest gives wa
   for (const answer of answers) answer();
   t.same(await Promise.all(calls.slice(1)), ['0', '0']);
 });
+
+t.test('at the limit of one address its idle connections are closed, and those in use stay', async (t) => {
+  const answers: (() => void)[] = [];
+  const respond = (answer: () => void): void => void answers.push(answer);
+  const { port } = await start(t, { maxConnectionsPerAddress: 2, respond });
+  const busy = openSession(t, `http://127.0.0.1:${port}`);
+  const pending = call(busy);
+  while (answers.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const idle = await openAccepted(t, port, preface);
+  const next = openSession(t, `http://127.0.0.1:${port}`);
+  const another = call(next);
+  await idle.ended;
+  while (answers.length === 1) await new Promise((resolve) => setImmediate(resolve));
+  const refused = await openTcp(t, port);
+  refused.socket.write(preface);
+  await refused.ended;
+  for (const answer of answers) answer();
+  t.same(await Promise.all([pending, another]), ['0', '0']);
+});

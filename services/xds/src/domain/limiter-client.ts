@@ -4,6 +4,8 @@ export interface LimiterClient {
   readonly id: string;
   /** What the limiter calls itself; empty when it does not. */
   readonly nodeId: string;
+  /** Who it is by its client certificate; empty without one. A node id is only what the limiter of this identity says. */
+  readonly identity: string;
   /** `address:port`. */
   readonly peer: string;
   readonly protocol: 'sotw' | 'delta';
@@ -26,4 +28,9 @@ export interface Rejection {
   /** The client's own words, cut to a bearable length. */
   readonly message: string;
   readonly atMs: number;
+}
+
+/** What people call a limiter: its node id or address, and the identity that says so. */
+export function limiterName({ nodeId, peer, identity }: Pick<LimiterClient, 'nodeId' | 'peer' | 'identity'>) {
+  return identity === '' ? nodeId || peer : `${nodeId || peer} (${identity})`;
 }

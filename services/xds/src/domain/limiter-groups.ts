@@ -1,4 +1,4 @@
-import type { LimiterClient, Rejection } from './limiter-client.ts';
+import { type LimiterClient, limiterName, type Rejection } from './limiter-client.ts';
 
 /** Limiters that ask for the same, have accepted the same and reject the same: there are few such groups, however many limiters. */
 export interface LimiterGroup {
@@ -32,7 +32,8 @@ export function groupLimiters(clients: Iterable<LimiterClient>): readonly Limite
     return known;
   };
   const groups = new Map<string, LimiterGroup>();
-  for (const { nodeId, peer, names, accepted, rejection } of clients) {
+  for (const client of clients) {
+    const { names, accepted, rejection } = client;
     const sets = [names, accepted, rejection?.refused].map(numberOf);
     const key = `${sets.join(' ')} ${rejection?.message ?? ''}`;
     const known = groups.get(key);
@@ -41,7 +42,7 @@ export function groupLimiters(clients: Iterable<LimiterClient>): readonly Limite
       known === undefined
         ? {
             size: 1,
-            example: nodeId || peer,
+            example: limiterName(client),
             names,
             accepted,
             rejection: rejection && readRejection(rejection),

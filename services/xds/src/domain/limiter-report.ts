@@ -1,5 +1,5 @@
 import { compareText } from '@tollgate/kit/compare-text';
-import type { LimiterClient } from './limiter-client.ts';
+import { type LimiterClient, limiterName } from './limiter-client.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** What a replica tells the others of its limiters. It is small however many there are: limiters are counted, not listed. */
@@ -41,7 +41,7 @@ const maxNames = 100;
 
 /** Characters of a limiter's words, and of its name. */
 export const maxMessageLength = 300;
-export const maxNodeLength = 100;
+export const maxNodeLength = 200;
 
 /** Says in short what is known of the limiters of this replica. What does not fit is counted all the same, with less said of it. */
 export function reportOf(clients: Iterable<LimiterClient>, snapshot: Snapshot | undefined): LimiterReport {
@@ -91,12 +91,13 @@ interface Members {
   readonly client: LimiterClient;
 }
 
-function describe({ names, acceptedVersion, rejection, nodeId, peer }: LimiterClient): Description {
+function describe(client: LimiterClient): Description {
+  const { names, acceptedVersion, rejection } = client;
   return {
     names: names && [...names].sort(compareText),
     accepted: acceptedVersion,
     rejection: rejection && {
-      node: (nodeId || peer).slice(0, maxNodeLength).toWellFormed(),
+      node: limiterName(client).slice(0, maxNodeLength).toWellFormed(),
       message: rejection.message.slice(0, maxMessageLength).toWellFormed(),
       snapshot: rejection.snapshotVersion,
     },

@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.ts';
-import { type KubeResource, rateLimitConfigs } from './kube-resource.ts';
+import { type KubeResource, rateLimitConfigs, secrets } from './kube-resource.ts';
 
 /** What was attempted when the API server refused. */
 export interface Attempt {
@@ -57,6 +57,7 @@ function explainDistrust(error: unknown): string | undefined {
 function howToGrant({ resource, subresource = '', namespace }: Attempt): string {
   const forAll = 'grant it, as services/xds/deploy/rbac.yaml does';
   const forSome = 'services/xds/deploy/rbac-namespaced.yaml';
+  if (resource === secrets) return `${forAll}, for the Secrets that XDS_GRPC_CERTIFICATE_SECRET names`;
   if (resource !== rateLimitConfigs)
     return `${forAll}, or set XDS_LEASE_NAMESPACE to a namespace where it is granted`;
   // An object has a namespace whether or not the setting names it.

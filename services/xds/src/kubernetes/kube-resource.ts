@@ -27,6 +27,9 @@ export const leases: KubeResource = {
 /** What replicas tell each other in. */
 export const configMaps: KubeResource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap' };
 
+/** What certificates are kept in. */
+export const secrets: KubeResource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
+
 /** `group/version`, as manifests spell it. */
 export function apiVersionOf({ group, version }: KubeResource): string {
   return group === '' ? version : `${group}/${version}`;

@@ -1,5 +1,5 @@
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
-import { duration, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
+import { bool, duration, int, list, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
 
 const group = 'Servers';
 
@@ -8,8 +8,8 @@ export const serverSettings = {
   grpcHost: text({
     env: 'XDS_GRPC_HOST',
     group,
-    default: '0.0.0.0',
-    doc: 'Address of the ADS server.',
+    default: '',
+    doc: 'Address of the ADS server. When empty 0.0.0.0 with TLS or XDS_GRPC_PLAINTEXT=true, and 127.0.0.1 otherwise.',
   }),
   grpcPort: port({
     env: 'XDS_GRPC_PORT',
@@ -92,6 +92,14 @@ export const connectionSettings = {
     max: longestTimer,
     doc: 'Time after that before its streams are cut; limiters keep their limits and connect anew.',
   }),
+  maxStreamsPerPeer: int({
+    env: 'XDS_GRPC_MAX_STREAMS_PER_PEER',
+    group: connectionGroup,
+    default: 100,
+    min: 0,
+    max: 10_000,
+    doc: 'Streams, and connections, that one address may have; 0 for as many as it likes. A limiter has one. Raise it where all limiters come through one proxy.',
+  }),
   tokenFile: text({
     env: 'XDS_GRPC_TOKEN_FILE',
     group: connectionGroup,
@@ -104,6 +112,36 @@ const tlsGroup = 'TLS of the ADS server';
 
 /** Certificates of the ADS server. */
 export const tlsSettings = {
+  grpcPlaintext: bool({
+    env: 'XDS_GRPC_PLAINTEXT',
+    group: tlsGroup,
+    default: false,
+    doc: 'Serve ADS to the network without TLS: all who reach the port read the limits, and report as any limiter. Without TLS and without this, only 127.0.0.1 is served.',
+  }),
+  grpcOwnCa: bool({
+    env: 'XDS_GRPC_OWN_CA',
+    group: tlsGroup,
+    default: false,
+    doc: 'Keep an authority in Secrets of the cluster, and issue and renew the certificates of this server and of limiters, who must present theirs.',
+  }),
+  certificateSecret: text({
+    env: 'XDS_GRPC_CERTIFICATE_SECRET',
+    group: tlsGroup,
+    default: 'tollgate-xds',
+    doc: 'With XDS_GRPC_OWN_CA, beginning of the names of its Secrets in the namespace of the pod: `-ca`, `-server` and `-client` follow.',
+  }),
+  clientSecrets: list({
+    env: 'XDS_GRPC_CLIENT_SECRETS',
+    group: tlsGroup,
+    default: [],
+    doc: 'With XDS_GRPC_OWN_CA, Secrets with the certificate of limiters in other namespaces, as `namespace/name`.',
+  }),
+  serverNames: list({
+    env: 'XDS_GRPC_SERVER_NAMES',
+    group: tlsGroup,
+    default: [],
+    doc: 'With XDS_GRPC_OWN_CA, DNS names under which limiters call this server.',
+  }),
   grpcTlsCert: text({
     env: 'XDS_GRPC_TLS_CERT',
     group: tlsGroup,

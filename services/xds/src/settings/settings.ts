@@ -41,6 +41,58 @@ const folderIsNamed: Check = (s, { nameOf }) =>
       }
     : undefined;
 
+/** Whether ADS is served over TLS. */
+export function hasTls({ grpcTlsCert, grpcOwnCa }: Pick<Settings, 'grpcTlsCert' | 'grpcOwnCa'>): boolean {
+  return grpcTlsCert !== '' || grpcOwnCa;
+}
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
+
+const plaintextIsWanted: Check = (s, { nameOf }) =>
+  s.grpcHost === '' || loopback.test(s.grpcHost) || hasTls(s) || s.grpcPlaintext
+    ? undefined
+    : {
+        variable: nameOf('grpcHost'),
+        value: s.grpcHost,
+        expected: `127.0.0.1, because ADS has no TLS: set ${nameOf('grpcTlsCert')}, ${nameOf('grpcTlsKey')} and ${nameOf('grpcClientCacert')}, or ${nameOf('grpcOwnCa')}=true in a cluster, or ${nameOf('grpcPlaintext')}=true for a network that you trust`,
+      };
+
+const oneKindOfTls: Check = (s, { nameOf }) => {
+  const chosen = [
+    ...(s.grpcTlsCert === '' ? [] : [nameOf('grpcTlsCert')]),
+    ...(s.grpcOwnCa ? [nameOf('grpcOwnCa')] : []),
+    ...(s.grpcPlaintext ? [nameOf('grpcPlaintext')] : []),
+  ];
+  return chosen.length < 2
+    ? undefined
+    : { variable: chosen.join(' and '), expected: 'one of them: they exclude each other' };
+};
+
+const ownCaNeedsCluster: Check = (s, { nameOf }) =>
+  s.grpcOwnCa && chosenSource(s) !== 'kubernetes'
+    ? {
+        variable: nameOf('grpcOwnCa'),
+        expected: `false with ${nameOf('source')}=folder: certificates are kept in Secrets of a cluster`,
+      }
+    : undefined;
+
+const ownCaNeedsNames: Check = (s, { nameOf }) =>
+  s.grpcOwnCa && s.serverNames.length === 0
+    ? {
+        variable: nameOf('serverNames'),
+        expected: `DNS names such as tollgate-xds.tollgate.svc, because ${nameOf('grpcOwnCa')} is true`,
+      }
+    : undefined;
+
+const clientSecretForm = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
+
+const clientSecretsArePaths: Check = (s, { nameOf }) => {
+  const wrong = s.clientSecrets.find((path) => !clientSecretForm.test(path));
+  return wrong === undefined
+    ? undefined
+    : { variable: nameOf('clientSecrets'), value: wrong, expected: 'namespace/name, separated by commas' };
+};
+
 const tlsPair: Check = (s, { nameOf }) =>
   (s.grpcTlsCert === '') === (s.grpcTlsKey === '')
     ? undefined
@@ -58,7 +110,7 @@ const clientAuthorityNeedsTls: Check = (s, { nameOf }) =>
     : undefined;
 
 const sanNeedsAuthority: Check = (s, { nameOf }) =>
-  s.grpcClientSan !== '' && s.grpcClientCacert === ''
+  s.grpcClientSan !== '' && s.grpcClientCacert === '' && !s.grpcOwnCa
     ? {
         variable: nameOf('grpcClientCacert'),
         expected: `a PEM file, because ${nameOf('grpcClientSan')} is set`,
@@ -80,6 +132,17 @@ const leaseTimes: Check = (s, { nameOf, shownOf }) => {
 /** Reads the settings from the environment; all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   return parseSettings(settingsSpec, env, {
-    checks: [folderIsNamed, tlsPair, clientAuthorityNeedsTls, sanNeedsAuthority, leaseTimes],
+    checks: [
+      folderIsNamed,
+      plaintextIsWanted,
+      oneKindOfTls,
+      ownCaNeedsCluster,
+      ownCaNeedsNames,
+      clientSecretsArePaths,
+      tlsPair,
+      clientAuthorityNeedsTls,
+      sanNeedsAuthority,
+      leaseTimes,
+    ],
   });
 }

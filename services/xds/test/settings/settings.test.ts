@@ -65,6 +65,8 @@ t.test('connections of the ADS server are as the settings say', async (t) => {
   const settings = settingsOf({
     XDS_FOLDER: '/m',
     XDS_GRPC_HOST: '::',
+    XDS_GRPC_PLAINTEXT: 'true',
+    XDS_GRPC_MAX_STREAMS_PER_PEER: '7',
     XDS_GRPC_PORT: '19000',
     XDS_GRPC_KEEPALIVE_TIME: '11s',
     XDS_GRPC_KEEPALIVE_TIMEOUT: '2s',
@@ -77,5 +79,33 @@ t.test('connections of the ADS server are as the settings say', async (t) => {
     keepaliveTimeoutMs: 2_000,
     maxConnectionAgeMs: 300_000,
     maxConnectionAgeGraceMs: 3_000,
+    maxStreamsPerPeer: 7,
   });
+});
+
+t.test('without TLS, ADS is served to this host only unless plaintext was asked for', async (t) => {
+  const address = (env: Record<string, string>) => adsServerOptions(settingsOf(env)).address;
+  const folder = { XDS_FOLDER: '/m' };
+  t.equal(address(folder), '127.0.0.1:18000');
+  t.equal(address({ ...folder, XDS_GRPC_HOST: 'localhost' }), 'localhost:18000');
+  t.equal(address({ ...folder, XDS_GRPC_PLAINTEXT: 'true' }), '0.0.0.0:18000');
+  t.equal(address({ ...folder, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), '0.0.0.0:18000');
+  t.match(problemsOf({ ...folder, XDS_GRPC_HOST: '0.0.0.0' }), [
+    /XDS_GRPC_HOST: 127\.0\.0\.1, because ADS has no TLS/,
+  ]);
+});
+
+t.test('an authority of its own needs a cluster and names, and excludes other certificates', async (t) => {
+  const cluster = { XDS_SOURCE: 'kubernetes', XDS_GRPC_OWN_CA: 'true' };
+  const named = { ...cluster, XDS_GRPC_SERVER_NAMES: 'xds.tollgate.svc' };
+  t.match(settingsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'shop/ads-client' }), {
+    certificateSecret: 'tollgate-xds',
+    clientSecrets: ['shop/ads-client'],
+  });
+  t.equal(adsServerOptions(settingsOf(named)).address, '0.0.0.0:18000');
+  t.match(problemsOf(cluster), [/XDS_GRPC_SERVER_NAMES.*DNS names/]);
+  t.match(problemsOf({ ...named, XDS_SOURCE: 'folder', XDS_FOLDER: '/m' }), [/XDS_GRPC_OWN_CA/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_PLAINTEXT: 'true' }), [/exclude each other/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), [/exclude each other/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'ads-client' }), [/namespace\/name/]);
 });

@@ -6,6 +6,7 @@ export function limiterOf(id: string, given: Partial<LimiterClient> = {}): Limit
   return {
     id,
     nodeId: `limiter-${id}`,
+    identity: '',
     peer: '127.0.0.1:1',
     protocol: 'sotw',
     connectedMs: 0,

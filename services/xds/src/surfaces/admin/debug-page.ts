@@ -117,19 +117,19 @@ function limiters({ clients, nowMs }: AdminState, find: string): Html {
     `${client.nodeId} ${client.peer} ${client.id}`,
     client,
   ]);
-  const rows = found(all, find, (_, { nodeId, peer }) => [nodeId, peer]);
+  const rows = found(all, find, (_, { nodeId, identity, peer }) => [nodeId, identity, peer]);
   const heads = ['Node', 'Address', 'Protocol', 'Connected', 'Accepted version', 'Rejection'];
   return section('Limiters', rows, heads, (client) => limiterCells(client, nowMs()));
 }
 
 function limiterCells(client: LimiterClient, nowMs: number): Html {
-  const { nodeId, peer, protocol, connectedMs, acceptedVersion, rejection } = client;
+  const { nodeId, identity, peer, protocol, connectedMs, acceptedVersion, rejection } = client;
   const accepted =
     acceptedVersion === undefined ? html`<span class="dim">none yet</span>` : shortVersion(acceptedVersion);
   const refused =
     rejection &&
     html`<span class="False">refused ${shortVersion(rejection.snapshotVersion)} ${ago(nowMs - rejection.atMs)}</span><div class="message">${rejection.message}</div>`;
-  return html`<td>${nodeId}</td><td>${peer}</td><td>${protocol}</td><td>${ago(nowMs - connectedMs)}</td><td>${accepted}</td><td>${refused}</td>`;
+  return html`<td>${nodeId}${identity === '' ? undefined : html`<br><span class="dim">${identity}</span>`}</td><td>${peer}</td><td>${protocol}</td><td>${ago(nowMs - connectedMs)}</td><td>${accepted}</td><td>${refused}</td>`;
 }
 
 /** The first rows of those that were asked for, and how many there are whatever was asked for. */

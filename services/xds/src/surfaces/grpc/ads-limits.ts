@@ -36,4 +36,5 @@ export const sendTimeoutMs = 60_000;
 
 /** Characters kept of what a client says: its name, and why it rejects. */
 export const maxNodeIdLength = 256;
+export const maxIdentityLength = 256;
 export const maxRejectionLength = 2_000;

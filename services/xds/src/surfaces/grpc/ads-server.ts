@@ -63,7 +63,7 @@ export interface AdsServerOptions {
   readonly stallMs?: number;
   /** Bytes that wait for clients to read them. Default 256 MiB. */
   readonly maxBytesInFlight?: number;
-  /** Streams of one address; 0 for as many as it likes. Default 0. */
+  /** Streams, and connections, of one address; 0 for as many as it likes. Default 0. */
   readonly maxStreamsPerPeer?: number;
 }
 
@@ -82,7 +82,9 @@ export interface AdsServer {
 export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions): AdsServer {
   const { snapshots, metrics, logger, nowMs } = deps;
   const server = new Server(channelOptions(options));
-  const listener = new GrpcListener(server, logger);
+  const listener = new GrpcListener(server, logger, {
+    maxConnectionsPerAddress: options.maxStreamsPerPeer ?? 0,
+  });
   const cache = createResponseCache();
   const gate = new SendGate({
     maxBytes: options.maxBytesInFlight ?? maxBytesInFlight,

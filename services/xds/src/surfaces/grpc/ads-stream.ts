@@ -1,4 +1,5 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { peerIdentity } from '@tollgate/kit/grpc/peer-identity';
 import type { Logger } from '@tollgate/kit/logger';
 import type { ClientRegistry } from '../../clients/client-registry.ts';
 import { clientText } from '../../domain/client-text.ts';
@@ -7,7 +8,14 @@ import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Verdict } from '../../domain/sotw-exchange.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
-import { maxNameLength, maxNames, maxNodeIdLength, maxTypesPerStream, requestBudget } from './ads-limits.ts';
+import {
+  maxIdentityLength,
+  maxNameLength,
+  maxNames,
+  maxNodeIdLength,
+  maxTypesPerStream,
+  requestBudget,
+} from './ads-limits.ts';
 import type { AdsProtocol, AdsRequest } from './ads-protocol.ts';
 import { createLimiterRecord, type LimiterRecord } from './limiter-record.ts';
 import { hostOf } from './peer-address.ts';
@@ -58,10 +66,11 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   const { snapshots, metrics, nowMs } = deps;
   const { label } = protocol;
   const peer = call.getPeer();
+  const identity = clientText(peerIdentity(call), maxIdentityLength);
   const openedMs = nowMs();
   const budget = createRequestBudget(requestBudget, nowMs);
   const typeUrls = new Set<string>();
-  let logger = deps.logger.child({ stream: id, peer, protocol: label });
+  let logger = deps.logger.child({ stream: id, peer, protocol: label, ...(identity !== '' && { identity }) });
   let nodeId = '';
   let exchange = protocol.newExchange;
   let record: LimiterRecord | undefined;
@@ -130,7 +139,8 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
       return;
     }
     subscribedMs = nowMs();
-    record = createLimiterRecord(deps, { id, nodeId, peer, protocol: label, connectedMs: openedMs, names });
+    const connection = { protocol: label, connectedMs: openedMs };
+    record = createLimiterRecord(deps, { id, nodeId, identity, peer, names, ...connection });
     logger.info('limiter connected');
   }
 

@@ -27,7 +27,7 @@ export interface LimiterRecordDeps {
 /** Puts a client in the registry that has not acknowledged anything yet. */
 export function createLimiterRecord(
   { clients, cache, nowMs }: LimiterRecordDeps,
-  identity: Pick<LimiterClient, 'id' | 'nodeId' | 'peer' | 'protocol' | 'connectedMs' | 'names'>,
+  identity: Pick<LimiterClient, 'id' | 'nodeId' | 'identity' | 'peer' | 'protocol' | 'connectedMs' | 'names'>,
 ): LimiterRecord {
   let client: LimiterClient = {
     ...identity,

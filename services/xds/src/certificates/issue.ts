@@ -1,0 +1,116 @@
+import { randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
+
+/** A certificate and its private key, as PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Names and use of a certificate that an authority signs. */
+export interface LeafRequest {
+  readonly commonName: string;
+  readonly use: 'server' | 'client';
+  readonly dnsNames?: readonly string[];
+  /** URI that identifies a client. */
+  readonly uri?: string;
+  readonly validMs: number;
+}
+
+/** Clocks of other machines may be behind by so much. */
+export const backdateMs = 5 * 60_000;
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+
+/** Makes an authority that signs itself. Authorities of one name are told apart by their key identifiers. */
+export async function issueAuthority(
+  commonName: string,
+  { nowMs, validMs }: { readonly nowMs: number; readonly validMs: number },
+): Promise<KeyPair> {
+  const x509 = await loadLibrary();
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serialNumber(),
+    name: [{ CN: [commonName] }],
+    notBefore: new Date(nowMs - backdateMs),
+    notAfter: new Date(nowMs + validMs),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(usages, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { cert: `${certificate.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
+}
+
+/** Makes a certificate that an authority signs. It ends with the authority at the latest. */
+export async function issueLeaf(authority: KeyPair, request: LeafRequest, nowMs: number): Promise<KeyPair> {
+  const x509 = await loadLibrary();
+  const issuer = new x509.X509Certificate(authority.cert);
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const { commonName, use, dnsNames = [], uri, validMs } = request;
+  const names = [
+    ...dnsNames.map((value) => ({ type: 'dns', value }) as const),
+    ...(uri === undefined ? [] : [{ type: 'url', value: uri } as const]),
+  ];
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: serialNumber(),
+    issuer: issuer.subjectName,
+    subject: [{ CN: [commonName] }],
+    notBefore: new Date(nowMs - backdateMs),
+    notAfter: new Date(Math.min(nowMs + validMs, issuer.notAfter.getTime())),
+    signingAlgorithm: algorithm,
+    publicKey: keys.publicKey,
+    signingKey: await importKey(authority.key),
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([
+        x509.ExtendedKeyUsage[use === 'server' ? 'serverAuth' : 'clientAuth'],
+      ]),
+      new x509.SubjectAlternativeNameExtension(names),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+    ],
+  });
+  return { cert: `${certificate.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
+}
+
+/** The certificates of a bundle, those that cannot be read left out. */
+export function parseBundle(pem: string): readonly X509Certificate[] {
+  const texts = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  return texts.flatMap((text) => parseCertificate(text) ?? []);
+}
+
+/** Undefined for what is no certificate. */
+export function parseCertificate(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Loaded only where certificates are issued: with its polyfill it takes a tenth of a second. */
+async function loadLibrary(): Promise<typeof import('@peculiar/x509')> {
+  await import('reflect-metadata');
+  return await import('@peculiar/x509');
+}
+
+/** Positive, and unique without a list of those given out. @see RFC 5280 §4.1.2.2 */
+function serialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
+  return bytes.toString('hex');
+}
+
+async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
+  const base64 = Buffer.from(await crypto.subtle.exportKey('pkcs8', key)).toString('base64');
+  return `-----BEGIN PRIVATE KEY-----\n${base64.replace(/.{64}/g, '$&\n').trimEnd()}\n-----END PRIVATE KEY-----\n`;
+}
+
+async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
+  const base64 = pem.replace(/-----[^-]+-----|\s/g, '');
+  return await crypto.subtle.importKey('pkcs8', Buffer.from(base64, 'base64'), algorithm, false, ['sign']);
+}
