@@ -97,6 +97,9 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
     t.notOk(await may('update', 'leases.coordination.k8s.io/tg-xds', 'kube-public'), 'in its namespace only');
     t.ok(await may('patch', 'configmaps/tg-xds-limiters', 'default'), 'tells the others of its limiters');
     t.notOk(await may('patch', 'configmaps/other', 'default'));
+    t.ok(await may('patch', 'secrets/tg-xds-ca', 'default'), 'keeps its certificates');
+    t.notOk(await may('create', 'secrets', 'default'));
+    t.notOk(await may('get', 'secrets/other', 'default'));
     await kube.kubectl(['delete', 'clusterroles,clusterrolebindings', '-l', 'app.kubernetes.io/instance=tg']);
   });
 

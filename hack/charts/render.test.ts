@@ -238,7 +238,10 @@ t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t
     const [container] = await containersOf(chart, args);
     return { readiness: container?.readinessProbe, liveness: container?.livenessProbe };
   };
-  t.match(await probes('xds'), { readiness: { grpc: { port: 18000, service: 'xds' } } });
+  t.match(await probes('xds', '--set=tls.mode=none'), {
+    readiness: { grpc: { port: 18000, service: 'xds' } },
+  });
+  t.match(await probes('xds'), { readiness: { httpGet: { path: '/readyz', port: 'admin' } } });
   t.match(await probes('xds', '--set=tls.existingSecret=tls'), {
     readiness: { httpGet: { path: '/readyz', port: 'admin' } },
   });
@@ -298,11 +301,75 @@ t.test('no password is in the templates of an ordinary release', { skip }, async
   for (const { chart, valuesFile } of await chartCases()) {
     if (valuesFile.includes('/dev-')) continue;
     const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
-    t.notOk(
-      objects.some(({ kind }) => kind === 'Secret'),
+    const secrets = objects.filter(({ kind }) => kind === 'Secret');
+    t.ok(
+      secrets.every(({ data, stringData }) => data === undefined && stringData === undefined),
       valuesFile,
     );
   }
+});
+
+t.test('ADS wants certificates unless the values say that it does not', { skip }, async (t) => {
+  const tls = async (chart: string, pattern: RegExp, ...args: string[]) =>
+    Object.fromEntries([...(await variablesOf(chart, args))].filter(([name]) => pattern.test(name)));
+  const server = (...args: string[]) => tls('xds', /^XDS_GRPC_(?:OWN_CA|PLAINTEXT|TLS_CERT|CLIENT)/, ...args);
+  t.strictSame(await server(), { XDS_GRPC_OWN_CA: 'true', XDS_GRPC_CLIENT_SECRETS: '' });
+  t.strictSame(await server('--set=tls.limiterNamespaces={shop,default}'), {
+    XDS_GRPC_OWN_CA: 'true',
+    XDS_GRPC_CLIENT_SECRETS: 'shop/tg-xds-client',
+  });
+  t.strictSame(await server('--set=tls.mode=none'), { XDS_GRPC_PLAINTEXT: 'true' });
+  t.strictSame(await server('--set=tls.existingSecret=own'), {
+    XDS_GRPC_TLS_CERT: '/etc/tollgate/tls/tls.crt',
+    XDS_GRPC_CLIENT_CACERT: '/etc/tollgate/tls/ca.crt',
+  });
+  const limiter = (...args: string[]) => tls('ratelimit', /XDS_\w*TLS/, ...args);
+  const folder = '/etc/tollgate/xds-client';
+  t.strictSame(await limiter(), {
+    CONFIG_GRPC_XDS_SERVER_USE_TLS: 'true',
+    CONFIG_GRPC_XDS_SERVER_TLS_CACERT: `${folder}/ca.crt`,
+    CONFIG_GRPC_XDS_CLIENT_TLS_CERT: `${folder}/tls.crt`,
+    CONFIG_GRPC_XDS_CLIENT_TLS_KEY: `${folder}/tls.key`,
+  });
+  t.strictSame(await limiter('--set=rules.xds.tls.mode=server'), { CONFIG_GRPC_XDS_SERVER_USE_TLS: 'true' });
+  t.strictSame(await limiter('--set=rules.xds.tls.mode=none'), { CONFIG_GRPC_XDS_SERVER_USE_TLS: 'false' });
+});
+
+t.test('limiters mount the Secret that the management server of their release fills', { skip }, async (t) => {
+  const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']));
+  const limiter = podTemplatesOf(objects).find(({ of }) => of === 'Deployment tg-ratelimit');
+  const secret = limiter?.spec.volumes?.find(({ name }) => name === 'xds-client')?.secret;
+  t.match(secret, {
+    secretName: 'tg-xds-client',
+    items: [{ key: 'ca.crt' }, { key: 'tls.crt' }, { key: 'tls.key' }],
+  });
+  t.ok(objects.some(({ kind, metadata }) => kind === 'Secret' && metadata.name === 'tg-xds-client'));
+  const without = (...args: string[]) => template('tollgate', args);
+  t.match((await without('--set=xds.tls.mode=none')).stderr, /limiters have no certificate/);
+  const name = ['--set=xds.fullnameOverride=ads', '--set=ratelimit.rules.xds.address=ads-headless:18000'];
+  t.match((await without(...name)).stderr, /rules\.xds\.tls\.existingSecret=ads-client/);
+});
+
+t.test('only limiters reach ADS, unless the values let others in', { skip }, async (t) => {
+  const adsFrom = async (...args: string[]) => {
+    const objects = objectsOf(await renderChart('xds', args));
+    const policy = objects.find(({ kind }) => kind === 'NetworkPolicy');
+    // Ours, and made just now.
+    return (policy?.spec as { ingress: { from: unknown }[] } | undefined)?.ingress[0]?.from;
+  };
+  const podSelector = { matchLabels: { 'tollgate.dev/ads-client': 'true' } };
+  const inNamespace = (name: string) => ({
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } },
+  });
+  t.strictSame(await adsFrom(), [{ podSelector }]);
+  t.strictSame(await adsFrom('--set=tls.limiterNamespaces={shop}'), [
+    { podSelector },
+    { ...inNamespace('shop'), podSelector },
+  ]);
+  const more = 'networkPolicy.from[0].ipBlock.cidr=10.0.0.0/8';
+  t.strictSame(await adsFrom(`--set=${more}`), [{ podSelector }, { ipBlock: { cidr: '10.0.0.0/8' } }]);
+  const limiter = objectsOf(await renderChart('ratelimit', [])).find(({ kind }) => kind === 'Deployment');
+  t.match(limiter?.spec, { template: { metadata: { labels: podSelector.matchLabels } } });
 });
 
 t.test('the same values render the same, again and again', { skip }, async (t) => {

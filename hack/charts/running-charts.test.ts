@@ -1,5 +1,6 @@
 import t from 'tap';
 import { valuesFilesOf } from '../generate/charts/generate-charts.ts';
+import { createNamespace } from './support/installed-release.ts';
 import { podSuite } from './support/pod-suite.ts';
 import { prepareCluster, runValuesFile } from './support/run-values-file.ts';
 
@@ -12,10 +13,15 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
   /** Of ADS, by namespace. */
   const ports = new Map<string, number>();
 
+  const limiters = (await valuesFilesOf('ratelimit')).map(namespaceOf);
+  for (const namespace of limiters) await createNamespace(kube, namespace);
+  // Each has a certificate of the management server that makes its own.
+  const args = [`--set=tls.limiterNamespaces={${limiters.join(',')}}`];
+
   for (const valuesFile of await valuesFilesOf('xds')) {
     const namespace = namespaceOf(valuesFile);
     // Those of the rate limit services call it, so it runs on.
-    const [pod] = await runValuesFile(t, cluster, { chart: 'xds', valuesFile, namespace });
+    const [pod] = await runValuesFile(t, cluster, { chart: 'xds', valuesFile, namespace, args });
     await t.test(valuesFile, async (t) => {
       await t.resolves(pod?.askProbes() ?? Promise.reject(new Error('no Pod')));
     });
@@ -24,7 +30,7 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
 
   for (const valuesFile of await valuesFilesOf('ratelimit')) {
     await t.test(valuesFile, async (t) => {
-      // One without TLS, and one that wants a certificate.
+      // One that makes certificates, and one that wants those of cert-manager.
       const server = valuesFile.includes('mtls') ? 'xds-full' : 'xds-default';
       const pods = await runValuesFile(t, cluster, {
         chart: 'ratelimit',

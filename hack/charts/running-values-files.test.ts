@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { kubectl } from './kubelet/pod-namespace.ts';
 import type { StartedPod } from './kubelet/start-pod.ts';
 import { withCounterStores } from './support/counter-stores.ts';
+import { createNamespace } from './support/installed-release.ts';
 import { podSuite } from './support/pod-suite.ts';
 import { prepareCluster, runValuesFile } from './support/run-values-file.ts';
 
@@ -68,10 +69,12 @@ podSuite(t, 'the Pods of every values file of tollgate, installed and run', asyn
     });
   }
 
+  for (const namespace of storeCases) await createNamespace(kube, namespace);
+  const limiterNamespaces = `--set=xds.tls.limiterNamespaces={${storeCases.join(',')}}`;
   const [operator, withMemory] = await Promise.all([
     withCounterStores(t, cluster.operator),
     // They run on: the limiters below are told of limits by this management server.
-    install(t, { what: 'limits-only', file: 'limits-only' }),
+    install(t, { what: 'limits-only', file: 'limits-only', args: [limiterNamespaces] }),
   ]);
   await t.test('limits-only', async (t) => {
     t.equal(withMemory.length, 2);

@@ -6,6 +6,7 @@ The Deployment of a service. A dict:
   liveness        what the liveness and startup probes ask; nothing that depends on others
   files           volumes by name, each with the `path` where it is mounted and its `source`: `secret` or `configMap`
   before          init containers by name: the arguments, in the image and with the environment of the service; may be missing
+  labels          more labels of the Pods; may be missing
   asksApiServer   whether the Pods get a token for the API server
 */}}
 {{- define "tollgate.deployment" -}}
@@ -38,6 +39,9 @@ spec:
     metadata:
       labels:
         {{- include "tollgate.podLabels" $context | nindent 8 }}
+        {{- with .labels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       {{- with $podAnnotations }}
       annotations:
         {{- toYaml . | nindent 8 }}
@@ -167,13 +171,19 @@ volumeMounts:
   {{- end }}
 {{- end -}}
 
-{{/* (list secret path): an entry of `files`, readable for the group of the Pod. */}}
+{{/* (list secret path keys): an entry of `files`, readable for the group of the Pod. With keys, Pods wait until the Secret has them. */}}
 {{- define "tollgate.secretFiles" -}}
 path: {{ index . 1 }}
 source:
   secret:
     secretName: {{ index . 0 }}
     defaultMode: 0440
+    {{- if gt (len .) 2 }}
+    items:
+      {{- range index . 2 }}
+      - {key: {{ . }}, path: {{ . }}}
+      {{- end }}
+    {{- end }}
 {{- end -}}
 
 {{/* (list configMap path): an entry of `files`. */}}

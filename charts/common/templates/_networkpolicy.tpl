@@ -1,5 +1,6 @@
 {{/*
-(dict "context" . "served" ports "metrics" port): who may call. Ports that are neither served nor metrics are
+(dict "context" . "served" ports "metrics" port "callers" peers): who may call. With `callers`, only those and `networkPolicy.from` reach the
+served ports; without, Pods of the release and `from`, or everybody when that is empty. Ports that are neither served nor metrics are
 closed; kubectl port-forward and probes come from the node and get through.
 */}}
 {{- define "tollgate.networkPolicy" -}}
@@ -21,10 +22,15 @@ spec:
         - port: {{ . }}
           protocol: TCP
         {{- end }}
+      {{- if $.callers }}
+      from:
+        {{- toYaml (concat $.callers .from) | nindent 8 }}
+      {{- else }}
       {{- with .from }}
       from:
         {{- include "tollgate.releasePeer" $context | nindent 8 }}
         {{- toYaml . | nindent 8 }}
+      {{- end }}
       {{- end }}
     - ports:
         - port: {{ $.metrics }}

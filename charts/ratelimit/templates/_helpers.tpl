@@ -3,9 +3,10 @@
 {{- .Values.rules.xds.address | default (printf "%s-headless:18000" (include "tollgate.fullnameOf" (list . "xds"))) -}}
 {{- end -}}
 
-{{/* The Secret with our certificate for the management server; empty without mutual TLS. */}}
+{{/* The Secret with our certificate for the management server. */}}
 {{- define "ratelimit.xdsTlsSecret" -}}
-{{- .Values.rules.xds.tls.existingSecret | default (.Values.certManager.enabled | ternary (printf "%s-xds-client" (include "tollgate.fullname" .)) "") -}}
+{{- $ofServer := printf "%s-client" (include "tollgate.fullnameOf" (list . "xds")) -}}
+{{- .Values.rules.xds.tls.existingSecret | default (.Values.certManager.enabled | ternary (printf "%s-xds-client" (include "tollgate.fullname" .)) $ofServer) -}}
 {{- end -}}
 
 {{/* The ConfigMap with the rules. */}}

@@ -3,6 +3,64 @@
 {{- .Values.tls.existingSecret | default (.Values.certManager.enabled | ternary (printf "%s-tls" (include "tollgate.fullname" .)) "") -}}
 {{- end -}}
 
+{{/* `files`, `managed` or `none`: where certificates come from. */}}
+{{- define "xds.tlsMode" -}}
+{{- if or (include "xds.tlsSecret" .) .Values.settings.XDS_GRPC_TLS_CERT }}files{{ else }}{{ .Values.tls.mode }}{{ end -}}
+{{- end -}}
+
+{{/* Secrets that the management server keeps certificates in, in the namespace of the release. */}}
+{{- define "xds.certificateSecrets" -}}
+{{- $name := include "tollgate.fullname" . -}}
+[{{ $name }}-ca, {{ $name }}-server, {{ $name }}-client]
+{{- end -}}
+
+{{/* (list context namespace names): empty Secrets, and the right to fill them. So nobody needs a right to create Secrets. */}}
+{{- define "xds.certificateObjects" -}}
+{{- $context := index . 0 -}}
+{{- $namespace := index . 1 -}}
+{{- range index . 2 }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ . }}
+  namespace: {{ $namespace | quote }}
+  labels:
+    {{- include "tollgate.labels" $context | nindent 4 }}
+# The management server fills it.
+type: Opaque
+{{- end }}
+{{- if $context.Values.rbac.create }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ include "xds.clusterName" $context }}-certificates
+  namespace: {{ $namespace | quote }}
+  labels:
+    {{- include "tollgate.labels" $context | nindent 4 }}
+rules:
+  - apiGroups: [""]
+    resources: [secrets]
+    resourceNames: {{ toJson (index . 2) }}
+    verbs: [get, list, watch, patch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ include "xds.clusterName" $context }}-certificates
+  namespace: {{ $namespace | quote }}
+  labels:
+    {{- include "tollgate.labels" $context | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ include "xds.clusterName" $context }}-certificates
+subjects:
+  {{- include "xds.subjects" $context | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{/* The replica that holds this Lease writes the status of objects. */}}
 {{- define "xds.leaseName" -}}
 {{- .Values.settings.XDS_LEASE_NAME | default (include "tollgate.fullname" .) -}}

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { type ManifestObject, readObject } from '../support/manifest-object.ts';
-import { podSpecOf } from './pod-spec.ts';
+import { type PodSpec, podSpecOf } from './pod-spec.ts';
 import { podSurroundings } from './pod-surroundings.ts';
 import type { PodNode, PreparedPod } from './start-pod.ts';
 
@@ -27,7 +28,7 @@ export async function readPodNamespace(
 ): Promise<PodNamespace> {
   const get = async (...args: string[]) => listed(await kubectl(kube, ['get', ...args, '-o', 'json']));
   const here = `--namespace=${namespace}`;
-  const objects = await get('deployments,secrets,configmaps', here);
+  const deployments = await get('deployments', here);
   const services = await get('services', '--all-namespaces');
   const node: PodNode = {
     imageOf,
@@ -35,7 +36,7 @@ export async function readPodNamespace(
     environment: apiServerVariables(kube),
   };
   return {
-    deployments: objects.filter(({ kind }) => kind === 'Deployment'),
+    deployments,
     async prepare(pod) {
       const spec = podSpecOf(pod);
       const { serviceAccountName = 'default', automountServiceAccountToken = true } = spec;
@@ -43,6 +44,14 @@ export async function readPodNamespace(
         ? await kubectl(kube, ['create', 'token', serviceAccountName, here])
         : '';
       const { name } = pod.metadata;
+      let objects: readonly ManifestObject[] = [];
+      await awaitUntil(
+        async () => {
+          objects = await get('secrets,configmaps', here);
+          return hasKeys(spec, objects);
+        },
+        { what: `the keys of Secrets that ${name} mounts`, timeoutMs: secretTimeoutMs },
+      );
       const surroundings = podSurroundings([...objects, rootAuthority(kube)], {
         name,
         namespace,
@@ -51,6 +60,19 @@ export async function readPodNamespace(
       return { spec, node, surroundings };
     },
   };
+}
+
+/** Another Pod may have to start before a Secret has all that a Pod mounts of it. */
+const secretTimeoutMs = 60_000;
+
+/** Whether every Secret has the keys that a Pod mounts by their names: a kubelet waits for them. */
+function hasKeys({ volumes = [] }: PodSpec, objects: readonly ManifestObject[]): boolean {
+  return volumes.every(({ secret }) => {
+    const found = objects.find(
+      ({ kind, metadata }) => kind === 'Secret' && metadata.name === secret?.secretName,
+    );
+    return secret?.items?.every(({ key }) => Object.hasOwn(found?.data ?? {}, key)) ?? true;
+  });
 }
 
 /** What kubectl prints. @throws Error with its words when it fails. */
