@@ -59,6 +59,10 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
         /spec\.descriptors\[0\]\.rateLimit\.replaces.*replaces should not contain name/,
       );
       t.match(bad.programmed, { status: 'False', reason: 'NotAccepted' });
+      const { stdout: described } = await kube.kubectl(['describe', 'rlc', 'bad']);
+      t.match(described, /Warning\s+Invalid\s.*replaces should not contain name/s);
+      const waited = await kube.kubectl(['wait', 'rlc', 'good', '--for=condition=Ready', '--timeout=30s']);
+      t.equal(waited.code, 0, waited.stderr);
       const edited = await statusWhen(kube, 'edited', ({ accepted }) => accepted?.status === 'False');
       t.match(edited.accepted?.message, /generation 1 /);
       t.equal(edited.observedGeneration, 2);

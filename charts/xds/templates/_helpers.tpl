@@ -91,6 +91,10 @@ subjects:
 - apiGroups: [ratelimit.tollgate.dev]
   resources: [ratelimitconfigs/status]
   verbs: [patch]
+# What kubectl describe shows of refusals, conflicts and rejections.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
 {{- end }}
 {{- end -}}
 

@@ -21,7 +21,6 @@ const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${le
 
 /** The API server quotes the one value of an `enum` in its error, so that is where the advice goes. */
 const refused = (advice: string): JsonSchema => ({
-  description: `Refused: ${advice}.`,
   enum: [advice],
   not: {},
   'x-kubernetes-preserve-unknown-fields': true,

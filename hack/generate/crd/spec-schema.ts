@@ -63,8 +63,6 @@ function descriptorsSchema(depth: number): JsonSchema {
   const properties: Record<ResourceField<'descriptor'>, JsonSchema> = {
     ...level,
     ...behaviour,
-    // The default makes it a key of the list even where it is not written.
-    value: { ...value, default: '' },
     rateLimit: rateLimitSchema,
     descriptors: isLast ? tooDeep : descriptorsSchema(depth + 1),
   };
@@ -74,20 +72,32 @@ function descriptorsSchema(depth: number): JsonSchema {
     limit: 'use rateLimit',
     limits: 'use rateLimit',
   };
-  const limits: JsonSchema = { required: ['rateLimit'] };
-  const leadsOn: JsonSchema = { required: ['descriptors'], properties: { descriptors: { minItems: 1 } } };
   const items: JsonSchema = {
     type: 'object',
     required: ['key'],
     properties: { ...properties, ...misspellings(resourceFields.descriptor, others) },
-    allOf: [{ anyOf: sharesOnlyPatterns }, { anyOf: isLast ? [limits] : [limits, leadsOn] }],
+    anyOf: sharesOnlyPatterns,
+    // Kept, and refused in the status: dropped, a misspelled rateLimit would leave a descriptor that limits nothing.
+    'x-kubernetes-preserve-unknown-fields': true,
   };
   const description =
     depth === 1
-      ? 'Tree of rules, up to 8 levels deep. A request descriptor is matched entry by entry, level by level, and limited by the rateLimit of the level that its last entry reaches. Instead of limits.'
+      ? `Tree of rules, up to 8 levels deep. A request descriptor is matched entry by entry, level by level, and limited by the rateLimit of the level that its last entry reaches; without one it is not limited. Instead of limits. ${refusedNames}`
       : 'Rules for the next entry of a request descriptor that has matched so far.';
-  return mapList(['key', 'value'], items, { description, maxItems: resourceLists.descriptors });
+  // Atomic: keys of a map list need defaults where they are not written, and with defaults in a list each client-side
+  // apply finds a difference between the manifest and the object.
+  return {
+    description,
+    type: 'array',
+    maxItems: resourceLists.descriptors,
+    'x-kubernetes-list-type': 'atomic',
+    items,
+  };
 }
+
+/** Said once, and not of each of the properties that refuse a name. */
+const refusedNames =
+  'Names of rule files (rate_limit, requests_per_unit, shadow_mode, …) and other spellings of fields are refused, and the error has the right one.';
 
 const tooDeep: JsonSchema = {
   description: 'Always empty: the tree ends here.',
@@ -137,8 +147,7 @@ const limits = mapList(
     },
   },
   {
-    description:
-      'The same rules as a flat list, each with the whole descriptor that it is for. Instead of descriptors.',
+    description: `The same rules as a flat list, each with the whole descriptor that it is for. Instead of descriptors. ${refusedNames}`,
     maxItems: resourceLists.limits,
   },
 );

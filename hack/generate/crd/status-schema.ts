@@ -14,7 +14,7 @@ const condition: JsonSchema = {
   properties: {
     type: {
       description:
-        'Accepted: the rules are valid and the domain is theirs. Programmed: every connected limiter has acknowledged them.',
+        'Accepted: the rules are valid and the domain is theirs. Programmed: every connected limiter has acknowledged them. Ready: both, for tools that wait for an object (kstatus).',
       type: 'string',
       minLength: 1,
       maxLength: 316,
@@ -22,7 +22,7 @@ const condition: JsonSchema = {
     status: { description: 'True, False or Unknown.', type: 'string', enum: ['True', 'False', 'Unknown'] },
     reason: {
       description:
-        'Accepted: Accepted, Invalid, DuplicateKey, DomainConflict. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients.',
+        'Accepted: Accepted, Invalid, DuplicateKey, DomainConflict. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, or that of the condition that it waits for.',
       type: 'string',
       minLength: 1,
       maxLength: 1024,
@@ -65,7 +65,7 @@ export const statusSchema: JsonSchema = {
       },
     },
     conditions: {
-      description: 'Accepted and Programmed.',
+      description: 'Accepted, Programmed and Ready.',
       type: 'array',
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],

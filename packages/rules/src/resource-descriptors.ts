@@ -8,7 +8,6 @@ import {
   charge,
   checkFields,
   fieldOf,
-  isAbsent,
   listField,
   type Mapping,
   report,
@@ -49,7 +48,6 @@ function readDescriptor(descriptor: Mapping, places: ResourcePlaces, depth: numb
   const { field } = descriptor;
   const at = places.push({ entry: field, rule: field }) - 1;
   checkFields(descriptor, resourceFields.descriptor);
-  checkPurpose(descriptor);
   return {
     key: requiredText(descriptor, 'key', resourceTexts.key) ?? '',
     value: textField(descriptor, 'value', resourceTexts.value),
@@ -63,18 +61,6 @@ function readDescriptor(descriptor: Mapping, places: ResourcePlaces, depth: numb
     metadata: metadataField(descriptor),
     at,
   };
-}
-
-/** A descriptor that limits nothing is nearly always one whose `rateLimit` was misspelled. */
-function checkPurpose({ read, field, values }: Mapping): void {
-  const { rateLimit, descriptors } = values;
-  if (
-    !isAbsent(rateLimit) ||
-    (!isAbsent(descriptors) && !(Array.isArray(descriptors) && descriptors.length === 0))
-  )
-    return;
-  const message = 'has neither rateLimit nor descriptors, so that it would limit nothing';
-  report(read, field, message, 'if that is meant, write rateLimit: {unlimited: true}');
 }
 
 /** The `shareThreshold` of a descriptor or of an entry of a match: it is for values with a wildcard. */

@@ -129,7 +129,6 @@ t.test('all problems of a manifest are told, each with what to do about it', asy
   };
   t.same(linesOf(manifestOf(spec)), [
     'shop/web: spec.descriptors[0].rate_limit: unknown field (it is spelled rateLimit)',
-    'shop/web: spec.descriptors[0]: has neither rateLimit nor descriptors, so that it would limit nothing (if that is meant, write rateLimit: {unlimited: true})',
     'shop/web: spec.descriptors[1].rateLimit.requestPerUnit: unknown field (did you mean requestsPerUnit?)',
     'shop/web: spec.descriptors[1].rateLimit.requestsPerUnit: is required (or unlimited: true instead of a limit)',
     'shop/web: spec.descriptors[2].nonsense: unknown field (known here: key, value, rateLimit, descriptors, shadowMode, quotaMode, detailedMetric, valueToMetric, shareThreshold, metadata)',

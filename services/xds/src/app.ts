@@ -38,6 +38,7 @@ import {
 } from './settings/options.ts';
 import { chosenSource, type Settings, settingsSpec } from './settings/settings.ts';
 import { createSnapshotStore } from './snapshots/snapshot-store.ts';
+import { createKubernetesEvents } from './status-writers/kubernetes/kubernetes-events.ts';
 import { createKubernetesLimiterReports } from './status-writers/kubernetes/kubernetes-limiter-reports.ts';
 import { createKubernetesStatusWriter } from './status-writers/kubernetes/kubernetes-status-writer.ts';
 import { createAdminServer } from './surfaces/admin/admin-server.ts';
@@ -63,7 +64,7 @@ export interface App {
 interface Feed {
   readonly source: ResourceSource;
   /** Undefined where objects have no status. */
-  readonly writer?: StatusWriter;
+  readonly writer?: Pick<StatusWriter, 'put' | 'forget'>;
   /** Undefined where replicas tell each other nothing. */
   readonly reports?: LimiterReports;
   /** What else has to run before the source does. */
@@ -257,6 +258,7 @@ async function createKubernetesFeed(settings: Settings, { logger, metrics, nowMs
     { debounceMs: settings.statusDebounceMs },
     { api, objects: source, leadership: elector, logger, metrics },
   );
+  const events = createKubernetesEvents({ api, leadership: elector, logger, instance: identity, nowMs });
   const reports = createKubernetesLimiterReports(
     { namespace, name: `${settings.leaseName}-limiters`, identity },
     { api, leadership: elector, logger },
@@ -264,13 +266,28 @@ async function createKubernetesFeed(settings: Settings, { logger, metrics, nowMs
   return {
     source,
     certificates,
-    writer,
+    writer: bothWriters(writer, events),
     reports,
     components: [connection],
     reporting: [
       { name: 'limiter reports', start: reports.start, stop: reports.close },
       { name: 'leader election', start: elector.start, stop: elector.close },
       { name: 'status writer', start: writer.start, stop: writer.close },
+      { name: 'event writer', start: events.start, stop: events.close },
     ],
+  };
+}
+
+/** Hands each status to both; they are started and closed on their own. */
+function bothWriters(one: StatusWriter, other: StatusWriter): Pick<StatusWriter, 'put' | 'forget'> {
+  return {
+    put(status) {
+      one.put(status);
+      other.put(status);
+    },
+    forget(id) {
+      one.forget(id);
+      other.forget(id);
+    },
   };
 }

@@ -80,6 +80,18 @@ export const goodResources: readonly ResourceCase[] = [
     spec: { domain: 'd', descriptors: [chain(8, { descriptors: [] })] },
   },
   { name: 'an empty list below a limit', spec: descriptor({ descriptors: [] }) },
+  { name: 'a bare key', spec: { domain: 'd', descriptors: [{ key: 'route' }] } },
+  {
+    name: 'descriptors that limit nothing beside one that does',
+    spec: {
+      domain: 'd',
+      descriptors: [
+        { key: 'address', rateLimit: perMinute },
+        { key: 'address', value: '10.0.0.1' },
+        { key: 'address', value: '10.0.0.2', rateLimit: null, descriptors: [] },
+      ],
+    },
+  },
   {
     name: 'null, which is as good as absent',
     spec: {
@@ -229,18 +241,6 @@ export const badResources: readonly BadResource[] = [
     spec: descriptor({ value: 'v'.repeat(1025) }),
     field: `${descriptorField}.value`,
     says: /at most 1024/,
-  },
-  {
-    name: 'a descriptor that limits nothing',
-    spec: descriptor({ rateLimit: null }),
-    field: descriptorField,
-    says: /neither rateLimit nor descriptors/,
-  },
-  {
-    name: 'a descriptor with an empty list and no limit',
-    spec: descriptor({ rateLimit: null, descriptors: [] }),
-    field: descriptorField,
-    says: /neither rateLimit nor descriptors/,
   },
   {
     name: 'a limit that is a number',
@@ -396,18 +396,6 @@ export const badResources: readonly BadResource[] = [
     says: /deeper than 8 levels/,
   },
   {
-    name: 'the same key and value twice',
-    spec: { domain: 'd', descriptors: [chain(1), chain(1)] },
-    field: 'spec.descriptors[1].key',
-    says: /duplicate descriptor composite key 'd.level-1'/,
-  },
-  {
-    name: 'the same key twice, once with an empty value',
-    spec: { domain: 'd', descriptors: [chain(1), { ...chain(1), value: '' }] },
-    field: 'spec.descriptors[1].key',
-    says: /duplicate/,
-  },
-  {
     name: 'rate_limit',
     spec: descriptor({ rate_limit: perMinute }),
     field: `${descriptorField}.rate_limit`,
@@ -441,12 +429,6 @@ export const badResources: readonly BadResource[] = [
     name: 'rate_limit on the last level',
     spec: { domain: 'd', descriptors: [chain(8, { rate_limit: perMinute })] },
     field: `spec${'.descriptors[0]'.repeat(8)}.rate_limit`,
-    says: /unknown field/,
-  },
-  {
-    name: 'a misspelled limit that leaves none',
-    spec: descriptor({ rateLimit: null, rateLimt: perMinute }),
-    field: `${descriptorField}.rateLimt`,
     says: /unknown field/,
   },
   {
@@ -526,12 +508,6 @@ export const droppedResources: readonly BadResource[] = [
     says: /unknown field/,
   },
   {
-    name: 'an unknown field beside a limit',
-    spec: descriptor({ color: 'red' }),
-    field: `${descriptorField}.color`,
-    says: /unknown field/,
-  },
-  {
     name: 'an unknown field of a replaced limit',
     spec: rateLimit({ ...perMinute, replaces: [{ name: 'x', why: 'y' }] }),
     field: `${descriptorField}.rateLimit.replaces[0].why`,
@@ -541,6 +517,30 @@ export const droppedResources: readonly BadResource[] = [
 
 /** What no schema can tell: found when the rules are read or put together. */
 export const conflictingResources: readonly BadResource[] = [
+  {
+    name: 'the same key and value twice',
+    spec: { domain: 'd', descriptors: [chain(1), chain(1)] },
+    field: 'spec.descriptors[1].key',
+    says: /duplicate descriptor composite key 'd.level-1'/,
+  },
+  {
+    name: 'the same key twice, once with an empty value',
+    spec: { domain: 'd', descriptors: [chain(1), { ...chain(1), value: '' }] },
+    field: 'spec.descriptors[1].key',
+    says: /duplicate/,
+  },
+  {
+    name: 'a misspelled limit that leaves none',
+    spec: descriptor({ rateLimit: null, rateLimt: perMinute }),
+    field: `${descriptorField}.rateLimt`,
+    says: /unknown field/,
+  },
+  {
+    name: 'an unknown field beside a limit',
+    spec: descriptor({ color: 'red' }),
+    field: `${descriptorField}.color`,
+    says: /unknown field/,
+  },
   {
     name: 'two ways to write one descriptor',
     spec: {

@@ -1,4 +1,5 @@
 import { compileRules } from '@tollgate/rules/compile';
+import { findExemptions } from '@tollgate/rules/find-exemptions';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import type { Steps } from '@tollgate/rules/steps';
@@ -49,5 +50,6 @@ function* judgeVersion(read: ResourceResult, generation: number): Steps<Judged> 
   const compiled = yield* compileRules([document], { mergeDomains: false });
   if (!compiled.ok) return compiled;
   const { ruleCount: rules } = compiled.rules;
-  return { ok: true, good: { generation, document, rules, warnings: problemText(compiled.warnings) } };
+  const warnings = problemText([...compiled.warnings, ...findExemptions(document)]);
+  return { ok: true, good: { generation, document, rules, warnings } };
 }

@@ -16,7 +16,7 @@ export interface GoodVersion {
   readonly document: RuleDocument;
   /** Limits in it. */
   readonly rules: number;
-  /** What is accepted without effect, line by line; empty when there is nothing. */
+  /** What is accepted and to be checked, line by line: rules without effect, exemptions; empty when there is nothing. */
   readonly warnings: string;
 }
 

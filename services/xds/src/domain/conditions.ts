@@ -83,7 +83,7 @@ function olderNames(duplicates: readonly DuplicateRule[]): string {
 function acceptedText({ document, rules, warnings }: GoodVersion, alone: boolean): string {
   const text = `${rules} ${rules === 1 ? 'limit' : 'limits'} for domain '${document.domain}'`;
   // A limit that is replaced may be in another object of the domain, which the object alone knows nothing of.
-  return warnings === '' || !alone ? text : `${text}; without effect:\n${warnings}`;
+  return warnings === '' || !alone ? text : `${text}; to be checked:\n${warnings}`;
 }
 
 const limits = (count: number): string => (count === 1 ? 'limit is' : `${count} limits are`);

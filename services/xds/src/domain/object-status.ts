@@ -22,3 +22,12 @@ export interface Condition {
   /** For people: what is wrong and where. */
   readonly message: string;
 }
+
+/**
+ * The condition Ready, which tools that know no others wait for: the rules are accepted, and every limiter enforces them.
+ * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+ */
+export function readyOf({ accepted, programmed }: Pick<ObjectStatus, 'accepted' | 'programmed'>): Condition {
+  if (accepted.status !== 'True') return accepted;
+  return programmed.status === 'True' ? { ...programmed, reason: 'Enforced' } : programmed;
+}

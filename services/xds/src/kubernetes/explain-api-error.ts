@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.ts';
-import { type KubeResource, rateLimitConfigs, secrets } from './kube-resource.ts';
+import { events, type KubeResource, rateLimitConfigs, secrets } from './kube-resource.ts';
 
 /** What was attempted when the API server refused. */
 export interface Attempt {
@@ -58,6 +58,7 @@ function howToGrant({ resource, subresource = '', namespace }: Attempt): string 
   const forAll = 'grant it, as services/xds/deploy/rbac.yaml does';
   const forSome = 'services/xds/deploy/rbac-namespaced.yaml';
   if (resource === secrets) return `${forAll}, for the Secrets that XDS_GRPC_CERTIFICATE_SECRET names`;
+  if (resource === events) return forAll;
   if (resource !== rateLimitConfigs)
     return `${forAll}, or set XDS_LEASE_NAMESPACE to a namespace where it is granted`;
   // An object has a namespace whether or not the setting names it.

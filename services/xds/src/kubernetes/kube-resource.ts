@@ -30,6 +30,14 @@ export const configMaps: KubeResource = { group: '', version: 'v1', plural: 'con
 /** What certificates are kept in. */
 export const secrets: KubeResource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
 
+/** What `kubectl describe` shows of the history of an object. */
+export const events: KubeResource = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+};
+
 /** `group/version`, as manifests spell it. */
 export function apiVersionOf({ group, version }: KubeResource): string {
   return group === '' ? version : `${group}/${version}`;

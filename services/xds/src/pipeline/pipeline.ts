@@ -26,7 +26,7 @@ export interface PipelineDeps {
   readonly store: SnapshotStore;
   readonly clients: ClientRegistry;
   /** Undefined where objects have no status. Whoever gives it starts and closes it. */
-  readonly writer?: StatusWriter | undefined;
+  readonly writer?: Pick<StatusWriter, 'put' | 'forget'> | undefined;
   /** Undefined where a replica knows of no other. Whoever gives it starts and closes it. */
   readonly reports?: LimiterReports | undefined;
   readonly metrics: XdsMetrics;

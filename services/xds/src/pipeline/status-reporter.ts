@@ -21,7 +21,7 @@ export interface StatusReporterDeps {
   readonly store: SnapshotStore;
   readonly fleet: LimiterFleet;
   /** Undefined where objects have no status. */
-  readonly writer: StatusWriter | undefined;
+  readonly writer: Pick<StatusWriter, 'put' | 'forget'> | undefined;
   readonly schedule: Schedule;
   /** How long limiters that have gone are expected back before every object is told of it; 0 tells at once. */
   readonly settleMs: number;

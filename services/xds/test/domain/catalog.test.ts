@@ -300,7 +300,7 @@ t.test('an object that was never valid holds no domain', async (t) => {
   t.strictSame(limitsOf(snapshot), ['shop.k 10']);
 });
 
-t.test('what is accepted without effect is told, where the object has the domain to itself', async (t) => {
+t.test('what is accepted and doubtful is told, where the object has the domain to itself', async (t) => {
   const catalog = makeCatalog();
   const spec = {
     domain: 'shop',
@@ -311,7 +311,7 @@ t.test('what is accepted without effect is told, where the object has the domain
   catalog.apply(replaced(objectOf('ns/a', { spec })));
   t.match(catalog.verdicts.get('ns/a')?.accepted, {
     status: 'True',
-    message: /without effect:\n.*replaces 'nobody'/,
+    message: /to be checked:\n.*replaces 'nobody'/,
   });
   catalog.apply(changed(objectOf('ns/b', { rules: [{ key: 'other' }] })));
   t.equal(catalog.verdicts.get('ns/a')?.accepted.message, "1 limit for domain 'shop'");

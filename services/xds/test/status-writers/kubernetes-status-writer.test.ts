@@ -144,6 +144,7 @@ t.test('a status is applied to the status subresource of its object and no other
       conditions: [
         { type: 'Accepted', ...accepted, ...times },
         { type: 'Programmed', ...pending, ...times },
+        { type: 'Ready', ...pending, ...times },
       ],
     },
   });
@@ -173,10 +174,10 @@ t.test('what the object has already is not written, whatever others have added t
   await arrive(server, 2);
   // Now it has, with what somebody else wrote.
   const { status } = bodyOf(server, 0);
-  const ready = { type: 'Ready', status: 'True' };
+  const added = { type: 'Reviewed', status: 'True' };
   objects.set(
     'shop/same',
-    objectOf('shop/same', { ...status, x: 1, conditions: [ready, ...status.conditions] }),
+    objectOf('shop/same', { ...status, x: 1, conditions: [added, ...status.conditions] }),
   );
   writer.put(statusOf('shop/same'));
   writer.put(statusOf('shop/other', { rules: 4 }));
@@ -193,6 +194,7 @@ t.test('a condition keeps the time of its transition until its status is another
   const conditions = [
     { type: 'Accepted', ...accepted, observedGeneration: 1, lastTransitionTime: old },
     { type: 'Programmed', ...pending, observedGeneration: 1, lastTransitionTime: old },
+    { type: 'Ready', ...pending, observedGeneration: 1, lastTransitionTime: old },
   ];
   const objects = new Map([['shop/web', objectOf('shop/web', { conditions })]]);
   const { writer } = await startWriter(t, { api: server.api, objects });

@@ -70,8 +70,6 @@ export async function startPipeline(
       writer: {
         put: (status) => written.push(status),
         forget: (id) => forgotten.push(id),
-        start: async () => undefined,
-        close: async () => undefined,
       },
       ...(hasReplicas && { reports: replicas.reports }),
       metrics: createXdsMetrics(registry),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Condition, ObjectStatus } from '../../domain/object-status.ts';
+import { type Condition, type ObjectStatus, readyOf } from '../../domain/object-status.ts';
 
 /** `status` of a RateLimitConfig, as far as this service writes it. */
 export interface StatusManifest {
@@ -12,7 +12,7 @@ export interface StatusManifest {
 
 /** A `metav1.Condition`. */
 export interface ConditionManifest extends Condition {
-  readonly type: 'Accepted' | 'Programmed';
+  readonly type: 'Accepted' | 'Programmed' | 'Ready';
   readonly observedGeneration: number;
   /** When `status` last changed, to the second. */
   readonly lastTransitionTime: string;
@@ -44,7 +44,11 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
     rules,
     version,
     limiters: { connected: limiters.connected, acknowledged: limiters.acknowledged },
-    conditions: [condition('Accepted', status.accepted), condition('Programmed', status.programmed)],
+    conditions: [
+      condition('Accepted', status.accepted),
+      condition('Programmed', status.programmed),
+      condition('Ready', readyOf(status)),
+    ],
   };
 }
 
