@@ -275,18 +275,19 @@ t.test('one address has so many streams and no more', async (t) => {
     snapshot: testSnapshot({ shop: 1 }),
     options: { maxStreamsPerPeer: 2 },
   });
-  const streams = [server.connect().sotw(), server.connect().sotw()];
+  const client = server.connect();
+  const streams = [client.sotw(), client.sotw()];
   for (const stream of streams) {
     stream.send();
     await stream.next();
   }
-  t.match(await server.connect().sotw().ended, {
+  t.match(await client.sotw().ended, {
     code: status.RESOURCE_EXHAUSTED,
     details: /your address has 2 streams/,
   });
   streams[0]?.cancel();
   await awaitUntil(async () => (await openStreams(server)) === 1, { what: 'one to go' });
-  const next = server.connect().sotw();
+  const next = client.sotw();
   next.send();
   t.ok(await next.next());
 });
