@@ -1,4 +1,4 @@
-import { randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
+import { createPrivateKey, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 
 /** A certificate and its private key, as PEM. */
 export interface KeyPair {
@@ -18,6 +18,8 @@ export interface LeafRequest {
 
 /** Clocks of other machines may be behind by so much. */
 export const backdateMs = 5 * 60_000;
+
+const pkcs8 = { format: 'pem', type: 'pkcs8' } as const;
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
@@ -106,11 +108,12 @@ function serialNumber(): string {
 }
 
 async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
-  const base64 = Buffer.from(await crypto.subtle.exportKey('pkcs8', key)).toString('base64');
-  return `-----BEGIN PRIVATE KEY-----\n${base64.replace(/.{64}/g, '$&\n').trimEnd()}\n-----END PRIVATE KEY-----\n`;
+  const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', key));
+  const { format, type } = pkcs8;
+  return String(createPrivateKey({ key: der, format: 'der', type }).export({ format, type }));
 }
 
 async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
-  const base64 = pem.replace(/-----[^-]+-----|\s/g, '');
-  return await crypto.subtle.importKey('pkcs8', Buffer.from(base64, 'base64'), algorithm, false, ['sign']);
+  const der = createPrivateKey(pem).export({ format: 'der', type: pkcs8.type });
+  return await crypto.subtle.importKey('pkcs8', der, algorithm, false, ['sign']);
 }
