@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { readVariables } from '../../src/cli/load-settings.ts';
+import { ignoredSettings, providerSwitches, unservedDetails } from '../../src/settings/gotrue-settings.ts';
 import { settingWarnings } from '../../src/settings/setting-warnings.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings, settingsSpec } from '../../src/settings/settings.ts';
 
 /** What GoTrue reads without a prefix, and its shortest environment otherwise. */
 const required = {
@@ -57,6 +59,27 @@ t.test('a whole environment of production starts, and nothing of it is unknown',
       'no effect: GOTRUE_MAILER_EXTERNAL_HOSTS',
       'no effect: GOTRUE_SECURITY_MANUAL_LINKING_ENABLED',
     ],
+  );
+});
+
+t.test('no name that GoTrue reads is unknown, and those with effect are listed', async (t) => {
+  const text = await readFile(join(import.meta.dirname, 'gotrue-names.txt'), 'utf8');
+  const names = text.trim().split('\n');
+  const found = settingWarnings(Object.fromEntries(names.map((name) => [name, 'x'])));
+  t.same(
+    found.filter(({ kind }) => kind === 'unknown'),
+    [],
+  );
+  const known = Object.values(settingsSpec).flatMap(({ env, aliases }) => [env, ...aliases]);
+  const isListed = (name: string): boolean =>
+    known.includes(name) ||
+    name === 'RP_ID' ||
+    Object.hasOwn(ignoredSettings, name.replace('GOTRUE_', '')) ||
+    unservedDetails.has(name.replace('GOTRUE_', '')) ||
+    providerSwitches.has(name.replace('GOTRUE_', ''));
+  t.same(
+    names.filter((name) => !isListed(name)),
+    [],
   );
 });
 
