@@ -27,9 +27,10 @@ async function makeFolder(folder: string): Promise<void> {
   if (existing !== undefined) throw new NotAFolder(folder);
   const parent = dirname(folder);
   if (parent !== folder) await makeFolder(parent);
-  await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
-    // Another process has made it in the meantime.
+  await mkdir(folder).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
+    // Another process has made it in the meantime, unless it is a link to nothing.
+    if (!(await stat(folder).catch(() => undefined))?.isDirectory()) throw new NotAFolder(folder);
   });
 }
 

@@ -105,7 +105,7 @@ t.test(
       'GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: not set: 10 s',
       'SVC_DB_SHARED_WITH_GOTRUE: not set',
       'SVC_SECURITY_TRUSTED_PROXIES: not set',
-      /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue, Tollgate has not run on it yet/,
+      /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue \(2024-\d\d-\d\d\), Tollgate has not run on it yet/,
       /migrations to run: 0001_users, .*0032_tables_of_gotrue/,
       /they add: rate_limits, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
       'sessions: GoTrue of before October 2025 CANNOT REFRESH SESSIONS',
@@ -143,6 +143,17 @@ t.test('as JSON, for a database that Tollgate has migrated', async (t) => {
     withoutEffect: [{ subject: 'GOTRUE_COOKIE_KEY' }],
     database: { schema: 'auth', tollgateHasRun: true, pendingMigrations: [], adds: [] },
   });
+});
+
+t.test('a schema that DB_NAMESPACE does not name is found', async (t) => {
+  const { url } = await gotrueDatabase(t, '2026-06');
+  const { GOTRUE_DB_NAMESPACE: _schema, ...variables } = environment;
+  const { code, out } = await check(t, { ...variables, DB_NAMESPACE: 'people' }, ['--database-url', url]);
+  t.equal(code, 0);
+  t.match(
+    out,
+    'schema people: is empty and would be made, while GoTrue has its tables in auth: set DB_NAMESPACE',
+  );
 });
 
 t.test('databases that would stop the start', async (t) => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
@@ -9,7 +9,7 @@ import { makeDevelopmentFolder } from '../../src/dev/development-folder.ts';
 
 const program = join(import.meta.dirname, '../../src/main.ts');
 /** Root writes everywhere: what is forbidden has to be tried by somebody else. */
-const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+const nobody: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /** What the server says that is started on a folder, and ends at once. */
 async function outputOf(t: Test, folder: string): Promise<string> {
@@ -34,14 +34,18 @@ t.test('a folder that cannot be used is one line that says why, and the end', as
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   chmodSync(folder.path, 0o755);
-  const [file, locked] = [join(folder.path, 'file'), join(folder.path, 'locked')];
+  const file = join(folder.path, 'file');
+  const locked = join(folder.path, 'locked');
+  const link = join(folder.path, 'link');
+  symlinkSync(join(folder.path, 'nothing'), link);
   writeFileSync(file, '');
   mkdirSync(locked);
-  if (nobody.uid !== undefined) chownSync(locked, nobody.uid, nobody.gid);
+  chownSync(locked, nobody.uid ?? statSync(locked).uid, nobody.gid ?? statSync(locked).gid);
   chmodSync(locked, 0o500);
   for (const [path, reason] of [
     [file, `${file} is not a folder`],
     [join(file, 'below'), `${file} is not a folder`],
+    [link, `${link} is not a folder`],
     [locked, `no permission to write ${locked}`],
     [join(locked, 'below/it'), `no permission to write ${join(locked, 'below')}`],
     ['/proc/tollgate/below', '/proc takes no folders'],

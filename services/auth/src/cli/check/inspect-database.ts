@@ -97,11 +97,23 @@ async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<
     pendingMigrations: pending,
     adds: [...problems.missingTables, ...problems.missingColumns],
     rows: [
+      ...(tables.length === 0 ? await otherSchemas(readRows, dbNamespace) : []),
       ...(isGotrue && widensSessions(problems) ? [noWayBack] : []),
       ...(tooOld.length > 0 ? [] : await countRows(readRows, { ...options, tables })),
     ],
   };
   return { stops, database };
+}
+
+/** A schema of GoTrue under another name: the server would start on an empty one. */
+async function otherSchemas(readRows: ReadRows, schema: string): Promise<Finding[]> {
+  const rows = await readRows(
+    `select nspname::text as name from pg_namespace n join pg_class c on c.relnamespace = n.oid
+      where relname in ('refresh_tokens', 'schema_migrations') group by 1 having count(*) = 2 order by 1`,
+  );
+  const names = rows.map(({ name }) => String(name)).join(', ');
+  const elsewhere = names === '' ? '' : `, while GoTrue has its tables in ${names}: set DB_NAMESPACE to it`;
+  return [{ subject: `schema ${schema}`, text: `is empty and would be made${elsewhere}` }];
 }
 
 async function tablesOf(readRows: ReadRows, schema: string): Promise<string[]> {

@@ -58,7 +58,7 @@ function databaseSection(database: DatabaseReport): string[] {
   const { latestMigrationOfGotrue: latest, pendingMigrations, adds } = database;
   const history = [
     `schema ${database.schema}`,
-    ...(latest === '' ? [] : [`at migration ${latest} of GoTrue`]),
+    ...(latest === '' ? [] : [`at migration ${latest} of GoTrue${dateOf(latest)}`]),
     database.tollgateHasRun ? 'Tollgate has run on it' : 'Tollgate has not run on it yet',
   ];
   return [
@@ -68,6 +68,12 @@ function databaseSection(database: DatabaseReport): string[] {
     `  they add: ${list(adds)}`,
     ...database.rows.map(({ subject, text }) => `  ${subject}: ${text}`),
   ];
+}
+
+/** The names of its migrations begin with their date. */
+function dateOf(migration: string): string {
+  const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)\d{6}$/.exec(migration) ?? [];
+  return year === undefined ? '' : ` (${year}-${month}-${day})`;
 }
 
 function list(names: readonly string[]): string {
