@@ -1,13 +1,13 @@
 // What can go wrong, and how to tell: OAuthError when a server said no, TransportError when none answered.
-//   SITE=https://as.example CLIENT_ID=… CLIENT_SECRET=… node handle-errors.ts
-import { Client, OAuthError, TransportError } from '@tollgate/oauth2-client';
+//   ISSUER=https://as.example CLIENT_ID=… CLIENT_SECRET=… node handle-errors.ts
+import { OAuthError, TransportError } from '@tollgate/oauth2-client';
+import { discoverClient } from '@tollgate/oauth2-client/discovery';
 
-const { SITE = '', CLIENT_ID = '' } = process.env;
+const { ISSUER = '', CLIENT_ID = '' } = process.env;
 
-const client = new Client({
+const client = await discoverClient(ISSUER, {
   clientId: CLIENT_ID,
   clientSecret: 'not the secret',
-  site: SITE,
   timeoutMs: 10_000,
 });
 try {

@@ -1,13 +1,17 @@
 // Many calls, one token: it is fetched when first needed, renewed once when it runs out, and kept in files so that
 // the next run, or another process, goes on with it.
-//   SITE=https://as.example CLIENT_ID=… CLIENT_SECRET=… API=https://as.example/api/me STORE=./tokens node keep-tokens-fresh.ts
-import { Client } from '@tollgate/oauth2-client';
+//   ISSUER=https://as.example CLIENT_ID=… CLIENT_SECRET=… API=https://as.example/api/me STORE=./tokens node keep-tokens-fresh.ts
+import { discoverClient } from '@tollgate/oauth2-client/discovery';
 import { fileTokenStore } from '@tollgate/oauth2-client/node';
 import { TokenManager } from '@tollgate/oauth2-client/token-manager';
 
-const { SITE = '', CLIENT_ID = '', CLIENT_SECRET = '', API = '', STORE = 'tokens' } = process.env;
+const { ISSUER = '', CLIENT_ID = '', CLIENT_SECRET = '', API = '', STORE = 'tokens' } = process.env;
 
-const client = new Client({ clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, site: SITE });
+const client = await discoverClient(ISSUER, {
+  clientId: CLIENT_ID,
+  clientSecret: CLIENT_SECRET,
+  allowedOrigins: [API],
+});
 await using manager = new TokenManager({
   client,
   store: fileTokenStore({ folder: STORE }),

@@ -1,13 +1,13 @@
 // A pod without a secret: the token that the kubelet mounts and renews is the client's assertion (RFC 7523 §2.2).
-//   SITE=https://as.example CLIENT_ID=… API=https://as.example/api/me node kubernetes.ts
-import { Client } from '@tollgate/oauth2-client';
+//   ISSUER=https://as.example CLIENT_ID=… API=https://as.example/api/me node kubernetes.ts
+import { discoverClient } from '@tollgate/oauth2-client/discovery';
 import { defaultServiceAccountTokenPath, kubernetesServiceAccount } from '@tollgate/oauth2-client/kubernetes';
 
-const { SITE = '', CLIENT_ID = '', API = '', TOKEN_FILE = defaultServiceAccountTokenPath } = process.env;
+const { ISSUER = '', CLIENT_ID = '', API = '', TOKEN_FILE = defaultServiceAccountTokenPath } = process.env;
 
-const client = new Client({
+const client = await discoverClient(ISSUER, {
   clientId: CLIENT_ID,
-  site: SITE,
+  allowedOrigins: [API],
   clientAuth: kubernetesServiceAccount({ path: TOKEN_FILE }),
 });
 const token = await client.clientCredentials.getToken();

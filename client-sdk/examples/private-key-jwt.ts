@@ -1,13 +1,13 @@
 // Proves who it is with a private key in place of a secret (RFC 7523 §2.2).
-//   SITE=https://as.example CLIENT_ID=… KEY_FILE=key.pem API=https://as.example/api/me node private-key-jwt.ts
+//   ISSUER=https://as.example CLIENT_ID=… KEY_FILE=key.pem API=https://as.example/api/me node private-key-jwt.ts
 import { readFile } from 'node:fs/promises';
-import { Client } from '@tollgate/oauth2-client';
+import { discoverClient } from '@tollgate/oauth2-client/discovery';
 
-const { SITE = '', CLIENT_ID = '', KEY_FILE = '', API = '' } = process.env;
+const { ISSUER = '', CLIENT_ID = '', KEY_FILE = '', API = '' } = process.env;
 
-const client = new Client({
+const client = await discoverClient(ISSUER, {
   clientId: CLIENT_ID,
-  site: SITE,
+  allowedOrigins: [API],
   clientAuth: {
     method: 'private_key_jwt',
     algorithm: 'ES256',

@@ -1,14 +1,14 @@
 // A web application that signs its users in: authorization code with PKCE; state, nonce, issuer and ID token are checked.
-//   SITE=https://as.example CLIENT_ID=… CLIENT_SECRET=… PORT=3000 node sign-in.ts
+//   ISSUER=https://as.example CLIENT_ID=… CLIENT_SECRET=… PORT=3000 node sign-in.ts
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OAuthClientError } from '@tollgate/oauth2-client';
 import { discoverClient } from '@tollgate/oauth2-client/discovery';
 
-const { SITE = '', CLIENT_ID = '', CLIENT_SECRET = '', PORT = '3000' } = process.env;
+const { ISSUER = '', CLIENT_ID = '', CLIENT_SECRET = '', PORT = '3000' } = process.env;
 
-const client = await discoverClient(SITE, { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
+const client = await discoverClient(ISSUER, { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
 type Transaction = Awaited<ReturnType<typeof client.authCode.startAuthorization>>['transaction'];
 /** What belongs to a browser until it comes back, by the value of its cookie. Use your sessions instead. */
 const transactions = new Map<string, Transaction>();

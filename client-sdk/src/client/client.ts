@@ -32,7 +32,11 @@ import type { WireParams } from './wire-params.ts';
  * Immutable. Its secret appears in no inspection, JSON, error or log.
  *
  * @example
- * const client = new Client({ site: 'https://auth.example.com', clientId: 'app', clientSecret });
+ * // Where the server has metadata, `discoverClient` of `@tollgate/oauth2-client/discovery` finds the endpoints.
+ * const client = new Client({
+ *   ...{ clientId: 'app', clientSecret, site: 'https://api.example.com' },
+ *   tokenEndpoint: 'https://auth.example.com/oauth2/token',
+ * });
  * const token = await client.clientCredentials.getToken({ scope: 'read' });
  * const response = await token.get('/me');
  */

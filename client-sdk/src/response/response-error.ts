@@ -42,8 +42,9 @@ export function responseError(response: ApiResponse, options: ResponseErrorOptio
   const description = textOf(fields, 'error_description', mask);
   const hint = hintFor?.({ code });
   const said = [code, description].filter((text) => text !== undefined).join(': ');
-  const words =
-    options.message ?? wordsOf(response, { said, request, location: locationOf(response, redactor) });
+  const isEndpoint = operation !== 'resource' && operation !== 'request';
+  const location = locationOf(response, redactor);
+  const words = options.message ?? wordsOf(response, { said, request, location, isEndpoint });
   const all: OAuthErrorFields = {
     response,
     message: [hint === undefined ? words : `${words} (${hint})`, mask(excerptOf(response.body, redactor))]
@@ -69,16 +70,26 @@ function excerptOf(body: string, redactor: Redactor): string {
   return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
 }
 
+/** What a message says beside the status. */
+type Circumstances = {
+  /** The server's own words; empty where there are none. */
+  readonly said: string;
+  readonly request: string | undefined;
+  readonly location: string | undefined;
+  /** Whether it was an endpoint of the authorization server that answered. */
+  readonly isEndpoint: boolean;
+};
+
 /** Which request it was is said where the answer is hardly about what it asked for: a wrong URL, or a server of another kind. */
-function wordsOf(
-  { status }: ApiResponse,
-  { said, request, location }: { said: string; request: string | undefined; location: string | undefined },
-): string {
+function wordsOf({ status }: ApiResponse, { said, request, location, isEndpoint }: Circumstances): string {
   const isRedirect = status >= 300 && status < 400;
   if (said !== '' && status !== 404 && !isRedirect) return said;
   const parts = [`HTTP status ${status}`, said].filter((part) => part !== '').join(', ');
   const words = request === undefined ? parts : `${request}: ${parts}`;
-  if (!isRedirect) return words;
+  if (!isRedirect) {
+    const isWrongUrl = isEndpoint && said === '' && status === 404;
+    return isWrongUrl ? `${words}; is it the endpoint's URL? Discovery knows it` : words;
+  }
   const target = location === undefined ? '' : ` to ${location}`;
   return `${words}, a redirect${target} that is not followed: configure the final URL`;
 }

@@ -14,7 +14,7 @@ const credentials = { CLIENT_ID: 'client', CLIENT_SECRET: 'secret' };
 async function startServer(t: Test, options: StartOptions = {}) {
   const server = await startAuthorizationServer(options);
   t.teardown(server.close);
-  return { server, env: { ...credentials, SITE: server.issuer, API: `${server.endpoints.resource}/me` } };
+  return { server, env: { ...credentials, ISSUER: server.issuer, API: `${server.endpoints.resource}/me` } };
 }
 
 t.test('client-credentials gets a token and calls an API with it', async (t) => {
@@ -80,7 +80,7 @@ t.test('mutual-tls shows its certificate to the provider', async (t) => {
   const provider = await startProvider({ clients: [registered], tls });
   t.teardown(provider.stop);
   const { lines } = await runExample('mutual-tls', {
-    ...{ SITE: provider.issuer, CLIENT_ID: 'certified', API: `${provider.issuer}/jwks` },
+    ...{ ISSUER: provider.issuer, CLIENT_ID: 'certified', API: `${provider.issuer}/jwks` },
     ...{ CERT: client.certFile, KEY: client.keyFile, CA: ca.certFile },
   });
   t.same(lines, ['200']);

@@ -137,14 +137,14 @@ function readmeProgram(page: string): string {
   const blocks = Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, code = '']) => code.split('\n'));
   const isImport = (line: string) => line.startsWith('import ');
   const imports = new Set([
-    'import type { AccessToken, AuthorizationTransaction } from "@tollgate/oauth2-client";',
+    'import type { AccessToken, AuthorizationTransaction, Client } from "@tollgate/oauth2-client";',
     ...blocks.flat().filter(isImport),
   ]);
   return [
     ...imports,
     // What the page's prose speaks of.
     'declare const client: Client, token: AccessToken, transaction: AuthorizationTransaction;',
-    'declare const site: string, clientSecret: string, callbackUrl: string, pemOrJwkOrCryptoKey: string;',
+    'declare const clientSecret: string, callback: Request, pemOrJwkOrCryptoKey: string;',
     ...blocks.map(
       (lines, i) => `export async function block${i}() {\n${lines.filter((l) => !isImport(l)).join('\n')}\n}`,
     ),
