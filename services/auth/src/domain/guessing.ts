@@ -23,6 +23,18 @@ export interface WrongGuesses {
   readonly lastMs: number;
 }
 
+/**
+ * Was the latest code sent after the last wrong guess? A time that lies ahead is of a database whose clock, or time zone, is another
+ * one: it makes no code fresh.
+ */
+export function isFreshCode(
+  sentMs: number | undefined,
+  wrong: WrongGuesses | undefined,
+  nowMs: number,
+): boolean {
+  return sentMs !== undefined && sentMs <= nowMs && sentMs > (wrong?.lastMs ?? Number.NEGATIVE_INFINITY);
+}
+
 /** How long a network has to wait before its next guess for an account; 0 when it need not. */
 export function networkWaitMs(wrong: WrongGuesses | undefined, limit: number, nowMs: number): Millis {
   if (wrong === undefined || wrong.count < limit) return 0;

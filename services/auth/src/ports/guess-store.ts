@@ -15,8 +15,13 @@ export interface GuessKeys {
 export interface GuessCounts {
   readonly network: WrongGuesses | undefined;
   readonly account: WrongGuesses | undefined;
-  /** Wrong guesses of the latest code that was sent to the contact; 0 when none was sent. */
-  readonly ofLatestCode: number;
+  /** Wrong guesses of codes for the contact, those from networks that the account knows included. */
+  readonly code: WrongGuesses | undefined;
+  /**
+   * When the latest code was sent, Unix time in milliseconds; with `SVC_SECURITY_UNIFORM_ANSWERS` when one was asked for, whether or
+   * not there is a user to send it to.
+   */
+  readonly codeSentMs: number | undefined;
   /** When the account was last signed in from the network, Unix time in milliseconds. */
   readonly knownSinceMs: number | undefined;
 }

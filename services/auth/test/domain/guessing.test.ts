@@ -1,6 +1,6 @@
 import t from 'tap';
 import { clientNetwork } from '../../src/domain/client-network.ts';
-import { accountWaitMs, networkWaitMs } from '../../src/domain/guessing.ts';
+import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/domain/guessing.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -34,6 +34,17 @@ t.test('the delay of a network doubles from a minute up to an hour, and ends aft
   t.equal(wait(11, minuteMs), minuteMs);
   t.equal(wait(11, 2 * minuteMs), 0);
   t.equal(wait(5000, 24 * hourMs), 0);
+  t.end();
+});
+
+t.test('a code is fresh until it is guessed wrongly for the first time', (t) => {
+  const last = { count: 1, lastMs: 100 };
+  t.equal(isFreshCode(undefined, last, 200), false);
+  t.equal(isFreshCode(99, last, 200), false);
+  t.equal(isFreshCode(100, last, 200), false);
+  t.equal(isFreshCode(101, last, 200), true);
+  t.equal(isFreshCode(101, undefined, 200), true);
+  t.equal(isFreshCode(201, last, 200), false, 'a time that lies ahead');
   t.end();
 });
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createWorkQueue, QueueFull, type WorkQueue } from '../../background/work-queue.ts';
-import { accountWaitMs, knownNetworkMs, networkWaitMs } from '../../domain/guessing.ts';
+import { accountWaitMs, isFreshCode, knownNetworkMs, networkWaitMs } from '../../domain/guessing.ts';
 import type { RequestFacts } from '../../domain/request-facts.ts';
 import { errors, RetryLaterError } from '../../errors.ts';
 import type { GuessCounts, GuessKeys, GuessLimits } from '../../ports/guess-store.ts';
@@ -60,13 +60,9 @@ export class GuessLimiter {
       const { guesses } = this.#deps.store;
       const limits = this.#limits(guess.kind);
       const counts = await guesses.read(keys);
-      const isKnown = isKnownNetwork(counts, facts.nowMs);
-      const waitMs = Math.max(
-        networkWaitMs(counts.network, limits.perNetwork, facts.nowMs),
-        isKnown ? 0 : accountWaitMs(counts.account, limits.perAccount, facts.nowMs),
-      );
+      const waitMs = waitMsOf(counts, limits, facts.nowMs);
       if (waitMs > 0) throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(waitMs / 1000));
-      const isSpent = !isKnown && counts.ofLatestCode >= this.#deps.settings.wrongCodesPerMessage;
+      const isSpent = isSpentCode(counts, this.#deps.settings.wrongCodesPerMessage, facts.nowMs);
       // Also for a code that is used up: the work must not tell whether there was one.
       const found = await attempt();
       const right = isSpent ? undefined : found;
@@ -116,6 +112,21 @@ function keysOf({ kind, contact }: Guess, network: string | undefined): GuessKey
 
 function digest(...parts: readonly string[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('base64url');
+}
+
+/** How long the next guess has to wait. The first guess of a code that was just sent need not, whatever was guessed before. */
+function waitMsOf(counts: GuessCounts, { perNetwork, perAccount }: GuessLimits, nowMs: number): number {
+  const { network, account, codeSentMs } = counts;
+  const ofNetwork = isFreshCode(codeSentMs, network, nowMs) ? 0 : networkWaitMs(network, perNetwork, nowMs);
+  const isExempt = isKnownNetwork(counts, nowMs) || isFreshCode(codeSentMs, account, nowMs);
+  return Math.max(ofNetwork, isExempt ? 0 : accountWaitMs(account, perAccount, nowMs));
+}
+
+/** Has the latest code been guessed too often? A network that the account knows may go on. */
+function isSpentCode(counts: GuessCounts, limit: number, nowMs: number): boolean {
+  const { code, codeSentMs } = counts;
+  if (code === undefined || codeSentMs === undefined || isFreshCode(codeSentMs, code, nowMs)) return false;
+  return code.count >= limit && !isKnownNetwork(counts, nowMs);
 }
 
 function isKnownNetwork({ knownSinceMs }: GuessCounts, nowMs: number): boolean {

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { adminToken } from '../../helpers/admin.ts';
 import { type Answer, type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../../helpers/mail-server.ts';
 
@@ -197,6 +198,35 @@ t.test(
     t.match(await verify(owner, email, codeIn(mail)), { status: 200 });
   },
 );
+
+for (const uniform of ['false', 'true'])
+  t.test(`the first guess of a fresh code is never refused, uniform answers: ${uniform}`, async (t) => {
+    const { server, smtp } = await startMailingServer(t, { ...clients, SECURITY_UNIFORM_ANSWERS: uniform });
+    const post = (path: string, body: object) =>
+      server.call('POST', path, { body, headers: { 'x-client': stranger } });
+    const verify = (account: string, token: string) =>
+      post('/verify', { type: 'recovery', email: account, token });
+    await server.call('POST', '/admin/users', { token: adminToken(), body: { email, email_confirm: true } });
+    for (let round = 1; round <= 2; round++) {
+      for (const account of [email, unknown]) {
+        for (let count = 0; count < 12; count++) await verify(account, '12345');
+        t.match(await verify(account, '12345'), limited, account);
+        server.clock.advance(1);
+        await post('/recover', { email: account });
+        // Without uniform answers it is no secret who exists.
+        const isFresh = account === email || uniform === 'true';
+        t.equal((await verify(account, '12345')).status, isFresh ? 403 : 429, account);
+        t.match(await verify(account, '12345'), limited, account);
+      }
+      server.clock.advance(minuteMs);
+    }
+    await post('/recover', { email });
+    t.match(
+      await verify(email, codeIn(await smtp.mailTo(email, 3))),
+      { status: 200 },
+      'also from the network of a stranger',
+    );
+  });
 
 t.test('a code that many networks have guessed is used up, the next one is not', async (t) => {
   const { server, smtp } = await startMailingServer(t, {

@@ -2,8 +2,11 @@ import { accountLeakMs, forgetMs, rememberMs, type WrongGuesses } from '../../..
 import type { GuessKeys, GuessStore } from '../../../ports/guess-store.ts';
 import { type Queryable, query } from '../query.ts';
 
+// The rows of `rate_limits` are there when answers are uniform: those that space what is sent to a contact.
 const latestCode = (contact: string): string =>
-  `(select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${contact})`;
+  `greatest((select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${contact}),
+    (select max(since) from rate_limits
+      where key = ${contact} and limiter in ('contact_confirmation', 'contact_sign_in', 'contact_change')))`;
 
 const read = `
   select limiter, used, since from rate_limits where (limiter, key) in (
@@ -20,7 +23,8 @@ const countWrong = `
   where key is not null
   on conflict (limiter, key) do update set since = excluded.since, used = 1 + case
     when l.limiter = 'wrong_account' then greatest(0, l.used - ${elapsedMs} / $6::float8)
-    when l.limiter = 'wrong_code' then case when l.since < ${latestCode('$4')} then 0 else l.used end
+    when l.limiter = 'wrong_code' then case
+      when ${latestCode('$4')} between l.since + interval '1 microsecond' and excluded.since then 0 else l.used end
     when ${elapsedMs} >= case when l.used < $7::float8 then $8::float8 else $9::float8 end then 0
     else l.used end`;
 
@@ -47,12 +51,11 @@ export function guessStore(sql: Queryable): GuessStore {
         const row = rows.find((candidate) => candidate.limiter === limiter);
         return row?.since ? { count: row.used, lastMs: row.since.getTime() } : undefined;
       };
-      const sent = of('sent');
-      const code = of('wrong_code');
       return {
         network: of('wrong_network'),
         account: of('wrong_account'),
-        ofLatestCode: sent && code && code.lastMs >= sent.lastMs ? code.count : 0,
+        code: of('wrong_code'),
+        codeSentMs: of('sent')?.lastMs,
         knownSinceMs: of('known_network')?.lastMs,
       };
     },
