@@ -33,10 +33,14 @@ t.test('a store that refuses to count does not stop the start', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
   await redisCommand(redis, 'ACL', 'SETUSER', 'default', '-incrby');
-  const { ports } = await startApp(t, {
+  const { ports, logLines } = await startApp(t, {
     rules,
     env: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address },
     warmUp: true,
   });
+  t.same(
+    logLines.filter(({ level }) => level === 'warning' || level === 'error'),
+    [],
+  );
   t.equal((await fetch(`http://127.0.0.1:${ports.http}/healthcheck`)).status, 200);
 });

@@ -12,13 +12,24 @@ import { errors } from '../../errors.ts';
  */
 export function readJsonRequest(body: unknown): RateLimitRequest {
   try {
-    return fromJsonString(RateLimitRequestSchema, textOf(body));
+    const request = fromJsonString(RateLimitRequestSchema, textOf(body));
+    checkTexts(request);
+    return request;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw errors.malformed_request({
       message: `${errors.malformed_request.definition.message}: ${reason}`,
       cause,
     });
+  }
+}
+
+/** An escape of half a character, `"\ud800"`, would be counted as if it were any other such half. */
+function checkTexts({ domain, descriptors }: RateLimitRequest): void {
+  const entries = descriptors.flatMap(({ entries }) => entries);
+  const texts = [domain, ...entries.flatMap(({ key, value }) => [key, value])];
+  if (!texts.every((text) => text.isWellFormed())) {
+    throw new Error('a text is not well-formed Unicode');
   }
 }
 
