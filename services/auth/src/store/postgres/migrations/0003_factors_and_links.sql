@@ -31,15 +31,34 @@ create table if not exists mfa_challenges (
 );
 create index if not exists mfa_challenge_created_at_idx on mfa_challenges (created_at desc);
 
-create table if not exists one_time_tokens (
-  id uuid primary key,
-  user_id uuid not null references users (id) on delete cascade,
-  token_type one_time_token_type not null,
-  token_hash text not null check (char_length(token_hash) > 0),
-  relates_to text not null,
-  created_at timestamp without time zone not null default now(),
-  updated_at timestamp without time zone not null default now()
-);
+-- GoTrue from before April 2024 keeps one-time tokens in columns of users only.
+do $$ begin
+  if to_regclass('one_time_tokens') is not null then
+    return;
+  end if;
+  create table one_time_tokens (
+    id uuid primary key,
+    user_id uuid not null references users (id) on delete cascade,
+    token_type one_time_token_type not null,
+    token_hash text not null check (char_length(token_hash) > 0),
+    relates_to text not null,
+    created_at timestamp without time zone not null default now(),
+    updated_at timestamp without time zone not null default now()
+  );
+  insert into one_time_tokens (id, user_id, token_type, token_hash, relates_to, created_at, updated_at)
+  select gen_random_uuid(), u.id, t.type::one_time_token_type, t.hash, t.relates_to,
+    t.sent_at at time zone 'utc', t.sent_at at time zone 'utc'
+  from users u cross join lateral (values
+    ('confirmation_token', confirmation_token, coalesce(email, phone), confirmation_sent_at),
+    ('recovery_token', recovery_token, coalesce(email, phone), recovery_sent_at),
+    ('email_change_token_new', email_change_token_new, email_change, email_change_sent_at),
+    ('email_change_token_current', email_change_token_current, email, email_change_sent_at),
+    ('phone_change_token', phone_change_token, phone_change, phone_change_sent_at),
+    ('reauthentication_token', reauthentication_token, coalesce(email, phone), reauthentication_sent_at)
+  ) as t (type, hash, relates_to, sent_at)
+  -- No code is good for longer.
+  where t.hash <> '' and t.relates_to <> '' and t.sent_at > now() - interval '30 days';
+end $$;
 create index if not exists one_time_tokens_token_hash_hash_idx on one_time_tokens using hash (token_hash);
 create index if not exists one_time_tokens_relates_to_hash_idx on one_time_tokens using hash (relates_to);
 create unique index if not exists one_time_tokens_user_id_token_type_key on one_time_tokens (user_id, token_type);

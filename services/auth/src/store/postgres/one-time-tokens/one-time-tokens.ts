@@ -9,16 +9,14 @@ import { type Queryable, query, type Row } from '../query.ts';
 import { lockOwner } from '../users/lock-owner.ts';
 import { userColumns, userOf } from '../users/user-columns.ts';
 import { isSentForm, keptHash, keptHashesOf } from './kept-hash.ts';
-import { findInColumns, setTokenColumns, tokenColumns, tokenTypes } from './token-columns.ts';
+import { sentAtColumns, setTokenColumns, tokenTypes } from './token-columns.ts';
 
 /** Assigns `value` to the columns of the types that the part `from` of the statement has. */
 function setSentAt(from: string, value: string): string {
-  // The column of a change of email is that of both of its types.
-  return tokenTypes
-    .filter((type) => type !== 'email_change_token_current')
-    .map((type) => {
-      const { sentAt } = tokenColumns[type];
-      return `${sentAt} = case when exists (select 1 from ${from} where type = '${type}') then ${value} else ${sentAt} end`;
+  return [...new Set(Object.values(sentAtColumns))]
+    .map((column) => {
+      const types = tokenTypes.filter((type) => sentAtColumns[type] === column).map((type) => `'${type}'`);
+      return `${column} = case when exists (select 1 from ${from} where type in (${types.join()})) then ${value} else ${column} end`;
     })
     .join(', ');
 }
@@ -27,7 +25,7 @@ const sentAfter = (moment: string): string =>
   tokenTypes
     .map(
       (type) =>
-        `coalesce(${tokenColumns[type].sentAt} > ${moment} and exists (select 1 from tokens where type = '${type}'), false)`,
+        `coalesce(${sentAtColumns[type]} > ${moment} and exists (select 1 from tokens where type = '${type}'), false)`,
     )
     .join(' or ');
 
@@ -66,7 +64,7 @@ const withdraw = `
 
 // GoTrue writes created_at in the time zone of its machine: the user says when a token was sent.
 const sentAt = `coalesce(
-  case t.token_type ${tokenTypes.map((type) => `when '${type}' then u.${tokenColumns[type].sentAt}`).join(' ')} end,
+  case t.token_type ${tokenTypes.map((type) => `when '${type}' then u.${sentAtColumns[type]}`).join(' ')} end,
   t.created_at at time zone 'utc')`;
 
 const findWhere = (
@@ -77,23 +75,21 @@ const findWhere = (
   order by t.created_at desc limit 1`;
 
 const find = findWhere('t.token_hash = any($1::text[])');
-const findOfGotrue = findInColumns(userColumns);
 const findSentTo =
   findWhere(`t.relates_to = $1 and t.created_at > $3::timestamptz at time zone 'utc' and not exists (
     select 1 from one_time_tokens other
     where other.relates_to = t.relates_to and other.token_type = t.token_type and other.user_id <> t.user_id
       and other.created_at > $3::timestamptz at time zone 'utc')`);
 
-// GoTrue keeps a token in both places: spending it empties both.
+// GoTrue keeps a token in a column of the user, too.
 const spend = `with owner as (${lockOwner('$1')}), gone as (
     delete from one_time_tokens
     where user_id = (select id from owner) and token_type = $2::text::one_time_token_type and token_hash = $3 returning 1
   ), emptied as (
     update users set ${setTokenColumns((type) => `case when $2 = '${type}' then '' else ${type} end`)}
     where id = (select id from owner) and $3 = case $2 ${tokenTypes.map((type) => `when '${type}' then ${type}`).join(' ')} end
-    returning 1
   )
-  select 1 from gone union all select 1 from emptied`;
+  select 1 from gone`;
 
 const clear = `with owner as (${lockOwner('$1')}), gone as (
     delete from one_time_tokens
@@ -131,10 +127,7 @@ export function oneTimeTokens(sql: Queryable, { asSent }: { readonly asSent: boo
     },
     async find(hashes, types) {
       const [row] = await query(sql, find, [hashes.flatMap(keptHashesOf), types]);
-      if (row !== undefined) return foundOf(row);
-      const sent = hashes.filter(isSentForm);
-      const [inColumn] = sent.length === 0 ? [] : await query(sql, findOfGotrue, [sent, types]);
-      return inColumn && foundOf(inColumn);
+      return row && foundOf(row);
     },
     async findSentTo(contact, types, since) {
       const [row] = await query(sql, findSentTo, [contact, types, since]);
