@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, Context, Span, SpanKind, TextMapPropagator, Tracer } from '@opentelemetry/api';
 import type { SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from './logger.ts';
@@ -18,14 +19,14 @@ export type TracingOptions = ResourceOptions & {
 
 /** What a span is about. */
 export type SpanOptions = {
-  /** What it is a part of: from `extract`, or handed to the function of an outer span. */
+  /** What it is a part of: from `extract`, or handed to the function of an outer span. Default the active span. */
   readonly parent?: Context;
   /** `SpanKind` of the OpenTelemetry API: 0 internal (default), 1 server, 2 client. */
   readonly kind?: SpanKind;
   readonly attributes?: Attributes;
 };
 
-/** Spans, and their way in and out of a process. Contexts are passed by hand: nothing is global. */
+/** Spans, and their way in and out of a process. Nothing is global: what is active is known to this object only. */
 export type Tracing = {
   readonly enabled: boolean;
   readonly tracer: Tracer;
@@ -33,7 +34,13 @@ export type Tracing = {
   extract(carrier: Readonly<Record<string, string | string[] | undefined>>): Context;
   /** Writes the trace of a context into headers, in all of those formats. */
   inject(carrier: Record<string, string>, context: Context): void;
-  /** Runs a function inside a span, which ends with it, as failed when it throws. */
+  /** The span that the caller runs in; undefined outside of all, and when tracing is off. */
+  activeSpan(): Span | undefined;
+  /** Begins a span, which the caller ends. */
+  startSpan(name: string, options?: SpanOptions): Span;
+  /** Makes a span the active one for a function and for everything that it awaits. */
+  withSpan<T>(span: Span, fn: () => T): T;
+  /** Runs a function inside a span, which is the active one then and ends with it, as failed when it throws. */
   inSpan<T>(
     name: string,
     options: SpanOptions,
@@ -68,20 +75,30 @@ function tracingOver(
 ): Tracing {
   const { tracer, propagator, provider } = parts;
   let ended: Promise<void> | undefined;
+  const contexts = provider && new AsyncLocalStorage<Context>();
+  const active = (): Context => contexts?.getStore() ?? api.ROOT_CONTEXT;
+  const within = <T>(context: Context, fn: () => T): T =>
+    contexts === undefined ? fn() : contexts.run(context, fn);
+  const startSpan: Tracing['startSpan'] = (name, { parent = active(), kind, attributes } = {}) =>
+    tracer.startSpan(name, { ...(kind && { kind }), ...(attributes && { attributes }) }, parent);
   return {
     enabled: provider !== undefined,
     tracer,
     extract: (carrier) =>
       propagator?.extract(api.ROOT_CONTEXT, carrier, api.defaultTextMapGetter) ?? api.ROOT_CONTEXT,
     inject: (carrier, context) => propagator?.inject(context, carrier, api.defaultTextMapSetter),
-    async inSpan(name, { parent = api.ROOT_CONTEXT, kind, attributes }, fn) {
-      const span = tracer.startSpan(
-        name,
-        { ...(kind && { kind }), ...(attributes && { attributes }) },
+    activeSpan: () => api.trace.getSpan(active()),
+    withSpan: (span, fn) => within(api.trace.setSpan(active(), span), fn),
+    startSpan,
+    async inSpan(name, { parent = active(), kind, attributes }, fn) {
+      const span = startSpan(name, {
         parent,
-      );
+        ...(kind && { kind }),
+        ...(attributes && { attributes }),
+      });
       try {
-        return await fn(span, api.trace.setSpan(parent, span));
+        const context = api.trace.setSpan(parent, span);
+        return await within(context, () => fn(span, context));
       } catch (error) {
         span.setStatus({
           code: api.SpanStatusCode.ERROR,

@@ -41,7 +41,7 @@ export type WatchedTls = FileWatch & {
   onChange(listener: (material: TlsMaterial) => void): () => void;
 };
 
-/** As the alert on the expiry of certificates; those of a short life are renewed after two thirds of it. */
+/** As the alert on the expiry of certificates; those of a short life are renewed with a third of it left. */
 const expiresSoonMs = 14 * 24 * 60 * 60 * 1000;
 
 /** Reads TLS files and checks that they can be used: all parse, and the key is the certificate's. Problems name the file. */
@@ -96,7 +96,7 @@ export async function watchTlsFiles(
     deps.onCertificate?.({ notBeforeMs, notAfterMs });
     const notAfter = shownTime(notAfterMs);
     const leftMs = notAfterMs - (deps.nowMs ?? Date.now)();
-    const soonMs = Math.min(expiresSoonMs, (notAfterMs - notBeforeMs) / 3);
+    const soonMs = Math.min(expiresSoonMs, (notAfterMs - notBeforeMs) / 4);
     // Not a start error: the pod would crash in a loop, and peers that ignore expiry would lose service, too.
     if (leftMs <= 0) logger.error({ paths, notAfter }, 'TLS certificate has expired, peers will refuse it');
     else if (leftMs < soonMs) logger.warn({ paths, notAfter }, 'TLS certificate expires soon');

@@ -147,7 +147,7 @@ t.test('a certificate that has expired, or soon will, is used and logged', async
   for (const [pair, passedMs, level, message] of [
     [certificates.issue({ name: 'expired', validDays: 0 }), day, 'error', /has expired/],
     [server, 0.5 * day, undefined, undefined],
-    [server, 1.5 * day, 'warning', /expires soon/],
+    [server, 1.6 * day, 'warning', /expires soon/],
     [lasting, 70 * day, undefined, undefined],
     [lasting, 77 * day, 'warning', /expires soon/],
   ] as const) {

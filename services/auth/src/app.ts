@@ -34,6 +34,8 @@ import { measureDatabase } from './telemetry/measure-database.ts';
 import { measureIdentityStates } from './telemetry/measure-identity-states.ts';
 import { measureRouteRules } from './telemetry/measure-route-rules.ts';
 import { startTelemetry } from './telemetry/start-telemetry.ts';
+import { traceAuthorization, traceIdentityStates } from './telemetry/trace-authorization.ts';
+import { traceDatabase } from './telemetry/trace-database.ts';
 import { openSigningKeys } from './tokens/signing-key-source.ts';
 import { createVerifiedTokens } from './tokens/verified-tokens.ts';
 import { createAuthorizeRequest } from './use-cases/authz/authorize-request.ts';
@@ -81,7 +83,11 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
   const cipher = createColumnCipher(settings);
-  const bareStore = createPostgresStore(measureDatabase(sql, telemetry.registry), cipher, settings);
+  const bareStore = createPostgresStore(
+    traceDatabase(measureDatabase(sql, telemetry.registry), telemetry.tracing),
+    cipher,
+    settings,
+  );
   let onIdentityChange: (userIds: readonly string[]) => void = () => undefined;
   const store = announceChanges(
     { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) },
@@ -158,18 +164,21 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     const rules =
       file === '' ? undefined : await watchRouteRules(file, { logger, ...(onAttempt && { onAttempt }) });
     const tokens = createVerifiedTokens();
+    const { tracing } = telemetry;
+    const currentRules = () => rules?.current() ?? defaultRules;
+    const authorize = createAuthorizeRequest({
+      rules: currentRules,
+      verifyToken: (token, at) => tokens.verify(token, signingKeys.keys, at),
+      states: settings.extAuthzSessionCheck ? traceIdentityStates(followIdentities(), tracing) : undefined,
+      nowMs,
+      logger,
+      settings,
+    });
     const servers = await createExtAuthzServers({
-      authorize: createAuthorizeRequest({
-        rules: () => rules?.current() ?? defaultRules,
-        verifyToken: (token, at) => tokens.verify(token, signingKeys.keys, at),
-        states: settings.extAuthzSessionCheck ? followIdentities() : undefined,
-        nowMs,
-        logger,
-        settings,
-      }),
+      authorize: traceAuthorization(authorize, { tracing, rules: currentRules }),
       health,
       logger,
-      tracing: telemetry.tracing,
+      tracing,
       metrics: telemetry.registry,
       settings,
     });

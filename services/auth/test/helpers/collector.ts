@@ -5,7 +5,7 @@ import type t from 'tap';
 /** An attribute as OTLP has it. */
 export interface OtlpAttribute {
   readonly key: string;
-  readonly value: { readonly stringValue?: string; readonly intValue?: number };
+  readonly value: { readonly stringValue?: string; readonly intValue?: number; readonly boolValue?: boolean };
 }
 
 /** What a collector was sent. */
@@ -29,6 +29,7 @@ export interface OtlpRequest {
 export interface OtlpSpan {
   readonly name: string;
   readonly traceId: string;
+  readonly spanId: string;
   readonly parentSpanId?: string;
   readonly attributes: readonly OtlpAttribute[];
   readonly status: { readonly code?: number };
@@ -68,8 +69,8 @@ export async function startCollector(test: Pick<typeof t, 'teardown'>): Promise<
 /** Attributes as an object. */
 export function attributesOf(
   attributes: readonly OtlpAttribute[] | undefined,
-): Record<string, string | number | undefined> {
+): Record<string, string | number | boolean | undefined> {
   return Object.fromEntries(
-    (attributes ?? []).map(({ key, value }) => [key, value.stringValue ?? value.intValue]),
+    (attributes ?? []).map(({ key, value }) => [key, value.stringValue ?? value.intValue ?? value.boolValue]),
   );
 }

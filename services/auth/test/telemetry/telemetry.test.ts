@@ -1,5 +1,6 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import t from 'tap';
@@ -9,7 +10,8 @@ import { addRequestMetrics } from '../../src/surfaces/http/measure-requests.ts';
 import { addTracing } from '../../src/surfaces/http/trace-requests.ts';
 import { measureDatabase } from '../../src/telemetry/measure-database.ts';
 import { startTelemetry } from '../../src/telemetry/start-telemetry.ts';
-import { startAuthServer } from '../helpers/auth-server.ts';
+import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { connectAuthz } from '../helpers/authz-client.ts';
 import { attributesOf, startCollector } from '../helpers/collector.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
@@ -88,6 +90,102 @@ t.test('the server exports spans and metrics when told so, the last ones when it
   const duration = exported.find(({ name }) => name === 'http_server_request_duration_seconds');
   t.match(duration, { histogram: { dataPoints: [{ count: 0 }, { count: 1 }] } });
   t.ok(exported.some(({ name }) => name.startsWith('nodejs_eventloop_lag')));
+});
+
+t.test('statements are spans of their request, without values', async (t) => {
+  const collected = await startCollector(t);
+  const server = await startAuthServer(t, {
+    TRACING_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  });
+  const body = { email: 'traced@example.com', password: 'correct horse' };
+  await server.call('POST', '/signup', { body });
+  await server.stop();
+
+  const spans = collected
+    .flatMap((request) => request.body.resourceSpans ?? [])
+    .flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
+  const request = spans.find(({ name }) => name === 'POST /signup');
+  const statements = spans.filter(
+    ({ traceId, name }) => traceId === request?.traceId && name !== request?.name,
+  );
+  t.ok(statements.length > 0);
+  const insert = statements.find(({ name }) => /^(?:INSERT|WITH) /.test(name));
+  const attributes = attributesOf(insert?.attributes);
+  t.match(attributes, {
+    'db.system.name': 'postgresql',
+    'db.namespace': String,
+    'db.operation.name': /^(?:INSERT|WITH)$/,
+    'db.query.text': /\$1/,
+  });
+  const known = new Set(spans.map(({ spanId }) => spanId));
+  t.ok(statements.every(({ parentSpanId = '' }) => known.has(parentSpanId)));
+  t.notMatch(JSON.stringify(collected), /traced@example|correct horse|\$argon2/);
+  // The clean-up and the start run statements, too: outside of requests they are not traced.
+  t.equal(
+    spans.filter(({ parentSpanId }) => !parentSpanId).every(({ name }) => name.startsWith('POST')),
+    true,
+  );
+});
+
+t.test('a check of external authorization says what decided', async (t) => {
+  const collected = await startCollector(t);
+  const folder = makeTextFolder(t);
+  folder.write(
+    'rules.yaml',
+    'routes:\n  - path: /docs/**\n    access: public\n  - path: /admin/**\n    methods: [GET]\n    access: deny\n',
+  );
+  const server = await startAuthServer(t, {
+    TRACING_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    EXT_AUTHZ_ROUTES_FILE: `${folder.path}/rules.yaml`,
+  });
+  const { accessToken } = await signUp(server);
+  const check = (path: string, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${server.extAuthz.http}${path}`, { headers });
+  await check('/docs/a?secret=1');
+  await check('/admin/users');
+  await check('/orders');
+  const headers = { authorization: `Bearer ${accessToken}` };
+  await check('/orders', headers);
+  await check('/orders', headers);
+  await connectAuthz(t, server.extAuthz.grpc).check({ method: 'GET', path: '/admin/x' });
+  await server.stop();
+
+  const spans = collected
+    .flatMap((request) => request.body.resourceSpans ?? [])
+    .flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
+  const checks = spans
+    .filter(({ name }) => name === 'ext_authz' || name.endsWith('Authorization/Check'))
+    .map(({ attributes }) =>
+      Object.fromEntries(
+        Object.entries(attributesOf(attributes)).map(([key, value]) => [
+          key.replace('tollgate.authz.', ''),
+          value,
+        ]),
+      ),
+    );
+  const refused = {
+    route_rule: 'GET,HEAD /admin/**',
+    outcome: 'denied',
+    error_code: 'route_denied',
+    status_code: 403,
+  };
+  t.same(checks, [
+    { route_rule: '/docs/**', outcome: 'allowed' },
+    refused,
+    { route_rule: '(default)', outcome: 'denied', error_code: 'no_authorization', status_code: 401 },
+    { route_rule: '(default)', cache_hit: false, outcome: 'allowed' },
+    { route_rule: '(default)', cache_hit: true, outcome: 'allowed' },
+    refused,
+  ]);
+  t.ok(
+    spans.some(
+      ({ name, attributes }) => name.startsWith('SELECT') && attributesOf(attributes)['db.query.text'],
+    ),
+    'the question to the database is a span, too',
+  );
+  t.notMatch(JSON.stringify(collected), new RegExp(`secret=|${accessToken}`));
 });
 
 t.test('protobuf is what goes out when no protocol is named', async (t) => {

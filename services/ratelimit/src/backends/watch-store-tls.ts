@@ -1,11 +1,18 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { type TlsFiles, type TlsMaterial, watchTlsFiles } from '@tollgate/kit/tls-files';
+import { type TlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls-files';
 
 /** What new connections to a store are made with, as long as its files are followed. */
 export interface StoreTls<T> {
   current(): T;
   /** Ends the watch; idempotent. */
   close(): void;
+}
+
+/** Where problems and the expiry of the client certificate are reported. */
+export interface StoreTlsDeps {
+  readonly logger: Logger;
+  /** Called with the validity of the client certificate in use, now and after each change. */
+  readonly onCertificate?: (validity: TlsValidity) => void;
 }
 
 /**
@@ -18,12 +25,12 @@ export interface StoreTls<T> {
 export async function watchStoreTls(
   prefix: string,
   files: TlsFiles,
-  logger: Logger,
+  deps: StoreTlsDeps,
 ): Promise<StoreTls<Pick<TlsMaterial, 'ca' | 'cert' | 'key'>>> {
   const hasFiles = Object.values(files).some((path) => path !== '');
   if (!hasFiles) return { current: () => ({}), close: () => undefined };
   try {
-    const watched = await watchTlsFiles(files, { logger });
+    const watched = await watchTlsFiles(files, deps);
     return {
       current() {
         const { cert, key, ca } = watched.current();

@@ -15,12 +15,15 @@ export function traceGrpcCheck(handler: UnaryHandler, { enabled, extract, inSpan
 }
 
 /** Gives every question over HTTP a span, part of the trace that Envoy has begun. Without tracing it is the function that was given. */
-export function traceHttpCheck(check: HttpCheck, { enabled, tracer, extract }: Tracing): HttpCheck {
+export function traceHttpCheck(
+  check: HttpCheck,
+  { enabled, startSpan, withSpan, extract }: Tracing,
+): HttpCheck {
   if (!enabled) return check;
   return (request, response) => {
     // The path is that of another request, and not for us to name spans by.
-    const span = tracer.startSpan('ext_authz', { kind: SpanKind.SERVER }, extract(request.headers));
+    const span = startSpan('ext_authz', { kind: SpanKind.SERVER, parent: extract(request.headers) });
     response.once('close', () => span.end());
-    check(request, response);
+    withSpan(span, () => check(request, response));
   };
 }

@@ -1,4 +1,5 @@
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
+import type { IncomingMessage } from 'node:http';
+import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import type { Api } from './api.ts';
 import { routeParameters, routePattern } from './route-pattern.ts';
@@ -8,8 +9,9 @@ import { routeParameters, routePattern } from './route-pattern.ts';
  *
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
  */
-export function addTracing(api: Api, { enabled, tracer, extract }: Tracing): void {
+export function addTracing(api: Api, { enabled, startSpan, withSpan, extract }: Tracing): void {
   if (!enabled) return;
+  const spans = new WeakMap<IncomingMessage, Span>();
   api.addHook('onRequest', (request, { raw }, done) => {
     const route = routePattern(request);
     const attributes = {
@@ -23,13 +25,21 @@ export function addTracing(api: Api, { enabled, tracer, extract }: Tracing): voi
       ),
     };
     const name = route === undefined ? request.method : `${request.method} ${route}`;
-    const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, extract(request.headers));
+    const span = startSpan(name, { kind: SpanKind.SERVER, attributes, parent: extract(request.headers) });
     raw.once('close', () => {
       if (raw.writableFinished) span.setAttribute('http.response.status_code', raw.statusCode);
       else span.setAttribute('error.type', 'client_gone');
       if (raw.writableFinished && raw.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     });
-    done();
+    spans.set(request.raw, span);
+    // Active for the rest of the request, so that statements become a part of it.
+    withSpan(span, done);
+  });
+  // Once more: a body that has been read continues the request from an event of its connection.
+  api.addHook('preValidation', (request, _reply, done) => {
+    const span = spans.get(request.raw);
+    if (span === undefined) done();
+    else withSpan(span, done);
   });
 }

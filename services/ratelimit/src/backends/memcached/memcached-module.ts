@@ -2,6 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { backoffDelays } from '@tollgate/kit/backoff';
 import { createFailureLog } from '@tollgate/kit/failure-log';
 import type { Settings } from '../../settings/settings.ts';
+import { createTlsStats } from '../../stats/certificate-stats.ts';
 import { memcachedStatNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../backend-module.ts';
 import { findServers, type ResolveSrv } from './find-servers.ts';
@@ -25,7 +26,10 @@ export function memcachedModule(resolveSrv: ResolveSrv): BackendModule {
   return {
     async create(settings, deps) {
       const { stats, logger } = deps;
-      const tls = await watchMemcachedTls(settings, logger);
+      const tls = await watchMemcachedTls(settings, {
+        logger,
+        onCertificate: (validity) => createTlsStats(stats).setValidity('memcached_client', validity),
+      });
       const servers = createServerList(
         {
           find: serverNames(settings, resolveSrv),

@@ -1,7 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
-import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../../settings/settings.ts';
-import { type StoreTls, watchStoreTls } from '../watch-store-tls.ts';
+import { type StoreTls, type StoreTlsDeps, watchStoreTls } from '../watch-store-tls.ts';
 
 /** What `tls.connect` takes besides the address. */
 export type MemcachedTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'checkServerIdentity'>;
@@ -23,7 +22,7 @@ export type MemcachedTlsSettings = Pick<
  */
 export async function watchMemcachedTls(
   settings: MemcachedTlsSettings,
-  logger: Logger,
+  deps: StoreTlsDeps,
 ): Promise<StoreTls<MemcachedTls> | undefined> {
   if (!settings.memcacheTls) {
     return undefined;
@@ -35,7 +34,7 @@ export async function watchMemcachedTls(
       certFile: settings.memcacheTlsClientCert,
       keyFile: settings.memcacheTlsClientKey,
     },
-    logger,
+    deps,
   );
   const identity = settings.memcacheTlsSkipHostnameVerification
     ? { checkServerIdentity: () => undefined }

@@ -3,6 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Setting } from '@tollgate/kit/settings';
 import type { Redis } from 'ioredis';
 import { redisSettings } from '../../settings/redis-settings.ts';
+import { createTlsStats } from '../../stats/certificate-stats.ts';
 import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
 import type { BackendDeps, BackendModule } from '../backend-module.ts';
 import { createClusterInstance } from './cluster/cluster-instance.ts';
@@ -53,7 +54,10 @@ interface InstanceSettings {
 /** BACKEND_TYPE=redis. */
 export const redisBackend: BackendModule = {
   async create(settings, deps) {
-    const tls = await watchRedisTls(settings, deps.logger);
+    const tls = await watchRedisTls(settings, {
+      logger: deps.logger,
+      onCertificate: (validity) => createTlsStats(deps.stats).setValidity('redis_client', validity),
+    });
     const retry = {
       initialMs: settings.redisStartupInitialIntervalMs,
       maxMs: settings.redisStartupMaxIntervalMs,

@@ -1,6 +1,5 @@
-import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../../settings/settings.ts';
-import { type StoreTls, watchStoreTls } from '../watch-store-tls.ts';
+import { type StoreTls, type StoreTlsDeps, watchStoreTls } from '../watch-store-tls.ts';
 import type { RedisTls } from './redis-connection.ts';
 
 /** The settings that say with which certificates Redis is spoken to. */
@@ -14,7 +13,10 @@ export type RedisTlsSettings = Pick<
  *
  * @throws Error naming settings and file when they cannot be used.
  */
-export async function watchRedisTls(settings: RedisTlsSettings, logger: Logger): Promise<StoreTls<RedisTls>> {
+export async function watchRedisTls(
+  settings: RedisTlsSettings,
+  deps: StoreTlsDeps,
+): Promise<StoreTls<RedisTls>> {
   const { current, close } = await watchStoreTls(
     'KVSTORE_TLS',
     {
@@ -22,7 +24,7 @@ export async function watchRedisTls(settings: RedisTlsSettings, logger: Logger):
       certFile: settings.redisTlsClientCert,
       keyFile: settings.redisTlsClientKey,
     },
-    logger,
+    deps,
   );
   const verifyHostname = !settings.redisTlsSkipHostnameVerification;
   return { current: () => ({ context: current(), verifyHostname }), close };

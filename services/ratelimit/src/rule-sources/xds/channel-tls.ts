@@ -1,7 +1,7 @@
 import { checkServerIdentity } from 'node:tls';
 import { ChannelCredentials } from '@grpc/grpc-js';
 import type { Logger } from '@tollgate/kit/logger';
-import { watchTlsFiles } from '@tollgate/kit/tls-files';
+import { type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls-files';
 
 /** TLS towards a server; an empty path is no file. */
 export interface ChannelTlsOptions {
@@ -28,13 +28,16 @@ export const plaintextChannel: ChannelTls = {
 };
 
 /** Reads the files and follows them. Rejects, naming the file, when they do not fit together. */
-export async function watchChannelTls(options: ChannelTlsOptions, logger: Logger): Promise<ChannelTls> {
+export async function watchChannelTls(
+  options: ChannelTlsOptions,
+  deps: { readonly logger: Logger; readonly onCertificate?: (validity: TlsValidity) => void },
+): Promise<ChannelTls> {
   const { certFile, keyFile, caFile, serverName } = options;
   const verify = serverName === '' ? {} : { checkServerIdentity: identityCheck(serverName) };
   if (certFile === '' && caFile === '') {
     return { ...plaintextChannel, credentials: () => ChannelCredentials.createSsl(null, null, null, verify) };
   }
-  const watched = await watchTlsFiles({ certFile, keyFile, caFile }, { logger });
+  const watched = await watchTlsFiles({ certFile, keyFile, caFile }, deps);
   return {
     credentials() {
       const { ca, key, cert } = watched.current();

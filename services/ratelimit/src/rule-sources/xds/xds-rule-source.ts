@@ -2,6 +2,7 @@ import { trimDetails } from '@tollgate/kit/grpc/trim-details';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { RuleLoad, RuleSource } from '../../ports/rule-source.ts';
+import { createTlsStats } from '../../stats/certificate-stats.ts';
 import { statsNames } from '../../stats/stats-names.ts';
 import type { StatsRegistry } from '../../stats/stats-registry.ts';
 import type { AdsStreamOptions } from './ads-stream.ts';
@@ -103,7 +104,12 @@ export function createXdsRuleSource(options: XdsRuleSourceOptions, deps: XdsRule
   return {
     async start(onLoad, { signal } = {}) {
       const tls =
-        options.tls === undefined ? plaintextChannel : await watchChannelTls(options.tls, deps.logger);
+        options.tls === undefined
+          ? plaintextChannel
+          : await watchChannelTls(options.tls, {
+              logger,
+              onCertificate: (validity) => createTlsStats(deps.stats).setValidity('xds_client', validity),
+            });
       following = follow(tls, onLoad);
       const onAbort = (): void => void close();
       if (signal?.aborted === true) onAbort();
