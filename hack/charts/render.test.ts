@@ -57,6 +57,7 @@ t.test('a value of another kind is an error', { skip }, async (t) => {
     ['auth', 'settings.SVC_EXT_AUTHZ_MAX_STALENESS=10'],
     ['auth', 'settings.SVC_EXT_AUTHZ_MAX_STALENESS=10 s'],
     ['auth', 'settings.SVC_JWT_EXP=1d'],
+    ['auth', 'settings.SVC_SECURITY_CAPTCHA_ENABLED=true'],
     ['xds', 'settings.XDS_DEBOUNCE=fast'],
     ['xds', 'serviceMonitor.interval=half a minute'],
     ['xds', 'certManager.duration=90d'],

@@ -4,7 +4,7 @@
  */
 export type SettingSchema = {
   readonly type: 'boolean' | 'integer' | 'number' | 'string';
-  readonly enum?: readonly string[];
+  readonly enum?: readonly (string | boolean)[];
   readonly minimum?: number;
   readonly maximum?: number;
   /** Of text. */

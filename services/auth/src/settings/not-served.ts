@@ -1,8 +1,10 @@
-import { bool, type Setting, text } from '@tollgate/kit/settings';
+import { bool, type Setting, type SettingSchema, text } from '@tollgate/kit/settings';
 import { svc } from './variable-names.ts';
 
 /** A setting of GoTrue that switches on what does not exist here. */
 export type NotServed<T> = Setting<T> & { readonly isServed: false };
+
+const switchedOff: SettingSchema = { type: 'boolean', enum: [false] };
 
 interface NotServedOptions {
   readonly group: string;
@@ -19,6 +21,7 @@ export function notServed(name: string, { group, feature }: NotServedOptions): N
   return Object.freeze({
     ...base,
     form: `false: ${feature} is not served yet`,
+    schema: switchedOff,
     parse: (value) => (base.parse(value) === false ? false : undefined),
     isServed: false,
   });
