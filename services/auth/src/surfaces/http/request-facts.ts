@@ -75,11 +75,15 @@ export function knowsClients({
   return rateLimitHeader !== '' || forwardedForEnabled || trustedProxies.length > 0;
 }
 
-/** Does the request come through a proxy that the settings do not name? */
-export function comesThroughUnknownProxy(request: FastifyRequest, settings: ClientSettings): boolean {
+/** Does the request come through a proxy of this network that no setting trusts to name its clients? */
+export function comesThroughUnknownProxy(
+  request: FastifyRequest,
+  { forwardedForEnabled, trustedProxies }: ClientSettings,
+): boolean {
   const { remoteAddress = '' } = request.socket;
   return (
-    !knowsClients(settings) &&
+    !forwardedForEnabled &&
+    trustedProxies.length === 0 &&
     request.headers['x-forwarded-for'] !== undefined &&
     networkOf(remoteAddress) === 'private'
   );

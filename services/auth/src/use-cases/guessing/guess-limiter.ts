@@ -15,7 +15,7 @@ export interface Guess {
 
 /** What the limiter takes. */
 export type GuessLimiterDeps = DepsWith<
-  'store',
+  'store' | 'logger',
   | 'wrongPasswordsPerNetwork'
   | 'wrongPasswordsPerAccount'
   | 'wrongCodesPerNetwork'
@@ -25,7 +25,7 @@ export type GuessLimiterDeps = DepsWith<
 
 /** Guesses for one account from one network that wait for the one before them. */
 const maxWaiting = 50;
-const retryAfterSeconds = 2;
+const queueFullRetrySeconds = 2;
 /** A known network is noted again after so much time: one write a day, not one a sign-in. */
 const noteAgainMs = 24 * 3_600_000;
 
@@ -61,7 +61,14 @@ export class GuessLimiter {
       const limits = this.#limits(guess.kind);
       const counts = await guesses.read(keys);
       const waitMs = waitMsOf(counts, limits, facts.nowMs);
-      if (waitMs > 0) throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(waitMs / 1000));
+      if (waitMs > 0) {
+        const retryAfterSeconds = Math.ceil(waitMs / 1000);
+        this.#deps.logger.info(
+          { request_id: facts.requestId, kind: guess.kind, retry_after_seconds: retryAfterSeconds },
+          'guess refused',
+        );
+        throw new RetryLaterError(errors.over_request_rate_limit(), retryAfterSeconds);
+      }
       const isSpent = isSpentCode(counts, this.#deps.settings.wrongCodesPerMessage, facts.nowMs);
       // Also for a code that is used up: the work must not tell whether there was one.
       const found = await attempt();
@@ -91,7 +98,7 @@ export class GuessLimiter {
       return await turn.queue.run(work);
     } catch (error) {
       if (error instanceof QueueFull)
-        throw new RetryLaterError(errors.over_request_rate_limit(), retryAfterSeconds);
+        throw new RetryLaterError(errors.over_request_rate_limit(), queueFullRetrySeconds);
       throw error;
     } finally {
       if (--turn.guesses === 0) this.#turns.delete(key);

@@ -160,6 +160,20 @@ t.test('a proxy that the settings do not name is no client that can be locked ou
   for (let count = 0; count < 20; count++) t.match(await via('10.1.2.3', 'wrong'), wrong);
   t.equal(server.logs().split('requests come through a proxy that is not trusted').length, 2, 'one warning');
   t.match(server.logs(), /SVC_SECURITY_TRUSTED_PROXIES/);
+  t.match(server.logs(), /"kind":"password","retry_after_seconds":60,"@message":"guess refused"/);
+});
+
+t.test('a request without the header that names clients is counted by what its proxy says', async (t) => {
+  const server = await startAuthServer(t, clients);
+  await signUp(server);
+  const via = (forwarded: string, used = password) =>
+    server.call('POST', '/token?grant_type=password', {
+      body: { email, password: used },
+      headers: { 'x-forwarded-for': forwarded },
+    });
+  for (let count = 0; count < 10; count++) t.match(await via(stranger, 'wrong'), wrong);
+  t.match(await via(stranger), limited);
+  t.match(await via(owner), { status: 200 });
 });
 
 t.test('the password that a change asks for is guessed no more often', async (t) => {
