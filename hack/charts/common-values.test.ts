@@ -85,33 +85,40 @@ t.test('fields of the ServiceMonitor', { skip }, (t) => {
   t.end();
 });
 
-t.test('alerts have labels for routes, and link to a page of runbooks', { skip }, async (t) => {
-  const rule = (
-    await rendered('xds', [
-      '--set=prometheusRule.alertLabels.team=platform',
-      '--set=prometheusRule.runbookUrl=https://runbooks.example.com/tollgate',
-    ])
-  )('PrometheusRule');
-  t.match(rule, {
-    spec: {
-      groups: [
-        {
-          rules: [
-            {
-              labels: {
-                team: 'platform',
-                severity: 'critical',
-                namespace: 'default',
-                service: 'tg-xds-headless',
+t.test(
+  'alerts have labels for routes, link to a page of runbooks, and can be left out',
+  { skip },
+  async (t) => {
+    const rule = (
+      await rendered('xds', [
+        '--set=prometheusRule.alertLabels.team=platform',
+        '--set=prometheusRule.runbookUrl=https://runbooks.example.com/tollgate',
+        '--set=prometheusRule.disabledAlerts[0]=TollgateXdsInvalidObjects',
+      ])
+    )('PrometheusRule');
+    t.match(rule, {
+      spec: {
+        groups: [
+          {
+            rules: [
+              {
+                labels: {
+                  team: 'platform',
+                  severity: 'critical',
+                  namespace: 'default',
+                  service: 'tg-xds-headless',
+                },
+                annotations: { runbook_url: 'https://runbooks.example.com/tollgate#tollgatexdsdown' },
               },
-              annotations: { runbook_url: 'https://runbooks.example.com/tollgate#tollgatexdsdown' },
-            },
-          ],
-        },
-      ],
-    },
-  });
-});
+            ],
+          },
+        ],
+      },
+    });
+    t.notMatch(JSON.stringify(rule), 'TollgateXdsInvalidObjects');
+    t.match(JSON.stringify(rule), 'TollgateXdsReloadFailed');
+  },
+);
 
 t.test('what is not scraped has no ServiceMonitor, and no alerts that need one', { skip }, async (t) => {
   for (const [chart, value] of [
