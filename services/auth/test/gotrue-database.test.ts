@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import postgres, { type Sql } from 'postgres';
 import t, { type Test } from 'tap';
 import { keptHash } from '../src/store/postgres/one-time-tokens/kept-hash.ts';
+import { makeCounterToken } from '../src/tokens/counter-token.ts';
 import { hashOneTimeToken } from '../src/tokens/hash-one-time-token.ts';
 import { adminToken } from './helpers/admin.ts';
 import { type Answer, type AuthServer, jwtSecret, signedIn, startAuthServer } from './helpers/auth-server.ts';
@@ -188,6 +189,18 @@ for (const date of gotrueSchemaDates)
     const added = server.logs().includes('GoTrue from before October 2025 cannot refresh');
     t.equal(added, date < '2025-10', 'a warning where sessions got columns');
   });
+
+t.test('a session of GoTrue whose refresh tokens have version 2 is refreshed', async (t) => {
+  const { url, sql } = await gotrueDatabase(t, '2025-10');
+  const hmacKey = randomBytes(32).toString('base64url');
+  await sql`update auth.sessions set refresh_token_hmac_key = ${hmacKey}, refresh_token_counter = 3 where id = ${ada.sessionId}`;
+  const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
+  const tokenOf = (counter: number) => makeCounterToken({ sessionId: ada.sessionId, counter }, hmacKey);
+  t.equal(signedIn(await refresh(server, tokenOf(3))).refreshToken, tokenOf(4));
+  t.match(await sql`select refresh_token_counter from auth.sessions where id = ${ada.sessionId}`, [
+    { refresh_token_counter: '4' },
+  ]);
+});
 
 t.test('nothing relies on defaults of columns', async (t) => {
   const { url, sql } = await gotrueDatabase(t, '2024-03');
