@@ -87,6 +87,8 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     t.match(third.accepted, { reason: 'DomainConflict', message: /default/ });
     t.equal((await limiter.ask('taken', { user: 'a' })).requestsPerUnit, 6);
     await kube.kubectl(['delete', 'rlc', 'first', 'second']);
+    await statusWhen(kube, 'third', (now) => /kept for it until/.test(now.accepted?.message ?? ''), 'other');
+    t.equal((await limiter.ask('taken', { user: 'a' })).requestsPerUnit, undefined);
     await enforced(limiter, 'taken', 'user', 9);
     await kube.kubectl(['delete', 'rlc', 'third', '-n', 'other']);
   });

@@ -64,6 +64,11 @@ export const statusSchema: JsonSchema = {
         acknowledged: counter('Those of them that have the rules of this object in force.'),
       },
     },
+    domainOwner: {
+      description: 'Namespace that the domain belongs to, or is kept for, where that is another one.',
+      type: 'string',
+      maxLength: 63,
+    },
     conditions: {
       description: 'Accepted, Programmed and Ready.',
       type: 'array',

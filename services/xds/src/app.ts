@@ -112,7 +112,12 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   const feed = await feeds[sourceName](settings, { logger, metrics, nowMs });
   const pipeline = createPipeline(
     { ...feed, store: snapshots, clients, metrics, logger, nowMs },
-    { debounceMs: settings.debounceMs, allowEmpty: settings.allowEmpty },
+    {
+      debounceMs: settings.debounceMs,
+      allowEmpty: settings.allowEmpty,
+      // Files of a folder have one owner, who may give a domain to another namespace at once.
+      domainGraceMs: sourceName === 'kubernetes' ? settings.domainGraceMs : 0,
+    },
   );
   const admin = createAdminServer(
     { registry, pipeline, snapshots, clients, health, logger, nowMs, sourceName },

@@ -4,7 +4,8 @@ import { acceptObject } from './accept-object.ts';
 import type { CatalogEntry } from './catalog-entry.ts';
 import { judge } from './conditions.ts';
 import type { ConfigObject, SourceEvent } from './config-object.ts';
-import { resolveDomain } from './resolve-domain.ts';
+import { DomainOwners } from './domain-owners.ts';
+import { byAge, resolveDomain } from './resolve-domain.ts';
 import type { Snapshot } from './snapshot.ts';
 import { createSnapshotBuilder } from './snapshot-builder.ts';
 import { sameVerdict, type Verdict } from './verdict.ts';
@@ -15,6 +16,8 @@ export interface CatalogDeps {
   readonly encode: (document: RuleDocument) => Uint8Array;
   /** A hash in hexadecimal that nobody finds two texts for. */
   readonly hash: (content: Uint8Array | string) => string;
+  /** How long a domain is kept for a namespace whose last object for it is gone. Default 0. */
+  readonly graceMs?: number;
 }
 
 /** What events have changed. */
@@ -31,8 +34,11 @@ export interface Catalog {
   /**
    * Takes events in, in order. Only what they touch is computed anew. In steps: the catalog shows what it showed before
    * until the last one is done. One run at a time. After one that failed, the same events may be taken in once more.
+   * `nowMs` is the Unix time: domains whose grace period is over are free.
    */
-  apply(events: readonly SourceEvent[]): Steps<CatalogChange>;
+  apply(events: readonly SourceEvent[], nowMs: number): Steps<CatalogChange>;
+  /** When a domain is free that is kept now, in Unix milliseconds: `apply` has to be called then. Undefined when none is. */
+  nextExpiryMs(): number | undefined;
   /** Of every object, by id. */
   readonly verdicts: ReadonlyMap<string, Verdict>;
   /** Limits in force of all domains. */
@@ -40,7 +46,9 @@ export interface Catalog {
 }
 
 /** Makes an empty catalog. */
-export function createCatalog({ encode, hash }: CatalogDeps): Catalog {
+export function createCatalog({ encode, hash, graceMs = 0 }: CatalogDeps): Catalog {
+  const owners = new DomainOwners(graceMs);
+  let isFirstList = true;
   const entries = new Map<string, CatalogEntry>();
   /** Those with a good version, by the domain they want. */
   const members = new Map<string, Map<string, CatalogEntry>>();
@@ -82,29 +90,54 @@ export function createCatalog({ encode, hash }: CatalogDeps): Catalog {
     yield;
   }
 
-  function* replace(objects: readonly ConfigObject[]): Steps<void> {
+  /** What statuses say of domains that belonged to others when they were written, perhaps before a restart. */
+  function restoreOwners(objects: readonly ConfigObject[], nowMs: number): void {
+    const stated = new Map<string, Set<string>>();
+    for (const { id, manifest } of objects) {
+      const domain = entries.get(id)?.good?.document.domain;
+      const owner = statedOwner(manifest);
+      if (domain === undefined || owner === undefined) continue;
+      stated.set(domain, (stated.get(domain) ?? new Set()).add(owner));
+    }
+    for (const [domain, namespaces] of stated) {
+      const [namespace] = namespaces;
+      // Where statuses differ, one of them is old, and there is no telling which.
+      if (namespace !== undefined && namespaces.size === 1) owners.restore(domain, namespace, nowMs);
+    }
+  }
+
+  function* replace(objects: readonly ConfigObject[], nowMs: number): Steps<void> {
     const present = new Set(objects.map(({ id }) => id));
     for (const id of [...entries.keys()]) if (!present.has(id)) put(id, undefined);
     for (const object of objects) yield* change(object);
+    if (isFirstList) restoreOwners(objects, nowMs);
+    isFirstList = false;
   }
 
-  function* take(event: SourceEvent): Steps<void> {
-    if (event.type === 'replaced') yield* replace(event.objects);
+  function* take(event: SourceEvent, nowMs: number): Steps<void> {
+    if (event.type === 'replaced') yield* replace(event.objects, nowMs);
     else if (event.type === 'changed') yield* change(event.object);
     else if (entries.has(event.id)) put(event.id, undefined);
   }
 
   /** Computes one domain anew and answers what is to be said of its objects. */
-  function settle(domain: string): Verdict[] {
-    const joined = members.get(domain);
-    if (joined === undefined || joined.size === 0) {
-      members.delete(domain);
+  function settle(domain: string, nowMs: number): Verdict[] {
+    const joined = members.get(domain) ?? new Map<string, CatalogEntry>();
+    if (joined.size === 0) members.delete(domain);
+    const wanting = byAge(joined.values());
+    const owner = owners.settle(
+      domain,
+      wanting.map(({ namespace }) => namespace),
+      nowMs,
+    );
+    if (owner === undefined) {
       countRules(domain, 0);
       builder.remove(domain);
       return [];
     }
-    const resolved = resolveDomain(domain, joined.values());
-    builder.put(domain, encode(resolved.document));
+    const resolved = resolveDomain(domain, wanting, owner);
+    if (owner.type === 'owned') builder.put(domain, encode(resolved.document));
+    else builder.remove(domain);
     countRules(domain, resolved.rules);
     return [...resolved.outcomes].map(([entry, outcome]) => judge(entry, outcome, joined.size === 1));
   }
@@ -115,14 +148,15 @@ export function createCatalog({ encode, hash }: CatalogDeps): Catalog {
     else rulesOf.set(domain, count);
   }
 
-  function* judgeDirty(): Steps<Verdict[]> {
+  function* judgeDirty(nowMs: number): Steps<Verdict[]> {
+    for (const domain of owners.expired(nowMs)) dirtyDomains.add(domain);
     const judged: Verdict[] = [];
     for (const id of dirtyIds) {
       const entry = entries.get(id);
       if (entry !== undefined && entry.good === undefined) judged.push(judge(entry, undefined, true));
     }
     for (const domain of dirtyDomains) {
-      for (const verdict of settle(domain)) judged.push(verdict);
+      for (const verdict of settle(domain, nowMs)) judged.push(verdict);
       yield;
     }
     return judged;
@@ -146,9 +180,10 @@ export function createCatalog({ encode, hash }: CatalogDeps): Catalog {
     get rules() {
       return rules;
     },
-    *apply(events) {
-      for (const event of events) yield* take(event);
-      const judged = yield* judgeDirty();
+    nextExpiryMs: () => owners.nextExpiryMs(),
+    *apply(events, nowMs) {
+      for (const event of events) yield* take(event, nowMs);
+      const judged = yield* judgeDirty(nowMs);
       return { snapshot: builder.build(), ...publish(judged) };
     },
   };
@@ -162,4 +197,17 @@ function isSameVersion(known: CatalogEntry, object: ConfigObject): boolean {
     known.createdMs === object.createdMs &&
     known.order === object.order
   );
+}
+
+/** Longest name of a namespace. */
+const maxNamespace = 63;
+
+/** The namespace that the status of an object names as the owner of its domain. */
+function statedOwner(manifest: unknown): string | undefined {
+  const owner = fieldOf(fieldOf(manifest, 'status'), 'domainOwner');
+  return typeof owner === 'string' && owner !== '' && owner.length <= maxNamespace ? owner : undefined;
+}
+
+function fieldOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

@@ -1,4 +1,4 @@
-import { type CatalogEntry, type GoodVersion, nameOf } from './catalog-entry.ts';
+import { type CatalogEntry, compareAge, type GoodVersion, nameOf } from './catalog-entry.ts';
 import type { DuplicateRule, Outcome } from './resolve-domain.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -15,8 +15,15 @@ export function judge(entry: CatalogEntry, outcome: Outcome | undefined, alone: 
     domain: good?.document.domain,
     inForce: isInForce ? good?.generation : undefined,
     rules,
+    domainOwner: ownerOf(outcome),
     accepted: acceptedOf(entry, outcome, alone),
   };
+}
+
+/** Of a domain that the object does not have. */
+function ownerOf(outcome: Outcome | undefined): string | undefined {
+  if (outcome?.type === 'conflict') return outcome.winner.namespace;
+  return outcome?.type === 'kept' ? outcome.namespace : undefined;
 }
 
 function acceptedOf(entry: CatalogEntry, outcome: Outcome | undefined, alone: boolean): Verdict['accepted'] {
@@ -27,6 +34,7 @@ function acceptedOf(entry: CatalogEntry, outcome: Outcome | undefined, alone: bo
     return refused('Invalid', `not valid; ${standing(good, outcome)}:\n${problems}`);
   if (outcome.type === 'conflict')
     return refused('DomainConflict', conflictText(entry, good, outcome.winner));
+  if (outcome.type === 'kept') return refused('DomainConflict', keptText(good, outcome));
   if (outcome.duplicates.length > 0) return refused('DuplicateKey', duplicateText(entry, outcome));
   return { status: 'True', reason: 'Accepted', message: acceptedText(good, alone) };
 }
@@ -41,6 +49,8 @@ const refused = (reason: Verdict['accepted']['reason'], message: string): Verdic
 function standing({ generation, document }: GoodVersion, outcome: Outcome): string {
   if (outcome.type === 'conflict')
     return `nothing of this object is in force, because domain '${document.domain}' belongs to namespace '${outcome.winner.namespace}'`;
+  if (outcome.type === 'kept')
+    return `nothing of this object is in force, because domain '${document.domain}' is kept for namespace '${outcome.namespace}'`;
   if (outcome.duplicates.length === 0) return `generation ${generation} stays in force`;
   return `generation ${generation} stays in force but for what ${olderNames(outcome.duplicates)} has too`;
 }
@@ -49,6 +59,14 @@ function conflictText(entry: CatalogEntry, { document }: GoodVersion, winner: Ca
   return (
     `domain '${document.domain}' belongs to namespace '${winner.namespace}', whose object ${nameOf(winner)} ${precedence(winner, entry)}; ` +
     'nothing of this object is in force: choose another domain'
+  );
+}
+
+function keptText({ document }: GoodVersion, { namespace, untilMs }: Outcome & { type: 'kept' }): string {
+  const until = new Date(untilMs).toISOString();
+  return (
+    `domain '${document.domain}' belonged to namespace '${namespace}', and is kept for it until ${until}; ` +
+    'nothing of this object is in force: choose another domain, or wait'
   );
 }
 
@@ -71,9 +89,11 @@ function duplicateText(entry: CatalogEntry, { duplicates, rules }: Outcome & { t
   return `top-level rules that another object of the namespace has for this domain are left out; ${rest}:\n${lines.join('\n')}`;
 }
 
-/** Why one goes before the other: files have no age, they have an order. */
-const precedence = (first: CatalogEntry, second: CatalogEntry): string =>
-  first.createdMs < second.createdMs ? 'is older' : 'comes first';
+/** Why one goes before the other: files have no age, they have an order, and an owner keeps its domain with a younger object. */
+const precedence = (first: CatalogEntry, second: CatalogEntry): string => {
+  if (compareAge(first, second) > 0) return 'has had it before';
+  return first.createdMs < second.createdMs ? 'is older' : 'comes first';
+};
 
 function olderNames(duplicates: readonly DuplicateRule[]): string {
   const names = [...new Set(duplicates.map(({ older }) => nameOf(older)))];

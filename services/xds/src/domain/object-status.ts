@@ -10,6 +10,8 @@ export interface ObjectStatus {
   /** Version of the domain's ADS resource; empty when the domain is not served. */
   readonly version: string;
   readonly limiters: { readonly connected: number; readonly acknowledged: number };
+  /** Namespace that the domain belongs to, where that is another one: read again after a restart. */
+  readonly domainOwner?: string | undefined;
   readonly accepted: Condition;
   readonly programmed: Condition;
 }

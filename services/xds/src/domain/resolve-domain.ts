@@ -1,5 +1,6 @@
 import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
 import { type CatalogEntry, compareAge } from './catalog-entry.ts';
+import type { DomainOwner } from './domain-owners.ts';
 
 /** A top-level rule that an older object has already. */
 export interface DuplicateRule {
@@ -17,33 +18,45 @@ export type Outcome =
       readonly rules: number;
       readonly duplicates: readonly DuplicateRule[];
     }
-  /** The domain belongs to the namespace of an older object. */
-  | { readonly type: 'conflict'; readonly winner: CatalogEntry };
+  /** The domain belongs to the namespace of another object. */
+  | { readonly type: 'conflict'; readonly winner: CatalogEntry }
+  /** The domain is kept for a namespace that has no object any more. */
+  | { readonly type: 'kept'; readonly namespace: string; readonly untilMs: number };
 
 /** Who has a domain, and its rules. */
 export interface ResolvedDomain {
   readonly document: RuleDocument;
   readonly rules: number;
-  /** Namespace that has the domain. */
-  readonly namespace: string;
   readonly outcomes: ReadonlyMap<CatalogEntry, Outcome>;
 }
 
+/** Orders the objects of a domain by age, the oldest first. */
+export const byAge = (entries: Iterable<CatalogEntry>): readonly CatalogEntry[] =>
+  [...entries].sort(compareAge);
+
 /**
- * Settles what several objects of one domain come to. A function of these objects alone, in whatever order they came.
+ * Settles what several objects of one domain, by age, come to. A function of these objects and of the owner alone, in whatever order
+ * they came.
  *
- * The namespace of the oldest object has the domain; those of others are in conflict until it gives the domain up. The
+ * The owner has the domain; objects of other namespaces are in conflict until it gives the domain up. The
  * objects of that namespace are merged, older ones first, which matters to wildcards. A top-level rule that an older
  * object has is left out of the younger one, and nothing else: to leave out the whole object would lift limits that
  * nobody meant to lift, and to keep its last version instead would depend on what this replica happens to have seen.
  */
-export function resolveDomain(domain: string, entries: Iterable<CatalogEntry>): ResolvedDomain {
-  const byAge = [...entries].sort(compareAge);
-  const winner = byAge[0];
+export function resolveDomain(
+  domain: string,
+  entries: readonly CatalogEntry[],
+  owner: DomainOwner,
+): ResolvedDomain {
+  const winner = entries.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
   const merge: Merge = { taken: new Map(), descriptors: [] };
   const outcomes = new Map<CatalogEntry, Outcome>();
   let rules = 0;
-  for (const entry of byAge) {
+  for (const entry of entries) {
+    if (owner.type === 'kept') {
+      outcomes.set(entry, owner);
+      continue;
+    }
     if (winner === undefined || entry.namespace !== winner.namespace) {
       outcomes.set(entry, { type: 'conflict', winner: winner ?? entry });
       continue;
@@ -53,7 +66,7 @@ export function resolveDomain(domain: string, entries: Iterable<CatalogEntry>): 
     outcomes.set(entry, outcome);
   }
   const document: RuleDocument = { source: domain, domain, descriptors: merge.descriptors };
-  return { document, rules, namespace: winner?.namespace ?? '', outcomes };
+  return { document, rules, outcomes };
 }
 
 interface Merge {

@@ -4,7 +4,7 @@ import { sameCondition, type Verdict } from './verdict.ts';
 
 /** The status of an object, from what is thought of it and how far its domain has come. */
 export function statusOf(verdict: Verdict, progress: DomainProgress): ObjectStatus {
-  const { id, uid, generation, inForce, rules, accepted } = verdict;
+  const { id, uid, generation, inForce, rules, domainOwner, accepted } = verdict;
   const { version, connected, acknowledged } = progress;
   const served = inForce !== undefined;
   return {
@@ -14,6 +14,7 @@ export function statusOf(verdict: Verdict, progress: DomainProgress): ObjectStat
     rules,
     version: served ? version : '',
     limiters: { connected, acknowledged: served ? acknowledged : 0 },
+    ...(domainOwner !== undefined && { domainOwner }),
     accepted: conditionOnly(accepted),
     programmed: programmedOf(verdict, progress),
   };
@@ -46,6 +47,7 @@ export function sameStatus(a: ObjectStatus, b: ObjectStatus): boolean {
     a.observedGeneration === b.observedGeneration &&
     a.rules === b.rules &&
     a.version === b.version &&
+    a.domainOwner === b.domainOwner &&
     a.limiters.connected === b.limiters.connected &&
     a.limiters.acknowledged === b.limiters.acknowledged &&
     sameCondition(a.accepted, b.accepted) &&

@@ -14,6 +14,8 @@ export interface Verdict {
   readonly inForce: number | undefined;
   /** Limits of the object in force. */
   readonly rules: number;
+  /** Namespace that the domain belongs to, or is kept for; undefined when it is that of the object. */
+  readonly domainOwner: string | undefined;
   readonly accepted: Condition & { readonly reason: AcceptedReason };
 }
 
@@ -31,6 +33,7 @@ export function sameVerdict(a: Verdict, b: Verdict): boolean {
     a.domain === b.domain &&
     a.inForce === b.inForce &&
     a.rules === b.rules &&
+    a.domainOwner === b.domainOwner &&
     sameCondition(a.accepted, b.accepted)
   );
 }

@@ -43,6 +43,8 @@ export interface PipelineOptions {
   readonly debounceMs: number;
   /** Whether an empty set is served. With false, limiters keep the last one, and a new process serves nothing. */
   readonly allowEmpty: boolean;
+  /** How long a domain is kept for a namespace whose last object for it is gone. Default 0. */
+  readonly domainGraceMs?: number;
   /** How long limiters that have gone are expected back before every status tells of it. Default 15000 with a writer, 0 without. */
   readonly settleMs?: number;
   /** Others have their turn this often while many objects are taken in or told of: streams, health checks. Default 5. */
@@ -86,6 +88,9 @@ export interface PipelineState {
 /** What failed once may fail each time: it is neither given up nor tried all the time. */
 const retryMs = 5_000;
 
+/** Longest time of a timer. */
+const maxTimerMs = 2 ** 31 - 1;
+
 /** Not felt by a stream or a health check that waits for it. */
 const defaultSliceMs = 5;
 
@@ -101,7 +106,11 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
   const { debounceMs, allowEmpty, sliceMs = defaultSliceMs } = options;
   const { settleMs = writer === undefined ? 0 : defaultSettleMs } = options;
   const { nowMs = Date.now, schedule = scheduleByTimer } = deps;
-  const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
+  const catalog = createCatalog({
+    encode: encodeRules,
+    hash: hashContent,
+    graceMs: options.domainGraceMs ?? 0,
+  });
   const pending = createPendingEvents();
   const log = createPipelineLog(logger);
   const fleet = createLimiterFleet({ clients, store, reports });
@@ -122,6 +131,7 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
   let servedRules = 0;
   let lastEventMs: number | undefined;
   let cancelTurn: (() => void) | undefined;
+  let cancelExpiry: (() => void) | undefined;
   let turn: Promise<void> | undefined;
   let closed = false;
 
@@ -149,7 +159,7 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
     const events = pending.take();
     let nextMs = debounceMs;
     try {
-      const change = await runInSlices(catalog.apply(events), { sliceMs });
+      const change = await runInSlices(catalog.apply(events, nowMs()), { sliceMs });
       if (!closed) publish(events, change);
     } catch (error) {
       // A bug, or no memory left: what is served stays, and nothing that has happened is forgotten.
@@ -158,7 +168,20 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
       nextMs = retryMs;
     }
     turn = undefined;
+    planExpiry();
     planTurn(nextMs);
+  }
+
+  /** A domain whose grace period is over is free without an event. */
+  function planExpiry(): void {
+    cancelExpiry?.();
+    const expiryMs = catalog.nextExpiryMs();
+    if (closed || expiryMs === undefined) return;
+    cancelExpiry = schedule(Math.min(Math.max(0, expiryMs - nowMs()), maxTimerMs), () => {
+      cancelExpiry = undefined;
+      // A turn that goes on plans it again.
+      if (!closed && turn === undefined) turn = takeTurn();
+    });
   }
 
   function publish(events: readonly SourceEvent[], { snapshot, verdicts, forgotten }: CatalogChange): void {
@@ -200,6 +223,7 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
     async close() {
       closed = true;
       cancelTurn?.();
+      cancelExpiry?.();
       await reporter.close();
       await source.close();
       await turn;

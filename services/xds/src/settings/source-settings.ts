@@ -60,6 +60,13 @@ export const kubernetesSettings = {
     max: longestTimer,
     doc: 'How often everything is listed anew, whatever the watch has told; 0 never.',
   }),
+  domainGraceMs: duration({
+    env: 'XDS_DOMAIN_GRACE_PERIOD',
+    group: kubernetesGroup,
+    default: '10m',
+    max: longestTimer,
+    doc: 'How long a domain is kept for its namespace after the last object for it is gone, so that it does not change hands while objects are replaced; 0 not at all.',
+  }),
 };
 
 const statusGroup = 'Status of objects';

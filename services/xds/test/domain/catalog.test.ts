@@ -18,6 +18,7 @@ t.test('an object becomes the resource of its domain', async (t) => {
       domain: 'shop/web',
       inForce: 1,
       rules: 1,
+      domainOwner: undefined,
       accepted: { status: 'True', reason: 'Accepted', message: "1 limit for domain 'shop/web'" },
     },
   ]);

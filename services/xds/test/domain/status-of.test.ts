@@ -15,6 +15,7 @@ const verdict: Verdict = {
   domain: 'shop',
   inForce: 2,
   rules: 3,
+  domainOwner: undefined,
   accepted: { status: 'True', reason: 'Accepted', message: '3 limits' },
 };
 const invalid: Verdict = { ...verdict, accepted: { status: 'False', reason: 'Invalid', message: 'bad' } };

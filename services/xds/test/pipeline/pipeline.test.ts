@@ -407,3 +407,25 @@ t.test('whoever cannot hear the other replicas tells of its own limiters, a litt
   time.advance(100);
   t.match(written, [{ limiters: { connected: 1, acknowledged: 1 } }]);
 });
+
+t.test('a domain whose grace period is over is served without another event', async (t) => {
+  let now = 0;
+  const graceMs = 600_000;
+  const { tell, settle, store, time, written } = await startPipeline(t, {
+    domainGraceMs: graceMs,
+    nowMs: () => now,
+  });
+  tell(replaced(objectOf('a/x', { createdMs: 1 }), objectOf('b/x', { createdMs: 2 })));
+  await settle();
+  now = 60_000;
+  tell(deleted('a/x'));
+  await settle();
+  t.equal(store.current()?.resources.size, 0);
+  t.match(written.at(-1), { id: 'b/x', domainOwner: 'a', accepted: { reason: 'DomainConflict' } });
+  now += graceMs;
+  time.advance(graceMs);
+  await awaitUntil(() => store.current()?.resources.size === 1, { what: 'the domain to be served' });
+  await settle();
+  t.match(written.at(-1), { id: 'b/x', accepted: { status: 'True' } });
+  t.equal(written.at(-1)?.domainOwner, undefined);
+});

@@ -11,19 +11,23 @@ import type { Snapshot } from '../../src/domain/snapshot.ts';
 import { encodeRules, hashContent } from '../../src/pipeline/encode-rules.ts';
 
 /** A catalog that works at once. */
-export interface TestCatalog extends Pick<Catalog, 'verdicts' | 'rules'> {
+export interface TestCatalog extends Pick<Catalog, 'verdicts' | 'rules' | 'nextExpiryMs'> {
   apply(...events: readonly SourceEvent[]): CatalogChange;
+  /** The same at a moment. */
+  applyAt(nowMs: number, ...events: readonly SourceEvent[]): CatalogChange;
 }
 
 /** Makes an empty one. */
-export function makeCatalog(): TestCatalog {
-  const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
+export function makeCatalog({ graceMs = 0 }: { readonly graceMs?: number } = {}): TestCatalog {
+  const catalog = createCatalog({ encode: encodeRules, hash: hashContent, graceMs });
   return {
     verdicts: catalog.verdicts,
     get rules() {
       return catalog.rules;
     },
-    apply: (...events) => runSteps(catalog.apply(events)),
+    nextExpiryMs: catalog.nextExpiryMs,
+    apply: (...events) => runSteps(catalog.apply(events, 0)),
+    applyAt: (nowMs, ...events) => runSteps(catalog.apply(events, nowMs)),
   };
 }
 

@@ -37,12 +37,21 @@ export interface TestObject {
   readonly generation?: number;
   readonly createdMs?: number;
   readonly label?: string;
+  readonly status?: unknown;
 }
 
 /** An object of the catalog. */
 export function objectOf(id: string, given: TestObject = {}): ConfigObject {
   const [namespace = '', name = ''] = id.split('/');
-  const { domain = 'shop', rules = [{ key: 'k' }], uid = id, generation = 1, createdMs = 0, label } = given;
+  const {
+    domain = 'shop',
+    rules = [{ key: 'k' }],
+    uid = id,
+    generation = 1,
+    createdMs = 0,
+    label,
+    status,
+  } = given;
   const spec = given.spec ?? { domain, descriptors: rules.map(descriptorOf) };
   return {
     id,
@@ -52,7 +61,7 @@ export function objectOf(id: string, given: TestObject = {}): ConfigObject {
     generation,
     createdMs,
     order: id,
-    manifest: manifestOf(id, spec),
+    manifest: { ...manifestOf(id, spec), ...(status === undefined ? undefined : { status }) },
     ...(label === undefined ? undefined : { label }),
   };
 }

@@ -42,7 +42,11 @@ export interface TestPipeline {
 /** Starts one; it is closed when the test ends. */
 export async function startPipeline(
   t: Test,
-  { hasReplicas = false, ...options }: Partial<PipelineOptions> & { readonly hasReplicas?: boolean } = {},
+  {
+    hasReplicas = false,
+    nowMs = () => 5_000,
+    ...options
+  }: Partial<PipelineOptions> & { readonly hasReplicas?: boolean; readonly nowMs?: () => number } = {},
 ): Promise<TestPipeline> {
   const time = manualSchedule();
   const store = createSnapshotStore();
@@ -74,7 +78,7 @@ export async function startPipeline(
       ...(hasReplicas && { reports: replicas.reports }),
       metrics: createXdsMetrics(registry),
       logger,
-      nowMs: () => 5_000,
+      nowMs,
       schedule: time.schedule,
     },
     // In one slice, so that what a turn of the manual schedule begins has ended when it returns.

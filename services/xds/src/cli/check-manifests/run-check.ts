@@ -47,7 +47,7 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
   const texts = await readTextFiles({ directory: folder, labelRoot: folder, ...manifestFiles });
   const read = await runInSlices(createFolderContents([]).update(texts), { sliceMs });
   const catalog = createCatalog({ encode: encodeRules, hash: hashContent });
-  const { snapshot } = await runInSlices(catalog.apply([{ type: 'replaced', ...read }]), { sliceMs });
+  const { snapshot } = await runInSlices(catalog.apply([{ type: 'replaced', ...read }], 0), { sliceMs });
   const found = await findProblems({
     texts,
     unread: read.problems,

@@ -7,6 +7,7 @@ export interface StatusManifest {
   readonly rules: number;
   readonly version: string;
   readonly limiters: { readonly connected: number; readonly acknowledged: number };
+  readonly domainOwner?: string;
   readonly conditions: readonly ConditionManifest[];
 }
 
@@ -26,7 +27,7 @@ const maxMessageChars = 32_000;
  * that the object has now, unless its status is another one.
  */
 export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: number): StatusManifest {
-  const { observedGeneration, rules, version, limiters } = status;
+  const { observedGeneration, rules, version, limiters, domainOwner } = status;
   const condition = (type: ConditionManifest['type'], { message, ...is }: Condition): ConditionManifest => {
     const before = conditionOf(current, type);
     const stays = before?.status === is.status && typeof before.lastTransitionTime === 'string';
@@ -44,6 +45,7 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
     rules,
     version,
     limiters: { connected: limiters.connected, acknowledged: limiters.acknowledged },
+    ...(domainOwner !== undefined && { domainOwner }),
     conditions: [
       condition('Accepted', status.accepted),
       condition('Programmed', status.programmed),
@@ -56,6 +58,7 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
 export function hasStatusManifest(current: unknown, wanted: StatusManifest): boolean {
   const { conditions, ...fields } = wanted;
   return (
+    fieldOf(current, 'domainOwner') === wanted.domainOwner &&
     Object.entries(fields).every(([key, value]) => isDeepStrictEqual(fieldOf(current, key), value)) &&
     conditions.every((condition) => isDeepStrictEqual(conditionOf(current, condition.type), condition))
   );
