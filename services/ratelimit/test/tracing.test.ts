@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { startApp } from './support/start-app.ts';
 
 /** The part of an OTLP export that is looked at. */
@@ -10,10 +10,14 @@ interface ExportedSpan {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
-  readonly attributes: readonly { key: string; value: { stringValue?: string } }[];
+  readonly attributes: readonly { key: string; value: unknown }[];
 }
 
-t.test('a decision leaves spans that continue the trace of the caller', async (t) => {
+/** A list as OTLP has it. */
+const list = (...values: unknown[]) => ({ arrayValue: { values } });
+
+/** Points the exporter of this process to a collector; the list grows as spans arrive. */
+async function collectSpans(t: Test): Promise<readonly ExportedSpan[]> {
   const spans: ExportedSpan[] = [];
   const collector = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -33,7 +37,11 @@ t.test('a decision leaves spans that continue the trace of the caller', async (t
   t.teardown(() => {
     delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
   });
+  return spans;
+}
 
+t.test('a decision leaves spans that continue the trace of the caller', async (t) => {
+  const spans = await collectSpans(t);
   const { ports, app } = await startApp(t, {
     rules: {
       'd.yaml': 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: hour, requests_per_unit: 5 }\n',
@@ -65,5 +73,43 @@ t.test('a decision leaves spans that continue the trace of the caller', async (t
   t.match(decision?.attributes, [
     { key: 'domain', value: { stringValue: 'd' } },
     { key: 'request', value: { stringValue: '(k=v)' } },
+    { key: 'tollgate.ratelimit.rules', value: list({ stringValue: 'k' }) },
+    { key: 'tollgate.ratelimit.limits', value: list({ stringValue: '5/hour' }) },
+    { key: 'tollgate.ratelimit.cache_hits', value: list({ boolValue: false }) },
+    { key: 'tollgate.ratelimit.code', value: { stringValue: 'OK' } },
+    { key: 'tollgate.ratelimit.codes', value: list({ stringValue: 'OK' }) },
+  ]);
+  t.match(backend?.attributes, [{ key: 'db.operation.batch.size', value: { intValue: 1 } }]);
+});
+
+t.test('the span of a decision says whether the local cache decided, and why it failed', async (t) => {
+  const spans = await collectSpans(t);
+  const { ports, app } = await startApp(t, {
+    rules: {
+      'd.yaml': 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: hour, requests_per_unit: 0 }\n',
+    },
+    env: { TRACING_ENABLED: 'true', LOCAL_CACHE_SIZE_IN_BYTES: '100000' },
+  });
+  for (const domain of ['d', 'd', ''])
+    await fetch(`http://127.0.0.1:${ports.http}/json`, {
+      method: 'POST',
+      body: JSON.stringify({ domain, descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] }),
+    });
+  await app.lifecycle.stop('test');
+  const decisions = () => spans.filter(({ name }) => name === 'ShouldRateLimit Execution');
+  await awaitUntil(() => decisions().length === 3, { what: 'three decisions' });
+  const attributes = decisions().map((span) =>
+    Object.fromEntries(span.attributes.map(({ key, value }) => [key, value])),
+  );
+  t.match(attributes, [
+    {
+      'tollgate.ratelimit.code': { stringValue: 'OVER_LIMIT' },
+      'tollgate.ratelimit.cache_hits': list({ boolValue: false }),
+    },
+    {
+      'tollgate.ratelimit.code': { stringValue: 'OVER_LIMIT' },
+      'tollgate.ratelimit.cache_hits': list({ boolValue: true }),
+    },
+    { 'error.type': { stringValue: 'empty_domain' } },
   ]);
 });

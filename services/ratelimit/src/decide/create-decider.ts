@@ -19,8 +19,14 @@ export interface Caller {
   /** The first value of a request header, by its name in lower case. */
   readonly header: (name: string) => string | undefined;
   /** Runs a part of the decision in a span; absent when nothing is traced. */
-  readonly inSpan?: (<T>(name: string, run: () => Promise<T>) => Promise<T>) | undefined;
+  readonly inSpan?:
+    | (<T>(span: { name: string; attributes: SpanAttributes }, run: () => Promise<T>) => Promise<T>)
+    | undefined;
+  /** Called with what was counted, and what it came to; absent when nothing is traced. */
+  readonly onCounted?: ((counted: readonly Counted[], counts: readonly Count[]) => void) | undefined;
 }
+
+type SpanAttributes = Readonly<Record<string, string | number>>;
 
 /** Answers one request. Rejects with an AppError: the request is unsound, no rules are loaded, or the backend failed. */
 export type Decide = (request: RateLimitRequest, caller: Caller) => Promise<Decision>;
@@ -53,6 +59,8 @@ export interface DeciderOptions {
   readonly responseDynamicMetadata: boolean;
   /** What the exchange with the counter backend is called in traces. */
   readonly countSpanName: string;
+  /** What traces say of the exchange with the counter backend. */
+  readonly countSpanAttributes: SpanAttributes;
 }
 
 const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0 };
@@ -141,11 +149,15 @@ export function createDecider(deps: DeciderDeps, options: DeciderOptions): Decid
   async function count(
     counted: readonly Counted[],
     nowSeconds: number,
-    { inSpan }: Caller,
+    { inSpan, onCounted }: Caller,
   ): Promise<readonly Count[]> {
     const run = (): Promise<readonly Count[]> => deps.countHits(counted, nowSeconds);
     try {
-      return await (inSpan === undefined ? run() : inSpan(options.countSpanName, run));
+      if (inSpan === undefined) return await run();
+      const attributes = { ...options.countSpanAttributes, 'db.operation.batch.size': counted.length };
+      const counts = await inSpan({ name: options.countSpanName, attributes }, run);
+      onCounted?.(counted, counts);
+      return counts;
     } catch (error) {
       stats.backendError.value += 1;
       throw error;

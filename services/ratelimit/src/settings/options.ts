@@ -17,6 +17,13 @@ const countSpanNames = {
   memory: 'Memory Counter Execution',
 } as const;
 
+/** Of the memory there is nothing to say. @see https://opentelemetry.io/docs/specs/semconv/db/redis/ */
+const countSpanAttributes = {
+  redis: { 'db.system.name': 'redis', 'db.operation.name': 'PIPELINE' },
+  memcache: { 'db.system.name': 'memcached', 'db.operation.name': 'incr' },
+  memory: {},
+} as const;
+
 /** The part of the settings that decisions depend on. */
 export function deciderOptions(s: Settings): DeciderOptions {
   return {
@@ -30,6 +37,7 @@ export function deciderOptions(s: Settings): DeciderOptions {
       : undefined,
     responseDynamicMetadata: s.responseDynamicMetadata,
     countSpanName: countSpanNames[s.backendType],
+    countSpanAttributes: countSpanAttributes[s.backendType],
   };
 }
 

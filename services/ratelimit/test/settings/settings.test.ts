@@ -324,6 +324,7 @@ t.test('the span around counting has the name that traces of envoyproxy/ratelimi
   const nameOf = (env: Record<string, string>) => deciderOptions(settingsOf(env)).countSpanName;
   t.equal(nameOf({}), 'Redis Pipeline Execution');
   t.equal(nameOf({ BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: 'a:1' }), 'Memcached Fetch Execution');
+  t.match(deciderOptions(settingsOf({})).countSpanAttributes, { 'db.system.name': 'redis' });
   t.end();
 });
 

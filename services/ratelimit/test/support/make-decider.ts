@@ -79,6 +79,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
       quotaMode: false,
       responseDynamicMetadata: false,
       countSpanName: 'Memory Counter Execution',
+      countSpanAttributes: {},
       ...options,
     },
   );
