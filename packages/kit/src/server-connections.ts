@@ -158,12 +158,13 @@ export class ServerConnections {
   #evict(victim: ServerConnection | undefined): void {
     this.#logEviction();
     if (victim === undefined) return;
+    // One that has not sent its preface is not told: a flood of these must not linger.
+    const canBeTold = victim.cancelPrefaceTimer === undefined && victim.calls === 0;
     this.remove(victim);
-    if (victim.calls > 0 || victim.close === undefined) victim.socket.destroy();
-    else {
+    if (canBeTold && victim.close !== undefined) {
       victim.close();
       destroyLater(victim.socket);
-    }
+    } else victim.socket.destroy();
   }
 
   #logEviction(): void {

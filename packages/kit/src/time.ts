@@ -1,5 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** The longest time of a timer: Node fires one that is to wait longer at once. */
+export const maxTimerMs = 2 ** 31 - 1;
+
 /** Milliseconds of a clock that does not go back, whatever becomes of the system's time. */
 export const monotonicNow = (): number => performance.now();
 

@@ -9,7 +9,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { startTracing } from '@tollgate/kit/telemetry';
 import { createTermination } from '@tollgate/kit/termination';
-import { monotonicNow } from '@tollgate/kit/time';
+import { maxTimerMs, monotonicNow } from '@tollgate/kit/time';
 import { counterBackends } from './backends/counter-backends.ts';
 import { createCountHits } from './decide/count-hits.ts';
 import { createDecider } from './decide/create-decider.ts';
@@ -72,7 +72,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   countReservedTags(stats, settings.extraTags);
   const lifecycle = createLifecycle({
     logger,
-    drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
+    drainTimeoutMs: Math.min(maxTimerMs, settings.shutdownDelayMs + settings.drainTimeoutMs),
   });
   const ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
 

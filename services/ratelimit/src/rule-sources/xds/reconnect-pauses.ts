@@ -1,4 +1,5 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
+import { maxTimerMs } from '@tollgate/kit/time';
 
 /** How long to wait before the server is called again. */
 export interface ReconnectPauseOptions {
@@ -35,7 +36,7 @@ export function createReconnectPauses(
   const shortTries = Math.max(1, Math.floor(initialMs / connectRetryMs));
   const short = backoffDelays({
     initialMs: connectRetryMs,
-    maxMs: connectRetryMs * (1 + connectRetrySpread),
+    maxMs: Math.min(maxTimerMs, connectRetryMs * (1 + connectRetrySpread)),
     factor: 1,
     jitter: connectRetrySpread,
     random,

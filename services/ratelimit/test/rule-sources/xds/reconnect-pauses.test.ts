@@ -26,6 +26,12 @@ t.test(
   },
 );
 
+t.test('no pause is longer than a timer can wait', async (t) => {
+  const connectRetryMs = 480 * 3_600_000;
+  const pauseAfter = createReconnectPauses({ ...defaults, connectRetryMs }, () => 0.999);
+  t.equal(pauseAfter(lost), 2 ** 31 - 1);
+});
+
 t.test('a stream that delivered something starts anew', async (t) => {
   const pauseAfter = createReconnectPauses(defaults, middle);
   for (let i = 0; i < 9; i++) pauseAfter(refused);
