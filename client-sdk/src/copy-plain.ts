@@ -8,7 +8,7 @@ export function copyPlain<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
-  const copy: Record<string, unknown> = Object.create(prototype);
-  for (const [key, item] of Object.entries(value)) copy[key] = copyPlain(item);
-  return copy as T;
+  // `fromEntries` makes `__proto__` a key like any other.
+  const copy = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyPlain(item)]));
+  return (prototype === null ? Object.assign(Object.create(null), copy) : copy) as T;
 }

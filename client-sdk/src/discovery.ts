@@ -239,6 +239,7 @@ async function load(
     return { found: true, value: response.parsed };
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
+    if (error.status >= 300 && error.status < 400) throw new DiscoveryError(error.message, { cause: error });
     // Servers that do not know the path answer 404, 400, 401 or 403, all meaning the same.
     if (error.status < 500 && error.status !== 429) return { found: false };
     throw new DiscoveryError(`${url} answered with status ${error.status}`, {

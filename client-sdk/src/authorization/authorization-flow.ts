@@ -23,7 +23,7 @@ export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = Che
     /** Further parameters of the token request, such as `resource`. */
     readonly params?: WireParams;
     /**
-     * Checks the ID token in place of the client's own validator, such as `createIdTokenValidator` of `./id-token` with options of
+     * Checks the ID token instead of the client's own validator, such as `createIdTokenValidator` of `./id-token` with options of
      * yours. When it rejects, so does the completion. Given here, an ID token is required, whatever the scope.
      */
     readonly validateIdToken?: IdTokenCheck;

@@ -15,7 +15,7 @@ import type { AuthorizationTransaction } from './transaction.ts';
  */
 export type AuthorizationCallback = string | URL | URLSearchParams | Request;
 
-/** Characters of a callback's body: a code, a state and an ID token have room in it. */
+/** Maximum size of a callback's body: enough for a code, a state and an ID token. */
 const MAX_BODY_BYTES = 65_536;
 
 /**

@@ -7,7 +7,7 @@ import type { RedactOptions } from '../redact/redact-options.ts';
 import type { Parsers } from '../response/parse-body.ts';
 import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
 import { endpointUrl } from './endpoint-url.ts';
-import type { ClientHooks } from './hooks.ts';
+import { type ClientHooks, hookNames } from './hooks.ts';
 import {
   type HookErrorHandler,
   hookErrorHandler,
@@ -160,6 +160,17 @@ function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
   return origins.filter((origin) => origin !== undefined);
 }
 
+/** Called long after the client was made: what is no function would look like a failure of the server. */
+const functionNames = [
+  'fetch',
+  'now',
+  'retry',
+  'onWarning',
+  'onHookError',
+  'accessTokenFactory',
+  'parsedFactory',
+] as const;
+
 function findProblems(options: ClientOptions): string[] {
   const problems: string[] = [];
   const timeoutProblem = timerProblem(options.timeoutMs ?? 0);
@@ -172,6 +183,10 @@ function findProblems(options: ClientOptions): string[] {
   if (options.site !== undefined && !/^https?:$/.test(URL.parse(options.site)?.protocol ?? '')) {
     problems.push('`site` must be an http(s) URL');
   }
+  const functions = functionNames.map((name) => [name, options[name]] as const);
+  const hooks = hookNames.map((name) => [`hooks.${name}`, options.hooks?.[name]] as const);
+  for (const [name, value] of [...functions, ...hooks])
+    if (value !== undefined && typeof value !== 'function') problems.push(`\`${name}\` must be a function`);
   problems.push(
     ...oneOf('tokenMethod', options.tokenMethod, ['post', 'get', 'post_query']),
     ...oneOf('keyCase', options.keyCase, ['snake', 'preserve']),

@@ -16,6 +16,7 @@ import type { Operation } from './hooks.ts';
 import { oauthParams } from './oauth-params.ts';
 import { withQuery } from './query-string.ts';
 import type { RequestOptions } from './request-options.ts';
+import { assertSecure } from './secure-transport.ts';
 import { sendRequest } from './send-request.ts';
 import { type AssertionStrategy, assertionStrategy } from './strategies/assertion.ts';
 import { type AuthCodeStrategy, authCodeStrategy } from './strategies/auth-code.ts';
@@ -95,7 +96,8 @@ export class Client<Throws extends boolean = true> {
 
   /**
    * The authorization endpoint's absolute URL with these parameters.
-   * @throws {ConfigurationError} when it cannot be made absolute, or `client_secret` is among the parameters.
+   * @throws {ConfigurationError} when it cannot be made absolute, is plain http (see `allowInsecure`), or `client_secret` is among the
+   * parameters.
    */
   authorizationUrl(params: WireParams = {}): string {
     if (Object.hasOwn(params, 'client_secret')) {
@@ -103,11 +105,13 @@ export class Client<Throws extends boolean = true> {
         '`client_secret` must not be in an authorization URL: browsers and logs would see it',
       );
     }
-    const { authorizationEndpoint, redirectUri } = this.settings;
-    return this.#url(
+    const { authorizationEndpoint, redirectUri, allowInsecure } = this.settings;
+    const url = this.#url(
       authorizationEndpoint,
       redirectUri === undefined ? params : { redirect_uri: redirectUri, ...params },
     );
+    assertSecure(url, allowInsecure, "the user's credentials");
+    return url;
   }
 
   /** The token endpoint's absolute URL with these parameters. */
@@ -216,7 +220,7 @@ export class Client<Throws extends boolean = true> {
   async idTokenValidator(): Promise<IdTokenValidator> {
     if (!this.canValidateIdTokens) {
       throw new ConfigurationError(
-        'scope `openid` asks for an ID token, which must be checked: set `issuer` and `jwksUri` (discoverClient does), or give completeAuthorization a `validateIdToken`',
+        'scope `openid` asks for an ID token, which must be checked: set `clientId`, `issuer` and `jwksUri` (discoverClient sets the last two), or give completeAuthorization a `validateIdToken`',
       );
     }
     const { createIdTokenValidator } = await import('./on-demand.ts');

@@ -1,8 +1,12 @@
+import { printable } from '../printable.ts';
 import type { RedactOptions } from '../redact/redact-options.ts';
 import { createRedactor, type Redactor } from '../redact/redactor.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import type { Logger } from './client-options.ts';
 import type { ReadyRequest } from './send-following.ts';
+
+/** Characters of a body that are logged. */
+const MAX_LOGGED_LENGTH = 65_536;
 
 /** Logs a request: verb and URL, headers, body; secrets masked. */
 export function logRequest(
@@ -14,7 +18,9 @@ export function logRequest(
   logger.info(`request: ${method} ${redactor.url(url)}`);
   logger.info(`request: ${headerLines(headers, redactor)}`);
   if (body !== undefined && body !== null && body !== '') {
-    logger.info(`request: ${typeof body === 'string' ? redactor.text(body) : `(${body.constructor.name})`}`);
+    logger.info(
+      `request: ${typeof body === 'string' ? printable(redactor.text(body), MAX_LOGGED_LENGTH) : `(${body.constructor.name})`}`,
+    );
   }
 }
 
@@ -27,7 +33,7 @@ export function logResponse(
   const redactor = createRedactor(redact);
   logger.info(`response: Status ${status}`);
   logger.info(`response: ${headerLines(headers, redactor)}`);
-  if (body !== '') logger.info(`response: ${redactor.responseText(body)}`);
+  if (body !== '') logger.info(`response: ${printable(redactor.responseText(body), MAX_LOGGED_LENGTH)}`);
 }
 
 function headerLines(headers: Headers, redactor: Redactor): string {

@@ -171,8 +171,8 @@ async function readAnswer(
     },
   );
   if (isAnswerToProof(response)) markAnswerToProof(result);
-  // An endpoint of the authorization server that redirects has done nothing.
-  const isUnfollowed = plan.isBoundToOrigin && status >= 300;
+  // An endpoint of the authorization server that redirects has done nothing, and metadata that moved are not there.
+  const isUnfollowed = (plan.isBoundToOrigin || plan.context.operation === 'discovery') && status >= 300;
   if (status < 200 || status >= 400 || isUnfollowed) {
     const { context, secrets, basic } = plan;
     failure.error = failureOf(result, {

@@ -6,7 +6,7 @@ import type { WireParams, WireValue } from './wire-params.ts';
  * @param written the parameters as a form has them.
  */
 export function jsonParams(params: WireParams, written: WireParams, body: URLSearchParams): WireParams {
-  const all: Record<string, WireValue> = {};
+  const all: Record<string, WireValue> = Object.create(null);
   for (const name of Object.keys(written))
     all[name] = holdsObject(params[name]) ? params[name] : written[name];
   for (const [name, value] of body) {

@@ -19,7 +19,7 @@ const spaceSeparated = new Set([
  * @see OpenID Connect Core §5.5, RFC 9396 §2
  */
 export function oauthParams(params: WireParams): WireParams {
-  const written: Record<string, WireValue> = {};
+  const written: Record<string, WireValue> = Object.create(null);
   for (const name of Object.keys(params)) {
     const value = params[name];
     if (value === undefined || value === null) continue;

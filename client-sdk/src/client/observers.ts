@@ -62,6 +62,15 @@ export function hookErrorHandler(given: HookErrorHandler | undefined): HookError
   };
 }
 
+function detailOf(error: unknown): string {
+  try {
+    return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  } catch {
+    // An object without `toString` was thrown.
+    return typeof error;
+  }
+}
+
 function warn(message: string, error: unknown): void {
   const { process } = globalThis;
   const text = `@tollgate/oauth2-client: ${message}`;
@@ -70,6 +79,9 @@ function warn(message: string, error: unknown): void {
     console.warn(text, error);
     return;
   }
-  const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.emitWarning(text, { type: 'OAuthClientWarning', code: 'OAUTH_CLIENT_HOOK', detail });
+  process.emitWarning(text, {
+    type: 'OAuthClientWarning',
+    code: 'OAUTH_CLIENT_HOOK',
+    detail: detailOf(error),
+  });
 }

@@ -11,6 +11,7 @@ export type WarningCode =
   | 'error_with_success_status'
   | 'insecure_endpoint'
   | 'id_token_dropped'
+  | 'id_token_not_validated'
   | 'implicit_grant'
   | 'token_in_query';
 

@@ -50,7 +50,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     this.#client = client;
     this.#token = token;
     this.#init = { ...init, ...(init.mode !== undefined && { mode: copyPlain(init.mode) }) };
-    // Those of a response are nobody else's.
+    // The fields of a response were parsed for this token; others belong to the caller.
     const params = init.response === undefined ? copyPlain(init.params) : init.params;
     this.#params = Object.freeze(Object.assign(Object.create(null), params));
     if (token === '') {

@@ -2,7 +2,6 @@ import type { Client } from '../client/client.ts';
 import type { WarningEvent } from '../client/warning.ts';
 import type { WireParams, WireValue } from '../client/wire-params.ts';
 import { IdTokenError } from '../errors/id-token-error.ts';
-import { JwtError } from '../errors/jwt-error.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { ExpectedIdToken } from '../id-token.ts';
 import { isObject } from '../keys/convert-keys.ts';
@@ -32,8 +31,7 @@ export type FieldsCheck = (
 ) => Promise<CheckedFields>;
 
 /**
- * Grants whose ID token is for this client. One that comes with another grant (an assertion, an exchange) is for whomever it was
- * asked for.
+ * Grants whose ID token has this client as its audience. The audience of an assertion's or an exchange's is part of the request.
  */
 const idTokenGrants: ReadonlySet<unknown> = new Set([
   'authorization_code',
@@ -57,9 +55,10 @@ export async function prepareIdTokenCheck(
   const isRefresh = params.grant_type === 'refresh_token';
   const { validate: given, isRequired = false, ...expected } = expectation;
   const isAskedFor = isRequired || (!isRefresh && asksForIdToken(params.scope));
-  if (given === undefined && !isAskedFor && !client.canValidateIdTokens) return undefined;
-  const validate = given ?? (await client.idTokenValidator());
   const { onWarning } = client.settings;
+  if (given === undefined && !isAskedFor && !client.canValidateIdTokens)
+    return onWarning && (async (fields) => notValidated(fields, onWarning));
+  const validate = given ?? (await client.idTokenValidator());
 
   return async (fields, tokenName) => {
     const idToken = fields.id_token ?? fields.idToken;
@@ -74,7 +73,7 @@ export async function prepareIdTokenCheck(
       // What a validator resolves with; a check of the caller's own may give nothing.
       return { fields, claims: isObject(claims) ? (claims as IdTokenClaims) : undefined };
     } catch (error) {
-      if (!isRefresh || error instanceof IdTokenError || error instanceof JwtError) throw error;
+      if (!isRefresh || isAnothers(error)) throw error;
       return withoutIdToken(fields, onWarning);
     }
   };
@@ -86,9 +85,14 @@ export function asksForIdToken(scope: WireValue): boolean {
   return scopes.includes('openid');
 }
 
+/** Whether a validated ID token says that the tokens beside it are another user's, or of another client or server. */
+function isAnothers(error: unknown): boolean {
+  return error instanceof IdTokenError && ['iss', 'sub', 'aud', 'azp'].includes(error.claim);
+}
+
 /**
- * A refresh whose keys could not be loaded: the refresh token is spent, so its successor must not be lost. The ID token is not given
- * out, for it is not known whose it is.
+ * A refresh whose ID token cannot be validated, because the keys could not be loaded for example. The refresh token is spent, so its
+ * successor must not be lost. The ID token is not given out.
  */
 function withoutIdToken(
   fields: Readonly<Record<string, unknown>>,
@@ -97,9 +101,22 @@ function withoutIdToken(
   const { id_token: _dropped, idToken: _camel, ...rest } = fields;
   onWarning?.({
     code: 'id_token_dropped',
-    message: "the ID token of a refresh was dropped: the issuer's keys could not be loaded",
+    message: 'the ID token of a refresh was dropped: it could not be validated',
   });
   return { fields: rest };
+}
+
+function notValidated(
+  fields: Readonly<Record<string, unknown>>,
+  onWarning: (event: WarningEvent) => void,
+): CheckedFields {
+  if (fields.id_token !== undefined || fields.idToken !== undefined) {
+    onWarning({
+      code: 'id_token_not_validated',
+      message: "the ID token was not validated: set the client's `issuer` and `jwksUri`, as discovery does",
+    });
+  }
+  return { fields };
 }
 
 function noIdToken(): IdTokenError {

@@ -80,7 +80,7 @@ export function fromFields(
   return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
 }
 
-/** As they came: what is no time is for the expiry to judge. */
+/** Unconverted: `computeExpiry` decides about values that are not numbers. */
 type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
 
 /** Fields that are options of the token; of several for one the first that comes is taken. */

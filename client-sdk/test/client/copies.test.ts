@@ -99,3 +99,11 @@ t.test('nor a TokenManager, a source of metadata or a validator', async (t) => {
   const { id_token: idToken = '' } = await server.issueTokens({ scope: 'openid' });
   t.equal((await validate(idToken)).sub, 'user');
 });
+
+t.test('a key named __proto__ is copied as a key', async (t) => {
+  const client = new Client({ clientId: 'id', site });
+  const stored = JSON.parse('{"access_token":"at","user":{"__proto__":{"admin":true}}}');
+  const user = AccessToken.fromHash(client, stored).param('user');
+  t.equal((user as Record<string, unknown>).admin, undefined);
+  t.ok(Object.hasOwn(user as object, '__proto__'));
+});

@@ -139,3 +139,26 @@ t.test('onRequest and clientAuth that throw end the call, and nothing is retried
   await t.rejects(other.client.clientCredentials.getToken({}, options), { cause: broken, retryable: false });
   t.same([server.count('token'), other.server.count('token')], [0, 0]);
 });
+
+t.test('what a hook throws may be anything', async (t) => {
+  const warned = once(process, 'warning');
+  const { client } = start({
+    hooks: {
+      onRequest: () => {
+        throw Object.create(null);
+      },
+    },
+  });
+  t.ok((await client.clientCredentials.getToken()).token);
+  t.match((await warned)[0], { detail: 'object' });
+});
+
+t.test('a hook or another function that is none is a mistake in the options', async (t) => {
+  const hooks = { onRequest: 'log' } as never;
+  for (const name of ['fetch', 'now', 'retry', 'onWarning', 'onHookError'])
+    t.throws(() => start({ [name]: {} }), { name: 'ConfigurationError', message: new RegExp(`\`${name}\``) });
+  t.throws(() => start({ hooks }), {
+    name: 'ConfigurationError',
+    message: /`hooks.onRequest` must be a function/,
+  });
+});

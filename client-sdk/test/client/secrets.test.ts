@@ -96,6 +96,17 @@ t.test('debug output tells requests and responses, secrets masked by structure',
   t.notMatch(text, /s3cr3t|12345678/);
 });
 
+t.test('debug output is bounded, and its lines cannot be forged', async (t) => {
+  const text = `a\u001b[2J\nresponse: Status 200${'x'.repeat(100_000)}`;
+  const { client, lines } = debugged({}, answer(text, 'text/plain', 500));
+  await t.rejects(client.request('POST', '/x', { body: 'b\nrequest: GET /y' }), { name: 'OAuthError' });
+  for (const line of lines.filter((line) => line.includes('a\\u001b') || line.includes('b\\u000a'))) {
+    t.notMatch(line, /\n/);
+    t.ok(line.length < 70_000);
+  }
+  t.equal(lines.filter((line) => /Status 200xxx|GET \/y/.test(line)).length, 2);
+});
+
 t.test('label and further names of secrets are settable', async (t) => {
   const { client, lines } = debugged({ redact: { label: '***', keys: ['ssn'] } }, () =>
     Response.json({ ssn: '123-45-6789' }),

@@ -39,6 +39,7 @@ t.test('metadata, key sets and tokens are not asked for over plain http', async 
   t.throws(() => createIdTokenValidator({ client, issuer, jwksUri: '/jwks' }), insecure);
   await t.rejects(client.clientCredentials.getToken(), insecure);
   await t.rejects(client.revokeToken('t'), insecure);
+  await t.rejects(client.authCode.startAuthorization({ redirect_uri: 'https://app.test/cb' }), insecure);
   t.same([...sent, ...discovered], []);
 });
 

@@ -124,3 +124,20 @@ t.test('a failure is not remembered, and old metadata outlive a failed reload', 
   await metadata();
   t.equal(server.count('metadata'), 4);
 });
+
+t.test('metadata or keys that moved by 308 name verb, URL and target', async (t) => {
+  const { server, options } = makeServer();
+  const headers = { location: 'https://new.test/metadata' };
+  const moved = () => new Response('', { status: 308, headers });
+  server.inject({ endpoint: 'metadata', effect: moved });
+  await t.rejects(discover(server.issuer, options), {
+    name: 'DiscoveryError',
+    message:
+      /^GET https:\/\/as\.test\/\.well-known\/openid-configuration: HTTP status 308, a redirect to https:\/\/new\.test/,
+  });
+  const client = await discoverClient(server.issuer, { ...options, clientId: 'client' });
+  server.inject({ endpoint: 'jwks', effect: moved });
+  const { id_token: idToken = '' } = await server.issueTokens({ scope: 'openid' });
+  const validate = await client.idTokenValidator();
+  await t.rejects(validate(idToken), { message: /^GET https:\/\/as\.test\/jwks: HTTP status 308/ });
+});

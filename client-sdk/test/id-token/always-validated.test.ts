@@ -98,18 +98,27 @@ t.test('the ID token of a refresh is of the same user, also after the token was 
   t.match((await restored.refresh()).idTokenClaims, { sub: 'user' });
 });
 
-t.test('a refresh whose keys cannot be loaded keeps its tokens and drops the ID token', async (t) => {
-  const warnings: WarningEvent[] = [];
-  const { server, client } = await start({ onWarning: (event) => void warnings.push(event) });
-  const stored = await server.issueTokens({ clientId: 'client', scope: 'openid' });
-  const token = AccessToken.fromHash(client, stored);
-  server.inject({ endpoint: 'jwks', effect: 'refuse' });
-  const refreshed = await token.refresh();
-  t.ok(server.isActive(refreshed.token));
-  t.equal(refreshed.idToken, undefined);
-  t.same(refreshed.param('id_token'), undefined);
-  t.ok(warnings.some(({ code }) => code === 'id_token_dropped'));
-});
+for (const [what, options, jwks] of [
+  ['keys cannot be loaded', {}, 'refuse'],
+  ['keys are others', {}, () => Response.json({ keys: [] })],
+  ['algorithm is not the registered one', { idTokenSignedResponseAlg: 'ES384' }, undefined],
+] as const) {
+  t.test(`a refresh whose ${what} keeps its tokens and drops the ID token`, async (t) => {
+    const warnings: WarningEvent[] = [];
+    const { server, client } = await start({
+      ...{ onWarning: (event) => void warnings.push(event), ...options },
+      idTokenSigningAlgValuesSupported: ['ES256', 'ES384'],
+    });
+    const stored = await server.issueTokens({ clientId: 'client', scope: 'openid' });
+    const token = AccessToken.fromHash(client, stored);
+    if (jwks !== undefined) server.inject({ endpoint: 'jwks', effect: jwks, times: 2 });
+    const refreshed = await token.refresh();
+    t.ok(server.isActive(refreshed.token));
+    t.equal(refreshed.idToken, undefined);
+    t.same(refreshed.param('id_token'), undefined);
+    t.ok(warnings.some(({ code }) => code === 'id_token_dropped'));
+  });
+}
 
 t.test('a check of the caller replaces the own one', async (t) => {
   const { server, client, signIn } = await start();
@@ -194,4 +203,19 @@ t.test('a client that is registered for HMAC checks with its secret', async (t) 
     .setProtectedHeader({ alg: 'HS256' })
     .sign(new TextEncoder().encode(clientSecret));
   t.equal((await (await client.idTokenValidator())(idToken)).sub, 'u1');
+});
+
+t.test('an ID token that was not requested and cannot be validated, is reported', async (t) => {
+  const warnings: string[] = [];
+  const server = createAuthorizationServer({ now: () => now });
+  const client = new Client({
+    ...{ clientId: 'client', clientSecret: 'secret', site: server.issuer, fetch: server.fetch },
+    ...{ now: server.now, onWarning: ({ code }: WarningEvent) => void warnings.push(code) },
+  });
+  const answer = await server.issueTokens({ clientId: 'client', scope: 'openid' });
+  server.inject({ endpoint: 'token', effect: () => Response.json(answer) });
+  const token = await client.password.getToken('user', 'password');
+  t.ok(token.idToken);
+  t.equal(token.idTokenClaims, undefined);
+  t.ok(warnings.includes('id_token_not_validated'));
 });

@@ -93,7 +93,7 @@ t.test('its error handling says what the API answered', async (t) => {
   t.match(printed, [[404]]);
 });
 
-t.test('its client with a key in place of a secret gets a token', async (t) => {
+t.test('its client that authenticates with a key gets a token', async (t) => {
   const { issuer } = await startStandardServer(t, {
     ...{ client_secret: undefined, token_endpoint_auth_method: 'private_key_jwt' },
     ...{ token_endpoint_auth_signing_alg: 'ES256', jwks: { keys: [clientKey] } },

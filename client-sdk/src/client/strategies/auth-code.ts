@@ -40,17 +40,16 @@ export function authCodeStrategy<Throws extends boolean>(client: Client<Throws>)
     return await requestToken<T>(client, all, options, { idToken });
   }
 
-  // Loaded at its first use: most services never send a user anywhere.
-  let loading: Promise<AuthorizationFlow<Throws>> | undefined;
-  const flow = (): Promise<AuthorizationFlow<Throws>> => {
-    loading ??= import('../on-demand.ts').then(({ createAuthorizationFlow }) =>
-      createAuthorizationFlow<Throws>({
-        ...{ redirectUri, issuer, issuerRequired, authorizationUrl, redeem },
-        idTokenValidator: () => client.idTokenValidator(),
-      }),
-    );
-    return loading;
-  };
+  // Loaded at its first use: most services never send a user anywhere. One flow for all calls, since it remembers used states.
+  let loaded: AuthorizationFlow<Throws> | undefined;
+  async function flow(): Promise<AuthorizationFlow<Throws>> {
+    const { createAuthorizationFlow } = await import('../on-demand.ts');
+    loaded ??= createAuthorizationFlow<Throws>({
+      ...{ redirectUri, issuer, issuerRequired, authorizationUrl, redeem },
+      idTokenValidator: () => client.idTokenValidator(),
+    });
+    return loaded;
+  }
 
   return {
     authorizationUrl,

@@ -9,8 +9,8 @@ const [ours, ...peers] = await Promise.all(bundleRequests.map(bundleSize));
 if (ours === undefined) throw new Error('nothing was bundled');
 
 // Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the tokens in it.
-t.test('import { Client } is below 20 kB, minified and gzipped', async (t) => {
-  t.ok(ours.gzippedBytes < 20_000, `${ours.gzippedBytes} bytes`);
+t.test('import { Client } is below 21 kB, minified and gzipped', async (t) => {
+  t.ok(ours.gzippedBytes < 21_000, `${ours.gzippedBytes} bytes`);
 });
 
 t.test('only what runs before a request is sent is loaded later', async (t) => {
