@@ -1,3 +1,4 @@
+import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../../helpers/admin.ts';
 import { type Answer, type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
@@ -55,6 +56,22 @@ t.test(
     t.match(await signIn(server, owner, {}), { status: 200 }, 'the owner elsewhere');
   },
 );
+
+t.test('what is kept of guesses names neither accounts nor clients', async (t) => {
+  const server = await startAuthServer(t, clients);
+  await signUp(server);
+  await signIn(server, stranger, { password: 'wrong' });
+  await signIn(server, owner, {});
+  await server.call('POST', '/verify', {
+    body: { type: 'signup', email, token: '123456' },
+    headers: { 'x-client': stranger },
+  });
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const rows = await sql`select key from auth.rate_limits where limiter ~ '^(wrong|known)_'`;
+  t.equal(rows.length, 6);
+  for (const { key } of rows) t.match(key, /^[\w-]{43}$/);
+});
 
 t.test('the delay doubles with each further wrong password, and ends with the right one', async (t) => {
   const server = await startAuthServer(t, clients);

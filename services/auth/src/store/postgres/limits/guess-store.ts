@@ -15,13 +15,14 @@ const read = `
 
 // One row a limit, all in one statement. `since` is when the last wrong guess was counted. Of a code only those count that were made
 // after it was sent.
-const elapsedMs = 'extract(epoch from excluded.since - l.since) * 1000';
+// A request that came earlier may be counted later: time does not go back for that.
+const elapsedMs = 'greatest(0, extract(epoch from excluded.since - l.since)) * 1000';
 const countWrong = `
   insert into rate_limits as l (limiter, key, used, since)
   select limiter, key, 1, $5 from (values
     ('wrong_network', $1::text), ('wrong_account', $2), ('wrong_code', $3)) as guess (limiter, key)
   where key is not null
-  on conflict (limiter, key) do update set since = excluded.since, used = 1 + case
+  on conflict (limiter, key) do update set since = greatest(l.since, excluded.since), used = 1 + case
     when l.limiter = 'wrong_account' then greatest(0, l.used - ${elapsedMs} / $6::float8)
     when l.limiter = 'wrong_code' then case
       when ${latestCode('$4')} between l.since + interval '1 microsecond' and excluded.since then 0 else l.used end

@@ -1,0 +1,66 @@
+import t from 'tap';
+import { testStore } from '../helpers/test-store.ts';
+
+const start = Date.parse('2026-03-04T05:06:07.089Z');
+const hourMs = 3_600_000;
+const limits = { perNetwork: 2, perAccount: 4 };
+const keys = { account: 'account', network: 'network', knownNetwork: 'known' };
+
+t.test('wrong guesses are counted for network and account, and forgotten in their own time', async (t) => {
+  const { guesses } = await testStore(t);
+  t.same(await guesses.read(keys), {
+    network: undefined,
+    account: undefined,
+    code: undefined,
+    codeSentMs: undefined,
+    knownSinceMs: undefined,
+  });
+  await guesses.countWrong(keys, limits, start);
+  await guesses.countWrong({ ...keys, network: 'another' }, limits, start);
+  t.match(await guesses.read(keys), {
+    network: { count: 1, lastMs: start },
+    account: { count: 2, lastMs: start },
+  });
+  // Of an account one goes in a quarter of an hour; a network forgets below its limit after ten minutes.
+  await guesses.countWrong(keys, limits, start + hourMs / 4);
+  t.match(await guesses.read(keys), { network: { count: 1 }, account: { count: 2 } });
+  await guesses.countWrong(keys, limits, start + hourMs / 4);
+  await guesses.countWrong(keys, limits, start + 3 * hourMs);
+  t.match(await guesses.read(keys), { network: { count: 3 }, account: { count: 1 } });
+});
+
+t.test('a request that came earlier and is counted later does not turn time back', async (t) => {
+  const { guesses } = await testStore(t);
+  await guesses.countWrong(keys, limits, start);
+  await guesses.countWrong(keys, limits, start - hourMs);
+  t.match(await guesses.read(keys), {
+    network: { count: 2, lastMs: start },
+    account: { count: 2, lastMs: start },
+  });
+});
+
+t.test('a right guess forgets the wrong ones of its network alone', async (t) => {
+  const { guesses } = await testStore(t);
+  const other = { ...keys, network: 'another', knownNetwork: 'another' };
+  for (const one of [keys, other]) await guesses.countWrong(one, limits, start);
+  await guesses.countRight(keys, start + 1);
+  t.match(await guesses.read(keys), { network: undefined, account: { count: 2 }, knownSinceMs: start + 1 });
+  t.match(await guesses.read(other), { network: { count: 1 }, knownSinceMs: undefined });
+});
+
+t.test('guesses of many networks at once are all counted for the account', async (t) => {
+  const { guesses } = await testStore(t);
+  await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      guesses.countWrong({ ...keys, network: String(index) }, limits, start),
+    ),
+  );
+  t.match(await guesses.read(keys), { account: { count: 20 } });
+});
+
+t.test('without a network only the account is counted', async (t) => {
+  const { guesses } = await testStore(t);
+  await guesses.countWrong({ account: 'account' }, limits, start);
+  await guesses.countRight({ account: 'account' }, start);
+  t.match(await guesses.read(keys), { network: undefined, account: { count: 1 }, knownSinceMs: undefined });
+});
