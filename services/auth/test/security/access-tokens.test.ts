@@ -46,6 +46,16 @@ t.test('a public key of the JWKS is no HS256 secret, in none of its forms', asyn
   }
 });
 
+t.test('claims are parsed only when the signature is good', async (t) => {
+  const server = await startAuthServer(t);
+  const broken = '{"sub":';
+  const refused = (msg: RegExp) => ({ status: 403, body: { error_code: 'bad_jwt', msg } });
+  const forged = hs256({ alg: 'HS256' }, broken, 'another secret');
+  t.match(await server.call('GET', '/user', { token: forged }), refused(/signature is invalid$/));
+  const signed = hs256({ alg: 'HS256' }, broken);
+  t.match(await server.call('GET', '/user', { token: signed }), refused(/token is malformed$/));
+});
+
 t.test('a key id is looked up and nothing else: no path, no prototype, no key of its own', async (t) => {
   const server = await startAuthServer(t, { JWT_KEY_ID: 'real' });
   const { accessToken } = await signUp(server);
