@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { isAppError } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
+import type { Sql } from 'postgres';
 import { normalizeEmail } from '../domain/contact.ts';
 import type { RequestFacts } from '../domain/request-facts.ts';
 import { isUuid } from '../domain/uuid.ts';
@@ -81,10 +82,11 @@ async function withStore(
 ): Promise<void> {
   const { settings } = await loadSettings(environmentFiles);
   const logger = createCommandLogger(settings);
-  const sql = connect(settings);
+  let sql: Sql | undefined;
   try {
     // Somebody waits for the answer: that the database is away is one.
     await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
+    sql = connect(settings);
     process.stdout.write(
       `${await work({ store: createPostgresStore(sql, createColumnCipher(settings), settings), settings, logger })}\n`,
     );
@@ -94,7 +96,7 @@ async function withStore(
     else logger.fatal({ err: error }, 'command failed');
     process.exitCode = 1;
   } finally {
-    await disconnect(sql);
+    if (sql !== undefined) await disconnect(sql);
   }
 }
 

@@ -78,7 +78,7 @@ async function readFileOf(file: string | undefined): Promise<Environment> {
   try {
     return await readVariables(file ?? defaultFile);
   } catch (error) {
-    if (file === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    if (file === undefined && isMissing(error)) return {};
     throw error;
   }
 }
@@ -96,7 +96,16 @@ async function readFolder(folder: string | undefined): Promise<Environment> {
  * @throws Error that names the file, and the line that is wrong.
  */
 export async function readVariables(path: string): Promise<Environment> {
-  const read = parseEnvFile(await readTextFile(path, maxFileBytes));
+  const text = await readTextFile(path, maxFileBytes).catch((cause: unknown) => {
+    const because = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${path} cannot be read: ${because}`, { cause });
+  });
+  const read = parseEnvFile(text);
   if (read.ok) return read.variables;
   throw new Error(`${path}:${read.line}: ${read.problem}`);
+}
+
+function isMissing(error: unknown): boolean {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }

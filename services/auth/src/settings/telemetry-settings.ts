@@ -1,7 +1,13 @@
-import { bool, oneOf, port, text } from '@tollgate/kit/settings';
+import { bool, oneOf, port, type Setting, type SettingOptions, text } from '@tollgate/kit/settings';
 import { bare, bareNames, svc } from './variable-names.ts';
 
 const group = 'Telemetry';
+
+/** A switch whose variable other programs use for other values, as `DEBUG=express:*`. */
+function sharedSwitch(options: SettingOptions<boolean>): Setting<boolean> {
+  const base = bool(options);
+  return Object.freeze({ ...base, parse: (value) => base.parse(value) ?? false });
+}
 
 /** Traces and metrics. Where traces go is said by the standard variables OTEL_EXPORTER_OTLP_*. */
 export const telemetrySettings = {
@@ -38,5 +44,10 @@ export const telemetrySettings = {
     default: 9100,
     doc: 'TCP port that scrapers ask, at `/` or `/metrics`.',
   }),
-  debug: bool({ ...bare('DEBUG'), group, default: false, doc: 'More insight from the telemetry SDK.' }),
+  debug: sharedSwitch({
+    ...bare('DEBUG'),
+    group,
+    default: false,
+    doc: 'More insight from the telemetry SDK. Other programs use the variable as well: what is no boolean is false.',
+  }),
 };

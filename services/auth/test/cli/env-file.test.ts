@@ -1,5 +1,6 @@
 import t from 'tap';
 import { parseEnvFile } from '../../src/cli/env-file.ts';
+import { readVariables } from '../../src/cli/load-settings.ts';
 
 function variablesOf(text: string): unknown {
   const read = parseEnvFile(text);
@@ -56,4 +57,9 @@ t.test('a line that is no variable is named', (t) => {
   t.equal(variablesOf('A=1\nB="x\nC=2'), '2: the quotes of B are not closed, or text follows them');
   t.equal(variablesOf("A='x'y"), '1: the quotes of A are not closed, or text follows them');
   t.end();
+});
+
+t.test('a file that cannot be read is named', async (t) => {
+  const folder = import.meta.dirname;
+  await t.rejects(readVariables(folder), { message: `${folder} cannot be read: not a regular file` });
 });

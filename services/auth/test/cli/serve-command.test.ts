@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { settingsSpec } from '../../src/settings/settings.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
 import { gotrueUsers, insertGotrueRows } from '../helpers/gotrue-rows.ts';
 import { createGotrueSchema, readGotrueSchema } from '../helpers/gotrue-schema.ts';
@@ -69,6 +70,21 @@ t.test('settings without effect and unknown ones are warned of at the start', as
   t.match(log, '"variable":"SVC_SMTP_HOST","@message":"no SMTP server is set');
   t.equal(log.match(/"level":"warning"/g)?.length, 5, 'nothing else');
   t.notMatch(log, 'geheim');
+});
+
+t.test('a misspelled name is pointed out where the log is not open yet', async (t) => {
+  const output = await logOf(t, {
+    SVC_JWT_EXP: 'soon',
+    API_EXTERNAL_ULR: 'https://example.com',
+    GOTRUE_NONSENSE: 'x',
+  });
+  t.equal(
+    output,
+    `1 setting is wrong:
+  SVC_JWT_EXP is "soon": expected ${settingsSpec.jwtExpMs.form}
+  API_EXTERNAL_ULR is set and unknown: perhaps API_EXTERNAL_URL was meant
+`,
+  );
 });
 
 t.test('a database that is not there is told with the setting that names it', async (t) => {

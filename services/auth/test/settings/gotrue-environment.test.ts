@@ -123,6 +123,8 @@ t.test('two names of one setting are one value or an error that names both', (t)
 
 t.test('values that GoTrue takes are taken', (t) => {
   t.equal(settingsOf({}).smtpPort, 587);
+  t.equal(settingsOf({ DEBUG: 'true' }).debug, true);
+  t.equal(settingsOf({ DEBUG: 'express:*' }).debug, false, 'of another program');
   t.equal(settingsOf({}).externalPhoneEnabled, false);
   for (const [text, value] of [
     ['1', true],
