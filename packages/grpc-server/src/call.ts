@@ -1,4 +1,5 @@
 import type { PeerCertificate } from 'node:tls';
+import { messagePrefixBytes } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
 import type { GrpcStatus } from './status.ts';
 
@@ -119,6 +120,15 @@ export class Stream implements Call {
   addBody(bytes: Buffer): void {
     this.#bodyBytes += bytes.length;
     if (bytes.length > 0 && !this.refused) this.#body.push(bytes);
+  }
+
+  /** Length that the prefix of the message announces; undefined while the prefix has not arrived. */
+  get announcedBytes(): number | undefined {
+    const [first] = this.#body;
+    if (first === undefined || this.#bodyBytes < messagePrefixBytes) return undefined;
+    if (first.length >= messagePrefixBytes) return first.readUInt32BE(1);
+    this.#body = [Buffer.concat(this.#body)];
+    return this.announcedBytes;
   }
 
   /** Takes the body, which is not kept. */

@@ -22,6 +22,7 @@ import type { Limits } from './limits.ts';
 import type { FlushQueue } from './output.ts';
 import { Output } from './output.ts';
 import { Replies } from './replies.ts';
+import { messagePrefixBytes } from './reply.ts';
 import { type RequestHead, trailerProblem } from './request-head.ts';
 import { readRequestMessage, tooLarge } from './request-message.ts';
 import { Code, GrpcStatus } from './status.ts';
@@ -112,8 +113,9 @@ export class Connection {
     return this.#settingsReceived;
   }
 
-  get draining(): boolean {
-    return this.#draining;
+  /** Whether there has been a request. */
+  get used(): boolean {
+    return this.#lastStreamId > 0;
   }
 
   /** Lets the calls in flight end, takes no new ones, and closes. */
@@ -135,8 +137,8 @@ export class Connection {
     this.#goneAway = true;
     this.#output.append(numberFrame(FrameType.GOAWAY, 0, this.#lastStreamId, ErrorCode.NO_ERROR));
     // They would go on for ever; their clients open them again elsewhere.
-    const shutdown = new GrpcStatus(Code.UNAVAILABLE, 'server is shutting down');
-    for (const stream of this.#streams.values()) if (stream.streaming) this.#replies.end(stream, shutdown);
+    const ok = new GrpcStatus(Code.OK, '');
+    for (const stream of this.#streams.values()) if (stream.streaming) this.#replies.end(stream, ok);
     this.#closeWhenIdle();
   }
 
@@ -368,9 +370,13 @@ export class Connection {
       return;
     }
     stream.addBody(data);
-    if (stream.bodyBytes > this.#host.limits.maxMessageBytes + maxFrameBytes) {
-      this.#replies.end(stream, tooLarge(this.#host.limits.maxMessageBytes));
-    } else if (endStream) this.#endRequest(stream);
+    const { maxMessageBytes } = this.#host.limits;
+    // Answered at once: its client would wait for a larger window, which it does not get.
+    const isTooLarge =
+      Math.max(stream.announcedBytes ?? 0, stream.bodyBytes - messagePrefixBytes) > maxMessageBytes;
+    if (isTooLarge && !stream.refused) this.#replies.end(stream, tooLarge(maxMessageBytes));
+    else if (stream.bodyBytes > maxMessageBytes + messagePrefixBytes) this.#reset(stream, ErrorCode.CANCEL);
+    else if (endStream) this.#endRequest(stream);
   }
 
   /** Gives the client back its window on the connection, half of it at a time. */

@@ -1,3 +1,5 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { HealthCheckRequestSchema, HealthCheckResponseSchema } from '@tollgate/proto/grpc/health/v1/health';
 import type { Call, Methods, ReplyStream } from './call.ts';
 import { Code, GrpcStatus } from './status.ts';
 
@@ -22,7 +24,8 @@ export function healthMethods(source: HealthSource): Required<Methods> {
     unary: {
       '/grpc.health.v1.Health/Check': (request) => {
         const service = readService(request);
-        if (service === undefined) return new GrpcStatus(Code.INVALID_ARGUMENT, 'not a HealthCheckRequest');
+        if (service === undefined)
+          return new GrpcStatus(Code.INVALID_ARGUMENT, 'the request is not a HealthCheckRequest');
         const status = source.status(service);
         if (status === ServingStatus.SERVICE_UNKNOWN)
           return new GrpcStatus(Code.NOT_FOUND, 'unknown service');
@@ -42,7 +45,7 @@ function watch(
 ): void {
   const service = readService(request);
   if (service === undefined) {
-    replies.end(new GrpcStatus(Code.INVALID_ARGUMENT, 'not a HealthCheckRequest'));
+    replies.end(new GrpcStatus(Code.INVALID_ARGUMENT, 'the request is not a HealthCheckRequest'));
     return;
   }
   let last: number | undefined;
@@ -55,16 +58,14 @@ function watch(
   call.signal.addEventListener('abort', source.onChange(send), { once: true });
 }
 
-/** HealthCheckRequest: `service` is field 1, a string. Undefined when the message is malformed. */
 function readService(request: Uint8Array): string | undefined {
-  if (request.length === 0) return '';
-  // No service has a name of 128 bytes, so that the length is one byte.
-  const length = request[1] ?? 0;
-  if (request[0] !== 0x0a || length >= 0x80 || request.length !== length + 2) return undefined;
-  return Buffer.from(request.buffer, request.byteOffset + 2, length).toString();
+  try {
+    return fromBinary(HealthCheckRequestSchema, request).service;
+  } catch {
+    return undefined;
+  }
 }
 
-/** HealthCheckResponse: `status` is field 1, an enum. */
 function writeStatus(status: number): Uint8Array {
-  return Uint8Array.of(0x08, status);
+  return toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status }));
 }

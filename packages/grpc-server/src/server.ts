@@ -31,8 +31,6 @@ export interface ServerOptions {
   readonly onViolation?: (code: number, reason: string, peer: Peer) => void;
   /** An unexpected error ended a connection. Thrown as an uncaught exception by default. */
   readonly onInternalError?: (error: unknown) => void;
-  /** A TLS handshake failed. */
-  readonly onHandshakeError?: (error: Error, address: string) => void;
 }
 
 /** Where a server listens. */
@@ -48,11 +46,11 @@ const drainPingMs = 500;
 export class GrpcServer {
   readonly #host: ConnectionHost;
   readonly #times: ConnectionTimes;
-  readonly #listener: NetServer;
+  /** The socket server, for events such as `tlsClientError`. */
+  readonly listener: NetServer;
   readonly #connections = new Map<Connection, { readonly drainAtMs: number; pingedMs: number }>();
   /** Sockets whose TLS handshake has not ended. */
   readonly #handshakes = new Set<Socket>();
-  readonly #onHandshakeError: (error: Error, address: string) => void;
   #sweeper: NodeJS.Timeout | undefined;
   #drained: (() => void) | undefined;
 
@@ -67,8 +65,7 @@ export class GrpcServer {
       onInternalError: options.onInternalError ?? throwLater,
     };
     this.#times = { maxAgeMs: 0, maxAgeGraceMs: 0, keepaliveMs: 0, ...options.times };
-    this.#onHandshakeError = options.onHandshakeError ?? (() => undefined);
-    this.#listener = options.tls === undefined ? this.#plainListener() : this.#tlsListener(options.tls);
+    this.listener = options.tls === undefined ? this.#plainListener() : this.#tlsListener(options.tls);
   }
 
   /** Connections that are open. */
@@ -91,21 +88,21 @@ export class GrpcServer {
    */
   async listen(address: ListenAddress): Promise<number> {
     await new Promise<void>((resolve, reject) => {
-      this.#listener.once('error', reject);
-      this.#listener.listen({ backlog: 511, ...address }, () => {
-        this.#listener.off('error', reject);
+      this.listener.once('error', reject);
+      this.listener.listen({ backlog: 511, ...address }, () => {
+        this.listener.off('error', reject);
         resolve();
       });
     });
     this.#sweeper = setInterval(() => this.#sweep(), sweepMs).unref();
-    const bound = this.#listener.address();
+    const bound = this.listener.address();
     return typeof bound === 'object' && bound !== null ? bound.port : 0;
   }
 
   /** Uses other certificates for the connections from now on. */
   setSecureContext(options: TlsOptions): void {
-    if ('setSecureContext' in this.#listener && typeof this.#listener.setSecureContext === 'function') {
-      this.#listener.setSecureContext(options);
+    if ('setSecureContext' in this.listener && typeof this.listener.setSecureContext === 'function') {
+      this.listener.setSecureContext(options);
     }
   }
 
@@ -116,7 +113,7 @@ export class GrpcServer {
   async drain(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#drained = resolve;
-    this.#listener.close();
+    this.listener.close();
     for (const socket of this.#handshakes) socket.destroy();
     for (const connection of this.#connections.keys()) connection.drain();
     const finish = setTimeout(() => {
@@ -153,10 +150,6 @@ export class GrpcServer {
       const certificate = socket.authorized ? socket.getPeerCertificate() : undefined;
       this.#accept(socket, { address: socket.remoteAddress ?? '', certificate });
     });
-    listener.on('tlsClientError', (error, socket) => {
-      this.#onHandshakeError(error, socket.remoteAddress ?? '');
-      socket.destroy();
-    });
     return listener;
   }
 
@@ -179,7 +172,7 @@ export class GrpcServer {
     });
   }
 
-  /** Makes room for a connection: the one without calls whose last bytes are oldest goes, else the oldest of all. */
+  /** Makes room for a connection: one without calls in flight, without any call so far, with the oldest bytes. */
   #closeIdlest(): void {
     let idlest: Connection | undefined;
     for (const connection of this.#connections.keys()) {
@@ -218,5 +211,7 @@ function throwLater(error: unknown): void {
 
 function isIdler(a: Connection, b: Connection): boolean {
   if ((a.streamCount === 0) !== (b.streamCount === 0)) return a.streamCount === 0;
+  // Opening connections without ever using them must not push out those of Envoy.
+  if (a.used !== b.used) return !a.used;
   return a.activeMs < b.activeMs;
 }

@@ -123,6 +123,9 @@ t.test('a message above the limit is refused and the connection goes on', async 
     await t.rejects(call(made, echo, Buffer.alloc(size)), { code: status.RESOURCE_EXHAUSTED }, `${size}`);
   }
   t.equal((await call(made, echo, Buffer.alloc(1000))).length, 1000);
+  const usual = await start(t, { [echo]: (message) => message });
+  const large = Buffer.alloc(5 * 1024 * 1024);
+  await t.rejects(call(client(t, usual.address), echo, large), { code: status.RESOURCE_EXHAUSTED });
 });
 
 t.test('a call whose deadline passes ends, and its handler is told', async (t) => {
@@ -275,16 +278,16 @@ t.test('mutual TLS: the certificate decides who may call', async (t) => {
   t.teardown(files.remove);
   const ca = files.ca.cert;
   const failures: string[] = [];
-  const { port, address } = await start(
+  const { server, port, address } = await start(
     t,
     { [echo]: (message) => message },
     {
       tls: { cert: files.server.cert, key: files.server.key, ca, requestCert: true },
       refusal: ({ certificate }) =>
         certificate?.subjectaltname?.includes('DNS:client.test') ? undefined : 'not for client.test',
-      onHandshakeError: (error) => failures.push(error.message),
     },
   );
+  server.listener.on('tlsClientError', (error: Error) => failures.push(error.message));
   const withCertificate = ({ cert, key }: { cert: string; key: string }) =>
     client(t, address, credentials.createSsl(Buffer.from(ca), Buffer.from(key), Buffer.from(cert)));
   t.equal((await call(withCertificate(files.client), echo, Buffer.from('hi'))).toString(), 'hi');

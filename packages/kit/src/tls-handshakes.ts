@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { createFailureLog } from './failure-log.ts';
 import type { Logger } from './logger.ts';
 
@@ -13,7 +13,7 @@ export interface HandshakeReport {
 }
 
 /** Counts handshakes that fail, and logs them: equal failures once a second. */
-export function reportHandshakes(server: Pick<TlsServer, 'on'>, report: HandshakeReport): void {
+export function reportHandshakes(server: NodeJS.EventEmitter, report: HandshakeReport): void {
   const { logger, listener, onFailure } = report;
   const logFailure = createFailureLog({ logger, message: 'TLS handshake failed', level: 'warn' });
   // A socket that was reset has forgotten its peer by the time of the error.

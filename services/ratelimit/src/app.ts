@@ -1,7 +1,6 @@
 import type { Writable } from 'node:stream';
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
-import { plaintextCredentials, watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
 import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLifecycle, type Lifecycle } from '@tollgate/kit/lifecycle';
@@ -10,6 +9,7 @@ import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { startTracing } from '@tollgate/kit/telemetry';
 import { createTermination } from '@tollgate/kit/termination';
 import { maxTimerMs, monotonicNow } from '@tollgate/kit/time';
+import { watchTlsFiles } from '@tollgate/kit/tls-files';
 import { counterBackends } from './backends/counter-backends.ts';
 import { createCountHits } from './decide/count-hits.ts';
 import { createDecider } from './decide/create-decider.ts';
@@ -125,14 +125,16 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     { host: settings.host, port: settings.port },
   );
   const tls = createTlsStats(stats);
-  const credentials = settings.grpcServerUseTls
-    ? await watchServerCredentials(serverTlsFiles(settings), {
+  const countLoad = countCertificateLoads(stats);
+  const tlsFiles = settings.grpcServerUseTls
+    ? await watchTlsFiles(serverTlsFiles(settings), {
         logger,
-        onAttempt: countCertificateLoads(stats),
+        onAttempt: countLoad,
         onCertificate: (validity) => tls.setValidity('grpc_server', validity),
         nowMs: deps.nowMs,
       })
-    : plaintextCredentials();
+    : undefined;
+  if (tlsFiles) countLoad(true);
   const grpc = createUnaryServer(
     {
       handlers: {
@@ -143,7 +145,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       health,
       serviceName: 'ratelimit',
       begin: createServerStats(stats, monotonicNow).begin,
-      credentials: credentials.credentials,
+      tls: tlsFiles && { files: tlsFiles, mutual: settings.grpcClientTlsCacert !== '' },
       guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
       logger,
       ...(settings.grpcServerUseTls && {
@@ -190,7 +192,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     },
     stop: async ({ signal }) => {
       await grpc.stop(signal);
-      credentials.close();
+      tlsFiles?.close();
     },
   });
   lifecycle.add(createTermination(health, settings.shutdownDelayMs));

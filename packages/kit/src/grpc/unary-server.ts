@@ -1,32 +1,27 @@
-import {
-  Server,
-  type ServerCredentials,
-  type ServerUnaryCall,
-  type sendUnaryData,
-  status,
-} from '@grpc/grpc-js';
+import type { UnaryHandler } from '@tollgate/grpc-server/call';
+import { healthMethods, ServingStatus } from '@tollgate/grpc-server/health';
+import { GrpcServer } from '@tollgate/grpc-server/server';
+import { GrpcStatus } from '@tollgate/grpc-server/status';
 import { toPublicError } from '../errors.ts';
 import { createFailureLog } from '../failure-log.ts';
 import type { Health } from '../health.ts';
 import type { Logger } from '../logger.ts';
-import type { HandshakeReport } from '../tls-handshakes.ts';
-import { createHealthService, healthDefinition } from './health-service.ts';
+import type { TlsMaterial, WatchedTls } from '../tls-files.ts';
+import { type HandshakeReport, reportHandshakes } from '../tls-handshakes.ts';
 import type { PeerGuard } from './peer-guard.ts';
-import { unaryMethod } from './raw-method.ts';
-import { defaultMaxConnections, GrpcListener } from './server-lifecycle.ts';
 import { removeStaleSocket } from './stale-socket.ts';
-import type { CallContext, UnaryHandler } from './unary-handler.ts';
 
 /** What the server takes. */
 export interface UnaryServerDeps {
   /** Unary calls by their path. */
   readonly handlers: Readonly<Record<string, UnaryHandler>>;
   readonly health: Health;
-  /** The name under which health checks ask for the health. */
+  /** The service name of health checks. */
   readonly serviceName: string;
-  /** Told of every call by the name of its method; the function it answers is called when the call has ended. */
+  /** Called at the start of every call with the name of its method; the returned function is called at its end. */
   readonly begin: (method: string) => () => void;
-  readonly credentials: ServerCredentials;
+  /** Plaintext without it. When `mutual`, clients must present a certificate of the files' authorities. */
+  readonly tls?: { readonly files: WatchedTls; readonly mutual: boolean } | undefined;
   readonly guard: PeerGuard;
   readonly logger: Logger;
   /** Reports TLS handshakes that fail; without it they are not noticed. */
@@ -39,9 +34,9 @@ export interface UnaryServerOptions {
   readonly address: string;
   /** The setting that the address comes from, for messages about a path that cannot be used. */
   readonly addressSetting: string;
-  /** 0 lets connections live for ever. */
+  /** 0 means no limit. */
   readonly maxConnectionAgeMs: number;
-  /** 0 waits for ever. */
+  /** 0 means no limit. */
   readonly maxConnectionAgeGraceMs: number;
   /** At this number the connection that was idle longest is closed for each new one; 0 sets no limit. Default 10,000. */
   readonly maxConnections?: number;
@@ -49,96 +44,113 @@ export interface UnaryServerOptions {
 
 /** A gRPC server of unary calls. */
 export interface UnaryServer {
-  /** Listens; resolves with the port (0 on a unix socket). Rejects when the address is taken; a dead socket file is not. */
+  /** Listens; resolves with the port (0 on a Unix socket). Rejects when the address is taken; a stale socket file is not. */
   start(): Promise<number>;
   /** Sends GOAWAY and lets requests in flight end; those left when `signal` aborts are cut off. */
   stop(signal: AbortSignal): Promise<void>;
 }
 
-/**
- * Largest message taken in. Envoy's requests are a few hundred bytes to a few kilobytes; decoding four times as much, all
- * of it empty descriptors of a rate limit request, was seen to take half a second and 200 MB.
- */
-const maxRequestBytes = 1024 * 1024;
-
-/**
- * Calls in flight on one connection; a client that wants more opens another, as Envoy does. With the bound on messages
- * it limits what one connection can make us hold of requests that never end and replies that nobody reads.
- */
-const maxStreamsPerConnection = 1_000;
-
 const unixScheme = 'unix:';
 
-/** Makes a server on @grpc/grpc-js for unary handlers and health. */
+/** Makes a server for unary handlers and health checks. */
 export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOptions): UnaryServer {
-  const server = new Server({
-    'grpc.max_receive_message_length': maxRequestBytes,
-    'grpc.max_concurrent_streams': maxStreamsPerConnection,
-    // Books every stream of every connection, for a debugging service that is not served here.
-    'grpc.enable_channelz': 0,
-    ...(options.maxConnectionAgeMs > 0 ? { 'grpc.max_connection_age_ms': options.maxConnectionAgeMs } : {}),
-    ...(options.maxConnectionAgeGraceMs > 0
-      ? { 'grpc.max_connection_age_grace_ms': options.maxConnectionAgeGraceMs }
-      : {}),
+  const { health, serviceName, guard, logger, tls } = deps;
+  const checks = healthMethods({
+    status: (service) => servingStatus(service, serviceName, health),
+    onChange: (changed) => health.onChange(changed),
   });
-  for (const [path, handler] of Object.entries(deps.handlers)) {
-    const method = path.slice(path.lastIndexOf('/') + 1);
-    server.addService({ [method]: unaryMethod(path) }, { [method]: adapt(method, handler, deps) });
-  }
-  const healthService = createHealthService({
-    health: deps.health,
-    serviceName: deps.serviceName,
-    guard: deps.guard,
-    beginCheck: () => deps.begin('Check'),
+  const handlers = Object.entries<UnaryHandler>({ ...deps.handlers, ...checks.unary });
+  const unary = Object.fromEntries(handlers.map(([path, handler]) => [path, adapt(path, handler, deps)]));
+  const logFailure = createFailureLog({ logger, message: 'gRPC connection failed' });
+  const logViolation = createFailureLog({ logger, message: 'gRPC connection closed', level: 'warn' });
+  const server = new GrpcServer({
+    methods: { unary, streaming: checks.streaming },
+    limits: {
+      ...(options.maxConnections !== undefined && {
+        maxConnections: options.maxConnections || Number.POSITIVE_INFINITY,
+      }),
+    },
+    times: { maxAgeMs: options.maxConnectionAgeMs, maxAgeGraceMs: options.maxConnectionAgeGraceMs },
+    ...(tls && { tls: tlsOptions(tls.files.current(), tls.mutual) }),
+    refusal: ({ certificate }) =>
+      guard({
+        getAuthContext: () => ({
+          transportSecurityType: tls ? 'ssl' : 'insecure',
+          ...(certificate && { sslPeerCertificate: certificate }),
+        }),
+      }),
+    onViolation: (_code, reason, { address }) => logViolation(new Error(reason), { peer: address }),
+    onInternalError: (error) => logFailure(error, {}),
   });
-  server.addService(healthDefinition, healthService.implementation);
-  const listener = new GrpcListener(server, deps.logger, {
-    maxConnections: options.maxConnections ?? defaultMaxConnections,
-  });
+  const unfollow = tls?.files.onChange((material) =>
+    server.setSecureContext(tlsOptions(material, tls.mutual)),
+  );
+  if (tls && deps.handshakes) reportHandshakes(server.listener, deps.handshakes);
 
   return {
     async start() {
       const { address, addressSetting } = options;
-      if (address.startsWith(unixScheme)) {
-        await removeStaleSocket(address.slice(unixScheme.length), addressSetting);
+      if (!address.startsWith(unixScheme)) {
+        const { hostname, port } = new URL(`tcp://${address}`);
+        return server.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
       }
-      return listener.listen(address, deps.credentials, deps.handshakes);
+      const path = address.slice(unixScheme.length);
+      await removeStaleSocket(path, addressSetting);
+      return server.listen({ path });
     },
-    stop: (signal) => listener.shutDown(signal, healthService.endWatches),
+    async stop(signal) {
+      await server.drain(signal);
+      unfollow?.();
+    },
   };
 }
 
-function adapt(method: string, handler: UnaryHandler, { begin, guard, logger }: UnaryServerDeps) {
+function servingStatus(service: string, serviceName: string, health: Health): number {
+  if (service === '') return ServingStatus.SERVING;
+  if (service !== serviceName) return ServingStatus.SERVICE_UNKNOWN;
+  return health.isHealthy() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+}
+
+function tlsOptions({ cert, key, ca }: TlsMaterial, mutual: boolean) {
+  return {
+    ...(cert && { cert }),
+    ...(key && { key }),
+    ...(ca && { ca }),
+    requestCert: mutual,
+    rejectUnauthorized: mutual,
+  };
+}
+
+/** Counts a call from its start to its end; errors become statuses here, and are logged once. */
+function adapt(path: string, handler: UnaryHandler, { begin, logger }: UnaryServerDeps): UnaryHandler {
+  const method = path.slice(path.lastIndexOf('/') + 1);
   const logFailure = createFailureLog({ logger, message: 'call failed' });
-  return (call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>): void => {
-    const refusal = guard(call);
-    if (refusal !== undefined) {
-      callback({ code: status.UNAUTHENTICATED, details: refusal });
-      return;
-    }
+  const fail = (error: unknown): GrpcStatus => {
+    const { grpcStatus, message } = toPublicError(error);
+    logFailure(error, { method });
+    return new GrpcStatus(grpcStatus, message);
+  };
+  return (request, call) => {
     const done = begin(method);
-    const context: CallContext = {
-      header: (name) => call.metadata.get(name)[0]?.toString(),
-      timeLeftMs: () => Number(call.getDeadline()) - Date.now(),
-    };
-    const fail = (error: unknown): void => {
-      const { grpcStatus, message } = toPublicError(error);
-      logFailure(error, { method });
-      callback({ code: grpcStatus, details: message });
-      done();
-    };
-    const succeed = (reply: Uint8Array): void => {
-      callback(null, reply);
-      done();
-    };
     let reply: ReturnType<UnaryHandler>;
     try {
-      reply = handler(call.request, context);
+      reply = handler(request, call);
     } catch (error) {
-      fail(error);
-      return;
+      reply = fail(error);
     }
-    if (reply instanceof Promise) reply.then(succeed, fail);
-    else succeed(reply);
+    if (!(reply instanceof Promise)) {
+      done();
+      return reply;
+    }
+    return reply.then(
+      (message) => {
+        done();
+        return message;
+      },
+      (error: unknown) => {
+        done();
+        return fail(error);
+      },
+    );
   };
 }

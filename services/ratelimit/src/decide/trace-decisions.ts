@@ -21,7 +21,7 @@ export function traceDecisions(decide: Decide, tracing: Tracing, callName: strin
   return (request, caller) =>
     tracing.inSpan(
       callName,
-      { kind: spanKind.server, parent: tracing.extract(traceCarrier(caller.header)) },
+      { kind: spanKind.server, parent: tracing.extract(traceCarrier((name) => caller.header(name))) },
       (_server, serverContext) =>
         tracing.inSpan(
           'ShouldRateLimit Execution',

@@ -1,7 +1,7 @@
-import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
 import type { UnaryServerOptions } from '@tollgate/kit/grpc/unary-server';
 import { hostAndPort } from '@tollgate/kit/host-and-port';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
+import type { TlsFiles } from '@tollgate/kit/tls-files';
 import type { DeciderOptions } from '../decide/create-decider.ts';
 import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
 import type { XdsRuleSourceOptions } from '../rule-sources/xds/xds-rule-source.ts';
@@ -122,6 +122,6 @@ export function grpcServerOptions(s: Settings): UnaryServerOptions {
 }
 
 /** The part of the settings that says with which certificates gRPC is served. */
-export function serverTlsFiles(s: Settings): ServerTlsFiles {
-  return { certFile: s.grpcServerTlsCert, keyFile: s.grpcServerTlsKey, clientCaFile: s.grpcClientTlsCacert };
+export function serverTlsFiles(s: Settings): TlsFiles {
+  return { certFile: s.grpcServerTlsCert, keyFile: s.grpcServerTlsKey, caFile: s.grpcClientTlsCacert };
 }

@@ -8,7 +8,7 @@ import {
 import { connect as connectTcp } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { ServerCredentials, status } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
 import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
 import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth, type Health } from '@tollgate/kit/health';
@@ -242,7 +242,6 @@ async function startHealthOnly(t: Test) {
       health,
       serviceName: 'ratelimit',
       begin: () => () => undefined,
-      credentials: ServerCredentials.createInsecure(),
       guard: everyPeer,
       logger: createLogger({ level: 'fatal', format: 'json' }),
     },

@@ -1,5 +1,4 @@
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
-import { followTls, plaintextCredentials } from '@tollgate/kit/grpc/server-credentials';
 import { createUnaryServer, type UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
 import { hostAndPort } from '@tollgate/kit/host-and-port';
@@ -93,7 +92,7 @@ export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<
         health: deps.health,
         serviceName: healthName,
         begin: () => () => undefined,
-        credentials: tls === undefined ? plaintextCredentials().credentials : followTls(tls, { mutual }),
+        tls: tls && { files: tls, mutual },
         guard,
         logger,
         ...(tls && { handshakes: handshakes('ext_authz_grpc') }),

@@ -1,4 +1,4 @@
-import type { UnaryHandler } from '@tollgate/kit/grpc/unary-handler';
+import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { AuthzDenied } from '../../domain/authz/authz-decision.ts';
 import { errors } from '../../errors.ts';
 import type { AuthorizeRequest } from '../../use-cases/authz/authorize-request.ts';
@@ -13,10 +13,10 @@ export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
  * while a refusal is a refusal.
  */
 export function createGrpcCheck(authorize: AuthorizeRequest): UnaryHandler {
-  return (bytes, { timeLeftMs }) => {
+  return (bytes, call) => {
     const request = readCheckRequest(bytes);
     if (request === undefined) return writeCheckResponse(notHttp);
-    const decision = authorize(request, timeLeftMs());
+    const decision = authorize(request, call.timeLeftMs());
     return decision instanceof Promise ? decision.then(writeCheckResponse) : writeCheckResponse(decision);
   };
 }

@@ -1,5 +1,5 @@
 import { SpanKind } from '@opentelemetry/api';
-import type { UnaryHandler } from '@tollgate/kit/grpc/unary-handler';
+import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { traceCarrier } from '@tollgate/kit/trace-carrier';
 import { checkPath } from './grpc-check.ts';
@@ -9,7 +9,7 @@ import type { HttpCheck } from './http-check.ts';
 export function traceGrpcCheck(handler: UnaryHandler, { enabled, extract, inSpan }: Tracing): UnaryHandler {
   if (!enabled) return handler;
   return (bytes, context) => {
-    const options = { kind: SpanKind.SERVER, parent: extract(traceCarrier(context.header)) };
+    const options = { kind: SpanKind.SERVER, parent: extract(traceCarrier((name) => context.header(name))) };
     return inSpan(checkPath.slice(1), options, () => handler(bytes, context));
   };
 }

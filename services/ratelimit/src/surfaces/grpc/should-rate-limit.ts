@@ -1,5 +1,5 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { UnaryHandler } from '@tollgate/kit/grpc/unary-handler';
+import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import {
   type RateLimitRequest,
   RateLimitRequestSchema,
