@@ -47,7 +47,7 @@ export async function watchServerCredentials(
 }
 
 /** Makes credentials from TLS material that is watched already; when `mutual`, clients must present a certificate of its authorities. */
-function followTls(watched: WatchedTls, { mutual }: { readonly mutual: boolean }): ServerCredentials {
+export function followTls(watched: WatchedTls, { mutual }: { readonly mutual: boolean }): ServerCredentials {
   const provider = new WatchedCertificates(watched.current());
   watched.onChange((material) => provider.update(material));
   // First the server's own certificate, then the authorities: the declaration has the names the other way round.

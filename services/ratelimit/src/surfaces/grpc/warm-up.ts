@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
-import { plaintextCredentials } from '@tollgate/kit/grpc/server-credentials';
 import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
@@ -95,7 +94,6 @@ function createServer({ backend, nowSeconds, random, logger }: WarmUpDeps, optio
       health: createHealth(),
       serviceName: 'ratelimit',
       begin: createServerStats(stats, monotonicNow).begin,
-      credentials: plaintextCredentials().credentials,
       guard: everyPeer,
       // A store that refuses these counters, for want of rights to their names, is no news.
       logger: logger.child({}, { level: 'silent' }),
