@@ -180,7 +180,8 @@ function targetRoom(path: string, specifier: string): Room | undefined {
   if (specifier.startsWith('.')) return roomOf(posix.join(posix.dirname(path), specifier));
   const name = /^@tollgate\/([^/]+)/.exec(specifier)?.[1];
   if (name === undefined) return undefined;
-  if (['embedded-postgres', 'grpc-server', 'kit', 'rules', 'testkit'].includes(name)) return `packages/${name}`;
+  if (['embedded-postgres', 'grpc-server', 'kit', 'rules', 'testkit'].includes(name))
+    return `packages/${name}`;
   if (name === 'oauth2-client') return 'client-sdk';
   return name === 'proto' ? name : `services/${name}`;
 }
