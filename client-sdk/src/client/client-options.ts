@@ -101,7 +101,7 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   readonly allowedOrigins?: readonly string[];
   /**
    * Whether credentials, metadata and key sets may travel over plain http. Without it they may only to this machine itself:
-   * `localhost` and its subdomains, 127.0.0.0/8 and [::1]. Default false.
+   * `localhost`, 127.0.0.0/8 and [::1]. Default false.
    */
   readonly allowInsecure?: boolean;
   /** Seconds the server's clock is ahead of ours (negative: behind). Default 0. */

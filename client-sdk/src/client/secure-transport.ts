@@ -19,5 +19,5 @@ export function isSecure(url: string, allowInsecure: boolean): boolean {
   return allowInsecure || url.startsWith('https:') || loopback.test(url);
 }
 
-/** URLs are normalised by now, user information has no place in them. */
-const loopback = /^http:\/\/(?:(?:[a-z0-9-]+\.)*localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?\//;
+/** URLs are normalised by now, without user information. Not subdomains of localhost: systems may ask DNS for them. */
+const loopback = /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?\//;

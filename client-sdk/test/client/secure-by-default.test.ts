@@ -51,7 +51,7 @@ t.test('allowInsecure allows all of it', async (t) => {
   t.match(token.idTokenClaims, { sub: 'user' });
 });
 
-for (const host of ['localhost', 'as.localhost', '127.0.0.1', '127.9.9.9', '[::1]']) {
+for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]']) {
   t.test(`${host} is this machine itself`, async (t) => {
     const server = createAuthorizationServer({ issuer: `http://${host}:4000` });
     const own = { clientId: 'client', clientSecret: 'secret', fetch: server.fetch };
@@ -59,7 +59,14 @@ for (const host of ['localhost', 'as.localhost', '127.0.0.1', '127.9.9.9', '[::1
   });
 }
 
-for (const host of ['127.0.0.1.evil.test', 'localhost.evil.test', 'evil-localhost', '10.0.0.1', '[::2]']) {
+for (const host of [
+  '127.0.0.1.evil.test',
+  'localhost.evil.test',
+  'evil-localhost',
+  'as.localhost',
+  '10.0.0.1',
+  '[::2]',
+]) {
   t.test(`${host} is not this machine`, async (t) => {
     const { client, sent } = makeClient({ site: `http://${host}` });
     await t.rejects(client.clientCredentials.getToken(), insecure);
