@@ -1,10 +1,16 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
 import { startLimiter } from './support/limiter-process.ts';
 import { manifest } from './support/manifest.ts';
 import { startXds } from './support/xds-process.ts';
+
+// An API server and several services are started, on a machine that may have other work.
+t.setTimeout(240_000);
 
 t.test('limiter and management server know each other by certificate and token', async (t) => {
   const certificates = makeCertificates();
@@ -73,4 +79,74 @@ t.test('limiter and management server know each other by certificate and token',
       t.notMatch(limiter.logs() + xds.logs(), /guess|new-token/, 'no token in a log');
     });
   }
+});
+
+kubeSuite(t, 'limiters use the certificates that the management server keeps in Secrets', async (t, kube) => {
+  await kube.apply(await readFile(resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml'), 'utf8'));
+  await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 3 } }));
+  const xds = await startXds({
+    XDS_SOURCE: 'kubernetes',
+    KUBECONFIG: kube.kubeconfigFile,
+    POD_NAMESPACE: 'default',
+    XDS_GRPC_OWN_CA: 'true',
+    XDS_GRPC_SERVER_NAMES: 'xds.test',
+    XDS_LEASE_DURATION: '3s',
+    XDS_LEASE_RENEW_DEADLINE: '2s',
+    XDS_LEASE_RETRY_PERIOD: '500ms',
+  });
+  t.teardown(() => xds.stop());
+  const folder = makeTextFolder(t);
+  /** Does what a kubelet does with a mounted Secret: new files behind one link. */
+  const mount = async (version: string): Promise<string> => {
+    const { stdout } = await kube.kubectl(['get', 'secret', 'tollgate-xds-client', '-o', 'json']);
+    // Parsed boundary: a Secret.
+    const { data = {} } = JSON.parse(stdout) as { data?: Record<string, string> };
+    if (!data['tls.key']) throw new Error('the Secret is not filled yet');
+    for (const [name, text] of Object.entries(data))
+      folder.write(`${version}/${name}`, Buffer.from(text, 'base64').toString());
+    folder.swapLink('mounted', version);
+    return data['ca.crt'] ?? '';
+  };
+  const firstAuthority = await awaitUntil(() => mount('first'), { what: 'the Secret of limiters' });
+  const limiter = await startLimiter(xds.address, {
+    CONFIG_GRPC_XDS_NODE_ID: 'limiter-1',
+    CONFIG_GRPC_XDS_SERVER_USE_TLS: 'true',
+    CONFIG_GRPC_XDS_SERVER_TLS_SAN: 'xds.test',
+    CONFIG_GRPC_XDS_SERVER_TLS_CACERT: `${folder.path}/mounted/ca.crt`,
+    CONFIG_GRPC_XDS_CLIENT_TLS_CERT: `${folder.path}/mounted/tls.crt`,
+    CONFIG_GRPC_XDS_CLIENT_TLS_KEY: `${folder.path}/mounted/tls.key`,
+    CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',
+    XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
+    XDS_CLIENT_BACKOFF_MAX_INTERVAL: '500ms',
+  });
+  t.teardown(limiter.stop);
+  const enforced = (requestsPerUnit: number) =>
+    awaitUntil(async () => (await limiter.ask('shop', { user: 'a' })).requestsPerUnit === requestsPerUnit, {
+      what: `a limit of ${requestsPerUnit}`,
+    });
+
+  await t.test('limits arrive, and the page names the limiter by its certificate', async (t) => {
+    await enforced(3);
+    const page = await (await fetch(xds.adminUrl)).text();
+    t.match(page, /limiter-1.*spiffe:\/\/tollgate\/ns\/default\/limiter/);
+    t.match(await (await fetch(`${xds.adminUrl}/metrics`)).text(), /certificate="ads_server"} \d{10}/);
+  });
+
+  await t.test('a limiter without TLS gets nothing', async (t) => {
+    const plaintext = await startLimiter(xds.address, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' });
+    t.teardown(plaintext.stop);
+    const metrics = async () => (await fetch(`${xds.adminUrl}/metrics`)).text();
+    const refused = /^tollgate_tls_handshake_failures_total{listener="ads"} [1-9]/m;
+    await awaitUntil(async () => refused.test(await metrics()), { what: 'a refused handshake' });
+    t.strictSame(await plaintext.rules(), []);
+  });
+
+  await t.test('after the authority was thrown away, limiters come back with the new one', async (t) => {
+    await kube.kubectl(['patch', 'secret', 'tollgate-xds-ca', '--type=merge', '-p', '{"data":null}']);
+    await awaitUntil(async () => (await mount('second')) !== firstAuthority, { what: 'a new authority' });
+    await xds.stop();
+    await xds.restart();
+    await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 4 } }));
+    await t.resolves(enforced(4));
+  });
 });

@@ -45,6 +45,8 @@ export async function startXdsOn(
     env: {
       XDS_GRPC_HOST: loopback,
       XDS_GRPC_PORT: String(grpcPort),
+      // All limiters of the bench have one address.
+      XDS_GRPC_MAX_STREAMS_PER_PEER: '0',
       XDS_ADMIN_HOST: loopback,
       XDS_ADMIN_PORT: new URL(adminUrl).port,
       LOG_FORMAT: 'json',

@@ -164,8 +164,16 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   });
   for (const component of feed.components) lifecycle.add(component);
   lifecycle.add({ name: 'source', start: pipeline.start, stop: pipeline.close });
-  if (feed.certificates !== undefined)
-    lifecycle.add({ name: 'certificates', start: feed.certificates.start });
+  const { certificates } = feed;
+  if (certificates !== undefined) {
+    // Without a certificate there is no ADS server yet, and limiters must not be sent here.
+    const issued = health.component('certificates', { healthy: false });
+    const stopListening = certificates.onChange(() => {
+      issued.set(true);
+      stopListening();
+    });
+    lifecycle.add({ name: 'certificates', start: certificates.start });
+  }
   lifecycle.add({
     name: 'ADS server',
     start: async () => {

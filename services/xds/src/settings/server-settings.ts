@@ -128,6 +128,10 @@ export const tlsSettings = {
     env: 'XDS_GRPC_CERTIFICATE_SECRET',
     group: tlsGroup,
     default: 'tollgate-xds',
+    matches: {
+      pattern: /^[a-z0-9](?:[-a-z0-9]{0,58}[a-z0-9])?$/,
+      form: 'a name of Kubernetes: lower case letters, digits and hyphens between them',
+    },
     doc: 'With XDS_GRPC_OWN_CA, beginning of the names of its Secrets in the namespace of the pod: `-ca`, `-server` and `-client` follow.',
   }),
   clientSecrets: list({

@@ -110,7 +110,7 @@ const clientAuthorityNeedsTls: Check = (s, { nameOf }) =>
     : undefined;
 
 const sanNeedsAuthority: Check = (s, { nameOf }) =>
-  s.grpcClientSan !== '' && s.grpcClientCacert === '' && !s.grpcOwnCa
+  s.grpcClientSan !== '' && s.grpcClientCacert === ''
     ? {
         variable: nameOf('grpcClientCacert'),
         expected: `a PEM file, because ${nameOf('grpcClientSan')} is set`,
