@@ -17,8 +17,8 @@ export const errors = defineErrors({
   ),
   bad_json: define(400, g.invalidArgument, 'Could not parse request body as JSON'),
   validation_failed: define(400, g.invalidArgument, 'The request is not valid'),
-  not_found: define(404, g.notFound, 'There is no such path'),
-  method_not_allowed: define(405, g.unimplemented, 'The method is not allowed for this path'),
+  not_found: define(404, g.notFound, 'Path not found'),
+  method_not_allowed: define(405, g.unimplemented, 'Method not allowed'),
   request_entity_too_large: define(413, g.invalidArgument, 'Request body is too large'),
   request_timeout: define(
     504,

@@ -4,17 +4,16 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Wrong guesses below the limit of a network are forgotten after so much time without one. */
+/** Below the limit, the count of a network is reset after this time without a wrong guess. */
 export const forgetMs = 10 * minuteMs;
-/** Once the limit is reached they are remembered for longer, so that a pause does not end the delays. */
+/** From the limit on, it is kept for longer, so that a pause does not reset the delay. */
 export const rememberMs = dayMs;
-/** After the limit the next guess has to wait for so long, after each further one twice as long … */
+/** Delay of the next guess at the limit. It doubles with each further wrong guess. */
 const firstDelayMs = minuteMs;
-/** … up to this. */
 const maxDelayMs = hourMs;
-/** In so much time as many wrong guesses for an account are forgotten as its limit allows. */
+/** Time in which a full count of an account drains. */
 const accountPeriodMs = hourMs;
-/** A network from which an account was signed in is known for so long. */
+/** How long a network stays known after a sign-in from it. */
 export const knownNetworkMs = 90 * dayMs;
 
 /** Wrong guesses so far, and when the last of them was made. */
@@ -24,8 +23,8 @@ export interface WrongGuesses {
 }
 
 /**
- * Was the latest code sent after the last wrong guess? A time that lies ahead is of a database whose clock, or time zone, is another
- * one: it makes no code fresh.
+ * Whether the latest code was sent after the last wrong guess. A time in the future comes from a database in another time zone, and
+ * does not count.
  */
 export function isFreshCode(
   sentMs: number | undefined,
@@ -35,7 +34,7 @@ export function isFreshCode(
   return sentMs !== undefined && sentMs <= nowMs && sentMs > (wrong?.lastMs ?? Number.NEGATIVE_INFINITY);
 }
 
-/** How long a network has to wait before its next guess for an account; 0 when it need not. */
+/** How long a network has to wait before its next guess for an account; 0 for no wait. */
 export function networkWaitMs(wrong: WrongGuesses | undefined, limit: number, nowMs: number): Millis {
   if (wrong === undefined || wrong.count < limit) return 0;
   const elapsedMs = nowMs - wrong.lastMs;
@@ -43,12 +42,12 @@ export function networkWaitMs(wrong: WrongGuesses | undefined, limit: number, no
   return Math.max(0, Math.min(maxDelayMs, firstDelayMs * 2 ** (wrong.count - limit)) - elapsedMs);
 }
 
-/** How long it takes until one of the wrong guesses for an account is forgotten. */
+/** Time in which the count of an account drains by one. */
 export function accountLeakMs(limit: number): Millis {
   return accountPeriodMs / limit;
 }
 
-/** How long all networks that the account does not know have to wait before their next guess; 0 when they need not. */
+/** How long networks that are unknown to the account have to wait before the next guess; 0 for no wait. */
 export function accountWaitMs(wrong: WrongGuesses | undefined, limit: number, nowMs: number): Millis {
   if (wrong === undefined) return 0;
   const leakMs = accountLeakMs(limit);

@@ -1,8 +1,8 @@
 const kib = 1024;
 
-/** Largest bodies in bytes, by what a route takes. Parsing blocks the event loop, and most callers are not authenticated yet. */
+/** Maximum body sizes in bytes. Parsing blocks the event loop, and most callers are not authenticated yet. */
 export const bodyLimits = {
-  /** No body, or a few ids, codes and names. The default of all routes. */
+  /** No body, or a few ids, codes and names. The default. */
   small: 4 * kib,
   /** A contact with a CAPTCHA token, or a code with a password and a `redirect_to`. */
   contact: 16 * kib,
@@ -14,19 +14,20 @@ export const bodyLimits = {
   admin: 64 * kib,
 } as const;
 
-/** Metadata are not nested deeper. */
+/** Metadata are not nested deeper than this. */
 const maxDepth = 64;
-/** Metadata of both kinds, 6 KiB, do not hold more of the shortest members, such as `"a":1,`. */
+/** Metadata of both kinds have at most 6 KiB, which is 1,024 of the shortest members (`"a":1,`). */
 const maxMembers = 1024;
-/** Nor more of the shortest items of a list, such as `1,`. */
+/** The same for the shortest list items (`1,`). */
 const maxItems = 3 * 1024;
-/** Fields of a form. No grant has a dozen. */
+/** Fields of a form. Grants have less than a dozen. */
 const maxFields = 64;
 
 /**
- * Checks the shape of JSON before it is parsed, in one pass that allocates nothing. What is no JSON is left to the parser.
+ * Checks the nesting and the number of members of JSON before it is parsed, in one pass without allocation. Syntax errors are left to
+ * the parser.
  *
- * @returns why the text is not parsed, undefined when it may be.
+ * @returns the reason to refuse the text, or undefined
  */
 export function jsonShapeProblem(text: string): string | undefined {
   let depth = 0;
@@ -56,18 +57,18 @@ export function jsonShapeProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Index of the quotation mark that ends a string, or of the end of the text. */
+/** Index of the closing quotation mark of a string, or the length of an unterminated text. */
 function endOfString(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at);
     if (character === 0x22) return at;
-    // A backslash: what follows belongs to the escape.
+    // A backslash escapes the next character.
     if (character === 0x5c) at++;
   }
   return text.length;
 }
 
-/** Why a form is not parsed, undefined when it may be. */
+/** The reason to refuse a form before it is parsed, or undefined. */
 export function formShapeProblem(text: string): string | undefined {
   let fields = 1;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1))

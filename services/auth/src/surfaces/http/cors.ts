@@ -15,7 +15,13 @@ const allowedHeaders = [
   'X-Svc-Api-Version',
   'X-Svc-Session-Tag',
 ];
-const exposedHeaders = ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'X-Svc-Api-Version'];
+const exposedHeaders = [
+  'X-Total-Count',
+  'Link',
+  'Retry-After',
+  'X-Supabase-Api-Version',
+  'X-Svc-Api-Version',
+];
 
 /** Lets browsers of any origin call the API: it knows its callers by their token, not by cookies. */
 export function addCors(api: Api, { corsAllowedHeaders }: Pick<Settings, 'corsAllowedHeaders'>): void {

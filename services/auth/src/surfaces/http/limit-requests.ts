@@ -53,7 +53,7 @@ function quotasOf(s: Settings): Readonly<Record<Limiter, Quota>> {
   };
 }
 
-/** Warns once of a proxy that hides its clients, whose requests are not limited by address. */
+/** Logs one warning when requests come through an untrusted proxy: limits by client address are off then. */
 function warnOfUnknownProxy(api: Api, { settings, logger }: RouteDeps): void {
   let warned = false;
   api.addHook('onRequest', (request, _reply, done) => {
@@ -61,7 +61,7 @@ function warnOfUnknownProxy(api: Api, { settings, logger }: RouteDeps): void {
       warned = true;
       logger.warn(
         { proxy: request.socket.remoteAddress, setting: settingsSpec.trustedProxies.env },
-        'requests come through a proxy that is not trusted, so there are no limits by client address',
+        'proxy not trusted, limits by client address are off',
       );
     }
     done();

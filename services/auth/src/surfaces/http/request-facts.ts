@@ -53,7 +53,7 @@ function sessionTag(header: string | string[] | undefined, tags: readonly string
   return typeof header === 'string' && tags.includes(header) ? { sessionTag: header } : {};
 }
 
-/** Longer ones are refused as keys of limits. */
+/** Longer values are cut. */
 const maxKeyChars = 256;
 
 /** The first item of the header that names clients for limits (`RATE_LIMIT_HEADER`); undefined for none. */
@@ -66,7 +66,7 @@ export function rateLimitKey(
   return first === '' ? undefined : first.slice(0, maxKeyChars);
 }
 
-/** Do the settings say how to know clients? Otherwise every request may come from one and the same proxy. */
+/** Whether the settings tell how to identify clients. Otherwise all requests may have the address of one proxy. */
 export function knowsClients({
   rateLimitHeader,
   forwardedForEnabled,
@@ -75,7 +75,7 @@ export function knowsClients({
   return rateLimitHeader !== '' || forwardedForEnabled || trustedProxies.length > 0;
 }
 
-/** Does the request come through a proxy of this network that no setting trusts to name its clients? */
+/** Whether the request comes through a proxy in a private network that no setting trusts. */
 export function comesThroughUnknownProxy(
   request: FastifyRequest,
   { forwardedForEnabled, trustedProxies }: ClientSettings,
@@ -92,8 +92,9 @@ export function comesThroughUnknownProxy(
 type ClientSettings = Pick<Settings, 'rateLimitHeader' | 'forwardedForEnabled' | 'trustedProxies'>;
 
 /**
- * Behind a proxy that the settings do not name, the last public address that proxies have added: who makes it up is still stopped by
- * the limit of the account, while the address of the proxy would let a stranger lock out its owner.
+ * The client network for limits of guesses. Behind a proxy that no setting names it is that of the last public address in
+ * `X-Forwarded-For`: a forged one only evades the limit per network, not the one per account, whereas the address of the proxy
+ * would make one network of all clients, in which an attacker could lock out everyone.
  */
 function networkOfClient(request: FastifyRequest, settings: Settings): string | undefined {
   const key = rateLimitKey(request, settings);

@@ -9,7 +9,7 @@ import type { DepsWith } from '../../services.ts';
 /** What is guessed. */
 export interface Guess {
   readonly kind: 'password' | 'code';
-  /** Email or phone, as it is kept, whether or not a user has it: limits must not tell who exists. */
+  /** Normalized email or phone of the request. It need not belong to a user: limits must not enable user enumeration. */
   readonly contact: string;
 }
 
@@ -23,22 +23,21 @@ export type GuessLimiterDeps = DepsWith<
   | 'wrongCodesPerMessage'
 >;
 
-/** Guesses for one account from one network that wait for the one before them. */
+/** Waiting guesses per account and network. */
 const maxWaiting = 50;
 const queueFullRetrySeconds = 2;
-/** A known network is noted again after so much time: one write a day, not one a sign-in. */
+/** Minimum age of a known network before it is stored again: one write a day instead of one per sign-in. */
 const noteAgainMs = 24 * 3_600_000;
 
 /**
- * Limits how often passwords and codes are guessed: per account and network of the client, and with a higher bound per account over all
- * networks from which it has not been signed in. A network that guesses does not keep the owner out who comes from another one, and
- * many networks do not keep the owner out who comes from a network that the account knows.
+ * Limits wrong passwords and codes per account and client network, and with a higher limit per account. Networks from which the
+ * account was signed in are exempt from the limit of the account, so that an attacker cannot lock the owner out.
  *
- * Guesses for one account from one network are made one after the other, so that many at once are not more than the limit allows.
+ * Guesses for one account from one network run one after the other: concurrent ones must not exceed the limit.
  */
 export class GuessLimiter {
   readonly #deps: GuessLimiterDeps;
-  /** By kind, account and network; those without a guess under way are removed. */
+  /** Queues by kind, account and network; removed when idle. */
   readonly #turns = new Map<string, { readonly queue: WorkQueue; guesses: number }>();
 
   constructor(deps: GuessLimiterDeps) {
@@ -46,9 +45,9 @@ export class GuessLimiter {
   }
 
   /**
-   * Makes a guess: `attempt` answers undefined for a wrong one. What it throws is neither right nor wrong.
+   * Runs `attempt`, which returns undefined for a wrong guess. A guess that throws is not counted.
    *
-   * @throws AppError `over_request_rate_limit` without an attempt when there were too many wrong ones.
+   * @throws AppError `over_request_rate_limit`, before the attempt, after too many wrong guesses.
    */
   async guess<T extends object>(
     guess: Guess,
@@ -70,7 +69,7 @@ export class GuessLimiter {
         throw new RetryLaterError(errors.over_request_rate_limit(), retryAfterSeconds);
       }
       const isSpent = isSpentCode(counts, this.#deps.settings.wrongCodesPerMessage, facts.nowMs);
-      // Also for a code that is used up: the work must not tell whether there was one.
+      // Runs for a used-up code as well: the amount of work must not disclose whether one was sent.
       const found = await attempt();
       const right = isSpent ? undefined : found;
       if (right === undefined) await guesses.countWrong(keys, limits, facts.nowMs);
@@ -121,7 +120,7 @@ function digest(...parts: readonly string[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('base64url');
 }
 
-/** How long the next guess has to wait. The first guess of a code that was just sent need not, whatever was guessed before. */
+/** How long the next guess has to wait. The first guess of a newly sent code never waits. */
 function waitMsOf(counts: GuessCounts, { perNetwork, perAccount }: GuessLimits, nowMs: number): number {
   const { network, account, codeSentMs } = counts;
   const ofNetwork = isFreshCode(codeSentMs, network, nowMs) ? 0 : networkWaitMs(network, perNetwork, nowMs);
@@ -129,7 +128,7 @@ function waitMsOf(counts: GuessCounts, { perNetwork, perAccount }: GuessLimits, 
   return Math.max(ofNetwork, isExempt ? 0 : accountWaitMs(account, perAccount, nowMs));
 }
 
-/** Has the latest code been guessed too often? A network that the account knows may go on. */
+/** Whether the latest code has been guessed too often. Known networks are exempt. */
 function isSpentCode(counts: GuessCounts, limit: number, nowMs: number): boolean {
   const { code, codeSentMs } = counts;
   if (code === undefined || codeSentMs === undefined || isFreshCode(codeSentMs, code, nowMs)) return false;

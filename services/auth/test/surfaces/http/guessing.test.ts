@@ -38,26 +38,23 @@ function statusesOf(answers: readonly Answer[]): Record<string, number> {
   return counts;
 }
 
-t.test(
-  'of many wrong passwords at once ten are looked at, also for an account that does not exist',
-  async (t) => {
-    const server = await startAuthServer(t, clients);
-    await signUp(server);
-    for (const account of [email, unknown]) {
-      const answers = await many(120, (index) =>
-        signIn(server, stranger, { email: account, password: `wrong ${index}` }),
-      );
-      t.same(statusesOf(answers), { 400: 10, 429: 110 }, account);
-      const refused = await signIn(server, stranger, { email: account });
-      t.match(refused, limited, 'the right one, too');
-      t.equal(refused.headers.get('retry-after'), '60');
-      t.match(await signIn(server, '198.51.100.254', { email: account }), limited, 'the same /24');
-    }
-    t.match(await signIn(server, owner, {}), { status: 200 }, 'the owner elsewhere');
-  },
-);
+t.test('of 120 concurrent wrong passwords ten are verified, for known and unknown accounts', async (t) => {
+  const server = await startAuthServer(t, clients);
+  await signUp(server);
+  for (const account of [email, unknown]) {
+    const answers = await many(120, (index) =>
+      signIn(server, stranger, { email: account, password: `wrong ${index}` }),
+    );
+    t.same(statusesOf(answers), { 400: 10, 429: 110 }, account);
+    const refused = await signIn(server, stranger, { email: account });
+    t.match(refused, limited, 'the right one, too');
+    t.equal(refused.headers.get('retry-after'), '60');
+    t.match(await signIn(server, '198.51.100.254', { email: account }), limited, 'the same /24');
+  }
+  t.match(await signIn(server, owner, {}), { status: 200 }, 'the owner elsewhere');
+});
 
-t.test('what is kept of guesses names neither accounts nor clients', async (t) => {
+t.test('keys of guess counters are digests of accounts and networks', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
   await signIn(server, stranger, { password: 'wrong' });
@@ -73,7 +70,7 @@ t.test('what is kept of guesses names neither accounts nor clients', async (t) =
   for (const { key } of rows) t.match(key, /^[\w-]{43}$/);
 });
 
-t.test('the delay doubles with each further wrong password, and ends with the right one', async (t) => {
+t.test('the delay doubles with each wrong password, and the right one resets it', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
   for (let count = 0; count < 10; count++)
@@ -92,7 +89,7 @@ t.test('the delay doubles with each further wrong password, and ends with the ri
   t.match(await signIn(server, stranger, { password: 'wrong' }), limited);
 });
 
-t.test('a few wrong passwords are forgotten after ten minutes, ten of them after a day', async (t) => {
+t.test('the count is reset after ten minutes below the limit, and after a day above it', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
   const tryWrong = () => signIn(server, stranger, { password: 'wrong' });
@@ -108,13 +105,13 @@ t.test('a few wrong passwords are forgotten after ten minutes, ten of them after
   for (let count = 0; count < 10; count++) t.match(await tryWrong(), wrong);
 });
 
-t.test('many right passwords at once all sign in', async (t) => {
+t.test('concurrent right passwords all sign in', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
   t.same(statusesOf(await many(20, () => signIn(server, owner, {}))), { 200: 20 });
 });
 
-t.test('many networks are stopped together, except those from which the account was signed in', async (t) => {
+t.test('the limit of an account applies to all networks from which it was not signed in', async (t) => {
   const server = await startAuthServer(t, { ...clients, RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT: '25' });
   await signUp(server);
   t.match(await signIn(server, owner, {}), { status: 200 });
@@ -137,7 +134,7 @@ t.test('many networks are stopped together, except those from which the account 
   t.match(await signIn(server, '203.0.113.1', {}), { status: 200 }, 'they are forgotten one by one');
 });
 
-t.test('an account that a stranger has made for an address makes no network known', async (t) => {
+t.test('a sign-in that awaits confirmation does not make a network known', async (t) => {
   const server = await startAuthServer(t, {
     ...clients,
     MAILER_AUTOCONFIRM: 'false',
@@ -162,7 +159,7 @@ t.test('replicas count wrong passwords together', async (t) => {
   for (const server of [one, other]) t.match(await signIn(server, stranger, {}), limited);
 });
 
-t.test('a proxy that the settings do not name is no client that can be locked out', async (t) => {
+t.test('clients behind an untrusted proxy are told apart by X-Forwarded-For', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
   const via = (forwarded: string, used = password) =>
@@ -175,12 +172,16 @@ t.test('a proxy that the settings do not name is no client that can be locked ou
   t.match(await via(`made up, ${owner}, 10.0.0.9`), { status: 200 });
   // No public address in it: there is the limit of the account alone.
   for (let count = 0; count < 20; count++) t.match(await via('10.1.2.3', 'wrong'), wrong);
-  t.equal(server.logs().split('requests come through a proxy that is not trusted').length, 2, 'one warning');
+  t.equal(
+    server.logs().split('proxy not trusted, limits by client address are off').length,
+    2,
+    'one warning',
+  );
   t.match(server.logs(), /SVC_SECURITY_TRUSTED_PROXIES/);
   t.match(server.logs(), /"kind":"password","retry_after_seconds":60,"@message":"guess refused"/);
 });
 
-t.test('a request without the header that names clients is counted by what its proxy says', async (t) => {
+t.test('X-Forwarded-For identifies clients without the header of RATE_LIMIT_HEADER', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
   const via = (forwarded: string, used = password) =>
@@ -193,7 +194,7 @@ t.test('a request without the header that names clients is counted by what its p
   t.match(await via(owner), { status: 200 });
 });
 
-t.test('the password that a change asks for is guessed no more often', async (t) => {
+t.test('the current password of a password change has the same limit', async (t) => {
   const server = await startAuthServer(t, {
     ...clients,
     SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
@@ -210,28 +211,25 @@ t.test('the password that a change asks for is guessed no more often', async (t)
   t.match(await change(password), limited);
 });
 
-t.test(
-  'wrong codes of a stranger do not keep the owner out, also for an address without a code',
-  async (t) => {
-    const { server, smtp } = await startMailingServer(t, clients);
-    await server.call('POST', '/signup', { body: { email, password }, headers: { 'x-client': owner } });
-    const verify = (client: string, account: string, token: string) =>
-      server.call('POST', '/verify', {
-        body: { type: 'signup', email: account, token },
-        headers: { 'x-client': client },
-      });
-    const mail = await smtp.mailTo(email);
-    for (const account of [email, unknown]) {
-      const answers = await many(40, (index) => verify(stranger, account, String(index).padStart(5, '0')));
-      t.same(statusesOf(answers), { 403: 10, 429: 30 }, account);
-      t.match(await verify(stranger, account, codeIn(mail)), limited, 'the right one, too');
-    }
-    t.match(await verify(owner, email, codeIn(mail)), { status: 200 });
-  },
-);
+t.test('wrong codes from one network do not lock the owner out of another one', async (t) => {
+  const { server, smtp } = await startMailingServer(t, clients);
+  await server.call('POST', '/signup', { body: { email, password }, headers: { 'x-client': owner } });
+  const verify = (client: string, account: string, token: string) =>
+    server.call('POST', '/verify', {
+      body: { type: 'signup', email: account, token },
+      headers: { 'x-client': client },
+    });
+  const mail = await smtp.mailTo(email);
+  for (const account of [email, unknown]) {
+    const answers = await many(40, (index) => verify(stranger, account, String(index).padStart(5, '0')));
+    t.same(statusesOf(answers), { 403: 10, 429: 30 }, account);
+    t.match(await verify(stranger, account, codeIn(mail)), limited, 'the right one, too');
+  }
+  t.match(await verify(owner, email, codeIn(mail)), { status: 200 });
+});
 
 for (const uniform of ['false', 'true'])
-  t.test(`the first guess of a fresh code is never refused, uniform answers: ${uniform}`, async (t) => {
+  t.test(`the first guess of a new code is never refused, uniform answers: ${uniform}`, async (t) => {
     const { server, smtp } = await startMailingServer(t, { ...clients, SECURITY_UNIFORM_ANSWERS: uniform });
     const post = (path: string, body: object) =>
       server.call('POST', path, { body, headers: { 'x-client': stranger } });
@@ -259,7 +257,7 @@ for (const uniform of ['false', 'true'])
     );
   });
 
-t.test('a code that many networks have guessed is used up, the next one is not', async (t) => {
+t.test('a code is used up after too many wrong guesses, and the next one starts at zero', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     ...clients,
     RATE_LIMIT_WRONG_CODES_PER_MESSAGE: '3',
@@ -293,7 +291,7 @@ t.test('a code that many networks have guessed is used up, the next one is not',
   t.match(await post('/verify', { type: 'recovery', token: codeIn(third) }), { status: 200 });
 });
 
-t.test('the link in a mail is good whatever codes are guessed', async (t) => {
+t.test('wrong codes do not affect the link in the same mail', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     ...clients,
     RATE_LIMIT_WRONG_CODES_PER_MESSAGE: '1',

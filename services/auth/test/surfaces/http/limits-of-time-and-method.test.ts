@@ -44,14 +44,14 @@ t.test('a path that there is answers other methods with 405 and which there are'
   const refused = await server.call('POST', '/health', { body: '{' });
   t.match(refused, {
     status: 405,
-    body: { code: 405, error_code: 'method_not_allowed', msg: 'The method is not allowed for this path' },
+    body: { code: 405, error_code: 'method_not_allowed', msg: 'Method not allowed' },
   });
   t.equal(refused.headers.get('allow'), 'GET, HEAD');
   t.match(await server.call('DELETE', '/token'), { status: 405 });
   t.match(await server.call('GET', '/token'), { status: 405 });
   t.match(await server.call('GET', '/nothing'), {
     status: 404,
-    body: { code: 404, error_code: 'not_found', msg: 'There is no such path' },
+    body: { code: 404, error_code: 'not_found', msg: 'Path not found' },
   });
   t.match(await fetch(`${server.url}/health`, { method: 'HEAD' }), { status: 200 });
   t.match(await server.call('GET', '/health/'), { status: 200 });
