@@ -4,6 +4,8 @@ import type { SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from './logger.ts';
 import { makeResource, type ResourceOptions } from './telemetry-resource.ts';
 
+export type { Span } from '@opentelemetry/api';
+
 /** OTLP over HTTP (`http` is JSON) or gRPC. */
 export type OtlpProtocol = 'http' | 'http/protobuf' | 'grpc';
 
@@ -21,6 +23,8 @@ export type TracingOptions = ResourceOptions & {
 export type SpanOptions = {
   /** What it is a part of: from `extract`, or handed to the function of an outer span. Default the active span. */
   readonly parent?: Context;
+  /** The span that it is a part of, in the place of `parent`; null begins a trace. */
+  readonly parentSpan?: Span | null;
   /** `SpanKind` of the OpenTelemetry API: 0 internal (default), 1 server, 2 client. */
   readonly kind?: SpanKind;
   readonly attributes?: Attributes;
@@ -79,8 +83,18 @@ function tracingOver(
   const active = (): Context => contexts?.getStore() ?? api.ROOT_CONTEXT;
   const within = <T>(context: Context, fn: () => T): T =>
     contexts === undefined ? fn() : contexts.run(context, fn);
-  const startSpan: Tracing['startSpan'] = (name, { parent = active(), kind, attributes } = {}) =>
-    tracer.startSpan(name, { ...(kind && { kind }), ...(attributes && { attributes }) }, parent);
+  const parentOf = ({ parent, parentSpan }: SpanOptions): Context => {
+    if (parentSpan === undefined) return parent ?? active();
+    return parentSpan === null ? api.ROOT_CONTEXT : api.trace.setSpan(api.ROOT_CONTEXT, parentSpan);
+  };
+  const startSpan: Tracing['startSpan'] = (name, options = {}) => {
+    const { kind, attributes } = options;
+    return tracer.startSpan(
+      name,
+      { ...(kind && { kind }), ...(attributes && { attributes }) },
+      parentOf(options),
+    );
+  };
   return {
     enabled: provider !== undefined,
     tracer,
@@ -90,14 +104,10 @@ function tracingOver(
     activeSpan: () => api.trace.getSpan(active()),
     withSpan: (span, fn) => within(api.trace.setSpan(active(), span), fn),
     startSpan,
-    async inSpan(name, { parent = active(), kind, attributes }, fn) {
-      const span = startSpan(name, {
-        parent,
-        ...(kind && { kind }),
-        ...(attributes && { attributes }),
-      });
+    async inSpan(name, options, fn) {
+      const span = startSpan(name, options);
       try {
-        const context = api.trace.setSpan(parent, span);
+        const context = api.trace.setSpan(parentOf(options), span);
         return await within(context, () => fn(span, context));
       } catch (error) {
         span.setStatus({

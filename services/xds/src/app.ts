@@ -12,6 +12,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { maskUrl } from '@tollgate/kit/mask-url';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
+import { startTracing } from '@tollgate/kit/telemetry';
 import { createTermination } from '@tollgate/kit/termination';
 import type { TlsValidity } from '@tollgate/kit/tls-files';
 import { Registry } from 'prom-client';
@@ -35,6 +36,7 @@ import {
   grpcHost,
   kubeConfigOptions,
   serverTlsFiles,
+  tracingOptions,
 } from './settings/options.ts';
 import { chosenSource, type Settings, settingsSpec } from './settings/settings.ts';
 import { createSnapshotStore } from './snapshots/snapshot-store.ts';
@@ -44,6 +46,7 @@ import { createKubernetesStatusWriter } from './status-writers/kubernetes/kubern
 import { createAdminServer } from './surfaces/admin/admin-server.ts';
 import { createAdsServer } from './surfaces/grpc/ads-server.ts';
 import { watchBearerTokens } from './surfaces/grpc/bearer-tokens.ts';
+import { PipelineTrace } from './tracing/pipeline-trace.ts';
 
 /** What the service takes from the process. */
 export interface AppDeps {
@@ -81,6 +84,7 @@ interface FeedDeps {
   readonly metrics: XdsMetrics;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
+  readonly trace: PipelineTrace | undefined;
 }
 
 /** The kinds of source; a new one is an entry here and a name in the setting XDS_SOURCE. */
@@ -109,9 +113,11 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
   const clients = createClientRegistry();
   measureLimiters(clients, registry);
   snapshots.onChange(() => served.set(true));
-  const feed = await feeds[sourceName](settings, { logger, metrics, nowMs });
+  const tracing = await startTracing({ ...tracingOptions(settings), logger });
+  const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
+  const feed = await feeds[sourceName](settings, { logger, metrics, nowMs, trace });
   const pipeline = createPipeline(
-    { ...feed, store: snapshots, clients, metrics, logger, nowMs },
+    { ...feed, store: snapshots, clients, metrics, logger, nowMs, trace },
     {
       debounceMs: settings.debounceMs,
       allowEmpty: settings.allowEmpty,
@@ -146,11 +152,13 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
       metrics,
       logger,
       nowMs,
+      trace,
       ...(tokens && { tokens: tokens.guard }),
     },
     adsServerOptions(settings),
   );
 
+  lifecycle.add({ name: 'tracing', stop: tracing.shutdown });
   // Started in this order and stopped in reverse. The admin server comes first, so that a start that waits can be looked at.
   lifecycle.add({
     name: 'admin server',
@@ -201,7 +209,7 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
 /** Credentials of the ADS server: from Secrets, from files, or none. */
 async function chooseCredentials(
   settings: Settings,
-  { logger, metrics, nowMs, certificates }: FeedDeps & Pick<Feed, 'certificates'>,
+  { logger, metrics, nowMs, certificates }: Omit<FeedDeps, 'trace'> & Pick<Feed, 'certificates'>,
 ): Promise<WatchedCredentials> {
   const setValidity = (validity: TlsValidity): void => metrics.tls.setValidity('ads_server', validity);
   if (certificates !== undefined) {
@@ -229,7 +237,10 @@ function createFolderFeed({ folder, namespaces }: Settings, deps: FeedDeps): Fee
   return { source: createFolderSource({ folder, namespaces }, deps), components: [], reporting: [] };
 }
 
-async function createKubernetesFeed(settings: Settings, { logger, metrics, nowMs }: FeedDeps): Promise<Feed> {
+async function createKubernetesFeed(
+  settings: Settings,
+  { logger, metrics, nowMs, trace }: FeedDeps,
+): Promise<Feed> {
   if (settings.folder !== '')
     logger.warn(
       { folder: settings.folder },
@@ -269,7 +280,7 @@ async function createKubernetesFeed(settings: Settings, { logger, metrics, nowMs
   );
   const writer = createKubernetesStatusWriter(
     { debounceMs: settings.statusDebounceMs },
-    { api, objects: source, leadership: elector, logger, metrics },
+    { api, objects: source, leadership: elector, logger, metrics, trace },
   );
   const events = createKubernetesEvents({ api, leadership: elector, logger, instance: identity, nowMs });
   const reports = createKubernetesLimiterReports(

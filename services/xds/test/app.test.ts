@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { status } from '@grpc/grpc-js';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import { monotonicNow } from '@tollgate/kit/time';
@@ -45,6 +47,15 @@ async function startApp(t: Test, env: Readonly<Record<string, string>>): Promise
   t.teardown(() => app.lifecycle.stop('end of the test'));
   await app.lifecycle.start();
   return { ...app, lines };
+}
+
+interface Attribute {
+  readonly key: string;
+  readonly value: { readonly stringValue?: string; readonly intValue?: number };
+}
+
+function attributesOf(attributes: readonly Attribute[] = []): Record<string, string | number | undefined> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
 }
 
 /** Lines of its metrics. */
@@ -141,6 +152,67 @@ t.test('a limiter that rejects rules is counted until it accepts others', async 
   folder.write('all.yaml', manifestText('one', 2));
   stream.ack(await stream.next());
   await awaitUntil(async () => (await rejecting()) === '0', { what: 'the acknowledgement' });
+});
+
+t.test('a change is traced from the source to the answer of a limiter', async (t) => {
+  const spans: {
+    name: string;
+    spanId: string;
+    parentSpanId?: string;
+    traceId: string;
+    attributes: Attribute[];
+  }[] = [];
+  const collector = createHttpServer(async (request, response) => {
+    const body = await text(request);
+    // Parsed boundary: the shape is OTLP's.
+    for (const { scopeSpans } of JSON.parse(body).resourceSpans)
+      for (const scope of scopeSpans) spans.push(...scope.spans);
+    response.end('{}');
+  });
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  t.teardown(() => collector.close());
+  const address = collector.address();
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  t.teardown(() => delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
+
+  const folder = makeTextFolder(t);
+  folder.write('all.yaml', manifestText('one', 1, 'shop'));
+  const app = await startApp(t, { XDS_FOLDER: folder.path, TRACING_ENABLED: 'true' });
+  const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
+  stream.send();
+  stream.ack(await stream.next());
+  folder.write('all.yaml', documents(manifestText('one', 2, 'shop'), 'kind: RateLimitConfig'));
+  stream.ack(await stream.next());
+  await awaitUntil(
+    async () => (await metricsOf(app)).includes('tollgate_xds_acks_total{protocol="sotw"} 2'),
+    {
+      what: 'both acknowledgements',
+    },
+  );
+  const objects = async () => (await fetch(`http://127.0.0.1:${app.ports.admin}/objects`)).text();
+  await awaitUntil(async () => /Acknowledged/.test(await objects()), { what: 'the status' });
+  await app.lifecycle.stop('test');
+
+  const named = (name: string) => spans.filter((span) => span.name === name);
+  const push = named('push').at(-1);
+  t.match(attributesOf(push?.attributes), {
+    'tollgate.xds.protocol': 'sotw',
+    'tollgate.xds.outcome': 'ack',
+    'tollgate.xds.version': String,
+  });
+  const snapshot = named('snapshot').find(({ spanId }) => spanId === push?.parentSpanId);
+  t.match(attributesOf(snapshot?.attributes), { 'tollgate.xds.domains': 1, 'tollgate.xds.rules': 1 });
+  const reconcile = named('reconcile').find(({ spanId }) => spanId === snapshot?.parentSpanId);
+  t.match(attributesOf(reconcile?.attributes), { 'tollgate.xds.events': 1 });
+  t.equal(reconcile?.parentSpanId || undefined, undefined);
+  const validate = named('validate').find(({ parentSpanId }) => parentSpanId === reconcile?.spanId);
+  t.match(attributesOf(validate?.attributes), {
+    'tollgate.xds.objects': Number,
+    'tollgate.xds.rejected': Number,
+  });
+  const traces = new Set(named('reconcile').map(({ traceId }) => traceId));
+  t.ok(named('status').some(({ traceId }) => traces.has(traceId)));
 });
 
 t.test('XDS_DEBOUNCE: changes are collected for that long', async (t) => {

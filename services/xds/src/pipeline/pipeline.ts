@@ -12,6 +12,7 @@ import type { LimiterReports } from '../ports/limiter-reports.ts';
 import type { ResourceSource, SourceOutage } from '../ports/resource-source.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
 import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
+import type { PipelineTrace } from '../tracing/pipeline-trace.ts';
 import { encodeRules, hashContent } from './encode-rules.ts';
 import { countObjects } from './object-metrics.ts';
 import { outageText } from './outage-text.ts';
@@ -31,6 +32,8 @@ export interface PipelineDeps {
   readonly reports?: LimiterReports | undefined;
   readonly metrics: XdsMetrics;
   readonly logger: Logger;
+  /** Undefined when nothing is traced. */
+  readonly trace?: PipelineTrace | undefined;
   /** Unix time; the system's when absent. */
   readonly nowMs?: () => number;
   /** Timers; the process' own when absent. */
@@ -102,7 +105,7 @@ const defaultSettleMs = 15_000;
 
 /** Connects a source with the snapshot store and the status of its objects. */
 export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pipeline {
-  const { source, store, clients, writer, reports, metrics, logger } = deps;
+  const { source, store, clients, writer, reports, metrics, logger, trace } = deps;
   const { debounceMs, allowEmpty, sliceMs = defaultSliceMs } = options;
   const { settleMs = writer === undefined ? 0 : defaultSettleMs } = options;
   const { nowMs = Date.now, schedule = scheduleByTimer } = deps;
@@ -124,6 +127,7 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
     settleMs,
     sliceMs,
     logger,
+    trace,
   });
   let problems: readonly SourceProblem[] = [];
   let synced = false;
@@ -159,8 +163,7 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
     const events = pending.take();
     let nextMs = debounceMs;
     try {
-      const change = await runInSlices(catalog.apply(events, nowMs()), { sliceMs });
-      if (!closed) publish(events, change);
+      await (trace === undefined ? takeIn(events) : trace.reconcile(events.length, () => takeIn(events)));
     } catch (error) {
       // A bug, or no memory left: what is served stays, and nothing that has happened is forgotten.
       logger.error({ err: error, events: events.length, retryMs }, 'changes of objects not taken in');
@@ -182,6 +185,12 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
       // A turn that goes on plans it again.
       if (!closed && turn === undefined) turn = takeTurn();
     });
+  }
+
+  async function takeIn(events: readonly SourceEvent[]): Promise<void> {
+    const validate = (): Promise<CatalogChange> => runInSlices(catalog.apply(events, nowMs()), { sliceMs });
+    const change = await (trace === undefined ? validate() : trace.validate(validate));
+    if (!closed) publish(events, change);
   }
 
   function publish(events: readonly SourceEvent[], { snapshot, verdicts, forgotten }: CatalogChange): void {
@@ -213,7 +222,8 @@ export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pi
     if (before?.version === snapshot.version) return;
     servedRules = catalog.rules;
     metrics.rules.set(servedRules);
-    store.set(snapshot);
+    if (trace === undefined) store.set(snapshot);
+    else trace.snapshot(snapshot, { 'tollgate.xds.rules': servedRules }, () => store.set(snapshot));
     metrics.domains.set(domains);
     log.served(snapshot, { rules: servedRules, before });
   }

@@ -11,6 +11,7 @@ import { sameStatus, statusOf } from '../domain/status-of.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { StatusWriter } from '../ports/status-writer.ts';
 import type { SnapshotStore } from '../snapshots/snapshot-store.ts';
+import type { PipelineTrace } from '../tracing/pipeline-trace.ts';
 import { createRecentPeak } from './recent-peak.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -28,6 +29,8 @@ export interface StatusReporterDeps {
   /** Others have their turn this often while many statuses are looked at: streams, health checks. */
   readonly sliceMs: number;
   readonly logger: Logger;
+  /** Undefined when nothing is traced. */
+  readonly trace?: PipelineTrace | undefined;
 }
 
 /** Keeps the status of every object up to date, and tells the writer of those that have changed. */
@@ -51,7 +54,7 @@ const delayMs = 100;
  * a version is told at once, and so is a rejection.
  */
 export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
-  const { verdicts, store, fleet, writer, schedule, settleMs, sliceMs, logger } = deps;
+  const { verdicts, store, fleet, writer, schedule, settleMs, sliceMs, logger, trace } = deps;
   const limiters = createRecentPeak(settleMs, { schedule, onFall: changed });
   const told = new Map<string, Told>();
   const statuses = new Map<string, ObjectStatus>();
@@ -61,6 +64,8 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
   let hasTold = false;
   let cancel: (() => void) | undefined;
   let isReporting = false;
+  /** Statuses that have changed so far. */
+  let reported = 0;
   let reporting: Promise<void> | undefined;
   let closed = false;
 
@@ -76,11 +81,18 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
 
   async function report(): Promise<void> {
     try {
-      await runInSlices(reportSteps(), { sliceMs });
+      if (trace === undefined) await runInSlices(reportSteps(), { sliceMs });
+      else await trace.report(countReported);
     } catch (error) {
       // A bug, or no memory left: what was told stays, and the next change is another attempt.
       logger.error({ err: error }, 'status of objects not brought up to date');
     }
+  }
+
+  async function countReported(): Promise<number> {
+    const before = reported;
+    await runInSlices(reportSteps(), { sliceMs });
+    return reported - before;
   }
 
   /** Of objects, rules and limiters as they are at the first step: what comes in between is for the next report. */
@@ -141,6 +153,8 @@ export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
     const known = statuses.get(verdict.id);
     if (known !== undefined && sameStatus(known, status)) return;
     statuses.set(verdict.id, status);
+    reported += 1;
+    trace?.reported(status);
     writer?.put(status);
   }
 

@@ -1,5 +1,6 @@
 import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
 import { hostAndPort } from '@tollgate/kit/host-and-port';
+import type { TracingOptions } from '@tollgate/kit/telemetry';
 import type { SecretCertificatesOptions } from '../certificates/secret-certificates.ts';
 import type { KubeConfigOptions } from '../kubernetes/kube-config.ts';
 import type { AdsServerOptions } from '../surfaces/grpc/ads-server.ts';
@@ -25,6 +26,16 @@ export function adsServerOptions(s: Settings): AdsServerOptions {
 /** The part of the settings that says with which certificates ADS is served. */
 export function serverTlsFiles(s: Settings): ServerTlsFiles {
   return { certFile: s.grpcTlsCert, keyFile: s.grpcTlsKey, clientCaFile: s.grpcClientCacert };
+}
+
+/** The part of the settings that says what is traced. */
+export function tracingOptions(s: Settings): TracingOptions {
+  return {
+    enabled: s.tracingEnabled,
+    protocol: s.tracingExporterProtocol,
+    serviceName: s.tracingServiceName,
+    samplingRate: s.tracingSamplingRate,
+  };
 }
 
 /** The part of the settings that says how the cluster is reached. */

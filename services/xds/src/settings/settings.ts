@@ -8,6 +8,7 @@ import {
 } from '@tollgate/kit/settings';
 import { connectionSettings, serverSettings, tlsSettings } from './server-settings.ts';
 import { kubernetesSettings, sourceSettings, statusSettings } from './source-settings.ts';
+import { tracingSettings } from './tracing-settings.ts';
 
 /** Every setting of the service, in the order of docs/settings-xds.md. */
 export const settingsSpec = defineSettings({
@@ -17,6 +18,7 @@ export const settingsSpec = defineSettings({
   ...serverSettings,
   ...connectionSettings,
   ...tlsSettings,
+  ...tracingSettings,
 });
 
 /** The settings as the composition root sees them. */

@@ -13,6 +13,7 @@ import type { Leadership } from '../../kubernetes/leadership.ts';
 import { createTokenBucket } from '../../kubernetes/token-bucket.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import type { StatusWriter } from '../../ports/status-writer.ts';
+import type { PipelineTrace } from '../../tracing/pipeline-trace.ts';
 import { createRefusedStatuses } from './refused-statuses.ts';
 import { hasStatusManifest, type StatusManifest, toStatusManifest } from './status-manifest.ts';
 
@@ -40,6 +41,8 @@ export interface KubernetesStatusWriterDeps {
   readonly leadership: Leadership;
   readonly logger: Logger;
   readonly metrics: Pick<XdsMetrics, 'statusWrites'>;
+  /** Undefined when nothing is traced. */
+  readonly trace?: PipelineTrace | undefined;
   /** Unix time in milliseconds; the system's when absent. */
   readonly now?: () => number;
   readonly random?: () => number;
@@ -75,7 +78,7 @@ export function createKubernetesStatusWriter(
   deps: KubernetesStatusWriterDeps,
 ): StatusWriter {
   const { debounceMs, writesPerSecond = 50, burst = 100, concurrency = 4, recheckMs = 300_000 } = options;
-  const { api, objects, leadership, logger, metrics } = deps;
+  const { api, objects, leadership, logger, metrics, trace } = deps;
   const { now = Date.now, random = Math.random, sleep = sleepFor } = deps;
   const { backoff = defaultBackoff } = options;
   const delayAfter = backoffDelays({ random, ...backoff });
@@ -161,8 +164,13 @@ export function createKubernetesStatusWriter(
     if (hasStatusManifest(current.status, manifest)) return;
     await bucket.take(closing.signal);
     if (!leadership.isLeader()) return;
-    try {
+    const send = async (): Promise<void> => {
       written.set(object, liveStatus(await apply(object, current.resourceVersion, manifest)));
+    };
+    try {
+      const { namespace, name } = object;
+      const attributes = { 'k8s.namespace.name': namespace, 'tollgate.xds.object': name };
+      await (trace === undefined ? send() : trace.write(status, attributes, send));
       metrics.statusWrites.inc({ result: 'written' });
     } catch (error) {
       if (!hasStatus(error, 409)) throw error;

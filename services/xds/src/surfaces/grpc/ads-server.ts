@@ -11,6 +11,7 @@ import type { Snapshot } from '../../domain/snapshot.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import { scheduleByTimer } from '../../pipeline/schedule.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
+import type { PipelineTrace } from '../../tracing/pipeline-trace.ts';
 import {
   maxBytesInFlight,
   maxRequestBytes,
@@ -39,6 +40,8 @@ export interface AdsServerDeps {
   readonly guard: PeerGuard;
   readonly metrics: XdsMetrics;
   readonly logger: Logger;
+  /** Undefined when nothing is traced. */
+  readonly trace?: PipelineTrace | undefined;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
   /** Checks the `authorization` of ADS calls; without it none is needed. Health checks need none in any case. */

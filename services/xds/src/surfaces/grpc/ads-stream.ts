@@ -8,6 +8,7 @@ import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Verdict } from '../../domain/sotw-exchange.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';
+import type { PipelineTrace, PushSpan } from '../../tracing/pipeline-trace.ts';
 import {
   maxIdentityLength,
   maxNameLength,
@@ -49,6 +50,8 @@ export interface AdsStreamDeps {
   /** When a snapshot came into force, in milliseconds of `nowMs`; undefined for one that was there from the start. */
   readonly inForceSinceMs: (snapshot: Snapshot) => number | undefined;
   readonly logRefusal: LogRefusal;
+  /** Undefined when nothing is traced. */
+  readonly trace?: PipelineTrace | undefined;
   /** Called once, when the stream is over. */
   readonly onClose: () => void;
 }
@@ -79,6 +82,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   let hasAcknowledged = false;
   let halfClosed = false;
   let closed = false;
+  let pushed: PushSpan | undefined;
 
   function receive(bytes: Uint8Array): void {
     if (closed) return;
@@ -145,6 +149,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
   }
 
   function note(verdict: Verdict): void {
+    if (verdict.type !== 'none') tracePushEnd(verdict);
     if (verdict.type === 'accepted') {
       hasAcknowledged = true;
       metrics.acks.inc({ protocol: label });
@@ -168,16 +173,33 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
     metrics.propagationSeconds.observe(Math.max(0, nowMs() - sinceMs) / 1_000);
   }
 
+  /** Of who was there when the snapshot came: for those who come later nothing has changed. */
+  function tracePush(snapshot: Snapshot): void {
+    if (deps.trace === undefined) return;
+    pushed?.end('superseded');
+    const sinceMs = deps.inForceSinceMs(snapshot);
+    const isNews = sinceMs !== undefined && sinceMs >= subscribedMs;
+    const attributes = { 'tollgate.xds.protocol': label, 'tollgate.xds.node': nodeId };
+    pushed = isNews ? deps.trace.push(snapshot, attributes) : undefined;
+  }
+
+  function tracePushEnd({ type, snapshot }: Exclude<Verdict, { type: 'none' }>): void {
+    if (pushed?.snapshot !== snapshot) return;
+    pushed.end(type === 'accepted' ? 'ack' : 'nack');
+    pushed = undefined;
+  }
+
   function push(): void {
     if (closed || halfClosed || writer.busy) return;
     const snapshot = snapshots.current();
     const reply = snapshot && protocol.due(exchange, snapshot);
-    if (reply === undefined) return;
+    if (snapshot === undefined || reply === undefined) return;
     const nonce = String(nonces + 1);
     if (!writer.write(protocol.body(reply), nonce)) return;
     nonces += 1;
     exchange = protocol.sent(exchange, reply, nonce);
     metrics.pushes.inc({ protocol: label });
+    tracePush(snapshot);
     record?.sent(protocol.refusalOf(exchange));
   }
 
@@ -202,6 +224,7 @@ export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
     if (closed) return;
     closed = true;
     writer.leave();
+    pushed?.end('disconnected');
     metrics.streams.dec({ protocol: label });
     record?.remove();
     if (record !== undefined) logger.info({ reason }, 'limiter disconnected');
