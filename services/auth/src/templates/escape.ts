@@ -35,6 +35,10 @@ export interface EscapedBranch extends Omit<BranchNode, 'body' | 'otherwise'> {
 /** Bodies by what template nodes name; the template itself has the key ''. */
 export type EscapedSet = ReadonlyMap<string, readonly EscapedNode[]>;
 
+/** Loops are looked at twice, loops in loops four times, and so on: characters of text, and nodes at a hundred each. */
+const maxWork = 20_000_000;
+const workPerNode = 100;
+
 /** Bodies of templates in their contexts; each call in another context needs one of its own. */
 const maxBodies = 1_000;
 
@@ -91,6 +95,7 @@ class HtmlEscaper {
   /** Where called templates end, by their key; while one is escaped, where it is assumed to end. */
   readonly #ends = new Map<string, Context>();
   readonly #used = new Set<string>();
+  #work = 0;
 
   constructor(templates: TemplateSet) {
     this.#templates = templates;
@@ -109,6 +114,9 @@ class HtmlEscaper {
     let context: Context | undefined = from;
     for (const node of nodes) {
       if (context === undefined) break;
+      this.#work += workPerNode + (node.kind === 'text' ? node.text.length : 0);
+      if (this.#work > maxWork)
+        throw new TemplateError('too many loops and templates in each other', node.line);
       const next: Escaped = this.#located(node.line, this.#node.bind(this, node, context, loop));
       escaped.push(...next.nodes);
       context = next.context;
@@ -135,7 +143,7 @@ class HtmlEscaper {
       case 'template':
         return this.#call(node, context);
       case 'range':
-        return this.#range(node, context);
+        return this.#range(node, context, loop);
       case 'if':
       case 'with': {
         const body = this.#list(node.body, context, loop);
@@ -153,21 +161,21 @@ class HtmlEscaper {
     }
   }
 
-  #range(node: BranchNode, context: Context): Escaped {
+  #range(node: BranchNode, context: Context, outer: Loop | undefined): Escaped {
     const loop: Loop = { jumps: [] };
     const body = this.#list(node.body, context, loop);
     // Each iteration begins where the one before ended, or jumped away.
     let end = body.context;
     for (const jump of loop.jumps) end = joined(node, end, jump);
-    if (end !== undefined) {
+    if (end !== undefined && !isSameContext(end, context)) {
       const again = this.#list(node.body, end, { jumps: [] });
       end = joined(node, end, again.context);
-      if (signature(again.nodes) !== signature(body.nodes))
+      if (!covers(body.nodes, again.nodes))
         throw new ContextError(
           `on range loop re-entry: {{range}} would have to escape values in different ways`,
         );
     }
-    const otherwise = node.otherwise && this.#list(node.otherwise, context, undefined);
+    const otherwise = node.otherwise && this.#list(node.otherwise, context, outer);
     return branch(node, body, otherwise, joined(node, end, otherwise ? otherwise.context : context));
   }
 
@@ -186,33 +194,39 @@ class HtmlEscaper {
   #derive(nodes: readonly Node[], context: Context, key: string, name: string): Context {
     if (this.#ends.size >= maxBodies)
       throw new ContextError(`templates are called in more than ${maxBodies} contexts`);
-    // A template that calls itself ends where it began, or where it is seen to end.
+    // A template that calls itself is assumed to end where it began while it is looked at.
     this.#ends.set(key, context);
     this.#used.delete(key);
-    const first = this.#list(nodes, context, undefined);
-    const isRecursive = this.#used.has(key);
-    const end = first.context ?? context;
-    this.#ends.set(key, end);
-    this.#bodies.set(key, first.nodes);
-    if (!isRecursive || isSameContext(end, context)) return end;
-    const second = this.#list(nodes, context, undefined);
-    if (second.context === undefined || !isSameContext(second.context, end))
+    const { nodes: escaped, context: end = context } = this.#list(nodes, context, undefined);
+    if (this.#used.has(key) && !isSameContext(end, context))
       throw new ContextError(`cannot compute output context for template ${JSON.stringify(name)}`);
-    this.#bodies.set(key, second.nodes);
+    this.#ends.set(key, end);
+    this.#bodies.set(key, escaped);
     return end;
   }
 }
 
-/** What is done to values. That only the first one is taken for the begin of a URL makes no difference: the filter is stricter. */
-function signature(nodes: readonly EscapedNode[]): string {
-  return nodes
-    .map((node) => {
-      if (node.kind === 'output') return node.escapers.filter((name) => name !== 'urlFilter').join();
-      if (node.kind === 'text') return node.text;
-      if (node.kind === 'template') return node.key;
-      return 'body' in node ? `${signature(node.body)} ${signature(node.otherwise ?? [])}` : '';
+/**
+ * Whether the escapers of a first iteration are right for the ones after it. The filter of a value that begins a URL may be
+ * too much there, never too little.
+ */
+function covers(first: readonly EscapedNode[], later: readonly EscapedNode[]): boolean {
+  return (
+    first.length === later.length &&
+    first.every((node, index) => {
+      const other = later[index];
+      if (node.kind !== other?.kind) return false;
+      if (node.kind === 'text') return other.kind === 'text' && node.text === other.text;
+      if (node.kind === 'template') return other.kind === 'template' && node.key === other.key;
+      if (node.kind === 'output') {
+        const wanted = other.kind === 'output' ? other.escapers.join() : '';
+        const used = node.escapers.join();
+        return used === wanted || used === `urlFilter,${wanted}`;
+      }
+      if (!('body' in node) || !('body' in other)) return true;
+      return covers(node.body, other.body) && covers(node.otherwise ?? [], other.otherwise ?? []);
     })
-    .join(';');
+  );
 }
 
 function branch(

@@ -39,9 +39,20 @@ const maxCalls = 100;
  */
 export function parseTemplate(source: string, form: TemplateForm): Template {
   if (source.length > maxSourceChars) throw new TemplateError(`longer than ${maxSourceChars} characters`);
-  const templates = parse(source);
-  const escaped = form === 'html' ? escapeHtml(templates) : escapeNothing(templates);
-  return { render: (data) => new Rendering(escaped).render(data) };
+  return shallow(() => {
+    const templates = parse(source);
+    const escaped = form === 'html' ? escapeHtml(templates) : escapeNothing(templates);
+    return { render: (data) => shallow(() => new Rendering(escaped).render(data)) };
+  });
+}
+
+/** Branches in templates in branches may use up the stack. */
+function shallow<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw error instanceof RangeError ? new TemplateError('nested too deep') : error;
+  }
 }
 
 type Jump = 'break' | 'continue' | undefined;
@@ -91,8 +102,7 @@ class Rendering {
         this.#call(node.key, node.pipeline === undefined ? undefined : evaluate(node.pipeline, scope));
         return undefined;
       case 'range':
-        this.#range(node, scope);
-        return undefined;
+        return this.#range(node, scope);
       case 'if':
       case 'with': {
         const inner = new Scope(scope.dot, scope);
@@ -120,7 +130,7 @@ class Rendering {
     this.#calls -= 1;
   }
 
-  #range(node: EscapedBranch, scope: Scope): void {
+  #range(node: EscapedBranch, scope: Scope): Jump {
     const outer = new Scope(scope.dot, scope);
     const value = pipelineValue(node.pipeline, outer);
     let isEmpty = true;
@@ -133,7 +143,7 @@ class Rendering {
       setLoopVariables(node.pipeline, inner, key, element);
       if (this.#list(node.body, inner) === 'break') break;
     }
-    if (isEmpty) this.#list(node.otherwise ?? [], outer);
+    return isEmpty ? this.#list(node.otherwise ?? [], outer) : undefined;
   }
 }
 

@@ -39,6 +39,16 @@ t.test('missing values are empty, also in plain text', (t) => {
   t.end();
 });
 
+t.test('break in the else of a loop ends the loop around it', (t) => {
+  const source = '{{ range .L }}{{ range $.E }}{{ else }}{{ break }}{{ end }}x{{ end }}';
+  t.equal(html(source, { L: [1, 2], E: [] }), '');
+  t.throws(
+    () => parseTemplate(`{{ range .L }}<p {{ range $.E }}{{ else }}{{ break }}{{ end }}>{{ end }}`, 'html'),
+    TemplateError,
+  );
+  t.end();
+});
+
 t.test('errors name the line', (t) => {
   for (const [source, message] of [
     ['a\n{{ if .A }}\n', /^line 2: \{\{if\}\} has no \{\{end\}\}/],
@@ -57,7 +67,15 @@ t.test('errors name the line', (t) => {
 });
 
 t.test('templates that are refused although Go accepts them: values would escape into parameters', (t) => {
-  t.throws(() => parseTemplate('<a href="/x{{ range .L }}{{ . }}?{{ end }}">', 'html'), TemplateError);
+  for (const source of [
+    '<a href="/x{{ range .L }}{{ . }}?{{ end }}">',
+    '<a href="/{{ range .L }}{{ . }}"><a href="{{ end }}">',
+    '{{ define "a" }}{{ if .N }}{{ template "a" .N }}<p title="{{ end }}{{ end }}{{ template "a" . }}',
+  ])
+    t.throws(() => parseTemplate(source, 'html'), TemplateError, source);
+  // Accepted: all values are filtered as if they began the URL.
+  const links = parseTemplate('<a href="{{ range .L }}{{ . }}/{{ end }}">', 'html');
+  t.equal(links.render({ L: ['a', 'javascript:x'] }), '<a href="a/#ZgotmplZ/">');
   t.end();
 });
 
@@ -80,6 +98,9 @@ t.test('a template that is made to take long takes no time', (t) => {
     `<script>${'`${'.repeat(5_000)}`,
     `<style>${'url('.repeat(250_000)}`,
     `<p style="${'&quot;'.repeat(150_000)}`,
+    `{{ "${'a'.repeat(1_000_000)}`,
+    `{{ \`${'a'.repeat(1_000_000)}`,
+    `<script>${'{{ range .A }}a/'.repeat(40)}${'b{{ end }}'.repeat(40)}`,
     `{{ define "a" }}${'{{ template "a" }}'.repeat(1_000)}{{ end }}{{ template "a" }}`,
     'x'.repeat(2_000_000),
   ])
@@ -100,6 +121,10 @@ t.test('what a template makes is bounded', (t) => {
     ['{{ range .Data.l }}{{ range $.Data.l }}{{ end }}{{ end }}', /more than 10000 iterations/],
     ['{{ range 1000000000 }}{{ end }}', /more than 10000 iterations/],
     ['{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}', /call each other/],
+    [
+      `{{ define "a" }}${'{{ if 1 }}'.repeat(98)}{{ template "a" }}${'{{ end }}'.repeat(98)}{{ end }}{{ template "a" }}`,
+      /call each other|nested too deep/,
+    ],
     ['{{ printf "%999999999d" 1 }}', /more than 1000/],
     [`{{ $x := .Data.x }}${'{{ $x = print $x $x }}'.repeat(30)}`, /makes more than/],
   ] as const)
