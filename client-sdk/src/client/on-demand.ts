@@ -10,5 +10,4 @@
 export { createAuthorizationFlow } from '../authorization/authorization-flow.ts';
 export { authenticateByAssertion } from '../client-auth/authenticate-by-assertion.ts';
 export { createIdTokenValidator } from '../id-token.ts';
-export { decodeJwt } from '../jwt/decode.ts';
 export { assertionRequest } from './strategies/assertion-request.ts';

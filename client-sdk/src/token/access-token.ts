@@ -7,6 +7,7 @@ import { copyPlain } from '../copy-plain.ts';
 import { ConfigurationError } from '../errors/configuration-error.ts';
 import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
+import { decodeJwt } from '../jwt/decode.ts';
 import type { JsonObject, JsonValue } from '../keys/json.ts';
 import type { ApiResponse } from '../response/api-response.ts';
 import { formFields } from '../response/parse-form.ts';
@@ -213,7 +214,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
       { grant_type: 'refresh_token', refresh_token: refreshToken, ...params },
       // What the types promise is what happens: a token or a throw, whatever the client's own default is.
       { throwOnError: true, ...kept, ...options },
-      { refreshToken, idTokenClaims: this.idTokenClaims, idToken: await this.#refreshedIdToken() },
+      { refreshToken, idTokenClaims: this.idTokenClaims, idToken: this.#refreshedIdToken() },
     );
     if (outcome.ok)
       hooks.onRefresh?.({ expiresAt: outcome.expiresAt, rotated: outcome.refreshToken !== refreshToken });
@@ -326,9 +327,9 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   /** What the ID token of a refresh must be: of the same user. @see OpenID Connect Core §12.2 */
-  async #refreshedIdToken(): Promise<IdTokenExpectation> {
-    if (!this.#client.canValidateIdTokens) return { nonce: false };
-    const { sub } = this.idTokenClaims ?? (await storedClaims(this.idToken));
+  #refreshedIdToken(): IdTokenExpectation {
+    // One out of the caller's own store is trusted as the tokens beside it are.
+    const { sub } = this.idTokenClaims ?? decodeJwt(this.idToken ?? '')?.claims ?? {};
     return { nonce: false, ...(typeof sub === 'string' && { subject: sub }) };
   }
 
@@ -372,13 +373,6 @@ const idTokenClaims = new WeakMap<object, IdTokenClaims>();
 /** Notes the claims of the ID token that came with a token. */
 export function setIdTokenClaims(token: AccessToken, claims: IdTokenClaims | undefined): void {
   if (claims !== undefined) idTokenClaims.set(token, claims);
-}
-
-/** The claims of an ID token out of the caller's own store, which are trusted as the tokens beside it are. */
-async function storedClaims(idToken: string | undefined): Promise<{ readonly sub?: unknown }> {
-  if (idToken === undefined) return {};
-  const { decodeJwt } = await import('../client/on-demand.ts');
-  return decodeJwt(idToken)?.claims ?? {};
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {

@@ -58,7 +58,8 @@ export async function prepareIdTokenCheck(
   const { onWarning } = client.settings;
   if (given === undefined && !isAskedFor && !client.canValidateIdTokens)
     return onWarning && (async (fields) => notValidated(fields, onWarning));
-  const validate = given ?? (await client.idTokenValidator());
+  // A refresh without a validator drops the ID token; every other grant fails before it is sent.
+  const loaded = given ?? (isRefresh ? undefined : await client.idTokenValidator());
 
   return async (fields, tokenName) => {
     const idToken = fields.id_token ?? fields.idToken;
@@ -69,6 +70,7 @@ export async function prepareIdTokenCheck(
     const token = fields[chooseToken(fields, tokenName, undefined) ?? ''];
     const accessToken = typeof token === 'string' && token !== idToken ? { accessToken: token } : {};
     try {
+      const validate = loaded ?? (await client.idTokenValidator());
       const claims = await validate(idToken, { ...expected, ...accessToken });
       // What a validator resolves with; a check of the caller's own may give nothing.
       return { fields, claims: isObject(claims) ? (claims as IdTokenClaims) : undefined };

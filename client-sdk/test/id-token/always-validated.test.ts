@@ -102,6 +102,7 @@ for (const [what, options, jwks] of [
   ['keys cannot be loaded', {}, 'refuse'],
   ['keys are others', {}, () => Response.json({ keys: [] })],
   ['algorithm is not the registered one', { idTokenSignedResponseAlg: 'ES384' }, undefined],
+  ['registered algorithm is none of the server', { idTokenSignedResponseAlg: 'PS256' }, undefined],
 ] as const) {
   t.test(`a refresh whose ${what} keeps its tokens and drops the ID token`, async (t) => {
     const warnings: WarningEvent[] = [];

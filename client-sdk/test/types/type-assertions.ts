@@ -3,6 +3,7 @@ import {
   type AccessToken,
   Client,
   type ClientAuth,
+  type IdTokenClaims,
   OAuthClientError,
   OAuthError,
   type TokenFailure,
@@ -32,6 +33,14 @@ export async function tokens() {
   client.clientCredentials.authorizationUrl();
   // @ts-expect-error the implicit grant gives its token to the callback
   client.implicit.getToken();
+}
+
+export async function signIn(request: Request) {
+  const { transaction } = await client.authCode.startAuthorization({ scope: ['openid'], max_age: 60 });
+  const token = await client.authCode.completeAuthorization(request, transaction);
+  holds<Same<typeof token.idTokenClaims, IdTokenClaims | undefined>>();
+  // @ts-expect-error a callback is no number
+  await client.authCode.completeAuthorization(1, transaction);
 }
 
 export async function responses(token: AccessToken) {
