@@ -1,5 +1,5 @@
-// rate() and increase() do not see the first value of a series that appears with it: every series that an alert reads has to
-// exist from the start of the service.
+// rate() and increase() do not see the first value of a series that appears with it: every series
+// that an alert reads has to exist from the start of the service.
 import { createLogger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -116,7 +116,10 @@ async function seriesOfRatelimit(t: Test, env: Readonly<Record<string, string>>)
   return scrape(`http://127.0.0.1:${port}/metrics`);
 }
 
-/** Starts the management server until its admin port listens; without a cluster the rest of its start waits. */
+/**
+ * Starts the management server until its admin port listens; without a cluster the rest of its
+ * start waits.
+ */
 async function startXds(t: Test, env: Readonly<Record<string, string>>): Promise<XdsApp> {
   const read = readXdsSettings({
     XDS_GRPC_HOST: '127.0.0.1',

@@ -69,7 +69,9 @@ for (const chart of alertingCharts) {
   });
 }
 
-/** Puts the labels of the scrape for `$OWN`, and fills in what expected alerts have from their rule. */
+/**
+ * Puts the labels of the scrape for `$OWN`, and fills in what expected alerts have from their rule.
+ */
 function completeCase(
   test: AlertCase,
   rules: readonly AlertRule[],

@@ -288,7 +288,10 @@ t.test('the images of the charts are those that the release workflow publishes',
   t.strictSame(new Set(used), new Set(published));
 });
 
-/** Renders a chart; the returned function finds an object by kind, and by name where there are several. */
+/**
+ * Renders a chart; the returned function finds an object by kind, and by name where there are
+ * several.
+ */
 async function rendered(chart: string, args: readonly string[]) {
   const objects = skip === false ? objectsOf(await renderChart(chart, args)) : [];
   return (kind: string, name?: string): ManifestObject | undefined =>

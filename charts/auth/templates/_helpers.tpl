@@ -13,13 +13,19 @@
 {{- if ne (toString .Values.settings.SVC_EXT_AUTHZ_ENABLED) "false" }}true{{ end -}}
 {{- end -}}
 
-{{/* Not empty when metrics wait for scrapes: otherwise there is nothing to scrape, and no series for alerts. */}}
+{{/*
+Not empty when metrics wait for scrapes: otherwise there is nothing to scrape, and no series for
+alerts.
+*/}}
 {{- define "auth.servesMetrics" -}}
 {{- $settings := .Values.settings -}}
 {{- if and (ne (toString $settings.SVC_METRICS_ENABLED) "false") (ne (toString $settings.SVC_METRICS_EXPORTER) "opentelemetry") }}true{{ end -}}
 {{- end -}}
 
-{{/* What "auth.problems" and the routes take hosts from: those that are named, else that of the external URL. A JSON list. */}}
+{{/*
+What "auth.problems" and the routes take hosts from: those that are named, else that of the external
+URL. A JSON list.
+*/}}
 {{- define "auth.externalHosts" -}}
 {{- $hosts := index . 1 -}}
 {{- $url := (index . 0).Values.settings.SVC_API_EXTERNAL_URL -}}
@@ -27,7 +33,10 @@
 {{- toJson $hosts -}}
 {{- end -}}
 
-{{/* (dict "Values" … "prefix" "auth."): what keeps the server from starting, or from being reached; a line each. */}}
+{{/*
+(dict "Values" … "prefix" "auth."): what keeps the server from starting, or from being reached; a
+line each.
+*/}}
 {{- define "auth.problems" -}}
 {{- $values := .Values -}}
 {{- $examples := dict

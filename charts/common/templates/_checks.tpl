@@ -1,6 +1,7 @@
 {{/*
-(list context problems): ends an installation that could not work, with one message for all that is missing. Each line of the problems, which
-`<chart>.problems` returns, begins with a value by its name in that chart.
+(list context problems): ends an installation that could not work, with one message for all that is
+missing. Each line of the problems, which `<chart>.problems` returns, begins with a value by its
+name in that chart.
 */}}
 {{- define "tollgate.failOn" -}}
 {{- with trim (index . 1) -}}
@@ -8,7 +9,9 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Not empty in a chart that is no part of the chart tollgate, which checks all of its parts together. */}}
+{{/*
+Not empty in a chart that is no part of the chart tollgate, which checks all of its parts together.
+*/}}
 {{- define "tollgate.checksItself" -}}
 {{- if not (regexMatch "(^|/)tollgate/charts/" .Template.BasePath) }}true{{ end -}}
 {{- end -}}

@@ -64,7 +64,9 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* The registry of the releases goes with their repository: another one is found as the values say. */}}
+{{/*
+The registry of the releases goes with their repository: another one is found as the values say.
+*/}}
 {{- define "tollgate.imageReference" -}}
 {{- $registry := .Values.image.registry | default (.Values.global).imageRegistry -}}
 {{- $repository := .Values.image.repository -}}

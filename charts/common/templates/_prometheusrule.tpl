@@ -1,4 +1,7 @@
-{{/* The alerts of alerts.yaml for the Pods of this release. An alert of a sum has no labels of its own: two releases would share it. */}}
+{{/*
+The alerts of alerts.yaml for the Pods of this release. An alert of a sum has no labels of its own:
+two releases would share it.
+*/}}
 {{- define "tollgate.prometheusRule" -}}
 {{- with .Values.prometheusRule -}}
 {{- if include "tollgate.wantsPrometheusOperator" (list $ .enabled) -}}

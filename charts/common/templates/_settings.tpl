@@ -51,10 +51,11 @@
 {{- end -}}
 
 {{/*
-Hashes of what the Secrets hold, as a dict: `seen` at this upgrade, an annotation of the Deployment, and `pods`, one of the Pods, which is
-replaced only when the Secrets were seen before and have changed since. Pods that waited for a Secret have read it when they started, so that
-a Secret made after an installation restarts nothing, unless the Pods were available before it existed. Empty without a cluster
-(helm template, Argo CD).
+Hashes of what the Secrets hold, as a dict: `seen` at this upgrade, an annotation of the Deployment,
+and `pods`, one of the Pods, which is replaced only when the Secrets were seen before and have
+changed since. Pods that waited for a Secret have read it when they started, so that a Secret made
+after an installation restarts nothing, unless the Pods were available before it existed. Empty
+without a cluster (helm template, Argo CD).
 */}}
 {{- define "tollgate.secretHashes" -}}
 {{- $names := list (include "tollgate.secretName" .) -}}
@@ -81,8 +82,9 @@ a Secret made after an installation restarts nothing, unless the Pods were avail
 {{- end -}}
 
 {{/*
-(list context variable names): not empty when a setting is given, or may be: what a Secret or a ConfigMap holds is not known here. `names` are
-all names under which a variable may set it; only its own when missing.
+(list context variable names): not empty when a setting is given, or may be: what a Secret or a
+ConfigMap holds is not known here. `names` are all names under which a variable may set it; only its
+own when missing.
 */}}
 {{- define "tollgate.maySet" -}}
 {{- $values := (index . 0).Values -}}

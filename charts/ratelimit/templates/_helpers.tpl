@@ -14,7 +14,10 @@
 {{- .Values.rules.existingConfigMap | default (printf "%s-rules" (include "tollgate.fullname" .)) -}}
 {{- end -}}
 
-{{/* Not empty when metrics wait for scrapes: otherwise there is nothing to scrape, and no series for alerts. */}}
+{{/*
+Not empty when metrics wait for scrapes: otherwise there is nothing to scrape, and no series for
+alerts.
+*/}}
 {{- define "ratelimit.servesMetrics" -}}
 {{- $settings := .Values.settings -}}
 {{- if and (ne (toString $settings.USE_PULLMETRICS) "false") (ne (toString $settings.DISABLE_STATS) "true") }}true{{ end -}}
@@ -25,7 +28,10 @@
 {{- .Values.settings.BACKEND_TYPE | default "redis" -}}
 {{- end -}}
 
-{{/* (dict "Values" … "prefix" "ratelimit."): what keeps the service from starting, a line each; addresses may be in Secrets. */}}
+{{/*
+(dict "Values" … "prefix" "ratelimit."): what keeps the service from starting, a line each;
+addresses may be in Secrets.
+*/}}
 {{- define "ratelimit.problems" -}}
 {{- $values := .Values -}}
 {{- $settings := $values.settings -}}

@@ -12,7 +12,10 @@ export interface AlertRule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** A series that an expression reads: its name, and its label matchers except those of the scrape (`$OWN`). */
+/**
+ * A series that an expression reads: its name, and its label matchers except those of the scrape
+ * (`$OWN`).
+ */
 export interface Selector {
   readonly name: string;
   readonly matchers: readonly Matcher[];

@@ -1,6 +1,8 @@
 import { type ChartValue, isMap, type JsonSchema } from './chart-values.ts';
 
-/** Values that all charts of a release see; those that use them have the same in their values.yaml. */
+/**
+ * Values that all charts of a release see; those that use them have the same in their values.yaml.
+ */
 const globalValues: JsonSchema = {
   type: 'object',
   description: 'Values of all charts of a release.',

@@ -2,8 +2,8 @@ import type { Sql } from 'postgres';
 import { Gauge, type Registry } from 'prom-client';
 
 /**
- * Shows how many statements and transactions are sent or wait for a connection, beside how many connections there may be. The library
- * has no such number. Without a registry, nothing.
+ * Shows how many statements and transactions are sent or wait for a connection, beside how many
+ * connections there may be. The library has no such number. Without a registry, nothing.
  */
 export function measureDatabase(sql: Sql, registry: Registry | undefined): Sql {
   if (registry === undefined) return sql;

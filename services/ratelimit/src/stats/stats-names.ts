@@ -23,9 +23,15 @@ export const statsNames = {
   runtimeLoadAttempts: 'runtime.load_attempts',
   runtimeLoadFailures: 'runtime.load_failures',
   runtimeNumValues: 'runtime.num_values',
-  /** Ours (gauge): 0 while the rules that were sent or written last are not the ones in force, because they were rejected. */
+  /**
+   * Ours (gauge): 0 while the rules that were sent or written last are not the ones in force,
+   * because they were rejected.
+   */
   configCurrent: 'ratelimit.service.config_current',
-  /** Ours: decisions, with a tag `result`: `ok`, `near_limit` (OK, and near the limit of a descriptor), `over_limit`. */
+  /**
+   * Ours: decisions, with a tag `result`: `ok`, `near_limit` (OK, and near the limit of a
+   * descriptor), `over_limit`.
+   */
   decisions: 'ratelimit.decisions',
   /** Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while the management server has a stream with us on which it has sent something. */
   xdsConnected: 'ratelimit.xds.connected',

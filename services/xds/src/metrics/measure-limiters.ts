@@ -1,7 +1,10 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { LimiterClient } from '../domain/limiter-client.ts';
 
-/** Shows how many of the connected limiters enforce older rules, because they rejected those that were sent last. */
+/**
+ * Shows how many of the connected limiters enforce older rules, because they rejected those that
+ * were sent last.
+ */
 export function measureLimiters(
   clients: { all(): Iterable<Pick<LimiterClient, 'rejection'>> },
   registry: Registry,

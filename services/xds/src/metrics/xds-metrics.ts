@@ -8,9 +8,15 @@ export type XdsMetrics = ReturnType<typeof createXdsMetrics>;
 /** Of the protocol spoken on a stream. */
 export type ProtocolLabel = 'sotw' | 'delta';
 
-/** What of the service runs: series of what does not are left out, so that alerts on them stay silent. */
+/**
+ * What of the service runs: series of what does not are left out, so that alerts on them stay
+ * silent.
+ */
 export interface XdsMetricsOptions {
-  /** A cluster sends something every minute, a folder only when a file changes. Default `kubernetes`. */
+  /**
+   * A cluster sends something every minute, a folder only when a file changes. Default
+   * `kubernetes`.
+   */
   readonly source?: 'kubernetes' | 'folder';
   /** Whether a replica is elected to write the status of objects. Default true. */
   readonly electsLeader?: boolean;

@@ -28,7 +28,8 @@ export function addRequestMetrics(api: Api, registry: Registry | undefined): voi
     labelNames: ['code', 'http_route'],
     registers,
   });
-  // Alerts read this one: a counter by route and status would not exist until the first failure, which rate() then misses.
+  // Alerts read this one: a counter by route and status would not exist until the first failure,
+  // which rate() then misses.
   const responses = new Counter({
     name: 'auth_http_responses_total',
     help: 'Responses by result; `client_error` is 4xx other than 429.',
