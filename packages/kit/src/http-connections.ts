@@ -1,6 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { hostAndPort } from './host-and-port.ts';
 
 /** The connections of an HTTP server, for a stop that waits for requests and for nothing else. */
 export interface HttpConnections {
@@ -19,6 +20,7 @@ export function followConnections(server: Server): HttpConnections {
   let closing = false;
   let draining = false;
 
+  const endHandshakes = server instanceof TlsServer ? followHandshakes(server) : () => undefined;
   // With TLS requests name the socket inside the tunnel.
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     if (draining) {
@@ -55,7 +57,30 @@ export function followConnections(server: Server): HttpConnections {
     drain() {
       draining = true;
       closeAfterAnswers();
+      endHandshakes();
       for (const [socket, answers] of answersOf) if (answers.size === 0) socket.destroy();
     },
   };
+}
+
+/**
+ * Follows sockets until their TLS handshake is over, when another object takes their place. Returns a function that destroys
+ * those that have not come so far. Sockets of a unix path have no address to know them by again, and are left alone.
+ */
+function followHandshakes(server: TlsServer): () => void {
+  const handshakes = new Map<string, Socket>();
+  server.on('connection', (socket: Socket) => {
+    const address = addressOf(socket);
+    if (address === undefined) return;
+    handshakes.set(address, socket);
+    socket.once('close', () => handshakes.delete(address));
+  });
+  server.on('secureConnection', (socket: Socket) => void handshakes.delete(addressOf(socket) ?? ''));
+  return () => {
+    for (const socket of handshakes.values()) socket.destroy();
+  };
+}
+
+function addressOf({ remoteAddress = '', remotePort }: Socket): string | undefined {
+  return remotePort === undefined ? undefined : hostAndPort(remoteAddress, remotePort);
 }

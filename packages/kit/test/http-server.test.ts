@@ -115,6 +115,22 @@ t.test('of pipelined requests all are answered', async (t) => {
   await stopped;
 });
 
+t.test('a TLS handshake that was never begun does not hold up a stop', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { ca, server: pair } = certificates;
+  // Longer than any test takes.
+  const server = createTlsServer({ cert: pair.cert, key: pair.key, handshakeTimeout: 3_600_000 });
+  const http = serverOver(t, server);
+  const port = await http.start();
+  const accepted = once(server, 'connection');
+  const silent = await open(t, port);
+  await accepted;
+  const idle = await listenTo(t, connectTls({ port, host: 'localhost', ca: ca.cert }), 'secureConnect');
+  await http.stop(patient);
+  t.same([await silent.closed, await idle.closed], ['', '']);
+});
+
 t.test('over TLS it is the same: a request in flight is answered, a silent connection closed', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
