@@ -16,7 +16,7 @@ import { startTracing } from '@tollgate/kit/telemetry';
 import { createTermination } from '@tollgate/kit/termination';
 import type { TlsValidity } from '@tollgate/kit/tls-files';
 import { Registry } from 'prom-client';
-import { createSecretCertificates, type SecretCertificates } from './certificates/secret-certificates.ts';
+import { SecretCertificates } from './certificates/secret-certificates.ts';
 import { createClientRegistry } from './clients/client-registry.ts';
 import { createApiClient } from './kubernetes/api-client.ts';
 import { currentNamespace, loadKubeConfig } from './kubernetes/kube-config.ts';
@@ -40,7 +40,7 @@ import {
 } from './settings/options.ts';
 import { chosenSource, type Settings, settingsSpec } from './settings/settings.ts';
 import { createSnapshotStore } from './snapshots/snapshot-store.ts';
-import { createKubernetesEvents } from './status-writers/kubernetes/kubernetes-events.ts';
+import { KubernetesEvents } from './status-writers/kubernetes/kubernetes-events.ts';
 import { createKubernetesLimiterReports } from './status-writers/kubernetes/kubernetes-limiter-reports.ts';
 import { createKubernetesStatusWriter } from './status-writers/kubernetes/kubernetes-status-writer.ts';
 import { createAdminServer } from './surfaces/admin/admin-server.ts';
@@ -180,7 +180,7 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
       issued.set(true);
       stopListening();
     });
-    lifecycle.add({ name: 'certificates', start: certificates.start });
+    lifecycle.add({ name: 'certificates', start: (context) => certificates.start(context) });
   }
   lifecycle.add({
     name: 'ADS server',
@@ -216,7 +216,7 @@ async function chooseCredentials(
     certificates.onChange(({ notBeforeMs, notAfterMs }) => {
       if (notBeforeMs !== undefined && notAfterMs !== undefined) setValidity({ notBeforeMs, notAfterMs });
     });
-    return { credentials: followTls(certificates, { mutual: true }), close: certificates.close };
+    return { credentials: followTls(certificates, { mutual: true }), close: () => certificates.close() };
   }
   if (settings.grpcTlsCert !== '') {
     const onAttempt = countReloads(metrics, 'tls');
@@ -258,7 +258,7 @@ async function createKubernetesFeed(
   );
   const connection: LifecycleComponent = { name: 'API client', stop: () => api.close() };
   const certificates = settings.grpcOwnCa
-    ? createSecretCertificates(
+    ? new SecretCertificates(
         certificateOptions(settings, settings.podNamespace || currentNamespace(config)),
         { api, logger, nowMs, onAttempt: countReloads(metrics, 'tls') },
       )
@@ -282,7 +282,7 @@ async function createKubernetesFeed(
     { debounceMs: settings.statusDebounceMs },
     { api, objects: source, leadership: elector, logger, metrics, trace },
   );
-  const events = createKubernetesEvents({ api, leadership: elector, logger, instance: identity, nowMs });
+  const events = new KubernetesEvents({ api, leadership: elector, logger, instance: identity, nowMs });
   const reports = createKubernetesLimiterReports(
     { namespace, name: `${settings.leaseName}-limiters`, identity },
     { api, leadership: elector, logger },
@@ -297,7 +297,7 @@ async function createKubernetesFeed(
       { name: 'limiter reports', start: reports.start, stop: reports.close },
       { name: 'leader election', start: elector.start, stop: elector.close },
       { name: 'status writer', start: writer.start, stop: writer.close },
-      { name: 'event writer', start: events.start, stop: events.close },
+      { name: 'event writer', start: () => events.start(), stop: () => events.close() },
     ],
   };
 }

@@ -37,12 +37,6 @@ export interface SecretCertificatesDeps {
   readonly nowMs: () => number;
 }
 
-/** Certificates of the ADS server and of its limiters. */
-export interface SecretCertificates extends WatchedTls {
-  /** Resolves once there is a certificate for the server. Goes on through every outage of the API server. */
-  start(context: { readonly signal: AbortSignal }): Promise<void>;
-}
-
 const defaultCheckMs = 3_600_000;
 const defaultBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
 
@@ -59,109 +53,156 @@ export const limiterUri = (namespace: string): string => `spiffe://tollgate/ns/$
  * Keeps an authority and the certificates that it signs in Secrets, and renews them. All replicas do: writes are guarded by
  * resourceVersion, so of several that reach for a Secret one writes it, and the others read what it wrote.
  */
-export function createSecretCertificates(
-  options: SecretCertificatesOptions,
-  deps: SecretCertificatesDeps,
-): SecretCertificates {
-  const { namespace, name, serverNames, clientSecrets, checkMs = defaultCheckMs } = options;
-  const { api, logger, onAttempt, nowMs } = deps;
-  const delayAfter = backoffDelays({ random: Math.random, ...(options.backoff ?? defaultBackoff) });
-  const authoritySecret: ObjectName = { namespace, name: `${name}-ca` };
-  const serverSecret: ObjectName = { namespace, name: `${name}-server` };
-  const closing = new AbortController();
-  const first = Promise.withResolvers<void>();
-  const listeners = new Set<(material: TlsMaterial) => void>();
-  const reflectors: Reflector[] = [];
-  let material: TlsMaterial = {};
-  let wake = Promise.withResolvers<void>();
-  let lastProblem: string | undefined;
-  let running: Promise<void> | undefined;
+export class SecretCertificates implements WatchedTls {
+  readonly #options: SecretCertificatesOptions;
+  readonly #deps: SecretCertificatesDeps;
+  readonly #closing = new AbortController();
+  readonly #first = Promise.withResolvers<void>();
+  readonly #listeners = new Set<(material: TlsMaterial) => void>();
+  #reflectors: readonly Reflector[] = [];
+  #material: TlsMaterial = {};
+  #wake = Promise.withResolvers<void>();
+  #lastProblem: string | undefined;
 
-  async function run(): Promise<void> {
+  constructor(options: SecretCertificatesOptions, deps: SecretCertificatesDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** The server's certificate; empty before there is one. */
+  current(): TlsMaterial {
+    return this.#material;
+  }
+
+  onChange(listener: (material: TlsMaterial) => void): () => void {
+    const own = (material: TlsMaterial): void => listener(material);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  /** Resolves once there is a certificate for the server. Goes on through every outage of the API server. */
+  async start({ signal }: { readonly signal: AbortSignal }): Promise<void> {
+    const { api, logger } = this.#deps;
+    this.#reflectors = [this.#secret('ca'), this.#secret('server'), ...this.#options.clientSecrets].map(
+      ({ namespace, name }) => {
+        const fieldSelector = `metadata.name=${name}`;
+        const options = { resource: secrets, namespace, fieldSelector, resyncMs: 0 };
+        const reflector = createReflector(options, { api, logger });
+        reflector.start(() => this.#wake.resolve());
+        return reflector;
+      },
+    );
+    void this.#run();
+    const aborted = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => aborted.resolve(), { once: true });
+    if (!signal.aborted) await Promise.race([this.#first.promise, aborted.promise]);
+  }
+
+  close(): void {
+    this.#closing.abort(new Error('closed'));
+    this.#wake.resolve();
+    for (const reflector of this.#reflectors) void reflector.close();
+  }
+
+  async #run(): Promise<void> {
+    const { checkMs = defaultCheckMs, backoff = defaultBackoff } = this.#options;
+    const delayAfter = backoffDelays({ random: Math.random, ...backoff });
     let failures = 0;
-    while (!closing.signal.aborted) {
-      wake = Promise.withResolvers();
+    while (!this.#closing.signal.aborted) {
+      this.#wake = Promise.withResolvers();
       try {
-        await renewAll();
+        await this.#renewAll();
         failures = 0;
       } catch (error) {
-        if (closing.signal.aborted) return;
+        if (this.#closing.signal.aborted) return;
         failures += 1;
-        report(error);
+        this.#report(error);
       }
       const pauseMs = failures === 0 ? checkMs : delayAfter(failures);
-      await Promise.race([pause(pauseMs), wake.promise]);
-      await pause(debounceMs);
+      await Promise.race([this.#pause(pauseMs), this.#wake.promise]);
+      await this.#pause(debounceMs);
     }
   }
 
-  const pause = (ms: number): Promise<void> =>
-    sleepFor(ms, { signal: closing.signal }).catch(() => undefined);
+  #pause(ms: number): Promise<void> {
+    return sleepFor(ms, { signal: this.#closing.signal }).catch(() => undefined);
+  }
 
-  async function renewAll(): Promise<void> {
-    const authorities = await renewAuthorities();
-    const { signer, bundle } = authorities;
+  #secret(part: 'ca' | 'server'): ObjectName {
+    const { namespace, name } = this.#options;
+    return { namespace, name: `${name}-${part}` };
+  }
+
+  async #renewAll(): Promise<void> {
+    const { name, serverNames, clientSecrets } = this.#options;
+    const { logger, onAttempt } = this.#deps;
+    const authorities = await this.#renewAuthorities();
     const server: WantedLeaf = { commonName: name, use: 'server', dnsNames: serverNames };
-    use(await renewSecret(serverSecret, server, authorities), bundle);
+    this.#use(await this.#renewSecret(this.#secret('server'), server, authorities), authorities.bundle);
     const written = await Promise.allSettled(
       clientSecrets.map((secret) => {
         const uri = limiterUri(secret.namespace);
-        return renewSecret(secret, { commonName: 'limiter', use: 'client', uri }, { signer, bundle });
+        return this.#renewSecret(secret, { commonName: 'limiter', use: 'client', uri }, authorities);
       }),
     );
-    // A namespace that is not there must not keep the others from their certificates.
+    // A namespace that does not exist must not keep the others from their certificates.
     for (const one of written) if (one.status === 'rejected') throw one.reason;
-    if (lastProblem !== undefined) logger.info('certificates are up to date again');
-    lastProblem = undefined;
+    if (this.#lastProblem !== undefined) logger.info('certificates are up to date again');
+    this.#lastProblem = undefined;
     onAttempt(true);
   }
 
-  function renewAuthorities(): Promise<Authorities> {
-    return untilWritten(authoritySecret, async (stored) => {
+  #renewAuthorities(): Promise<Authorities> {
+    const { namespace, name } = this.#options;
+    return this.#untilWritten(this.#secret('ca'), async ({ data }) => {
       const before = {
-        signer: pairOf(stored.data, 'tls'),
-        next: pairOf(stored.data, 'next'),
-        bundle: stored.data['ca.crt'] ?? '',
+        signer: pairOf(data, 'tls'),
+        next: pairOf(data, 'next'),
+        bundle: data['ca.crt'] ?? '',
       };
-      const result = await advanceAuthorities(before, { commonName: `${namespace}/${name}`, nowMs: nowMs() });
-      if (before.signer?.cert !== result.signer.cert) logCertificate('authority', result.signer);
-      if (result.next !== undefined && before.next?.cert !== result.next.cert)
-        logCertificate('next authority', result.next);
+      const nowMs = this.#deps.nowMs();
+      const result = await advanceAuthorities(before, { commonName: `${namespace}/${name}`, nowMs });
       const { signer, next, bundle } = result;
-      const data = {
-        'tls.crt': signer.cert,
-        'tls.key': signer.key,
-        'next.crt': next?.cert,
-        'next.key': next?.key,
-        'ca.crt': bundle,
+      if (before.signer?.cert !== signer.cert) this.#logIssued('authority', signer);
+      if (next !== undefined && before.next?.cert !== next.cert) this.#logIssued('next authority', next);
+      return {
+        result,
+        data: {
+          'tls.crt': signer.cert,
+          'tls.key': signer.key,
+          'next.crt': next?.cert,
+          'next.key': next?.key,
+          'ca.crt': bundle,
+        },
       };
-      return { result, data };
     });
   }
 
-  function renewSecret(
+  #renewSecret(
     secret: ObjectName,
     wanted: WantedLeaf,
     { signer, bundle }: Pick<Authorities, 'signer' | 'bundle'>,
   ): Promise<KeyPair> {
-    return untilWritten(secret, async (stored) => {
-      const before = pairOf(stored.data, 'tls');
-      const result = await renewLeaf(before, wanted, { signer, nowMs: nowMs() });
-      if (before?.cert !== result.cert) logCertificate(`${secret.namespace}/${secret.name}`, result);
+    return this.#untilWritten(secret, async ({ data }) => {
+      const before = pairOf(data, 'tls');
+      const result = await renewLeaf(before, wanted, { signer, nowMs: this.#deps.nowMs() });
+      if (before?.cert !== result.cert) this.#logIssued(`${secret.namespace}/${secret.name}`, result);
       return { result, data: { 'tls.crt': result.cert, 'tls.key': result.key, 'ca.crt': bundle } };
     });
   }
 
   /** Reads a Secret, works out what it should hold, and writes that; again when another replica was faster. */
-  async function untilWritten<Result>(
+  async #untilWritten<Result>(
     secret: ObjectName,
     make: (stored: StoredSecret) => Promise<{ result: Result; data: Record<string, string | undefined> }>,
   ): Promise<Result> {
+    const { api } = this.#deps;
+    const { signal } = this.#closing;
     for (let attempt = 1; ; attempt += 1) {
-      const stored = await readSecret(api, secret, closing.signal);
+      const stored = await readSecret(api, secret, signal);
       const { result, data } = await make(stored);
       try {
-        await writeSecret(api, secret, { stored, data, signal: closing.signal });
+        await writeSecret(api, secret, { stored, data, signal });
         return result;
       } catch (error) {
         if (!hasStatus(error, 409) || attempt === maxConflicts) throw error;
@@ -169,67 +210,35 @@ export function createSecretCertificates(
     }
   }
 
-  function use({ cert, key }: KeyPair, bundle: string): void {
+  #use({ cert, key }: KeyPair, bundle: string): void {
     const next = { cert: Buffer.from(cert), key: Buffer.from(key), ca: Buffer.from(bundle) };
-    const isSame = (['cert', 'key', 'ca'] as const).every((part) => material[part]?.equals(next[part]));
-    if (isSame) return;
+    const parts = ['cert', 'key', 'ca'] as const;
+    if (parts.every((part) => this.#material[part]?.equals(next[part]))) return;
     const certificate = parseCertificate(cert);
-    material = {
+    this.#material = {
       ...next,
       ...(certificate && {
         notBeforeMs: Date.parse(certificate.validFrom),
         notAfterMs: Date.parse(certificate.validTo),
       }),
     };
-    for (const listener of [...listeners]) listener(material);
-    first.resolve();
+    for (const listener of [...this.#listeners]) listener(this.#material);
+    this.#first.resolve();
   }
 
-  function logCertificate(what: string, { cert }: KeyPair): void {
-    logger.info({ certificate: what, notAfter: parseCertificate(cert)?.validTo }, 'certificate issued');
+  #logIssued(certificate: string, { cert }: KeyPair): void {
+    const notAfter = parseCertificate(cert)?.validTo;
+    this.#deps.logger.info({ certificate, notAfter }, 'certificate issued');
   }
 
-  function report(error: unknown): void {
+  #report(error: unknown): void {
+    const { logger, onAttempt } = this.#deps;
     onAttempt(false);
+    const { namespace } = this.#options;
     const attempt = { verb: 'get, list, watch and patch', resource: secrets, namespace };
     const advice = explainApiError(error, attempt);
     const reason = advice ?? (error instanceof Error ? error.message : String(error));
-    if (reason !== lastProblem) logger.warn({ reason }, 'certificates not renewed, trying again');
-    lastProblem = reason;
+    if (reason !== this.#lastProblem) logger.warn({ reason }, 'certificates not renewed, trying again');
+    this.#lastProblem = reason;
   }
-
-  return {
-    current: () => material,
-    onChange(listener) {
-      const own = (next: TlsMaterial): void => listener(next);
-      listeners.add(own);
-      return () => void listeners.delete(own);
-    },
-    async start({ signal }) {
-      for (const secret of [authoritySecret, serverSecret, ...clientSecrets]) {
-        const reflector = createReflector(
-          {
-            resource: secrets,
-            namespace: secret.namespace,
-            fieldSelector: `metadata.name=${secret.name}`,
-            resyncMs: 0,
-          },
-          { api, logger },
-        );
-        reflectors.push(reflector);
-        reflector.start(() => wake.resolve());
-      }
-      running ??= run();
-      const aborted = Promise.withResolvers<void>();
-      signal.addEventListener('abort', () => aborted.resolve(), { once: true });
-      if (signal.aborted) return;
-      await Promise.race([first.promise, aborted.promise]);
-    },
-    close() {
-      closing.abort(new Error('closed'));
-      wake.resolve();
-      for (const reflector of reflectors) void reflector.close();
-      void running;
-    },
-  };
 }

@@ -1,4 +1,4 @@
-/** Who has a domain: a namespace, or nobody while it is kept for one that has left. */
+/** The owner of a domain. A domain is kept, and not served, while its owner has no object for a grace period. */
 export type DomainOwner =
   | { readonly type: 'owned'; readonly namespace: string }
   | { readonly type: 'kept'; readonly namespace: string; readonly untilMs: number };
@@ -16,7 +16,7 @@ interface Ownership {
  */
 const settleMs = 10_000;
 
-/** Domains that are kept; each takes a hundred bytes, and whoever may create objects may also delete them. */
+/** Domains that are kept, of a hundred bytes each: a client could create and delete objects of ever new domains. */
 const maxKept = 100_000;
 
 /**

@@ -2,6 +2,8 @@ import type { ObjectStatus } from './object-status.ts';
 
 /** Something that an object's owner has to act upon. */
 export interface ObjectEvent {
+  /** Of the object. */
+  readonly uid: string;
   readonly action: 'Accept' | 'Program';
   /** As that of the condition. */
   readonly reason: string;
@@ -21,6 +23,7 @@ export function eventOf({
   if (accepted.status === 'False') {
     const { reason, message } = accepted;
     return {
+      uid,
       action: 'Accept',
       reason,
       note: message,
@@ -30,5 +33,5 @@ export function eventOf({
   if (programmed.reason !== 'Nacked') return undefined;
   const { reason, message } = programmed;
   // One event for each version that is rejected: how many limiters reject it, and in which words, changes with each of them.
-  return { action: 'Program', reason, note: message, key: [uid, reason, version].join('\n') };
+  return { uid, action: 'Program', reason, note: message, key: [uid, reason, version].join('\n') };
 }

@@ -5,11 +5,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import { leafRenewMs, leafValidMs } from '../../src/certificates/leaf.ts';
-import {
-  createSecretCertificates,
-  limiterUri,
-  type SecretCertificates,
-} from '../../src/certificates/secret-certificates.ts';
+import { limiterUri, SecretCertificates } from '../../src/certificates/secret-certificates.ts';
 import { readSecret } from '../../src/certificates/secret-data.ts';
 import type { ApiClient } from '../../src/kubernetes/api-client.ts';
 import { connectAds } from '../support/ads-client.ts';
@@ -33,7 +29,7 @@ function startReplica(
   }: { nowMs?: () => number; clientSecrets?: (typeof clientSecret)[] } = {},
 ): SecretCertificates & { readonly lines: readonly Record<string, unknown>[] } {
   const { logger, lines } = recordingLogger();
-  const certificates = createSecretCertificates(
+  const certificates = new SecretCertificates(
     {
       namespace,
       name,
@@ -43,8 +39,8 @@ function startReplica(
     },
     { api, logger, nowMs, onAttempt: () => undefined },
   );
-  t.teardown(certificates.close);
-  return { ...certificates, lines };
+  t.teardown(() => certificates.close());
+  return Object.assign(certificates, { lines });
 }
 
 const signal = new AbortController().signal;

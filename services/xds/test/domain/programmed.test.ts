@@ -134,3 +134,10 @@ t.test('limiters that share what they accepted are one group, however many', asy
     ['250 limiter-0', '250 limiter-1'],
   );
 });
+
+t.test('a limiter is named by the identity of its certificate, whatever node id it claims', async (t) => {
+  const rejection = rejectionOf(current, 'no');
+  const identity = 'spiffe://tollgate/ns/other/limiter';
+  const { message } = progress([limiterOf('a', { nodeId: 'limiter-1', identity, rejection })]).programmed;
+  t.equal(message, `refused by 1 of 1 limiter; limiter-1 (${identity}) says: no`);
+});

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { ObjectStatus } from '../../src/domain/object-status.ts';
 import type { ApiClient } from '../../src/kubernetes/api-client.ts';
 import type { StatusWriter } from '../../src/ports/status-writer.ts';
-import { createKubernetesEvents } from '../../src/status-writers/kubernetes/kubernetes-events.ts';
+import { KubernetesEvents } from '../../src/status-writers/kubernetes/kubernetes-events.ts';
 import { clientOf, deployFile, prepareCluster } from '../support/cluster.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
@@ -40,7 +40,7 @@ async function startWriter(
       return () => undefined;
     },
   };
-  const writer = createKubernetesEvents({
+  const writer = new KubernetesEvents({
     api,
     leadership,
     logger,
@@ -49,16 +49,15 @@ async function startWriter(
     perSecond,
     burst,
   });
-  t.teardown(writer.close);
+  t.teardown(() => writer.close());
   await writer.start();
-  return {
-    ...writer,
+  return Object.assign(writer, {
     lines,
     lead() {
       isLeader = true;
       tell(true);
     },
-  };
+  });
 }
 
 kubeSuite(

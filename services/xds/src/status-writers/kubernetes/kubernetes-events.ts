@@ -16,7 +16,7 @@ import {
 } from '../../kubernetes/kube-resource.ts';
 import type { Leadership } from '../../kubernetes/leadership.ts';
 import { microTime } from '../../kubernetes/lease-record.ts';
-import { createTokenBucket } from '../../kubernetes/token-bucket.ts';
+import { createTokenBucket, type TokenBucket } from '../../kubernetes/token-bucket.ts';
 import type { StatusWriter } from '../../ports/status-writer.ts';
 
 /** What is needed to write events. */
@@ -52,69 +52,105 @@ const maxName = 253;
 const timeoutMs = 5_000;
 
 /**
- * Makes the writer of Kubernetes Events for what owners of objects have to act upon. Only the leader writes. The name of an
- * event follows from what it says, so that it is written once, also by another leader. Events are best effort: the status
- * has the same text.
+ * Writes Kubernetes Events for what owners of objects have to act upon. Only the leader writes. The name of an event follows
+ * from its content, so that it is written once, also by another leader. Events are best effort: the status has the same text.
  */
-export function createKubernetesEvents(deps: KubernetesEventsDeps): StatusWriter {
-  const { api, leadership, logger, nowMs, perSecond = defaultPerSecond, burst = defaultBurst } = deps;
-  const bucket = createTokenBucket(
-    { ratePerSecond: perSecond, burst },
-    { now: monotonicNow, sleep: sleepFor },
-  );
-  const closing = new AbortController();
-  /** By id, of every object that there is something to tell about: a new leader looks at all of them. */
-  const present = new Map<string, ObjectEvent>();
-  const waiting = new Map<string, ObjectEvent>();
-  const written = createRecentlyUsed<true>({ capacity: maxRemembered });
-  let wake = Promise.withResolvers<void>();
-  let running: Promise<void> | undefined;
-  let lastProblem: string | undefined;
-  let stopListening: () => void = () => undefined;
+export class KubernetesEvents implements StatusWriter {
+  readonly #deps: KubernetesEventsDeps;
+  readonly #bucket: TokenBucket;
+  readonly #closing = new AbortController();
+  /** By id, of every object with something to act upon: a new leader looks at all of them. */
+  readonly #present = new Map<string, ObjectEvent>();
+  readonly #waiting = new Map<string, ObjectEvent>();
+  readonly #written = createRecentlyUsed<true>({ capacity: maxRemembered });
+  #wake = Promise.withResolvers<void>();
+  #running: Promise<void> | undefined;
+  #lastProblem: string | undefined;
+  #stopListening: () => void = () => undefined;
 
-  function enqueue(id: string, event: ObjectEvent): void {
-    if (!leadership.isLeader() || written.get(event.key)) return;
-    if (!waiting.has(id) && waiting.size >= maxWaiting) return;
-    waiting.set(id, event);
-    wake.resolve();
+  constructor(deps: KubernetesEventsDeps) {
+    const { perSecond = defaultPerSecond, burst = defaultBurst } = deps;
+    this.#deps = deps;
+    this.#bucket = createTokenBucket(
+      { ratePerSecond: perSecond, burst },
+      { now: monotonicNow, sleep: sleepFor },
+    );
   }
 
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      await wake.promise;
-      wake = Promise.withResolvers();
-      for (const id of waiting.keys()) {
-        await bucket.take(closing.signal).catch(() => undefined);
+  put(status: ObjectStatus): void {
+    const { id } = status;
+    const event = eventOf(status);
+    this.#waiting.delete(id);
+    if (event === undefined) {
+      this.#present.delete(id);
+      return;
+    }
+    this.#present.set(id, event);
+    this.#enqueue(id, event);
+  }
+
+  forget(id: string): void {
+    this.#present.delete(id);
+    this.#waiting.delete(id);
+  }
+
+  async start(): Promise<void> {
+    this.#stopListening = this.#deps.leadership.onChange(() => {
+      for (const [id, event] of this.#present) this.#enqueue(id, event);
+    });
+    this.#running ??= this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('closed'));
+    this.#stopListening();
+    this.#wake.resolve();
+    await this.#running;
+  }
+
+  #enqueue(id: string, event: ObjectEvent): void {
+    if (!this.#deps.leadership.isLeader() || this.#written.get(event.key)) return;
+    if (!this.#waiting.has(id) && this.#waiting.size >= maxWaiting) return;
+    this.#waiting.set(id, event);
+    this.#wake.resolve();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#wake.promise;
+      this.#wake = Promise.withResolvers();
+      for (const id of this.#waiting.keys()) {
+        await this.#bucket.take(signal).catch(() => undefined);
         // The latest of the object, which may have been settled meanwhile.
-        const event = waiting.get(id);
-        waiting.delete(id);
-        if (closing.signal.aborted || !leadership.isLeader()) break;
-        if (event !== undefined) await tryWrite(id, event);
+        const event = this.#waiting.get(id);
+        this.#waiting.delete(id);
+        if (signal.aborted || !this.#deps.leadership.isLeader()) break;
+        if (event !== undefined) await this.#tryWrite(id, event);
       }
     }
   }
 
-  async function tryWrite(id: string, event: ObjectEvent): Promise<void> {
+  async #tryWrite(id: string, event: ObjectEvent): Promise<void> {
     const [namespace = '', name = ''] = id.split('/');
     try {
-      await write({ namespace, name }, event);
-      written.set(event.key, true);
-      lastProblem = undefined;
+      await this.#write({ namespace, name }, event);
+      this.#written.set(event.key, true);
+      this.#lastProblem = undefined;
     } catch (error) {
-      if (closing.signal.aborted) return;
+      if (this.#closing.signal.aborted) return;
       // Written before: by another leader, or by a former life of this one.
-      if (hasStatus(error, 409)) written.set(event.key, true);
+      if (hasStatus(error, 409)) this.#written.set(event.key, true);
       // The namespace is gone.
-      else if (!hasStatus(error, 404)) report(error, namespace);
+      else if (!hasStatus(error, 404)) this.#report(error, namespace);
     }
   }
 
-  async function write(
-    { namespace, name }: ObjectName,
-    { action, reason, note, key }: ObjectEvent,
-  ): Promise<void> {
+  async #write(object: ObjectName, { uid, action, reason, note, key }: ObjectEvent): Promise<void> {
+    const { api, nowMs, instance } = this.#deps;
+    const { namespace, name } = object;
     const hash = createHash('sha256').update(key).digest('hex').slice(0, 16);
-    const [uid] = key.split('\n');
+    const { kind } = rateLimitConfigs;
     await api.send({
       method: 'POST',
       path: collectionPath(events, namespace),
@@ -127,56 +163,21 @@ export function createKubernetesEvents(deps: KubernetesEventsDeps): StatusWriter
         reason,
         action,
         note: cutBytes(note, maxNoteBytes),
-        regarding: {
-          apiVersion: apiVersionOf(rateLimitConfigs),
-          kind: rateLimitConfigs.kind,
-          namespace,
-          name,
-          uid,
-        },
+        regarding: { apiVersion: apiVersionOf(rateLimitConfigs), kind, namespace, name, uid },
         reportingController: 'ratelimit.tollgate.dev/xds',
-        reportingInstance: deps.instance.slice(0, maxInstance),
+        reportingInstance: instance.slice(0, maxInstance),
       },
       timeoutMs,
-      signal: closing.signal,
+      signal: this.#closing.signal,
     });
   }
 
-  function report(error: unknown, namespace: string): void {
+  #report(error: unknown, namespace: string): void {
     const advice = explainApiError(error, { verb: 'create', resource: events, namespace });
     const reason = advice ?? (error instanceof Error ? error.message : String(error));
-    if (reason !== lastProblem) logger.warn({ reason }, 'event not written');
-    lastProblem = reason;
+    if (reason !== this.#lastProblem) this.#deps.logger.warn({ reason }, 'event not written');
+    this.#lastProblem = reason;
   }
-
-  return {
-    put(status: ObjectStatus) {
-      const event = eventOf(status);
-      waiting.delete(status.id);
-      if (event === undefined) {
-        present.delete(status.id);
-        return;
-      }
-      present.set(status.id, event);
-      enqueue(status.id, event);
-    },
-    forget(id) {
-      present.delete(id);
-      waiting.delete(id);
-    },
-    async start() {
-      stopListening = leadership.onChange(() => {
-        for (const [id, event] of present) enqueue(id, event);
-      });
-      running ??= run();
-    },
-    async close() {
-      closing.abort(new Error('closed'));
-      stopListening();
-      wake.resolve();
-      await running;
-    },
-  };
 }
 
 /** The beginning of a text that has no more bytes than this as UTF-8, with an ellipsis where something is left out. */
