@@ -211,6 +211,43 @@ t.test(
   },
 );
 
+t.test('spans belong to the active one, unless they name another', async (t) => {
+  const { endpoint, requests } = await startCollector(t);
+  const tracing = await startTowards(t, endpoint);
+  t.equal(tracing.activeSpan(), undefined);
+  await tracing.inSpan('outer', {}, async (outer) => {
+    await Promise.resolve();
+    t.equal(tracing.activeSpan(), outer, 'after what was awaited, too');
+    await tracing.inSpan('inner', {}, () => undefined);
+    await tracing.inSpan('own trace', { parentSpan: null }, () => undefined);
+    const other = tracing.startSpan('other');
+    other.end();
+    tracing.withSpan(other, () => tracing.startSpan('within').end());
+    tracing.startSpan('named', { parentSpan: other }).end();
+  });
+  await tracing.shutdown();
+  const spans = new Map(spansOf(requests).map((span) => [span.name, span]));
+  const parentOf = (name: string) => spans.get(name)?.parentSpanId || undefined;
+  const id = (name: string) => spans.get(name)?.spanId;
+  t.same(['outer', 'inner', 'own trace', 'other', 'within', 'named'].map(parentOf), [
+    undefined,
+    id('outer'),
+    undefined,
+    id('outer'),
+    id('other'),
+    id('other'),
+  ]);
+});
+
+t.test('without tracing nothing is active', async (t) => {
+  const tracing = await startTracing({ ...defaults, enabled: false });
+  await tracing.inSpan('work', {}, () => t.equal(tracing.activeSpan(), undefined));
+  t.equal(
+    tracing.withSpan(tracing.startSpan('x'), () => 7),
+    7,
+  );
+});
+
 t.test('a collector that is not there is logged once and fails nothing', async (t) => {
   const { endpoint } = await startCollector(t, 400);
   const { logger, lines } = recordingLogger();

@@ -115,6 +115,11 @@ t.test(
       return made.uncounted() === 0;
     }
     t.equal(await counts(named, trusting), true);
+    const { stats } = await memcachedFromSettings(t, { MCACHE_HOST_PORT: 'localhost:1', ...trusting });
+    t.match(
+      [...stats.gauges()].find(({ name }) => name === 'tollgate_tls_certificate_expiry_timestamp_seconds'),
+      { tags: { certificate: 'memcached_client' }, value: /^\d{10}$/ },
+    );
     t.equal(await counts(misnamed, trusting), false, 'another name');
     t.equal(await counts(misnamed, { ...trusting, MCACHE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' }), true);
     t.equal(await counts(named, { MCACHE_TLS: 'true', ...own }), false, 'an authority nobody knows');

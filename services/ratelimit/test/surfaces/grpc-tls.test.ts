@@ -59,6 +59,25 @@ t.test('serves TLS, and nothing without it', async (t) => {
   await t.rejects(connect(t, address).check('ratelimit'), { code: status.UNAVAILABLE });
 });
 
+t.test('a certificate that has expired is an error in the log and in the metrics, not the end', async (t) => {
+  const certificates = certificatesFor(t);
+  const expired = certificates.issue({
+    name: 'expired',
+    subjectAltNames: ['DNS:localhost'],
+    validDays: 0,
+  });
+  const { stats, logLines } = await startApp(t, {
+    env: tlsEnv({ ...certificates, server: expired }),
+    nowMs: () => Date.now() + 60_000,
+  });
+  t.match(
+    logLines.find(({ level }) => level === 'error'),
+    { '@message': 'TLS certificate has expired, peers will refuse it', notAfter: String },
+  );
+  const [, expiry = ''] = /certificate_expiry_timestamp_seconds\{.*\} (\d+)$/m.exec(metricText(stats)) ?? [];
+  t.ok(Number(expiry) * 1000 < Date.now() + 60_000);
+});
+
 t.test('a new certificate serves new connections; a pair that does not fit is not used', async (t) => {
   const certificates = certificatesFor(t);
   const { ports, logLines } = await startApp(t, { env: tlsEnv(certificates) });
