@@ -21,19 +21,24 @@ const MAX_BODY_BYTES = 65_536;
 /**
  * Reads the parameters of a callback. A request's own body stays unread.
  * @throws {ParseError} when a request has a body that is no form, or a very long one.
+ * @throws {ConfigurationError} for what is no callback.
  */
 export async function readCallback(callback: AuthorizationCallback): Promise<URLSearchParams> {
   if (!isRequest(callback)) return callbackParams(callback);
   if (callback.method.toUpperCase() !== 'POST') return callbackParams(callback.url);
+  // Node's own requests have a URL, and no body that could be read twice.
+  if (typeof callback.clone !== 'function') throw notACallback();
   const type = callback.headers.get('content-type') ?? '';
   if (!type.toLowerCase().startsWith('application/x-www-form-urlencoded'))
     throw new ParseError('the callback is a POST whose body is not a form');
+  if (callback.bodyUsed)
+    throw new ConfigurationError("the callback's body was read before: give its form as URLSearchParams");
   return new URLSearchParams(await readBody(callback.clone(), MAX_BODY_BYTES));
 }
 
 /** By its shape: frameworks have Request classes of their own. */
 function isRequest(callback: AuthorizationCallback): callback is Request {
-  return typeof callback === 'object' && 'url' in callback && 'method' in callback;
+  return typeof callback === 'object' && callback !== null && 'url' in callback && 'method' in callback;
 }
 
 /** What a callback is checked against. */
@@ -103,11 +108,19 @@ export function checkAuthorizationCallback(
 function callbackParams(callback: Exclude<AuthorizationCallback, Request>): URLSearchParams {
   if (callback instanceof URLSearchParams) return callback;
   const text = callback instanceof URL ? callback.href : callback;
+  // Callers without types.
+  if (typeof text !== 'string') throw notACallback();
   const hashAt = text.indexOf('#');
   const bare = hashAt < 0 ? text : text.slice(0, hashAt);
   const query = new URLSearchParams(bare.slice(bare.indexOf('?') + 1));
   // Browser applications get their answer in the fragment when they ask for response_mode=fragment.
   return query.has('state') || hashAt < 0 ? query : new URLSearchParams(text.slice(hashAt + 1));
+}
+
+function notACallback(): ConfigurationError {
+  return new ConfigurationError(
+    'the callback must be its URL as a string or URL, its query or form as URLSearchParams, or a Request of the Fetch standard',
+  );
 }
 
 function assertState(received: string | null, expected: string): void {

@@ -205,3 +205,32 @@ t.test('the query of a form_post callback is not read', async (t) => {
   const request = new Request(`${url}?${query(transaction.state)}`, init);
   await t.rejects(flow.completeAuthorization(request, transaction), { name: 'StateMismatchError' });
 });
+
+t.test('anything else is refused with what a callback is', async (t) => {
+  const { exchanges, flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  const incoming = { url: '/cb', method: 'POST', headers: {} };
+  for (const callback of [undefined, null, 1, {}, incoming])
+    await t.rejects(flow.completeAuthorization(callback as never, transaction), {
+      ...{ name: 'ConfigurationError', message: /URLSearchParams/ },
+    });
+  t.same(exchanges, []);
+});
+
+t.test('a GET request of Node is read by its URL', async (t) => {
+  const { exchanges, flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  const incoming = { url: `/cb?${query(transaction.state)}`, method: 'GET' };
+  await flow.completeAuthorization(incoming as never, transaction);
+  t.match(exchanges, [{ code: 'c' }]);
+});
+
+t.test('a request whose body was read before is refused with what to give instead', async (t) => {
+  const { flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  const request = form(query(transaction.state));
+  await request.text();
+  await t.rejects(flow.completeAuthorization(request, transaction), {
+    ...{ name: 'ConfigurationError', message: /read before: .*URLSearchParams/ },
+  });
+});
