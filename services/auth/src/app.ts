@@ -30,6 +30,7 @@ import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
 import { countHashes } from './telemetry/count-hashes.ts';
 import { countRefusedMails } from './telemetry/count-refused-mails.ts';
 import { countRemovedRows } from './telemetry/count-removed-rows.ts';
+import { countWrongGuesses } from './telemetry/count-wrong-guesses.ts';
 import { measureDatabase } from './telemetry/measure-database.ts';
 import { measureIdentityStates } from './telemetry/measure-identity-states.ts';
 import { measureRouteRules } from './telemetry/measure-route-rules.ts';
@@ -90,7 +91,11 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   );
   let onIdentityChange: (userIds: readonly string[]) => void = () => undefined;
   const store = announceChanges(
-    { ...bareStore, quotas: countRefusedMails(bareStore.quotas, telemetry.registry) },
+    {
+      ...bareStore,
+      quotas: countRefusedMails(bareStore.quotas, telemetry.registry),
+      guesses: countWrongGuesses(bareStore.guesses, telemetry.registry),
+    },
     (userIds) => onIdentityChange(userIds),
   );
   const { mailer, mailbox, templates } = createMail(settings, {

@@ -32,13 +32,18 @@ t.test('a server counts answers, passwords and mails beyond the quota', async (t
     'gotrue_compare_hash_and_password_submitted_total 1',
     'gotrue_compare_hash_and_password_completed_total 1',
     'gotrue_email_rate_limit_counter_total 1',
+    'auth_wrong_guesses_total{kind="password"} 1',
+    'auth_wrong_guesses_total{kind="code"} 0',
     'http_status_codes_total{code="429",http_route="/signup"} 1',
     'http_status_codes_total{code="400",http_route="/token"} 1',
   ];
   // A request is counted once its client has the answer.
   const samples = await awaitUntil(
     async () => {
-      const found = samplesOf(await (await fetch(url)).text(), /^(?:gotrue_(?!cleanup)|http_status)/);
+      const found = samplesOf(
+        await (await fetch(url)).text(),
+        /^(?:gotrue_(?!cleanup)|http_status|auth_wrong)/,
+      );
       return found.length === wanted.length ? found : undefined;
     },
     { what: 'all requests to be counted' },
