@@ -158,10 +158,10 @@ export class ServerConnections {
   #evict(victim: ServerConnection | undefined): void {
     this.#logEviction();
     if (victim === undefined) return;
-    // One that has not sent its preface is not told: a flood of these must not linger.
-    const canBeTold = victim.cancelPrefaceTimer === undefined && victim.calls === 0;
+    // No GOAWAY before the preface: a flood of such connections must not linger.
+    const sendsGoaway = victim.cancelPrefaceTimer === undefined && victim.calls === 0;
     this.remove(victim);
-    if (canBeTold && victim.close !== undefined) {
+    if (sendsGoaway && victim.close !== undefined) {
       victim.close();
       destroyLater(victim.socket);
     } else victim.socket.destroy();

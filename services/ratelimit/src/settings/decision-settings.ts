@@ -14,7 +14,7 @@ export const decisionSettings = {
     env: 'QUOTA_MODE',
     group,
     default: false,
-    doc: 'Treat every descriptor as a quota: a request is over its limit only when all of them are used up.',
+    doc: 'Treat every descriptor as a quota: a request is over its limit only when all of them are used up. A descriptor without a rule counts as a quota that is left; an unlimited one does not count.',
   }),
   nearLimitRatio: float({
     env: 'NEAR_LIMIT_RATIO',

@@ -152,7 +152,7 @@ t.test('what cannot be decided is a Bad Request and nothing more', async (t) => 
     'a name of the prototype': '{"__proto__":{"domain":"demo"}}',
     'deep nesting': nested,
     'deep nesting in a known field': `{"domain":"demo","descriptors":${nested}`,
-    'half a character': String.raw`{"domain":"demo","descriptors":[{"entries":[{"key":"tenant","value":"\ud800"}]}]}`,
+    'a lone surrogate': String.raw`{"domain":"demo","descriptors":[{"entries":[{"key":"tenant","value":"\ud800"}]}]}`,
     'a byte order mark': Buffer.from(`\ufeff${question({ tenant: 'a' })}`),
     'text that is not UTF-8': Buffer.from([...Buffer.from('{"domain":"'), 0xff, ...Buffer.from('"}')]),
   };

@@ -37,8 +37,8 @@ const timeoutMs = 3_000;
 const domain = 'tollgate-warm-up';
 
 /**
- * Makes calls to a gRPC server of its own on loopback, with rules of its own, so that the first calls after readiness meet
- * compiled code and connections to the counter store. They add 0 to counters that live for a second, and nothing to statistics.
+ * Makes calls to a gRPC server of its own on loopback, with rules of its own, so that the first calls after readiness run
+ * compiled code over open connections to the counter store. They add 0 to counters that live for a second, and nothing to statistics.
  * A failure is logged and otherwise ignored.
  */
 export async function warmUp(
@@ -95,7 +95,7 @@ function createServer({ backend, nowSeconds, random, logger }: WarmUpDeps, optio
       serviceName: 'ratelimit',
       begin: createServerStats(stats, monotonicNow).begin,
       guard: everyPeer,
-      // A store that refuses these counters, for want of rights to their names, is no news.
+      // The ACL of a store may not allow the keys of the warm-up.
       logger: logger.child({}, { level: 'silent' }),
     },
     {

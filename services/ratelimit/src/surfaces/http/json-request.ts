@@ -24,7 +24,7 @@ export function readJsonRequest(body: unknown): RateLimitRequest {
   }
 }
 
-/** An escape of half a character, `"\ud800"`, would be counted as if it were any other such half. */
+/** A lone surrogate, `"\ud800"`, becomes U+FFFD in the store, so that all of them would share a counter. */
 function checkTexts({ domain, descriptors }: RateLimitRequest): void {
   const entries = descriptors.flatMap(({ entries }) => entries);
   const texts = [domain, ...entries.flatMap(({ key, value }) => [key, value])];
