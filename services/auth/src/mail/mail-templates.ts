@@ -6,7 +6,7 @@ import { TemplateError } from '../templates/template-error.ts';
 import { builtInTemplates } from './built-in-templates.ts';
 import type { CountTemplateFailure } from './count-template-failures.ts';
 
-/** Gets the text behind a URL. Rejects when there is none, or it may not be asked. */
+/** Fetches a text. Rejects when it is unavailable, or its address is not allowed. */
 export type FetchText = (url: URL) => Promise<string>;
 
 /** The bodies of mails. */

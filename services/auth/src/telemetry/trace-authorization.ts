@@ -6,8 +6,8 @@ import type { IdentityStates } from '../ports/identity-states.ts';
 import type { AuthorizeRequest } from '../use-cases/authz/authorize-request.ts';
 
 /**
- * Adds to the span of a check what decided: the route rule, the outcome and the error code. Without tracing it is the function that was
- * given.
+ * Adds to the span of a check what decided: the route rule, the outcome and the error code. Returns
+ * the function itself when tracing is off.
  */
 export function traceAuthorization(
   authorize: AuthorizeRequest,
@@ -31,7 +31,7 @@ export function traceAuthorization(
   };
 }
 
-/** Adds to the span of a check whether the state of user and session was known, or the database had to be asked. */
+/** Adds to the span of a check whether the state of the user came from the cache. */
 export function traceIdentityStates(states: IdentityStates, tracing: Tracing): IdentityStates {
   if (!tracing.enabled) return states;
   return {

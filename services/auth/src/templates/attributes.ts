@@ -1,6 +1,6 @@
 import type { AttributeKind } from './context.ts';
 
-/** Names by what their values are; a value must not choose one of the `unsafe` ones, which change what others mean. */
+/** Names by the kind of their values. `unsafe` ones change what others mean. */
 const names = {
   url: 'action archive background cite classid codebase data formaction href icon longdesc manifest poster profile src usemap xmlns',
   srcset: 'srcset',
@@ -15,7 +15,7 @@ const kinds = new Map(
   ),
 );
 
-/** What the value of an attribute is. Prefixes do not hide an attribute: scripts give `data-href` its meaning. */
+/** The kind of an attribute's value. Scripts use `data-href` as `href`, so prefixes are ignored. */
 export function attributeKind(name: string): AttributeKind {
   const kind = namedKind(name);
   return kind === 'unsafe' ? 'plain' : kind;

@@ -12,12 +12,12 @@ export function escapeHtmlText(text: string): string {
   return text.replaceAll(/[\0"&'<>]/g, (char) => htmlEntities[char] ?? char);
 }
 
-/** Escapes a value for HTML text and quoted attributes. `+` for browsers that took UTF-7 for the encoding. */
+/** Escapes a value for text and quoted attributes; `+` against browsers that guess UTF-7. */
 export function escapeHtmlValue(text: string): string {
   return text.replaceAll(/[\0"&'+<>]/g, (char) => (char === '+' ? '&#43;' : (htmlEntities[char] ?? char)));
 }
 
-/** What stands in the place of a value that is unsafe where it is. */
+/** Replaces a value that is unsafe in its context. */
 export const unsafeValue = 'ZgotmplZ';
 
 /** Escapes a value for an attribute without quotes, which white space would end. */

@@ -35,7 +35,7 @@ export interface EscapedBranch extends Omit<BranchNode, 'body' | 'otherwise'> {
 /** Bodies by what template nodes name; the template itself has the key ''. */
 export type EscapedSet = ReadonlyMap<string, readonly EscapedNode[]>;
 
-/** Loops are looked at twice, loops in loops four times, and so on: characters of text, and nodes at a hundred each. */
+/** Bounds the analysis, which visits nested loops several times: characters, and 100 for a node. */
 const maxWork = 20_000_000;
 const workPerNode = 100;
 
@@ -43,9 +43,9 @@ const workPerNode = 100;
 const maxBodies = 1_000;
 
 /**
- * Finds out for each value what escaping the place where it stands needs, and removes comments of HTML, CSS and scripts.
+ * Finds the escapers of each value by its context, and removes comments of HTML, CSS and scripts.
  *
- * @throws TemplateError where that depends on which branch is taken, and where browsers would disagree.
+ * @throws TemplateError where the context depends on the branch taken, or browsers disagree on it.
  * @see https://pkg.go.dev/html/template
  */
 export function escapeHtml(templates: TemplateSet): EscapedSet {
@@ -162,21 +162,28 @@ class HtmlEscaper {
   }
 
   #range(node: BranchNode, context: Context, outer: Loop | undefined): Escaped {
-    const loop: Loop = { jumps: [] };
-    const body = this.#list(node.body, context, loop);
-    // Each iteration begins where the one before ended, or jumped away.
+    const body = this.#iteration(node, context);
+    const seen = [context];
     let end = body.context;
-    for (const jump of loop.jumps) end = joined(node, end, jump);
-    if (end !== undefined && !isSameContext(end, context)) {
-      const again = this.#list(node.body, end, { jumps: [] });
-      end = joined(node, end, again.context);
-      if (!covers(body.nodes, again.nodes))
-        throw new ContextError(
-          `on range loop re-entry: {{range}} would have to escape values in different ways`,
-        );
+    let next = end;
+    // Each iteration begins where the one before ended, and is escaped as the first one.
+    while (next !== undefined && !seen.some((known) => next !== undefined && isSameContext(known, next))) {
+      seen.push(next);
+      const later = this.#iteration(node, next);
+      if (!covers(body.nodes, later.nodes))
+        throw new ContextError('on range loop re-entry: values would need other escaping');
+      next = later.context;
+      end = joined(node, end, next);
     }
     const otherwise = node.otherwise && this.#list(node.otherwise, context, outer);
     return branch(node, body, otherwise, joined(node, end, otherwise ? otherwise.context : context));
+  }
+
+  /** The context is that of the end and of all jumps. */
+  #iteration(node: BranchNode, from: Context): Escaped {
+    const loop: Loop = { jumps: [] };
+    const { nodes, context } = this.#list(node.body, from, loop);
+    return { nodes, context: loop.jumps.reduce((end, jump) => joined(node, end, jump), context) };
   }
 
   #call({ name, pipeline, line }: Extract<Node, { kind: 'template' }>, from: Context): Escaped {
@@ -207,8 +214,8 @@ class HtmlEscaper {
 }
 
 /**
- * Whether the escapers of a first iteration are right for the ones after it. The filter of a value that begins a URL may be
- * too much there, never too little.
+ * Whether the escapers of the first iteration are right for a later one. Filtering a value as if it
+ * began a URL is right everywhere in it.
  */
 function covers(first: readonly EscapedNode[], later: readonly EscapedNode[]): boolean {
   return (
@@ -329,7 +336,7 @@ function checkOwnEscapers({ commands }: Pipeline, { state, delimiter }: Context)
   }
 }
 
-/** Uses a function of the template in the place of an escaper that does the same, so that nothing is escaped twice. */
+/** Replaces an escaper by the equal function of the template, so that nothing is escaped twice. */
 function mergeEscapers(
   commands: readonly Command[],
   escapers: readonly EscaperName[],

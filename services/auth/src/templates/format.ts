@@ -209,7 +209,7 @@ function exponential(value: number, fraction?: number): string {
   return value.toExponential(fraction).replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** The shortest digits that are the number, or as many as wanted; with an exponent when that is large. */
+/** The shortest exact digits, or as many as wanted; with an exponent when that is large. */
 function general(value: number, precision: number | undefined): string {
   const wanted = precision === undefined ? undefined : Math.min(Math.max(precision, 1), 100);
   const [mantissa = '', exponentText = '0'] = (

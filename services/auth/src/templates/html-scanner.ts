@@ -22,7 +22,7 @@ import { urlPartAfter } from './url-part.ts';
 
 type Scanner = (text: string, start: number, context: Context) => Step;
 
-/** Reads literal text of a template: where it leads, and what of it is written. @throws ContextError */
+/** Reads literal text: the context behind it, and its output. @throws ContextError */
 export function scanText(
   text: string,
   from: Context,
@@ -52,7 +52,7 @@ const endTags: Readonly<Partial<Record<ElementKind, RegExp>>> = {
 
 type FindEndTag = (element: ElementKind, start: number) => number | undefined;
 
-/** Finds the next end tag of an element; each is searched for once only, however many steps lead to it. */
+/** Finds the next end tag of an element; each is searched for once, for linear time. */
 function endTagFinder(text: string): FindEndTag {
   let found: { readonly element: ElementKind; readonly index: number } | undefined;
   return (element, start) => {
@@ -73,7 +73,7 @@ const scriptLiterals: ReadonlySet<State> = new Set<State>([
   'jsRegExp',
 ]);
 
-/** Text outside of attribute values; that of an element with content of its own ends at its end tag. */
+/** Reads text outside of attribute values; raw content ends at the end tag of its element. */
 function scanContent(text: string, at: number, context: Context, endOfElement: FindEndTag): Step {
   const { element, state } = context;
   // Within literals and comments of scripts an end tag is escaped instead.
@@ -250,7 +250,7 @@ const scanMetaContentUrl: Scanner = (text, start, context) => {
   return { context: { ...context, state: 'metaContent' }, end: end + 1 };
 };
 
-/** Reads a comment, which is not written: templates explain themselves in comments that are nobody's business. */
+/** Reads a comment. Comments are for the authors of a template and not written. */
 function commentScanner(
   end: RegExp,
   next: State,

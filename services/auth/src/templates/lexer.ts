@@ -20,7 +20,7 @@ const maxActions = 20_000;
 const trimMarkerBefore = /-[ \t\r\n]/y;
 const actionEnd = /[ \t\r\n]-\}\}|\}\}/y;
 
-/** Splits a template into text and actions, in one pass. White space beside trim markers is gone. */
+/** Splits a template into text and actions in one pass, and applies trim markers. */
 export function splitTemplate(source: string): readonly Segment[] {
   const segments: Segment[] = [];
   const lines = lineCounter(source);
@@ -215,7 +215,7 @@ const escapes: Readonly<Record<string, string>> = {
 const escapeSequence =
   /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{3})|([abfnrtv\\'"]))|\\[\s\S]?/g;
 
-/** Reads the escapes of a Go literal. Bytes above 0x7f, which would have to form UTF-8, are refused. */
+/** Reads the escapes of a Go literal. Bytes above 0x7f are refused: they may not form UTF-8. */
 function unquote(text: string, quote: string, line: number): string {
   return text.replaceAll(escapeSequence, (all, ...groups: (string | undefined)[]) => {
     const [byte, short, long, octal, letter] = groups;

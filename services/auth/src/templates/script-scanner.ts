@@ -5,7 +5,7 @@ export interface Step {
   readonly context: Context;
   /** Position after what was read. */
   readonly end: number;
-  /** What is written in the place of what was read. */
+  /** Output for what was read; the text itself when absent. */
   readonly output?: string;
 }
 

@@ -13,13 +13,13 @@ import type { Pipeline } from './syntax.ts';
 import { TemplateError } from './template-error.ts';
 import { ExecutionError, isList, isMap, isTrue, sortedKeys, typeName, type Value } from './values.ts';
 
-/** A text with gaps. */
+/** A parsed template. */
 export interface Template {
-  /** Fills the gaps. @throws TemplateError when the values do not fit, or the text would become too long. */
+  /** @throws TemplateError when the data do not fit, or the output is too long. */
   render(data: JsonObject): string;
 }
 
-/** Where the text goes: values are written so that they stay values there. */
+/** What the output is: values in HTML are escaped by their context. */
 export type TemplateForm = 'html' | 'text';
 
 /** Far more than any mail needs; mail programs cut off what is longer than a tenth of it. */
@@ -32,8 +32,9 @@ const maxIterations = 10_000;
 const maxCalls = 100;
 
 /**
- * Parses a template in the language of Go's html/template, which GoTrue uses: text, attributes, URLs, scripts and styles
- * each have their own escaping. Missing values are empty, in plain text as well.
+ * Parses a template in the language of Go's html/template, which GoTrue uses: values in text,
+ * attributes, URLs, scripts and styles are escaped each in their own way. Missing values are empty,
+ * in plain text as well.
  *
  * @throws TemplateError
  */

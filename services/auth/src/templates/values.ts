@@ -2,8 +2,8 @@ import type { Json, JsonObject } from '../domain/json.ts';
 import { formatDefault } from './format.ts';
 
 /**
- * A value of a template: what JSON can hold, where numbers are Go's float64; Go's int as bigint; undefined for what a
- * map does not have. Null is a nil that is there.
+ * A value of a template: JSON, whose numbers are float64 in Go; bigint for int; undefined for a key
+ * that a map does not have, null for a nil value.
  */
 export type Value = Json | bigint | undefined;
 
@@ -46,7 +46,7 @@ export function typeName(value: Value): string {
   return names[typeof value] ?? 'string';
 }
 
-/** The values beside each other as Go's fmt.Sprint writes them: spaces between two that are no strings. */
+/** Prints as Go's fmt.Sprint: with a space between two operands that are no strings. */
 export function printAll(values: readonly Value[]): string {
   let text = '';
   for (const [index, value] of values.entries()) {
