@@ -17,7 +17,7 @@ import {
 } from './helpers/gotrue-schema.ts';
 import { emptyDatabase } from './helpers/test-database.ts';
 
-const { ada, bob, cleo, dora, emil } = gotrueUsers;
+const { ada, bob, cleo, dora, emil, gus } = gotrueUsers;
 const token = adminToken();
 const fay = { email: 'fay@example.com', password: 'battery staple' };
 
@@ -118,6 +118,11 @@ async function useAll(t: Test, server: AuthServer): Promise<void> {
     { status: 200, body: { user: { email: emil.newEmail } } },
     'a change of email',
   );
+  t.match(
+    await post(server, '/verify', { type: 'sms', phone: `+${gus.phone}`, token: gus.code }),
+    { status: 200, body: { user: { phone: gus.phone } } },
+    'a code to a phone',
+  );
 
   const signedUp = signedIn(await post(server, '/signup', fay));
   signedIn(await post(server, '/token?grant_type=password', fay));
@@ -140,7 +145,7 @@ async function useAll(t: Test, server: AuthServer): Promise<void> {
 
   const users = `/admin/users/${bob.id}`;
   t.match(await server.call('GET', '/admin/users?per_page=10', { token }), {
-    body: { users: { length: 6 } },
+    body: { users: { length: 7 } },
   });
   t.match(await server.call('GET', users, { token }), { body: { email: bob.email } });
   t.match(await server.call('PUT', users, { token, body: { role: 'editor' } }), { body: { role: 'editor' } });

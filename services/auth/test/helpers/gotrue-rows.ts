@@ -32,6 +32,8 @@ export const gotrueUsers = {
     newEmail: 'emil@example.org',
     code: '444444',
   },
+  /** Signs in by phone, and has asked for a code. */
+  gus: { id: '06000000-0000-4000-8000-000000000006', phone: '15555550100', code: '555555' },
 } as const;
 
 /** The hash that GoTrue keeps, and puts into links. */
@@ -45,24 +47,27 @@ type Value = string | number | boolean | Date | object | null;
 
 /** Puts users, sessions, factors and pending tokens into a schema `auth` as GoTrue stores them. */
 export async function insertGotrueRows(sql: Sql): Promise<void> {
-  const { ada, bob, cleo, dora, emil } = gotrueUsers;
+  const { ada, bob, cleo, dora, emil, gus } = gotrueUsers;
   const now = new Date();
   const hasTokenTable = (await sql`select to_regclass('auth.one_time_tokens') as name`)[0]?.name !== null;
   const insert = (table: string, row: Readonly<Record<string, Value>>) =>
     sql`insert into ${sql(`auth.${table}`)} ${sql(row)}`;
 
   async function insertUser(
-    { id, email }: { readonly id: string; readonly email: string },
+    { id, email, phone }: { readonly id: string; readonly email?: string; readonly phone?: string },
     more: Readonly<Record<string, Value>> = {},
   ): Promise<void> {
+    const provider = email === undefined ? 'phone' : 'email';
     await insert('users', {
       id,
       instance_id: '00000000-0000-0000-0000-000000000000',
       aud: 'authenticated',
       role: 'authenticated',
-      email,
+      email: email ?? null,
+      phone: phone ?? null,
       encrypted_password: '',
-      email_confirmed_at: now,
+      email_confirmed_at: email === undefined ? null : now,
+      phone_confirmed_at: phone === undefined ? null : now,
       confirmation_token: '',
       recovery_token: '',
       email_change_token_new: '',
@@ -72,7 +77,7 @@ export async function insertGotrueRows(sql: Sql): Promise<void> {
       phone_change_token: '',
       reauthentication_token: '',
       email_change_confirm_status: 0,
-      raw_app_meta_data: { provider: 'email', providers: ['email'] },
+      raw_app_meta_data: { provider, providers: [provider] },
       raw_user_meta_data: {},
       is_sso_user: false,
       is_anonymous: false,
@@ -84,8 +89,13 @@ export async function insertGotrueRows(sql: Sql): Promise<void> {
       id: randomUUID(),
       provider_id: id,
       user_id: id,
-      identity_data: { sub: id, email, email_verified: true, phone_verified: false },
-      provider: 'email',
+      identity_data: {
+        sub: id,
+        ...(email === undefined ? { phone } : { email }),
+        email_verified: email !== undefined,
+        phone_verified: phone !== undefined,
+      },
+      provider,
       last_sign_in_at: now,
       created_at: now,
       updated_at: now,
@@ -165,4 +175,7 @@ export async function insertGotrueRows(sql: Sql): Promise<void> {
     email_change_confirm_status: 1,
   });
   await insertToken(emil.id, 'email_change_token_new', gotrueHash(emil.newEmail, emil.code), emil.newEmail);
+
+  await insertUser(gus, { confirmation_sent_at: now });
+  await insertToken(gus.id, 'confirmation_token', gotrueHash(gus.phone, gus.code), gus.phone);
 }
