@@ -59,8 +59,11 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
         /spec\.descriptors\[0\]\.rateLimit\.replaces.*replaces should not contain name/,
       );
       t.match(bad.programmed, { status: 'False', reason: 'NotAccepted' });
-      const { stdout: described } = await kube.kubectl(['describe', 'rlc', 'bad']);
-      t.match(described, /Warning\s+Invalid\s.*replaces should not contain name/s);
+      const described = async () => (await kube.kubectl(['describe', 'rlc', 'bad'])).stdout;
+      await awaitUntil(
+        async () => /Warning\s+Invalid\s.*replaces should not contain name/s.test(await described()),
+        { what: 'the event' },
+      );
       const waited = await kube.kubectl(['wait', 'rlc', 'good', '--for=condition=Ready', '--timeout=30s']);
       t.equal(waited.code, 0, waited.stderr);
       const edited = await statusWhen(kube, 'edited', ({ accepted }) => accepted?.status === 'False');
