@@ -72,7 +72,7 @@ function start(
 ): ChildProcess {
   const stderr = stdout === 'pipe' ? 'pipe' : 'inherit';
   const child = spawn(command, args, { cwd: root, stdio: ['ignore', stdout, stderr] });
-  // A terminal sends SIGINT to all of us; whoever ends this process alone ends its children, too.
+  // A terminal sends SIGINT to the whole process group; SIGTERM reaches this process alone.
   process.once('SIGTERM', () => child.kill('SIGTERM'));
   return child;
 }

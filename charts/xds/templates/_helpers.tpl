@@ -14,7 +14,7 @@
 [{{ $name }}-ca, {{ $name }}-server, {{ $name }}-client]
 {{- end -}}
 
-{{/* (list context namespace names): empty Secrets, and the right to fill them. So nobody needs a right to create Secrets. */}}
+{{/* (list context namespace names): empty Secrets, and the right to fill them. No role needs the right to create Secrets. */}}
 {{- define "xds.certificateObjects" -}}
 {{- $context := index . 0 -}}
 {{- $namespace := index . 1 -}}

@@ -80,7 +80,7 @@ type Circumstances = {
   readonly isEndpoint: boolean;
 };
 
-/** Which request it was is said where the answer is hardly about what it asked for: a wrong URL, or a server of another kind. */
+/** Method and URL are named where the URL is probably wrong: 404 and redirects. */
 function wordsOf({ status }: ApiResponse, { said, request, location, isEndpoint }: Circumstances): string {
   const isRedirect = status >= 300 && status < 400;
   if (said !== '' && status !== 404 && !isRedirect) return said;

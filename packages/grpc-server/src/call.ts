@@ -107,7 +107,7 @@ export class Stream implements Call {
     return this.#controller.signal;
   }
 
-  /** Tells the handler that nobody waits for its reply any more. */
+  /** Aborts the handler: its reply is not needed any more. */
   abort(): void {
     this.#aborted = true;
     this.#controller?.abort();

@@ -128,7 +128,7 @@ t.test('a message above the limit is refused and the connection goes on', async 
   await t.rejects(call(client(t, usual.address), echo, large), { code: status.RESOURCE_EXHAUSTED });
 });
 
-t.test('a call whose deadline passes ends, and its handler is told', async (t) => {
+t.test('a call whose deadline passes ends, and its handler is aborted', async (t) => {
   const aborted = Promise.withResolvers<void>();
   const { port } = await start(t, {
     [echo]: (_message, call) => {
@@ -147,7 +147,7 @@ t.test('a call whose deadline passes ends, and its handler is told', async (t) =
   await aborted.promise;
 });
 
-t.test('a call that the client cancels ends, and its handler is told', async (t) => {
+t.test('a call that the client cancels ends, and its handler is aborted', async (t) => {
   const started = Promise.withResolvers<Call>();
   const { server, address } = await start(t, {
     [echo]: (_message, call) => {

@@ -65,7 +65,7 @@ export function followConnections(server: Server): HttpConnections {
 
 /**
  * Follows sockets until their TLS handshake is over, when another object takes their place. Returns a function that destroys
- * those that have not come so far. Sockets of a unix path have no address to know them by again, and are left alone.
+ * those still in their handshake. Sockets of a unix path have no address to identify them by, and are left alone.
  */
 function followHandshakes(server: TlsServer): () => void {
   const handshakes = new Map<string, Socket>();

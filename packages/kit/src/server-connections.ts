@@ -20,7 +20,7 @@ export interface ServerConnection {
   readonly socket: Socket;
   /** Undefined on a unix socket. Kept, because a socket that is closed has none. */
   readonly remoteAddress: string | undefined;
-  /** Asks the client to go away and ends our side once it has been told; unset until there is a session. */
+  /** Sends GOAWAY and ends our side once it is sent; unset until there is a session. */
   close: (() => void) | undefined;
   /** Calls in flight. */
   calls: number;
@@ -39,8 +39,8 @@ const lingerMs = 200;
 const logIntervalMs = 10_000;
 
 /**
- * The connections of a port of long-lived connections: cuts those that never speak, bounds their number, and closes them at
- * a stop without waiting for clients that keep their side open. Knows sockets only; a server tells it of sessions and calls.
+ * The connections of a port of long-lived connections: cuts silent ones, bounds their number, and closes them at a stop
+ * without waiting for clients that keep their side open. Knows sockets only; a server reports sessions and calls to it.
  */
 export class ServerConnections {
   // Closed in this order at the limit, in each group the least recently used first: a flood of new connections evicts its

@@ -185,7 +185,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     name: 'gRPC server',
     start: async () => {
       const listening = grpc.start();
-      // What is wrong with a path is told with its setting already.
+      // Errors of a unix path name its setting already.
       ports.grpc = await (settings.grpcUds === ''
         ? nameListenSettings(listening, { host: 'GRPC_HOST', port: 'GRPC_PORT' })
         : listening);

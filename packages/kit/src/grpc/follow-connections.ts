@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { ServerConnection, ServerConnections } from '../server-connections.ts';
 
-/** Tells `connections` of the connections, sessions and calls of an HTTP/2 server. Call it before the first connection. */
+/** Reports the connections, sessions and calls of an HTTP/2 server to `connections`. Call it before the first connection. */
 export function followConnections(
   server: Http2Server | Http2SecureServer,
   connections: ServerConnections,

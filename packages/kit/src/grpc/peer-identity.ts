@@ -12,7 +12,7 @@ export function peerIdentity(call: AnyCall): string {
   return firstName(names, 'URI') ?? firstName(names, 'DNS') ?? '';
 }
 
-/** Node separates names by commas, and quotes those that have special characters as JSON text. */
+/** Node separates names by commas, and quotes names with special characters as JSON strings. */
 function firstName(names: string, kind: 'URI' | 'DNS'): string | undefined {
   const pattern = /(?:^|, )(URI|DNS):("(?:[^"\\]|\\.)*"|[^,]*)/g;
   for (const [, found, name = ''] of names.matchAll(pattern)) {

@@ -76,7 +76,7 @@ export class GrpcListener {
   }
 }
 
-/** The servers below one of grpc-js, which hides them: nothing it offers tells of a connection. */
+/** The servers below one of grpc-js, which hides them and has no event for a connection. */
 function http2ServersOf(server: Server): readonly (Http2Server | Http2SecureServer)[] {
   const { http2Servers } = server as unknown as { readonly http2Servers?: unknown };
   if (!(http2Servers instanceof Map)) {

@@ -64,7 +64,7 @@ function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined
     case 'rate_limits':
       return Math.max(
         ...[periodOf(policy.rateLimitEmailSent), periodOf(policy.rateLimitSmsSent)],
-        // A code that nobody may guess any more stays so until it has expired.
+        // A code without guesses left stays refused until it has expired.
         ...[policy.mailerOtpExpMs, policy.smsOtpExpMs, rememberMs],
       );
     case 'known_networks':

@@ -5,7 +5,7 @@ import { withoutEffect } from './without-effect.ts';
 
 const group = 'Text messages';
 
-/** Gateways of GoTrue that do not exist here: taken while nobody signs in by phone. */
+/** Gateways of GoTrue that do not exist here: accepted while sign-in by phone is off. */
 const unservedGateways = ['messagebird', 'vonage', 'textlocal'];
 
 function credential(name: string, doc: string, secret = false) {

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { makeDevelopmentFolder } from '../../src/dev/development-folder.ts';
 
 const program = join(import.meta.dirname, '../../src/main.ts');
-/** Root writes everywhere: what is forbidden has to be tried by somebody else. */
+/** Root may write everywhere, so forbidden folders are tried as another user. */
 const nobody: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /** What the server says that is started on a folder, and ends at once. */

@@ -11,7 +11,7 @@ t.test('changes are announced when they are committed, and not when they are rol
   const audit = auditEntry(user, 'user_modified', { facts });
   const at = new Date(facts.nowMs);
   const ids = { userId: user.id, sessionId: randomUUID() };
-  t.same(announced, [], 'nobody has read the state of a new user');
+  t.same(announced, [], 'the state of a new user is in no cache');
 
   await store.sessions.end('local', ids, audit);
   t.same(announced.splice(0), [user.id]);

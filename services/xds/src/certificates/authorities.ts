@@ -5,7 +5,7 @@ import { backdateMs, issueAuthority, type KeyPair, parseBundle, parseCertificate
 export interface Authorities {
   /** Signs certificates. */
   readonly signer: KeyPair;
-  /** Trusted already, and signs once everybody has it. */
+  /** Trusted already, and signs once all limiters have it. */
   readonly next: KeyPair | undefined;
   /** PEM of all authorities to trust: the signer, the next one, and former ones until they expire. */
   readonly bundle: string;

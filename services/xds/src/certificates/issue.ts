@@ -23,7 +23,7 @@ const pkcs8 = { format: 'pem', type: 'pkcs8' } as const;
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** Makes an authority that signs itself. Authorities of one name are told apart by their key identifiers. */
+/** Makes an authority that signs itself. Authorities of one name differ in their key identifiers. */
 export async function issueAuthority(
   commonName: string,
   { nowMs, validMs }: { readonly nowMs: number; readonly validMs: number },
@@ -79,7 +79,7 @@ export async function issueLeaf(authority: KeyPair, request: LeafRequest, nowMs:
   return { cert: `${certificate.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
 }
 
-/** The certificates of a bundle, those that cannot be read left out. */
+/** The certificates of a bundle, without the unreadable ones. */
 export function parseBundle(pem: string): readonly X509Certificate[] {
   const texts = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   return texts.flatMap((text) => parseCertificate(text) ?? []);

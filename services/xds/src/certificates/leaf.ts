@@ -6,7 +6,7 @@ const dayMs = 86_400_000;
 /** How long certificates of the server and of limiters are valid. */
 export const leafValidMs = 90 * dayMs;
 
-/** How long before its end a certificate is renewed: before anybody is alerted of its end. */
+/** How long before its end a certificate is renewed: before the alert on its expiry fires. */
 export const leafRenewMs = 30 * dayMs;
 
 /** What a certificate has to be. */

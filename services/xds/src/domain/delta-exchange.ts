@@ -148,7 +148,7 @@ export function sentDelta(exchange: DeltaExchange, reply: DeltaReply, nonce: str
   );
   return {
     ...exchange,
-    // What was asked for and rejected is owed until there is another version of it.
+    // A requested resource that was rejected is owed until it has another version.
     owed: owed.size === 0 ? noNames : new Set([...owed].filter((name) => !sent.has(name))),
     answerOwed: false,
     unanswered: { nonce, reply, known: exchange.known, owed },

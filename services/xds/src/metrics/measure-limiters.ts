@@ -2,8 +2,8 @@ import { Gauge, type Registry } from 'prom-client';
 import type { LimiterClient } from '../domain/limiter-client.ts';
 
 /**
- * Shows how many of the connected limiters enforce older rules, because they rejected those that
- * were sent last.
+ * Shows how many of the connected limiters enforce older rules, because they rejected the
+ * latest.
  */
 export function measureLimiters(
   clients: { all(): Iterable<Pick<LimiterClient, 'rejection'>> },

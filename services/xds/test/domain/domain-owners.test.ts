@@ -11,7 +11,7 @@ const wanting = (id: string, requestsPerUnit: number, more: TestObject = {}) =>
 
 const victim = wanting('victim/a', 1, { createdMs: 1_000, uid: 'first' });
 const other = wanting('other/a', 2, { createdMs: 2_000 });
-/** The same object of the owner, deleted and made anew: it is the youngest now. */
+/** The same object of the owner, deleted and created again: it is the youngest now. */
 const madeAnew = wanting('victim/a', 3, { createdMs: 3_000, uid: 'second' });
 
 /** One in which the domain has had its owner for a minute, while another namespace wants it. */
@@ -56,13 +56,13 @@ t.test('an owner gets its domain back with a younger object, and keeps it', asyn
   t.strictSame(limitsOf(later.snapshot), ['shop.k 3'], 'however old an object of another namespace is');
 });
 
-t.test('an object that was deleted and made anew between two looks keeps the domain', async (t) => {
+t.test('an object that was deleted and created again between two reads keeps the domain', async (t) => {
   const catalog = startContested();
   const { snapshot } = catalog.applyAt(minuteMs, changed(madeAnew));
   t.strictSame(limitsOf(snapshot), ['shop.k 3']);
 });
 
-t.test('a domain that nobody else wanted is kept as well', async (t) => {
+t.test('an uncontested domain is kept as well', async (t) => {
   const catalog = makeCatalog({ graceMs });
   catalog.applyAt(0, replaced(victim));
   catalog.applyAt(minuteMs, deleted('victim/a'));

@@ -52,7 +52,11 @@ t.test('an event is the same one until there is something new', async (t) => {
   const keyOf = (status: ObjectStatus) => eventOf(status)?.key;
   const nacked = statusOf(accepted, condition('False', 'Nacked', 'refused by 1 of 2 limiters'));
   const more = condition('False', 'Nacked', 'refused by 2 of 2 limiters');
-  t.equal(keyOf({ ...nacked, programmed: more }), keyOf(nacked), 'whoever else rejects the same version');
+  t.equal(
+    keyOf({ ...nacked, programmed: more }),
+    keyOf(nacked),
+    'whichever limiter rejects the same version',
+  );
   t.not(keyOf({ ...nacked, version: 'v2' }), keyOf(nacked));
   const refused = statusOf(invalid, condition('False', 'NotAccepted'));
   t.not(keyOf({ ...refused, observedGeneration: 3 }), keyOf(refused));

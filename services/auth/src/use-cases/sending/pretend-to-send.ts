@@ -16,7 +16,7 @@ export type PretendToSend = (
   more: {
     readonly audit: AuditEntry | undefined;
     readonly name: string;
-    /** Whether the quota has been asked, and nobody waits for this. */
+    /** Runs after the answer, with the quota checked already. */
     readonly afterAnswer?: boolean | undefined;
   },
   facts: RequestFacts,

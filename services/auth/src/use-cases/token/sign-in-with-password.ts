@@ -66,7 +66,8 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
         ? await passwords.verifyNobody(password)
         : await passwords.verify(password, user.passwordHash, user.id);
     if (user === undefined || !matches) return undefined;
-    // Within the guess: an account that a stranger has made for this address, and nobody has confirmed, makes no network known.
+    // Within the guess: an unconfirmed account, which anyone can create for this address, makes no
+    // network known.
     checkUsable(user, { contact, settings, nowMs });
     return user;
   }

@@ -253,7 +253,7 @@ for (const uniform of ['false', 'true'])
     t.match(
       await verify(email, codeIn(await smtp.mailTo(email, 3))),
       { status: 200 },
-      'also from the network of a stranger',
+      'also from the network of the attacker',
     );
   });
 

@@ -30,7 +30,7 @@ const maxConnections = 16;
 
 /**
  * The debug port: the rules in force, statistics, what matches a request, profiles. `GET /` lists the pages, as does the 404
- * of every other path. Nobody is asked who they are here, so no page shows a setting or a secret.
+ * of every other path. There is no authentication here, so no page shows a setting or a secret.
  */
 export function createDebugServer(deps: DebugServerDeps, options: HttpServerOptions): HttpServer {
   const stopping = new AbortController();

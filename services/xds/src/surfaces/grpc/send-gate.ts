@@ -27,7 +27,7 @@ export interface SendGateOptions {
 
 /**
  * Bounds what all streams together have in flight: bytes that were written and not yet read by their clients. A peer has a
- * share of it, half is reserved for clients that have acknowledged a response, and those that wait are served one of each
+ * share of it, half is reserved for clients that have acknowledged a response, and waiting streams are served one of each
  * peer in turn.
  */
 export class SendGate {

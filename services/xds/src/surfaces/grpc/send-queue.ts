@@ -8,7 +8,7 @@ export interface WaitingSender {
 
 type Line = Map<Sender, WaitingSender>;
 
-/** Senders that wait: those that have acknowledged something first, then one of each peer in turn. */
+/** Waiting senders: clients with an acknowledgement first, then one of each peer in turn. */
 export class SendQueue {
   /** By peer, in the order of their turns; within a peer in the order in which they came. */
   readonly #acknowledged = new Map<string, Line>();
@@ -60,7 +60,7 @@ export class SendQueue {
 function removeFrom(lines: Map<string, Line>, sender: Sender): boolean {
   const line = lines.get(sender.peer);
   if (line?.delete(sender) !== true) return false;
-  // Inserted anew, it comes last.
+  // Inserted again, it comes last.
   lines.delete(sender.peer);
   if (line.size > 0) lines.set(sender.peer, line);
   return true;

@@ -8,7 +8,7 @@ export interface ResponseInFlight {
   readonly sinceMs: number;
 }
 
-/** What keeps a response out: the share of its peer, or what there is for all. */
+/** What keeps a response out: the share of its peer, or the room of all. */
 export type Obstacle = 'peer' | 'all';
 
 /** Part of the room that one peer may take: one that reads nothing leaves seven eighths to others. */
@@ -34,7 +34,7 @@ export class SendRoom {
     return this.#exceeded(sender, bytes)[0]?.obstacle;
   }
 
-  /** The response that was written first of those that keep this one out; undefined when none does. */
+  /** Of the responses that keep this one out, the oldest; undefined when there is none. */
   longestInTheWay(sender: Sender, bytes: number): ResponseInFlight | undefined {
     const exceeded = this.#exceeded(sender, bytes);
     return [...this.#inFlight].find((response) => exceeded.some(({ covers }) => covers(response)));

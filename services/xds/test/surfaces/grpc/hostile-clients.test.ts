@@ -113,7 +113,7 @@ t.test('a flood of requests ends its stream', async (t) => {
   t.match(end, { code: status.RESOURCE_EXHAUSTED, reason: 'flood' });
 });
 
-t.test('more types, names and characters than anybody needs end their stream', async (t) => {
+t.test('too many types, names or characters end their stream', async (t) => {
   const manyTypes = await endsAlone(t, (stream) => {
     for (let count = 0; count <= 32; count += 1)
       stream.send({ typeUrl: `type.googleapis.com/type.${count}` });
@@ -250,7 +250,7 @@ t.test('a limiter is sent its update while hundreds of streams read nothing', as
   t.equal(acknowledged.length, 1);
 });
 
-t.test('streams that stopped to read after an acknowledgement are cut for those that wait', async (t) => {
+t.test('streams that stop reading after an acknowledgement are cut while others wait', async (t) => {
   const size = 100_000;
   const server = await startAdsServer(t, {
     snapshot: largeSnapshot(size),

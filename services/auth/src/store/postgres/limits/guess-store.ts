@@ -2,7 +2,7 @@ import { accountLeakMs, forgetMs, rememberMs, type WrongGuesses } from '../../..
 import type { GuessKeys, GuessStore } from '../../../ports/guess-store.ts';
 import { type Queryable, query } from '../query.ts';
 
-// The rows of `rate_limits` are there when answers are uniform: those that space what is sent to a contact.
+// With uniform answers, `rate_limits` has a row for each contact: the spacing of messages to it.
 const latestCode = (contact: string): string =>
   `greatest((select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${contact}),
     (select max(since) from rate_limits
