@@ -63,6 +63,14 @@ podSuite(
     const wait = ['--wait', '--timeout=100s'];
     const claims = () =>
       kubectl(kube, ['get', 'persistentvolumeclaims', '--output=name', `--namespace=${namespace}`]);
+    const authority = () =>
+      kubectl(kube, [
+        'get',
+        'secret',
+        'tg-xds-ca',
+        `--namespace=${namespace}`,
+        '-o=jsonpath={.data.ca\\.crt}',
+      ]);
     const running = () => [...kubelet.pods.keys()].toSorted((a, b) => a.localeCompare(b));
     const first = await freePortArguments('tollgate');
 
@@ -86,6 +94,8 @@ podSuite(
 
     await t.test('after an upgrade, which replaces them', async (t) => {
       const before = running();
+      const firstAuthority = await authority();
+      t.not(firstAuthority, '');
       const { code, said } = await helm(
         'upgrade',
         ...release,
@@ -97,6 +107,7 @@ podSuite(
         'the old Pods to go',
         () => running().length === 3 && !running().some((name) => before.includes(name)),
       );
+      t.equal(await authority(), firstAuthority, 'certificates are not lost');
     });
 
     await t.test('not after an upgrade that cannot work: what ran before runs on', async (t) => {
