@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import t from 'tap';
 import { startApp } from '../support/start-app.ts';
 
@@ -9,8 +10,11 @@ t.test('what the gRPC library has to say is in the log of the service', async (t
   t.teardown(() => taken.close());
   const { port } = taken.address() as AddressInfo;
   const written = t.capture(console, 'error');
-  const { app, logLines } = await startApp(t, { env: { GRPC_PORT: `${port}` }, start: false });
-  await t.rejects(app.lifecycle.start());
+  const { logLines } = await startApp(t, { start: false });
+  const bound = new Promise<unknown>((resolve) => {
+    new Server().bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), resolve);
+  });
+  t.match(await bound, { message: /No address added/ });
   const told = logLines.filter((line) => line['@message'] === 'told by the gRPC library');
   t.match(told, [{ level: 'error', detail: /No address added/ }]);
   t.equal(written().length, 0, 'and not on standard error');
