@@ -49,8 +49,8 @@ export class GrpcServer {
   /** The socket server, for events such as `tlsClientError`. */
   readonly listener: NetServer;
   readonly #connections = new Map<Connection, { readonly drainAtMs: number; pingedMs: number }>();
-  /** Sockets whose TLS handshake has not ended. */
-  readonly #handshakes = new Set<Socket>();
+  /** Sockets whose TLS handshake is not over, by the address of the client. */
+  readonly #handshakes = new Map<string, Socket>();
   #sweeper: NodeJS.Timeout | undefined;
   #drained: (() => void) | undefined;
 
@@ -114,7 +114,7 @@ export class GrpcServer {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#drained = resolve;
     this.listener.close();
-    for (const socket of this.#handshakes) socket.destroy();
+    for (const socket of this.#handshakes.values()) socket.destroy();
     for (const connection of this.#connections.keys()) connection.drain();
     const finish = setTimeout(() => {
       for (const connection of this.#connections.keys()) connection.finishDrain();
@@ -142,11 +142,18 @@ export class GrpcServer {
     const listener = createTlsServer({ noDelay: true, ...options, ALPNProtocols: ['h2'], handshakeTimeout });
     listener.on('connection', (socket: Socket) => {
       if (this.#handshakes.size + this.#connections.size >= this.#host.limits.maxConnections)
-        this.#closeIdlest();
-      this.#handshakes.add(socket);
-      socket.once('close', () => this.#handshakes.delete(socket));
+        this.#makeRoom();
+      const address = addressOf(socket);
+      // A Unix socket has no address by which to find it again after the handshake.
+      if (address === undefined) return;
+      this.#handshakes.set(address, socket);
+      socket.once('close', () => {
+        if (this.#handshakes.get(address) === socket) this.#handshakes.delete(address);
+      });
     });
     listener.on('secureConnection', (socket) => {
+      // Another object takes the place of the accepted socket.
+      this.#handshakes.delete(addressOf(socket) ?? '');
       const certificate = socket.authorized ? socket.getPeerCertificate() : undefined;
       this.#accept(socket, { address: socket.remoteAddress ?? '', certificate });
     });
@@ -170,6 +177,18 @@ export class GrpcServer {
       this.#connections.delete(connection);
       if (this.#connections.size === 0) this.#drained?.();
     });
+  }
+
+  /** Clients that do not begin their TLS handshake must not push out those that have ended it. */
+  #makeRoom(): void {
+    const [handshake] = this.#handshakes;
+    if (handshake === undefined) {
+      this.#closeIdlest();
+      return;
+    }
+    const [address, socket] = handshake;
+    this.#handshakes.delete(address);
+    socket.destroy();
   }
 
   /** Makes room for a connection: one without calls in flight, without any call so far, with the oldest bytes. */
@@ -201,6 +220,10 @@ export class GrpcServer {
       }
     }
   }
+}
+
+function addressOf({ remoteAddress, remotePort }: Socket): string | undefined {
+  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`;
 }
 
 function throwLater(error: unknown): void {

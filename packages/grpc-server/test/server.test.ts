@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connect as connectHttp2 } from 'node:http2';
+import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
@@ -308,4 +309,58 @@ t.test('mutual TLS: the certificate decides who may call', async (t) => {
   const socket = connectTls({ port, host: '127.0.0.1', ca, ALPNProtocols: ['http/1.1'] });
   const refused = await new Promise<Error>((resolve) => socket.once('error', resolve));
   t.match(refused.message, /no application protocol/i, 'ALPN without h2');
+});
+
+t.test('over TLS a drain answers calls in flight, and each connection counts once', async (t) => {
+  const files = makeCertificates();
+  t.teardown(files.remove);
+  const waiting = Promise.withResolvers<Uint8Array>();
+  const arrived = Promise.withResolvers<void>();
+  const { server, port, address } = await start(
+    t,
+    {
+      [echo]: (message) => message,
+      '/test.Echo/Wait': () => {
+        arrived.resolve();
+        return waiting.promise;
+      },
+    },
+    { tls: { cert: files.server.cert, key: files.server.key }, limits: { maxConnections: 3 } },
+  );
+  const secure = () => client(t, address, credentials.createSsl(Buffer.from(files.ca.cert), null, null, {}));
+  const inFlight = call(secure(), '/test.Echo/Wait', Buffer.from('hi'));
+  await arrived.promise;
+  const session = () => connectTls({ port, host: '127.0.0.1', ca: files.ca.cert, ALPNProtocols: ['h2'] });
+  const others = [session(), session()];
+  for (const other of others) other.on('error', () => undefined);
+  await Promise.all(others.map((other) => new Promise((resolve) => other.once('data', resolve))));
+  t.equal(server.connectionCount, 3, 'as many as there may be');
+  const drained = server.drain(AbortSignal.timeout(20_000));
+  waiting.resolve(Buffer.from('answer'));
+  t.equal((await inFlight).toString(), 'answer');
+  for (const other of others) other.destroy();
+  await drained;
+});
+
+t.test('unfinished TLS handshakes at the limit do not push out connections', async (t) => {
+  const files = makeCertificates();
+  t.teardown(files.remove);
+  const { server, port, address } = await start(
+    t,
+    { [echo]: (message) => message },
+    { tls: { cert: files.server.cert, key: files.server.key }, limits: { maxConnections: 3 } },
+  );
+  const made = client(t, address, credentials.createSsl(Buffer.from(files.ca.cert)));
+  await call(made, echo, Buffer.from('hi'));
+  const closed: Promise<unknown>[] = [];
+  for (let i = 0; i < 8; i += 1) {
+    const socket = connectTcp(port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    socket.on('error', () => undefined);
+    closed.push(new Promise((resolve) => socket.once('close', resolve)));
+    await new Promise((resolve) => server.listener.once('connection', resolve));
+  }
+  await Promise.all(closed.slice(0, 6));
+  t.equal(server.connectionCount, 1);
+  t.equal((await call(made, echo, Buffer.from('still'))).toString(), 'still');
 });
