@@ -92,7 +92,7 @@ t.test('the server exports spans and metrics when told so, the last ones when it
   t.ok(exported.some(({ name }) => name.startsWith('nodejs_eventloop_lag')));
 });
 
-t.test('statements are spans of their request, without values', async (t) => {
+t.test('statements are spans of their request, without values; a refusal has its error code', async (t) => {
   const collected = await startCollector(t);
   const server = await startAuthServer(t, {
     TRACING_ENABLED: 'true',
@@ -100,6 +100,7 @@ t.test('statements are spans of their request, without values', async (t) => {
   });
   const body = { email: 'traced@example.com', password: 'correct horse' };
   await server.call('POST', '/signup', { body });
+  await server.call('POST', '/token?grant_type=password', { body: { ...body, password: 'wrong' } });
   await server.stop();
 
   const spans = collected
@@ -117,6 +118,12 @@ t.test('statements are spans of their request, without values', async (t) => {
     'db.namespace': String,
     'db.operation.name': /^(?:INSERT|WITH)$/,
     'db.query.text': /\$1/,
+  });
+  t.notOk('tollgate.auth.error_code' in attributesOf(request?.attributes));
+  const refused = spans.find(({ name }) => name === 'POST /token');
+  t.match(attributesOf(refused?.attributes), {
+    'http.response.status_code': 400,
+    'tollgate.auth.error_code': 'invalid_credentials',
   });
   const known = new Set(spans.map(({ spanId }) => spanId));
   t.ok(statements.every(({ parentSpanId = '' }) => known.has(parentSpanId)));

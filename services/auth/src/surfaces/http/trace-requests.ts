@@ -36,6 +36,12 @@ export function addTracing(api: Api, { enabled, startSpan, withSpan, extract }: 
     // Active for the rest of the request, so that statements become a part of it.
     withSpan(span, done);
   });
+  api.addHook('onSend', (request, reply, _payload, done) => {
+    const errorCode = reply.getHeader('x-sb-error-code');
+    if (typeof errorCode === 'string')
+      spans.get(request.raw)?.setAttribute('tollgate.auth.error_code', errorCode);
+    done();
+  });
   // Once more: a body that has been read continues the request from an event of its connection.
   api.addHook('preValidation', (request, _reply, done) => {
     const span = spans.get(request.raw);
