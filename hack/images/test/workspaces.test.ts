@@ -6,7 +6,10 @@ import { workspacesOf } from '../workspaces.ts';
 t.test('an image has the workspaces that its service depends on, and theirs', async (t) => {
   const folders = async (service: string) =>
     (await workspacesOf('.', `services/${service}`)).map(({ folder }) => folder).sort();
-  t.strictSame(await folders('ratelimit'), ['packages/kit', 'packages/rules', 'proto', 'services/ratelimit']);
+  t.strictSame(await folders('ratelimit'), [
+    ...['packages/grpc-server', 'packages/kit', 'packages/rules'],
+    ...['proto', 'services/ratelimit'],
+  ]);
   for (const name of imageNames) t.notOk((await folders(name)).includes('packages/testkit'), name);
 });
 
