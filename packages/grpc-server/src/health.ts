@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { HealthCheckRequestSchema, HealthCheckResponseSchema } from '@tollgate/proto/grpc/health/v1/health';
-import type { Call, Methods, ReplyStream } from './call.ts';
+import type { Methods } from './call.ts';
 import { Code, GrpcStatus } from './status.ts';
 
 /** The serving state of a service, as grpc.health.v1 names it. */
@@ -21,42 +21,45 @@ export interface HealthSource {
  */
 export function healthMethods(source: HealthSource): Required<Methods> {
   return {
-    unary: {
-      '/grpc.health.v1.Health/Check': (request) => {
-        const service = readService(request);
-        if (service === undefined)
-          return new GrpcStatus(Code.INVALID_ARGUMENT, 'the request is not a HealthCheckRequest');
-        const status = source.status(service);
-        if (status === ServingStatus.SERVICE_UNKNOWN)
-          return new GrpcStatus(Code.NOT_FOUND, 'unknown service');
-        return writeStatus(status);
-      },
-    },
+    unary: { '/grpc.health.v1.Health/Check': (request) => checkHealth(source, request) },
     streaming: {
-      '/grpc.health.v1.Health/Watch': (request, replies, call) => watch(source, request, { replies, call }),
+      '/grpc.health.v1.Health/Watch': (request, replies, call) => {
+        const unsubscribe = watchHealth(source, request, replies.send);
+        call.signal.addEventListener('abort', unsubscribe, { once: true });
+      },
     },
   };
 }
 
-function watch(
+/** The reply to Check. */
+export function checkHealth(source: HealthSource, request: Uint8Array): Uint8Array | GrpcStatus {
+  const service = readService(request);
+  if (service === undefined)
+    return new GrpcStatus(Code.INVALID_ARGUMENT, 'the request is not a HealthCheckRequest');
+  const status = source.status(service);
+  if (status === ServingStatus.SERVICE_UNKNOWN) return new GrpcStatus(Code.NOT_FOUND, 'unknown service');
+  return writeStatus(status);
+}
+
+/** Sends the replies to Watch: the state now and each other one, until the returned function is called. */
+export function watchHealth(
   source: HealthSource,
   request: Uint8Array,
-  { replies, call }: { readonly replies: ReplyStream; readonly call: Call },
-): void {
-  const service = readService(request);
-  if (service === undefined) {
-    replies.end(new GrpcStatus(Code.INVALID_ARGUMENT, 'the request is not a HealthCheckRequest'));
-    return;
-  }
+  send: (reply: Uint8Array) => void,
+): () => void {
+  const service = readService(request) ?? unreadable;
   let last: number | undefined;
-  const send = () => {
+  const sendChange = () => {
     const status = source.status(service);
-    if (status !== last) replies.send(writeStatus(status));
+    if (status !== last) send(writeStatus(status));
     last = status;
   };
-  send();
-  call.signal.addEventListener('abort', source.onChange(send), { once: true });
+  sendChange();
+  return source.onChange(sendChange);
 }
+
+/** Stands for the service of a request that cannot be read: no service has that name. */
+const unreadable = '\u0000';
 
 function readService(request: Uint8Array): string | undefined {
   try {

@@ -1,4 +1,3 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import type {
   ServerUnaryCall,
   ServerWritableStream,
@@ -7,58 +6,40 @@ import type {
   UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import {
-  HealthCheckRequestSchema,
-  HealthCheckResponseSchema,
-  HealthCheckResponse_ServingStatus as ServingStatus,
-} from '@tollgate/proto/grpc/health/v1/health';
+import { checkHealth, type HealthSource, ServingStatus, watchHealth } from '@tollgate/grpc-server/health';
+import { GrpcStatus } from '@tollgate/grpc-server/status';
 import type { Health } from '../health.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { unaryMethod } from './raw-method.ts';
 
-/** The definition of grpc.health.v1.Health for the server. */
+/** The definition of grpc.health.v1.Health for a server of grpc-js. */
 export const healthDefinition: ServiceDefinition = {
   Check: unaryMethod('/grpc.health.v1.Health/Check'),
   Watch: { ...unaryMethod('/grpc.health.v1.Health/Watch'), responseStream: true },
 };
 
-/** The health service of a server. */
+/** The health service of a server of grpc-js. */
 export interface HealthService {
   readonly implementation: UntypedServiceImplementation;
   /** Ends all Watch streams: they would otherwise hold up a server that drains. */
   endWatches(): void;
 }
 
-/** Stands for a request nobody can read: no service of that name exists. */
-const unreadable = '\u0000';
-
 /** What the health service takes. */
 export interface HealthServiceDeps {
   readonly health: Health;
-  /** The name under which that is asked for; the empty name asks whether the server is there at all. */
+  /** The service name of health checks; the empty name asks whether the server is there at all. */
   readonly serviceName: string;
   readonly guard: PeerGuard;
-  /** Called at the start of every Check; what it answers is called at the end. */
+  /** Called at the start of every Check; the returned function is called at its end. */
   readonly beginCheck: () => () => void;
 }
 
 /** Implements grpc.health.v1.Health over the service's health. */
-export function createHealthService({
-  health,
-  serviceName,
-  guard,
-  beginCheck,
-}: HealthServiceDeps): HealthService {
+export function createHealthService(deps: HealthServiceDeps): HealthService {
+  const { guard, beginCheck } = deps;
+  const source = healthSource(deps.health, deps.serviceName);
   const watches = new Set<ServerWritableStream<Uint8Array, Uint8Array>>();
-  const statusOf = (service: string): ServingStatus => {
-    if (service === '') {
-      return ServingStatus.SERVING;
-    }
-    if (service !== serviceName) {
-      return ServingStatus.SERVICE_UNKNOWN;
-    }
-    return health.isHealthy() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
-  };
 
   const implementation = {
     Check(call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>) {
@@ -68,14 +49,9 @@ export function createHealthService({
         return;
       }
       const done = beginCheck();
-      const service = serviceAskedFor(call.request);
-      if (service === undefined) {
-        callback({ code: status.INVALID_ARGUMENT, details: 'the request is not a HealthCheckRequest' });
-      } else if (statusOf(service) === ServingStatus.SERVICE_UNKNOWN) {
-        callback({ code: status.NOT_FOUND, details: 'unknown service' });
-      } else {
-        callback(null, encode(statusOf(service)));
-      }
+      const reply = checkHealth(source, call.request);
+      if (reply instanceof GrpcStatus) callback({ code: reply.code, details: reply.message });
+      else callback(null, reply);
       done();
     },
 
@@ -85,17 +61,7 @@ export function createHealthService({
         call.emit('error', { code: status.UNAUTHENTICATED, details: refusal });
         return;
       }
-      const service = serviceAskedFor(call.request) ?? unreadable;
-      let last: ServingStatus | undefined;
-      const tell = (): void => {
-        const now = statusOf(service);
-        if (now !== last) {
-          last = now;
-          call.write(encode(now));
-        }
-      };
-      tell();
-      const unsubscribe = health.onChange(tell);
+      const unsubscribe = watchHealth(source, call.request, (reply) => call.write(reply));
       watches.add(call);
       call.on('close', () => {
         unsubscribe();
@@ -114,14 +80,14 @@ export function createHealthService({
   };
 }
 
-function serviceAskedFor(bytes: Uint8Array): string | undefined {
-  try {
-    return fromBinary(HealthCheckRequestSchema, bytes).service;
-  } catch {
-    return undefined;
-  }
-}
-
-function encode(servingStatus: ServingStatus): Uint8Array {
-  return toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status: servingStatus }));
+/** The state of one service for health checks, and of the server under the empty name. */
+export function healthSource(health: Health, serviceName: string): HealthSource {
+  return {
+    status(service) {
+      if (service === '') return ServingStatus.SERVING;
+      if (service !== serviceName) return ServingStatus.SERVICE_UNKNOWN;
+      return health.isHealthy() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+    },
+    onChange: (changed) => health.onChange(changed),
+  };
 }

@@ -1,5 +1,5 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
-import { healthMethods, ServingStatus } from '@tollgate/grpc-server/health';
+import { healthMethods } from '@tollgate/grpc-server/health';
 import { GrpcServer } from '@tollgate/grpc-server/server';
 import { GrpcStatus } from '@tollgate/grpc-server/status';
 import { toPublicError } from '../errors.ts';
@@ -8,6 +8,7 @@ import type { Health } from '../health.ts';
 import type { Logger } from '../logger.ts';
 import type { TlsMaterial, WatchedTls } from '../tls-files.ts';
 import { type HandshakeReport, reportHandshakes } from '../tls-handshakes.ts';
+import { healthSource } from './health-service.ts';
 import type { PeerGuard } from './peer-guard.ts';
 import { removeStaleSocket } from './stale-socket.ts';
 
@@ -55,10 +56,7 @@ const unixScheme = 'unix:';
 /** Makes a server for unary handlers and health checks. */
 export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOptions): UnaryServer {
   const { health, serviceName, guard, logger, tls } = deps;
-  const checks = healthMethods({
-    status: (service) => servingStatus(service, serviceName, health),
-    onChange: (changed) => health.onChange(changed),
-  });
+  const checks = healthMethods(healthSource(health, serviceName));
   const handlers = Object.entries<UnaryHandler>({ ...deps.handlers, ...checks.unary });
   const unary = Object.fromEntries(handlers.map(([path, handler]) => [path, adapt(path, handler, deps)]));
   const logFailure = createFailureLog({ logger, message: 'gRPC connection failed' });
@@ -103,12 +101,6 @@ export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOpt
       unfollow?.();
     },
   };
-}
-
-function servingStatus(service: string, serviceName: string, health: Health): number {
-  if (service === '') return ServingStatus.SERVING;
-  if (service !== serviceName) return ServingStatus.SERVICE_UNKNOWN;
-  return health.isHealthy() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
 }
 
 function tlsOptions({ cert, key, ca }: TlsMaterial, mutual: boolean) {
