@@ -1,9 +1,10 @@
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
-import { createServer as createTlsServer, TLSSocket, type TlsOptions } from 'node:tls';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import type { Methods, Peer } from './call.ts';
 import { Connection, type ConnectionHost } from './connection.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { FlushQueue } from './output.ts';
+import { PendingHandshakes } from './pending-handshakes.ts';
 import { Code, GrpcStatus } from './status.ts';
 
 /** How long connections live and how their end is noticed; 0 switches each off. */
@@ -50,7 +51,7 @@ export class GrpcServer {
   readonly listener: NetServer;
   readonly #connections = new Map<Connection, { readonly drainAtMs: number; pingedMs: number }>();
   /** Sockets whose TLS handshake is not over, by the address of the client. */
-  readonly #handshakes = new Map<string, Socket>();
+  #handshakes: PendingHandshakes | undefined;
   #sweeper: NodeJS.Timeout | undefined;
   #drained: (() => void) | undefined;
 
@@ -114,7 +115,7 @@ export class GrpcServer {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#drained = resolve;
     this.listener.close();
-    for (const socket of this.#handshakes.values()) socket.destroy();
+    for (const socket of this.#handshakes?.values() ?? []) socket.destroy();
     for (const connection of this.#connections.keys()) connection.drain();
     const finish = setTimeout(() => {
       for (const connection of this.#connections.keys()) connection.finishDrain();
@@ -140,20 +141,13 @@ export class GrpcServer {
   #tlsListener(options: TlsOptions): NetServer {
     const handshakeTimeout = this.#host.limits.prefaceTimeoutMs;
     const listener = createTlsServer({ noDelay: true, ...options, ALPNProtocols: ['h2'], handshakeTimeout });
-    listener.on('connection', (socket: Socket) => {
-      if (this.#handshakes.size + this.#connections.size >= this.#host.limits.maxConnections)
-        this.#makeRoom();
-      const address = addressOf(socket);
-      // A Unix socket has no address by which to find it again after the handshake.
-      if (address === undefined) return;
-      this.#handshakes.set(address, socket);
-      socket.once('close', () => {
-        if (this.#handshakes.get(address) === socket) this.#handshakes.delete(address);
-      });
+    listener.on('connection', () => {
+      const open = this.#handshakes?.size ?? 0;
+      if (open + this.#connections.size >= this.#host.limits.maxConnections) this.#makeRoom();
     });
+    this.#handshakes = new PendingHandshakes(listener, (socket) => socket);
     listener.on('secureConnection', (socket) => {
-      // Another object takes the place of the accepted socket.
-      this.#handshakes.delete(addressOf(socket) ?? '');
+      this.#handshakes?.take(socket);
       const certificate = socket.authorized ? socket.getPeerCertificate() : undefined;
       this.#accept(socket, { address: socket.remoteAddress ?? '', certificate });
     });
@@ -168,7 +162,6 @@ export class GrpcServer {
       return;
     }
     if (this.#connections.size >= this.#host.limits.maxConnections) this.#closeIdlest();
-    if (!(socket instanceof TLSSocket)) socket.setNoDelay(true);
     const connection = new Connection(socket, this.#host, peer);
     const { maxAgeMs } = this.#times;
     const age = maxAgeMs > 0 ? maxAgeMs * (0.9 + 0.2 * Math.random()) : Number.POSITIVE_INFINITY;
@@ -181,14 +174,9 @@ export class GrpcServer {
 
   /** Clients that do not begin their TLS handshake must not push out those that have ended it. */
   #makeRoom(): void {
-    const [handshake] = this.#handshakes;
-    if (handshake === undefined) {
-      this.#closeIdlest();
-      return;
-    }
-    const [address, socket] = handshake;
-    this.#handshakes.delete(address);
-    socket.destroy();
+    const handshake = this.#handshakes?.takeOldest();
+    if (handshake === undefined) this.#closeIdlest();
+    else handshake.destroy();
   }
 
   /** Makes room for a connection: one without calls in flight, without any call so far, with the oldest bytes. */
@@ -220,10 +208,6 @@ export class GrpcServer {
       }
     }
   }
-}
-
-function addressOf({ remoteAddress, remotePort }: Socket): string | undefined {
-  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`;
 }
 
 function throwLater(error: unknown): void {

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { hostAndPort } from './host-and-port.ts';
+import { PendingHandshakes } from '@tollgate/grpc-server/pending-handshakes';
 
 /** The connections of an HTTP server, for a stop that waits for requests and for nothing else. */
 export interface HttpConnections {
@@ -20,9 +20,11 @@ export function followConnections(server: Server): HttpConnections {
   let closing = false;
   let draining = false;
 
-  const endHandshakes = server instanceof TlsServer ? followHandshakes(server) : () => undefined;
+  const handshakes =
+    server instanceof TlsServer ? new PendingHandshakes(server, (socket) => socket) : undefined;
   // With TLS requests name the socket inside the tunnel.
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    handshakes?.take(socket);
     if (draining) {
       socket.destroy();
       return;
@@ -57,30 +59,8 @@ export function followConnections(server: Server): HttpConnections {
     drain() {
       draining = true;
       closeAfterAnswers();
-      endHandshakes();
+      for (const socket of handshakes?.values() ?? []) socket.destroy();
       for (const [socket, answers] of answersOf) if (answers.size === 0) socket.destroy();
     },
   };
-}
-
-/**
- * Follows sockets until their TLS handshake is over, when another object takes their place. Returns a function that destroys
- * those still in their handshake. Sockets of a unix path have no address to identify them by, and are left alone.
- */
-function followHandshakes(server: TlsServer): () => void {
-  const handshakes = new Map<string, Socket>();
-  server.on('connection', (socket: Socket) => {
-    const address = addressOf(socket);
-    if (address === undefined) return;
-    handshakes.set(address, socket);
-    socket.once('close', () => handshakes.delete(address));
-  });
-  server.on('secureConnection', (socket: Socket) => void handshakes.delete(addressOf(socket) ?? ''));
-  return () => {
-    for (const socket of handshakes.values()) socket.destroy();
-  };
-}
-
-function addressOf({ remoteAddress = '', remotePort }: Socket): string | undefined {
-  return remotePort === undefined ? undefined : hostAndPort(remoteAddress, remotePort);
 }

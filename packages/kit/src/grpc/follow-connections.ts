@@ -1,6 +1,7 @@
 import type { Http2SecureServer, Http2Server, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { PendingHandshakes } from '@tollgate/grpc-server/pending-handshakes';
 import type { ServerConnection, ServerConnections } from '../server-connections.ts';
 
 /** Reports the connections, sessions and calls of an HTTP/2 server to `connections`. Call it before the first connection. */
@@ -9,11 +10,16 @@ export function followConnections(
   connections: ServerConnections,
 ): void {
   let accepted: ServerConnection | undefined;
-  const startedMs = server instanceof TlsServer ? followHandshakes(server, connections) : () => undefined;
+  const handshakes =
+    server instanceof TlsServer
+      ? new PendingHandshakes(server, (socket) => connections.add(socket))
+      : undefined;
   // Before the server's own listener. With TLS the socket inside the tunnel takes the place of the accepted one.
   const accepting = server instanceof TlsServer ? 'secureConnection' : 'connection';
   server.prependListener(accepting, (socket: Socket) => {
-    accepted = connections.add(socket, startedMs(socket));
+    const handshake = handshakes?.take(socket);
+    if (handshake !== undefined) connections.remove(handshake);
+    accepted = connections.add(socket, handshake?.acceptedMs);
   });
 
   // Emitted by the server's own listener to the same event, thus for the connection accepted last.
@@ -36,31 +42,4 @@ function followSession(
     connections.callStarted(connection);
     stream.once('close', () => connections.callEnded(connection));
   });
-}
-
-/**
- * Follows sockets until their TLS handshake is over. Returns a function that ends this for one of them and answers when it
- * was accepted. Sockets of a unix path have no address by which to find them again: they are followed after the handshake.
- */
-function followHandshakes(
-  server: TlsServer,
-  connections: ServerConnections,
-): (socket: Socket) => number | undefined {
-  const handshakes = new Map<string, ServerConnection>();
-  server.on('connection', (socket: Socket) => {
-    const address = addressOf(socket);
-    if (address === undefined) return;
-    handshakes.set(address, connections.add(socket));
-    socket.once('close', () => handshakes.delete(address));
-  });
-  return (socket) => {
-    const handshake = handshakes.get(addressOf(socket) ?? '');
-    if (handshake === undefined) return undefined;
-    connections.remove(handshake);
-    return handshake.acceptedMs;
-  };
-}
-
-function addressOf({ remoteAddress, remotePort }: Socket): string | undefined {
-  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`;
 }
