@@ -1,5 +1,5 @@
-import { decodeHuffman } from './huffman.ts';
-import { type HeaderField, staticTable } from './static-table.ts';
+import { decodeHuffman } from '@tollgate/grpc-server/hpack/huffman';
+import { type HeaderField, staticTable } from '@tollgate/grpc-server/hpack/static-table';
 
 /** The fields of a header block that the load generator looks at. */
 export interface AnswerFields {

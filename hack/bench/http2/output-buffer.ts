@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { frameHeaderBytes } from './frames.ts';
+import { frameHeaderBytes } from '@tollgate/grpc-server/frames';
 
 /** Collects frames and writes them to the socket at once: a system call a batch, not a system call a frame. */
 export interface OutputBuffer {

@@ -1,5 +1,4 @@
-import type { HeaderField } from './static-table.ts';
-import { staticTable } from './static-table.ts';
+import { type HeaderField, staticTable } from '@tollgate/grpc-server/hpack/static-table';
 
 /** Two forms of the same request headers. */
 export interface RequestHeaderBlocks {

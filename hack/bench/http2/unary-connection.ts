@@ -1,17 +1,19 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { createFrameReader } from './frame-reader.ts';
 import {
-  clientPreface,
-  decodeSettings,
-  encodeFrame,
-  encodeSettings,
-  encodeWindowUpdate,
-  frameFlag,
+  defaultWindowBytes,
+  Flag,
+  type FrameHandler,
+  FrameReader,
+  FrameType,
+  frame,
   frameHeaderBytes,
-  frameType,
-  settingsParameter,
-} from './frames.ts';
+  numberFrame,
+  preface,
+  Setting,
+  settingsFrame,
+} from '@tollgate/grpc-server/frames';
+import { headerTableBytes } from '@tollgate/grpc-server/hpack/decoder';
 import { type AnswerFields, createHeaderDecoder } from './header-decoder.ts';
 import { createOutputBuffer } from './output-buffer.ts';
 import { encodeRequestHeaders } from './request-headers.ts';
@@ -54,19 +56,13 @@ export interface UnaryConnection {
 /** The server may send this much before it needs leave to send more: beyond what any run receives within a second. */
 const receiveWindowBytes = 2 ** 30;
 
-/** What either side may send before the other one says otherwise (RFC 9113 §6.9.2). */
-const initialWindowBytes = 65_535;
-
-/** What `encodeRequestHeaders` needs. */
-const headerTableBytes = 4096;
-
 const connectTimeoutMs = 5000;
 
 /** Puts a serialized message into the DATA frame of a call (gRPC's length prefix included), ready to be sent many times. */
 export function encodeCall(message: Uint8Array): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
-  return encodeFrame(frameType.data, frameFlag.endStream, 0, Buffer.concat([prefix, message]));
+  return frame(FrameType.DATA, Flag.END_STREAM, 0, Buffer.concat([prefix, message]));
 }
 
 interface OpenCall {
@@ -92,14 +88,14 @@ export async function openUnaryConnection(options: UnaryConnectionOptions): Prom
   const output = createOutputBuffer(socket);
   const headers = createHeaderDecoder();
   const blocks = encodeRequestHeaders({ path: options.path, authority: `${host}:${port}` });
-  const headersFlags = frameFlag.endHeaders;
-  const firstHeaders = encodeFrame(frameType.headers, headersFlags, 0, blocks.first);
-  const laterHeaders = encodeFrame(frameType.headers, headersFlags, 0, blocks.later);
+  const headersFlags = Flag.END_HEADERS;
+  const firstHeaders = frame(FrameType.HEADERS, headersFlags, 0, blocks.first);
+  const laterHeaders = frame(FrameType.HEADERS, headersFlags, 0, blocks.later);
 
   const calls = new Map<number, OpenCall>();
   const waiting: { token: number; dataFrame: Buffer }[] = [];
   let nextStreamId = 1;
-  let sendWindowBytes = initialWindowBytes;
+  let sendWindowBytes = defaultWindowBytes;
   let receivedBytes = 0;
   let unfinishedBlock: { flags: number; bytes: Buffer } | undefined;
   let ended = false;
@@ -140,16 +136,16 @@ export async function openUnaryConnection(options: UnaryConnectionOptions): Prom
   const onHeaderBlock = (streamId: number, flags: number, block: Buffer): void => {
     // Decoded in any case: the block may change the table that later ones refer to.
     const fields = headers.decode(block);
-    if (flags & frameFlag.endStream) finish(streamId, statusOf(fields));
+    if (flags & Flag.END_STREAM) finish(streamId, statusOf(fields));
   };
   const onHeaders = (streamId: number, flags: number, block: Buffer): void => {
-    if (flags & frameFlag.endHeaders) onHeaderBlock(streamId, flags, block);
+    if (flags & Flag.END_HEADERS) onHeaderBlock(streamId, flags, block);
     else unfinishedBlock = { flags, bytes: Buffer.from(block) };
   };
   const onContinuation = (streamId: number, flags: number, block: Buffer): void => {
     if (unfinishedBlock === undefined) throw new Error('the server sent a CONTINUATION frame out of order');
     unfinishedBlock.bytes = Buffer.concat([unfinishedBlock.bytes, block]);
-    if (!(flags & frameFlag.endHeaders)) return;
+    if (!(flags & Flag.END_HEADERS)) return;
     const whole = unfinishedBlock;
     unfinishedBlock = undefined;
     onHeaderBlock(streamId, whole.flags, whole.bytes);
@@ -157,50 +153,50 @@ export async function openUnaryConnection(options: UnaryConnectionOptions): Prom
   const onData = (streamId: number, flags: number, payload: Buffer): void => {
     receivedBytes += payload.length;
     if (receivedBytes > receiveWindowBytes / 2) {
-      output.add(encodeWindowUpdate(0, receivedBytes));
+      output.add(numberFrame(FrameType.WINDOW_UPDATE, 0, receivedBytes));
       receivedBytes = 0;
     }
     const call = calls.get(streamId);
     const bytes = withoutPadding(payload, flags);
     if (call !== undefined) call.body = call.body.length === 0 ? bytes : Buffer.concat([call.body, bytes]);
-    if (flags & frameFlag.endStream) finish(streamId, statusOf({}));
+    if (flags & Flag.END_STREAM) finish(streamId, statusOf({}));
   };
   const onSettings = (flags: number, payload: Buffer): void => {
-    if (flags & frameFlag.ack) return;
+    if (flags & Flag.ACK) return;
     const problem = settingsProblem(decodeSettings(payload), maxInFlight);
     if (problem !== undefined) throw new Error(problem);
-    output.add(encodeFrame(frameType.settings, frameFlag.ack, 0, noBytes));
+    output.add(frame(FrameType.SETTINGS, Flag.ACK, 0, noBytes));
     becomeReady();
   };
 
-  const readFrames = createFrameReader((type, flags, streamId, payload) => {
+  const reader = new FrameReader();
+  const onFrame: FrameHandler = (type, flags, streamId, payload) => {
     switch (type) {
-      case frameType.data:
+      case FrameType.DATA:
         return onData(streamId, flags, payload);
-      case frameType.headers:
+      case FrameType.HEADERS:
         return onHeaders(streamId, flags, withoutPriority(withoutPadding(payload, flags), flags));
-      case frameType.continuation:
+      case FrameType.CONTINUATION:
         return onContinuation(streamId, flags, payload);
-      case frameType.settings:
+      case FrameType.SETTINGS:
         return onSettings(flags, payload);
-      case frameType.windowUpdate:
+      case FrameType.WINDOW_UPDATE:
         // Requests are far smaller than a stream's own window: only that of the connection runs out.
         if (streamId === 0) sendWindowBytes += payload.readUInt32BE();
         return startWaiting();
-      case frameType.ping:
-        if (!(flags & frameFlag.ack))
-          output.add(encodeFrame(frameType.ping, frameFlag.ack, 0, Buffer.from(payload)));
+      case FrameType.PING:
+        if (!(flags & Flag.ACK)) output.add(frame(FrameType.PING, Flag.ACK, 0, Buffer.from(payload)));
         return;
-      case frameType.resetStream:
+      case FrameType.RST_STREAM:
         return finish(streamId, { grpcStatus: `reset ${payload.readUInt32BE()}`, grpcMessage: '' });
-      case frameType.goAway:
+      case FrameType.GOAWAY:
         throw new Error(`the server ended the connection (GOAWAY ${payload.readUInt32BE(4)})`);
     }
-  });
+  };
   socket.on('data', (chunk: Buffer) => {
     if (ended) return;
     try {
-      readFrames(chunk);
+      reader.read(chunk, onFrame);
       output.flush();
     } catch (error) {
       breakOff(error instanceof Error ? error : new Error(String(error)));
@@ -209,9 +205,9 @@ export async function openUnaryConnection(options: UnaryConnectionOptions): Prom
   socket.on('error', breakOff);
   socket.on('close', () => breakOff(new Error('the server closed the connection')));
 
-  output.add(clientPreface);
-  output.add(encodeSettings([[settingsParameter.enablePush, 0]]));
-  output.add(encodeWindowUpdate(0, receiveWindowBytes - initialWindowBytes));
+  output.add(preface);
+  output.add(settingsFrame([[Setting.ENABLE_PUSH, 0]]));
+  output.add(numberFrame(FrameType.WINDOW_UPDATE, 0, receiveWindowBytes - defaultWindowBytes));
   output.flush();
   await ready;
 
@@ -245,20 +241,29 @@ function statusOf({ httpStatus, grpcStatus, grpcMessage = '' }: AnswerFields) {
 }
 
 function settingsProblem(settings: Map<number, number>, maxInFlight: number): string | undefined {
-  const maxStreams = settings.get(settingsParameter.maxConcurrentStreams) ?? Number.POSITIVE_INFINITY;
+  const maxStreams = settings.get(Setting.MAX_CONCURRENT_STREAMS) ?? Number.POSITIVE_INFINITY;
   if (maxStreams < maxInFlight)
     return `the server allows ${maxStreams} streams a connection, not ${maxInFlight}`;
-  const tableBytes = settings.get(settingsParameter.headerTableSize) ?? headerTableBytes;
+  const tableBytes = settings.get(Setting.HEADER_TABLE_SIZE) ?? headerTableBytes;
   if (tableBytes < headerTableBytes)
     return `the server keeps a header table of ${tableBytes} bytes: too small`;
   return undefined;
 }
 
+/** The payload of a SETTINGS frame: parameter to value. */
+function decodeSettings(payload: Buffer): Map<number, number> {
+  const settings = new Map<number, number>();
+  for (let at = 0; at + 6 <= payload.length; at += 6) {
+    settings.set(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
+  }
+  return settings;
+}
+
 function withoutPadding(payload: Buffer, flags: number): Buffer {
-  if (!(flags & frameFlag.padded)) return payload;
+  if (!(flags & Flag.PADDED)) return payload;
   return payload.subarray(1, payload.length - (payload[0] ?? 0));
 }
 
 function withoutPriority(payload: Buffer, flags: number): Buffer {
-  return flags & frameFlag.priority ? payload.subarray(5) : payload;
+  return flags & Flag.PRIORITY ? payload.subarray(5) : payload;
 }

@@ -1,6 +1,6 @@
+import { decodeHuffman, huffmanCodeLengths } from '@tollgate/grpc-server/hpack/huffman';
 import t from 'tap';
 import { createHeaderDecoder } from '../../http2/header-decoder.ts';
-import { decodeHuffman, huffmanCodeLengths } from '../../http2/huffman.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 

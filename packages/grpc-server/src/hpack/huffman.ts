@@ -4,7 +4,7 @@
  *
  * @see RFC 7541 Appendix B https://www.rfc-editor.org/rfc/rfc7541#appendix-B
  */
-const codeLengths: readonly number[] = [
+export const huffmanCodeLengths: readonly number[] = [
   [13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28],
   [28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6],
   [6, 6, 7, 8, 15, 6, 12, 10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7],
@@ -26,11 +26,11 @@ const endOfString = 256;
 const children = buildTree();
 
 function buildTree(): Int16Array {
-  const tree = new Int16Array(2 * codeLengths.length);
+  const tree = new Int16Array(2 * huffmanCodeLengths.length);
   let nodes = 1;
   let code = 0;
   let length = 0;
-  const symbols = codeLengths.map((bits, symbol) => ({ bits, symbol }));
+  const symbols = huffmanCodeLengths.map((bits, symbol) => ({ bits, symbol }));
   for (const { bits, symbol } of symbols.sort((a, b) => a.bits - b.bits || a.symbol - b.symbol)) {
     code <<= bits - length;
     length = bits;
@@ -51,7 +51,7 @@ function buildTree(): Int16Array {
  *
  * @throws Error when the bytes contain the end-of-string symbol or end in something that is not padding (RFC 7541 §5.2).
  */
-export function decodeHuffman(bytes: Uint8Array, start: number, end: number): string {
+export function decodeHuffman(bytes: Uint8Array, start = 0, end = bytes.length): string {
   let text = '';
   let node = 0;
   /** Bits since the last symbol, and whether all of them were 1. */
@@ -64,7 +64,7 @@ export function decodeHuffman(bytes: Uint8Array, start: number, end: number): st
       const next = children[2 * node + bit] ?? 0;
       if (next < 0) {
         const symbol = -1 - next;
-        if (symbol === endOfString) throw new Error('Huffman code contains the end-of-string symbol');
+        if (symbol === endOfString) throw new Error('Huffman-coded string contains the end-of-string symbol');
         text += String.fromCharCode(symbol);
         node = 0;
         depth = 0;
@@ -76,6 +76,6 @@ export function decodeHuffman(bytes: Uint8Array, start: number, end: number): st
       }
     }
   }
-  if (depth > 7 || !allOnes) throw new Error('Huffman code ends in invalid padding');
+  if (depth > 7 || !allOnes) throw new Error('Huffman-coded string ends within a code or in invalid padding');
   return text;
 }
