@@ -23,8 +23,8 @@ alerts.
 {{- end -}}
 
 {{/*
-What "auth.problems" and the routes take hosts from: those that are named, else that of the external
-URL. A JSON list.
+Hosts of the routes, as a JSON list: the configured ones, or the host of the external URL. Also used by
+"auth.problems".
 */}}
 {{- define "auth.externalHosts" -}}
 {{- $hosts := index . 1 -}}

@@ -15,7 +15,7 @@ export const extAuthzSettings = {
     ...svc('EXT_AUTHZ_HOST'),
     group,
     default: '',
-    doc: 'Address to listen on; empty for that of the API, as in development mode. Keep it inside the cluster: whoever reaches it may try tokens.',
+    doc: 'Address to listen on; empty for that of the API, as in development mode. Keep it inside the cluster: any client that reaches it can test tokens.',
   }),
   extAuthzGrpcPort: port({
     ...svc('EXT_AUTHZ_GRPC_PORT'),

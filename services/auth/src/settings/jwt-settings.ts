@@ -30,7 +30,7 @@ export const jwtSettings = {
     group,
     default: '',
     secret: true,
-    doc: 'JSON array of JWKs; the private one whose `key_ops` has `sign` signs, all verify. Read anew when the folder of `-d` changes.',
+    doc: 'JSON array of JWKs; the private one whose `key_ops` has `sign` signs, all verify. Reloaded when the folder of `-d` changes.',
   }),
   jwtKeysFile: text({
     ...svc('JWT_KEYS_FILE'),

@@ -24,7 +24,7 @@ export const passwordSettings = {
     ...svc('PASSWORD_HIBP_ENABLED'),
     group,
     default: false,
-    doc: 'Refuse new passwords that Pwned Passwords knows from leaks, and say so at a sign-in with one. The service is told five digits of the SHA-1 of a password.',
+    doc: 'Reject new passwords found in Pwned Passwords, and report a leaked one at sign-in. Only the first five hexadecimal digits of the SHA-1 of a password are sent.',
   }),
   passwordHibpFailClosed: bool({
     ...svc('PASSWORD_HIBP_FAIL_CLOSED'),
@@ -37,7 +37,7 @@ export const passwordSettings = {
     group,
     default: 'Tollgate',
     matches: { pattern: /^[\x20-\x7e]{1,256}$/, form: 'the value of a header: up to 256 visible characters' },
-    doc: 'What the service is told to be asked by.',
+    doc: 'User-Agent of requests to Pwned Passwords.',
   }),
   passwordHibpUrl: text({
     ...svc('PASSWORD_HIBP_URL'),

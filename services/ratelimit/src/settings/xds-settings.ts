@@ -23,14 +23,14 @@ export const xdsSettings = {
     env: 'CONFIG_GRPC_XDS_NODE_ID',
     group,
     default: 'default',
-    doc: 'Node id that is told to the server. Give each replica its own, such as the name of the pod, and the server can tell them apart.',
+    doc: 'Node id sent to the server. Give each replica its own, such as the Pod name, so that the server can distinguish them.',
   }),
   xdsNodeMetadata: pairs({
     env: 'CONFIG_GRPC_XDS_NODE_METADATA',
     group,
     default: {},
     separator: '=',
-    doc: 'Node metadata that is told to the server.',
+    doc: 'Node metadata sent to the server.',
   }),
   xdsAdditionalHeaders: pairs({
     env: 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS',
@@ -55,7 +55,7 @@ export const xdsSettings = {
     min: '10ms',
     max: longestTimer,
     clamp: true,
-    doc: 'First of the pauses for a server that stays away, or ends streams without having sent anything. Each is twice as long as the one before; the first response starts anew.',
+    doc: 'Initial backoff after the server is unreachable or ends streams without a response. Each pause is twice the previous one; a response resets the backoff.',
   }),
   xdsBackoffMaxIntervalMs: duration({
     env: 'XDS_CLIENT_BACKOFF_MAX_INTERVAL',
