@@ -1,4 +1,5 @@
 import type { PeerCertificate } from 'node:tls';
+import type { Refusal } from './refusal.ts';
 import { messagePrefixBytes } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
 import type { GrpcStatus } from './status.ts';
@@ -60,8 +61,8 @@ export class Stream implements Call {
   sendWindow: number;
   /** The client has sent END_STREAM. */
   remoteClosed: boolean = false;
-  /** No call of a method: it is answered with an error, and its body is not kept. */
-  refused: boolean = false;
+  /** Why it is no call of a method: it is answered with that, and its body is not kept. */
+  refusal: Refusal | undefined;
   /** The method answers with any number of messages. */
   streaming: boolean = false;
   /** Response headers have been sent. */
@@ -119,7 +120,7 @@ export class Stream implements Call {
 
   addBody(bytes: Buffer): void {
     this.#bodyBytes += bytes.length;
-    if (bytes.length > 0 && !this.refused) this.#body.push(bytes);
+    if (bytes.length > 0 && this.refusal === undefined) this.#body.push(bytes);
   }
 
   /** Length that the prefix of the message announces; undefined while the prefix has not arrived. */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Budget } from './budget.ts';
 import { type Methods, type Peer, Stream } from './call.ts';
+import { expectConnection, expectLength, expectStream, unpadData, unpadHeaders } from './frame-payload.ts';
 import {
   ConnectionError,
   defaultWindowBytes,
@@ -21,6 +22,7 @@ import { headerTableBytes } from './hpack/decoder.ts';
 import type { Limits } from './limits.ts';
 import type { FlushQueue } from './output.ts';
 import { Output } from './output.ts';
+import { findRefusal, type Refusal } from './refusal.ts';
 import { Replies } from './replies.ts';
 import { messagePrefixBytes } from './reply.ts';
 import { type RequestHead, trailerProblem } from './request-head.ts';
@@ -319,24 +321,13 @@ export class Connection {
     });
     stream.remoteClosed = endStream;
     this.#streams.set(streamId, stream);
-    stream.refused = head === undefined || this.#refusal !== undefined || !isCall(head, this.#host.methods);
+    stream.refusal = findRefusal(head, this.#host.methods, this.#refusal);
     if (endStream) this.#endRequest(stream);
   }
 
-  /** Answers a request that is no call of a method of ours, once it has arrived. */
-  #refuse(stream: Stream): void {
-    const { method, contentType, encoding, timeoutMs, path } = stream.head;
-    const plain = (status: number, text: string) => this.#replies.endPlain(stream, status, text);
-    const end = (code: number, message: string) => this.#replies.end(stream, new GrpcStatus(code, message));
-    if (stream.head === oversizedHead) plain(431, 'request header fields too large\n');
-    else if (method !== 'POST') plain(405, 'this port serves gRPC: only POST is allowed\n');
-    else if (!isGrpc(contentType))
-      plain(415, 'this port serves gRPC: content-type must be application/grpc\n');
-    else if (this.#refusal !== undefined) end(Code.UNAUTHENTICATED, this.#refusal);
-    else if (timeoutMs === undefined) end(Code.INTERNAL, 'invalid grpc-timeout');
-    else if (!isKnownEncoding(encoding)) {
-      end(Code.UNIMPLEMENTED, `grpc-encoding ${encoding.slice(0, 40)} is not supported`);
-    } else end(Code.UNIMPLEMENTED, `unknown method ${path.slice(0, 200)}`);
+  #refuse(stream: Stream, refusal: Refusal): void {
+    if (refusal instanceof GrpcStatus) this.#replies.end(stream, refusal);
+    else this.#replies.endPlain(stream, refusal);
   }
 
   #onTrailers(stream: Stream, endStream: boolean): void {
@@ -374,7 +365,7 @@ export class Connection {
     // Answered at once: its client would wait for a larger window, which it does not get.
     const isTooLarge =
       Math.max(stream.announcedBytes ?? 0, stream.bodyBytes - messagePrefixBytes) > maxMessageBytes;
-    if (isTooLarge && !stream.refused) this.#replies.end(stream, tooLarge(maxMessageBytes));
+    if (isTooLarge && stream.refusal === undefined) this.#replies.end(stream, tooLarge(maxMessageBytes));
     else if (stream.bodyBytes > maxMessageBytes + messagePrefixBytes) this.#reset(stream, ErrorCode.CANCEL);
     else if (endStream) this.#endRequest(stream);
   }
@@ -404,7 +395,7 @@ export class Connection {
     const { contentLength } = stream.head;
     if (contentLength !== undefined && contentLength !== stream.bodyBytes) {
       this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
-    } else if (stream.refused) this.#refuse(stream);
+    } else if (stream.refusal !== undefined) this.#refuse(stream, stream.refusal);
     else this.#dispatch(stream);
   }
 
@@ -614,53 +605,3 @@ const oversizedHead: RequestHead = {
   contentLength: undefined,
   fields: [],
 };
-
-function isCall({ method, contentType, encoding, timeoutMs, path }: RequestHead, methods: Methods): boolean {
-  const known = Object.hasOwn(methods.unary, path) || Object.hasOwn(methods.streaming ?? {}, path);
-  const isPost = method === 'POST' && isGrpc(contentType);
-  return known && isPost && timeoutMs !== undefined && isKnownEncoding(encoding);
-}
-
-function isGrpc(contentType: string): boolean {
-  return contentType === 'application/grpc' || /^application\/grpc[+;]/.test(contentType);
-}
-
-function isKnownEncoding(encoding: string): boolean {
-  return encoding === 'identity' || encoding === 'gzip';
-}
-
-function expectStream(streamId: number, what: string): void {
-  if (streamId === 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, `${what} on stream 0`);
-}
-
-function expectConnection(streamId: number, what: string): void {
-  if (streamId !== 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, `${what} on a stream`);
-}
-
-function expectLength(payload: Buffer, length: number, what: string): void {
-  if (payload.length !== length) {
-    throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, `${what} of ${payload.length} bytes`);
-  }
-}
-
-function unpadData(flags: number, payload: Buffer): Buffer {
-  return (flags & Flag.PADDED) === 0 ? payload : unpad(payload);
-}
-
-/** RFC 9113 §6.1: the padding has a length that fits the payload. */
-function unpad(payload: Buffer): Buffer {
-  const padding = payload[0];
-  if (padding === undefined || padding >= payload.length) {
-    throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, 'padding is longer than its frame');
-  }
-  return payload.subarray(1, payload.length - padding);
-}
-
-/** RFC 9113 §6.2. */
-function unpadHeaders(flags: number, payload: Buffer): { fragment: Buffer; dependency: number | undefined } {
-  const content = unpadData(flags, payload);
-  if ((flags & Flag.PRIORITY) === 0) return { fragment: content, dependency: undefined };
-  if (content.length < 5)
-    throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, 'HEADERS without its priority');
-  return { fragment: content.subarray(5), dependency: content.readUInt32BE() & maxWindowBytes };
-}

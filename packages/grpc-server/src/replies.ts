@@ -1,6 +1,7 @@
 import type { ReplyStream, Stream } from './call.ts';
 import { defaultWindowBytes, Flag, FrameType, frame, maxFrameBytes, maxWindowBytes } from './frames.ts';
 import type { Output } from './output.ts';
+import type { PlainReply } from './refusal.ts';
 import {
   fitsFrame,
   messagePrefixBytes,
@@ -66,7 +67,7 @@ export class Replies {
   }
 
   /** Answers a request that is not gRPC. */
-  endPlain(stream: Stream, httpStatus: number, text: string): void {
+  endPlain(stream: Stream, { httpStatus, text }: PlainReply): void {
     const body = Buffer.from(text);
     writeHeaders(this.#output, stream.id, plainHeadersBlock(httpStatus, body.length));
     stream.headersSent = true;

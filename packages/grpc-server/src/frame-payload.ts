@@ -1,0 +1,40 @@
+import { ConnectionError, ErrorCode, Flag, maxWindowBytes } from './frames.ts';
+
+export function expectStream(streamId: number, what: string): void {
+  if (streamId === 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, `${what} on stream 0`);
+}
+
+export function expectConnection(streamId: number, what: string): void {
+  if (streamId !== 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, `${what} on a stream`);
+}
+
+export function expectLength(payload: Buffer, length: number, what: string): void {
+  if (payload.length !== length) {
+    throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, `${what} of ${payload.length} bytes`);
+  }
+}
+
+export function unpadData(flags: number, payload: Buffer): Buffer {
+  return (flags & Flag.PADDED) === 0 ? payload : unpad(payload);
+}
+
+/** RFC 9113 §6.1: the padding has a length that fits the payload. */
+function unpad(payload: Buffer): Buffer {
+  const padding = payload[0];
+  if (padding === undefined || padding >= payload.length) {
+    throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, 'padding is longer than its frame');
+  }
+  return payload.subarray(1, payload.length - padding);
+}
+
+/** RFC 9113 §6.2. */
+export function unpadHeaders(
+  flags: number,
+  payload: Buffer,
+): { fragment: Buffer; dependency: number | undefined } {
+  const content = unpadData(flags, payload);
+  if ((flags & Flag.PRIORITY) === 0) return { fragment: content, dependency: undefined };
+  if (content.length < 5)
+    throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, 'HEADERS without its priority');
+  return { fragment: content.subarray(5), dependency: content.readUInt32BE() & maxWindowBytes };
+}
