@@ -21,7 +21,7 @@ export interface RulesScenario {
 }
 
 /** What rules cost without the service: files of several shapes and sizes. */
-export interface StandAloneScenario {
+interface StandAloneScenario {
   kind: 'stand-alone';
   name: string;
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readSettings as readAuthSettings } from '../../services/auth/src/settings/settings.ts';
+import { readSettings as readAuthSettings } from '../../services/auth/src/config/settings.ts';
 import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/settings/settings.ts';
 import type { ContainerSpec } from './kubelet/pod-spec.ts';

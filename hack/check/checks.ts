@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { deadLinks } from './dead-links.ts';
 import { forbiddenTexts } from './forbidden-texts.ts';
 import { generatedFilesCheck } from './generated-files.ts';
-import { importProblems } from './import-rule.ts';
 import { repositoryFiles } from './repository-files.ts';
 import type { Check, Finding } from './run-checks.ts';
 import { runTool } from './run-tool.ts';
@@ -17,7 +16,6 @@ export const checks: readonly Check[] = [
   { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
   { name: 'types (tsc)', run: () => runTool('tsc', ['--noEmit', '--pretty', 'false']) },
   { name: 'lock file whole (npm ci)', run: lockFileCheck },
-  { name: 'import rule', run: () => lineByLine(/\.ts$/, importProblems) },
   { name: 'links in Markdown', run: linkCheck },
   { name: 'texts that have no place here', run: () => lineByLine(/./, forbiddenTexts) },
 ];

@@ -19,7 +19,7 @@ export function findImports(tokens: readonly Token[]): Import[] {
 }
 
 /** Is the word at this place the name of a property: `a.word`, `a?.word`? */
-export function isMember(tokens: readonly Token[], index: number): boolean {
+function isMember(tokens: readonly Token[], index: number): boolean {
   return tokens[index - 1]?.text === '.' && tokens[index - 1]?.kind === 'punctuation';
 }
 

@@ -1,6 +1,6 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { buildApp } from '../../services/auth/src/app.ts';
-import { readSettings } from '../../services/auth/src/settings/settings.ts';
+import { readSettings } from '../../services/auth/src/config/settings.ts';
 
 /** Nothing of this is reached: the application is put together and not started. */
 const environment = {

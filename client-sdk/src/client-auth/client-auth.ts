@@ -74,13 +74,6 @@ export type ClientAuthContext = {
   readonly now: () => number;
 };
 
-/** One method: writes the credentials into the request. Called again for every attempt, so that assertions are fresh. */
-export type ClientAuthMethod<Auth> = (
-  request: MutableTokenRequest,
-  context: ClientAuthContext,
-  auth: Auth,
-) => void | Promise<void>;
-
 /**
  * How id and secret become Basic credentials: form-encoded as RFC 6749 §2.3.1 says, or raw as many servers expect.
  * They differ only for characters outside `[A-Za-z0-9*._-]`.

@@ -1,5 +1,5 @@
 /** How a secret may be named in text: as a key of JSON, or before `=` as in forms and URLs. */
-export type NameSyntax = 'json' | 'form';
+type NameSyntax = 'json' | 'form';
 
 /** What masking text needs. */
 export type MaskOptions = {

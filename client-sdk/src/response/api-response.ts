@@ -29,7 +29,7 @@ export type ReadOptions = {
 };
 
 /** The failure that a response is. */
-export type Failure = { readonly error?: OAuthError };
+type Failure = { readonly error?: OAuthError };
 
 /**
  * A response whose body has been read. `parsed` is worked out at its first use and kept. Inspection and JSON show no secrets;

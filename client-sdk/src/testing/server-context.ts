@@ -13,7 +13,7 @@ export interface PendingCode {
 }
 
 /** A device that waits for its user. */
-export interface PendingDevice {
+interface PendingDevice {
   readonly clientId: string;
   readonly scope: string;
   readonly userCode: string;

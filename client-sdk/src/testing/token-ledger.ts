@@ -10,7 +10,7 @@ export interface TestGrant {
 }
 
 /** A token as the server remembers it. `expiresAt` is in epoch seconds. */
-export interface IssuedToken {
+interface IssuedToken {
   readonly kind: 'access_token' | 'refresh_token';
   readonly value: string;
   readonly grant: TestGrant;

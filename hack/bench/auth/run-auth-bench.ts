@@ -11,7 +11,7 @@ export interface AuthBenchOptions {
 }
 
 /** A scenario with what it came to. */
-export interface ScenarioResult extends LoopResult {
+interface ScenarioResult extends LoopResult {
   readonly name: string;
   readonly connections: number;
   /** CPU time of the server per request, PostgreSQL not included. */

@@ -7,7 +7,7 @@ import { kubectl, listed, type NamespaceOptions, readPodNamespace } from './pod-
 import { type PreparedPod, runPod, type StartedPod, startPod } from './start-pod.ts';
 
 /** Starts what stands for an image of others, with the variables of its container. */
-export type StandIn = (
+type StandIn = (
   variables: Readonly<Record<string, string>>,
 ) => Promise<{ readonly stop: () => Promise<void> }>;
 

@@ -20,7 +20,7 @@ export interface AuthProcess extends RestartableProcess {
 }
 
 /** Somebody who has signed in. */
-export interface SignedIn {
+interface SignedIn {
   readonly userId: string;
   readonly accessToken: string;
 }

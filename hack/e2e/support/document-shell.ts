@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** What a block of commands did. */
-export interface StepResult {
+interface StepResult {
   readonly exitCode: number;
   /** Standard output and error of the commands, in order. */
   readonly output: string;

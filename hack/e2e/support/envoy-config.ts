@@ -14,7 +14,7 @@ export interface EnvoyConfigOptions {
 }
 
 /** gRPC servers of one kind that Envoy asks. */
-export interface ServerCluster {
+interface ServerCluster {
   readonly ports: readonly number[];
   /** Whether Envoy finds out which of them serve. Default: not at all, all are asked. */
   readonly healthChecked?: boolean;
@@ -25,7 +25,7 @@ export interface ServerCluster {
 }
 
 /** One way in. */
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly name: string;
   /** 0, a free one, when absent. */
   readonly port?: number;

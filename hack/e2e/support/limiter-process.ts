@@ -14,7 +14,7 @@ export interface LimiterProcess extends RestartableProcess {
 }
 
 /** What the limiter said of one descriptor. */
-export interface Decision {
+interface Decision {
   readonly code: 'OK' | 'OVER_LIMIT';
   readonly requestsPerUnit: number | undefined;
 }

@@ -1,7 +1,7 @@
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 
 /** A condition of an object, in short. */
-export interface ShownCondition {
+interface ShownCondition {
   readonly status: string;
   readonly reason: string;
   readonly message: string;

@@ -1,5 +1,5 @@
 import type { SettingsSpec } from '@tollgate/kit/settings';
-import { settingsSpec as authSettings } from '../../../services/auth/src/settings/settings.ts';
+import { settingsSpec as authSettings } from '../../../services/auth/src/config/settings.ts';
 import { settingsSpec as ratelimitSettings } from '../../../services/ratelimit/src/settings/settings.ts';
 import { settingsSpec as xdsSettings } from '../../../services/xds/src/settings/settings.ts';
 

@@ -42,7 +42,7 @@ export interface ReplyStream {
 }
 
 /** Answers one server-streaming call. It has ended for the handler when `call.signal` aborts. */
-export type StreamHandler = (request: Uint8Array, replies: ReplyStream, call: Call) => void;
+type StreamHandler = (request: Uint8Array, replies: ReplyStream, call: Call) => void;
 
 /** The methods of a server by their full names. */
 export interface Methods {

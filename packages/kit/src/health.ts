@@ -2,7 +2,7 @@
 export type HealthComponent = { set(healthy: boolean): void };
 
 /** Called with the overall health, only when it has changed. */
-export type HealthListener = (healthy: boolean) => void;
+type HealthListener = (healthy: boolean) => void;
 
 /** Health of a process: the conjunction of its components. */
 export type Health = {

@@ -11,7 +11,7 @@ export type LifecycleComponent = {
 };
 
 /** How a service ended. */
-export type StopSummary = {
+type StopSummary = {
   /** What was asked for or went wrong: a signal's name, a component's failure. */
   readonly reason: string;
   /** Whether a failure ended the service, and not a request to stop. */

@@ -14,14 +14,13 @@ export {
   type SettingOptions,
   text,
 } from './settings/builders.ts';
-export { findMisspelled, type Misspelling } from './settings/misspelled.ts';
+export { findMisspelled } from './settings/misspelled.ts';
 export {
-  type CheckContext,
   type ParsedSettings,
   parseSettings,
   type SettingsCheck,
 } from './settings/parse.ts';
-export { findReplaced, type ReplacedSetting } from './settings/replaced.ts';
+export { findReplaced } from './settings/replaced.ts';
 export type {
   Environment,
   Setting,

@@ -33,7 +33,7 @@ export interface DescriptorExplanation {
 }
 
 /** One entry and the node that took it. */
-export interface LevelExplanation {
+interface LevelExplanation {
   readonly entry: Entry;
   /** `key` or `key_value` as configured. */
   readonly node: string;
@@ -41,7 +41,7 @@ export interface LevelExplanation {
 }
 
 /** What a rule limits. */
-export interface RuleSummary {
+interface RuleSummary {
   readonly path: string;
   readonly unit?: Unit;
   readonly requestsPerUnit?: number;

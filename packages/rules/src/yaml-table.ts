@@ -25,7 +25,7 @@ export interface YamlTable {
 }
 
 /** What the parser accepts and we do not. */
-export interface TableProblem {
+interface TableProblem {
   readonly reason: string;
   readonly offset: number;
 }

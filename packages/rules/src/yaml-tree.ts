@@ -35,7 +35,7 @@ export interface YamlTree {
 }
 
 /** Why a text is not YAML that can be read. */
-export interface YamlError {
+interface YamlError {
   readonly reason: string;
   readonly place: Place | undefined;
 }

@@ -13,7 +13,7 @@ export interface Certificate {
 }
 
 /** What a certificate says. */
-export interface CertificateRequest {
+interface CertificateRequest {
   /** Base name of the files, and the common name unless that is given. Issuing a name again replaces its files. */
   name: string;
   commonName?: string;

@@ -6,7 +6,7 @@ import { type ServerProcess, startServerProcess } from './server-process.ts';
 import { withFreePort } from './with-free-port.ts';
 
 /** PEM files of a memcached that speaks TLS. */
-export interface MemcachedTls {
+interface MemcachedTls {
   certFile: string;
   keyFile: string;
   /** Clients must show a certificate that this CA signed; absent when they need none. */

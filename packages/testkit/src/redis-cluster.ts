@@ -18,7 +18,7 @@ export interface RedisClusterOptions {
 }
 
 /** One server of a cluster. */
-export interface RedisClusterNode extends Redis {
+interface RedisClusterNode extends Redis {
   /** The name that it goes by in the cluster. */
   readonly id: string;
   /** Where the nodes talk to one another. */
@@ -29,7 +29,7 @@ export interface RedisClusterNode extends Redis {
 }
 
 /** A slot on its way from one node to another, step by step. */
-export interface SlotMove {
+interface SlotMove {
   /** Takes along the keys that are there; until `finish` new ones are made at the new node. */
   migrateKeys(): Promise<void>;
   /** Tells all nodes whose slot it is now, and waits until they agree. */

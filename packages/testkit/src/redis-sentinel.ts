@@ -29,7 +29,7 @@ export interface SentinelServer extends Redis {
 }
 
 /** One sentinel. */
-export interface Sentinel extends ServerProcess {
+interface Sentinel extends ServerProcess {
   /** `host:port`. */
   readonly address: string;
   /** @throws Error with the words of the sentinel when it refuses. */

@@ -22,7 +22,7 @@ export interface SmtpOptions {
 }
 
 /** A mail, and how it came. */
-export interface SmtpMail extends ReceivedMail {
+interface SmtpMail extends ReceivedMail {
   /** By TLS? */
   readonly encrypted: boolean;
 }

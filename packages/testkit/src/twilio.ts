@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 
 /** A message as it arrived at the gateway. */
-export interface ArrivedText {
+interface ArrivedText {
   /** Of the request, account included. */
   readonly path: string;
   readonly authorization: string | undefined;
@@ -11,7 +11,7 @@ export interface ArrivedText {
 }
 
 /** What the gateway says next: the default accepts. */
-export interface TwilioAnswer {
+interface TwilioAnswer {
   readonly status: number;
   readonly body: unknown;
 }

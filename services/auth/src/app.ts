@@ -5,42 +5,39 @@ import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollg
 import type { Logger } from '@tollgate/kit/logger';
 import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { createTermination } from '@tollgate/kit/termination';
-import { watchRouteRules } from './authz-rules/route-rules-file.ts';
-import { createBackground } from './background/background.ts';
-import { createCleanupTimer } from './cleanup/cleanup-timer.ts';
-import { defaultRules } from './domain/authz/route-rules.ts';
-import { createColumnCipher } from './encryption/column-cipher.ts';
-import { announceChanges } from './identity-states/announce-changes.ts';
-import { createIdentityStates } from './identity-states/identity-states.ts';
-import { createMail } from './mail/create-mail.ts';
-import { createPasswordHasher } from './passwords/password-hasher.ts';
-import { createPwnedPasswords } from './passwords/pwned-passwords.ts';
-import { withSealedHashes } from './passwords/sealed-hashes.ts';
-import type { IdentityStates } from './ports/identity-states.ts';
-import { systemRandomness } from './random/system-randomness.ts';
-import { type Settings, settingsSpec } from './settings/settings.ts';
-import { createSmsGateway } from './sms/sms-gateways.ts';
-import { connect, disconnect } from './store/postgres/connect.ts';
-import { createIdentityListener } from './store/postgres/identity-states/identity-listener.ts';
-import { migrate } from './store/postgres/migrate.ts';
-import { createPostgresStore } from './store/postgres/postgres-store.ts';
-import { createExtAuthzServers } from './surfaces/ext-authz/ext-authz-servers.ts';
-import { createApiServer } from './surfaces/http/api-server.ts';
-import type { OpenApiDocument } from './surfaces/http/open-api/open-api.ts';
-import { countHashes } from './telemetry/count-hashes.ts';
-import { countRefusedMails } from './telemetry/count-refused-mails.ts';
-import { countRemovedRows } from './telemetry/count-removed-rows.ts';
-import { countWrongGuesses } from './telemetry/count-wrong-guesses.ts';
-import { measureDatabase } from './telemetry/measure-database.ts';
-import { measureIdentityStates } from './telemetry/measure-identity-states.ts';
-import { measureRouteRules } from './telemetry/measure-route-rules.ts';
-import { startTelemetry } from './telemetry/start-telemetry.ts';
-import { traceAuthorization, traceIdentityStates } from './telemetry/trace-authorization.ts';
-import { traceDatabase } from './telemetry/trace-database.ts';
-import { openSigningKeys } from './tokens/signing-key-source.ts';
-import { createVerifiedTokens } from './tokens/verified-tokens.ts';
-import { createAuthorizeRequest } from './use-cases/authz/authorize-request.ts';
-import { createRemoveExpired } from './use-cases/cleanup/remove-expired.ts';
+import { type Settings, settingsSpec } from './config/settings.ts';
+import { countRemovedRows, createCleanupTimer, createRemoveExpired } from './db/cleanup.ts';
+import { connect, disconnect } from './db/connection.ts';
+import { migrate } from './db/migrate.ts';
+import { measureDatabase, traceDatabase } from './db/observability.ts';
+import { createPostgresStore } from './db/store.ts';
+import { createAuthorizeRequest } from './ext-authz/decision.ts';
+import type { IdentityStates } from './ext-authz/identity-cache.ts';
+import { createIdentityStates } from './ext-authz/identity-cache.ts';
+import { announceChanges, createIdentityListener } from './ext-authz/identity-listener.ts';
+import {
+  measureIdentityStates,
+  measureRouteRules,
+  traceAuthorization,
+  traceIdentityStates,
+} from './ext-authz/observability.ts';
+import { defaultRules } from './ext-authz/route-rules.ts';
+import { watchRouteRules } from './ext-authz/rules-file.ts';
+import { createExtAuthzServers } from './ext-authz/server.ts';
+import { createVerifiedTokens } from './ext-authz/token-cache.ts';
+import type { OpenApiDocument } from './http/open-api.ts';
+import { createApiServer } from './http/server.ts';
+import { createColumnCipher } from './keys/column-encryption.ts';
+import { openSigningKeys } from './keys/key-source.ts';
+import { systemRandomness } from './keys/random.ts';
+import { createBackground } from './messages/background.ts';
+import { createMail } from './messages/mailer.ts';
+import { countRefusedMails } from './messages/quotas.ts';
+import { createSmsGateway } from './messages/sms.ts';
+import { countHashes, createPasswordHasher, withSealedHashes } from './passwords/hasher.ts';
+import { createPwnedPasswords } from './passwords/leaked.ts';
+import { countWrongGuesses } from './sign-in/guess-limiter.ts';
+import { startTelemetry } from './telemetry.ts';
 
 /** What the service takes from the process. */
 export interface AppDeps {
@@ -52,7 +49,7 @@ export interface AppDeps {
 }
 
 /** TCP ports by what they serve; those of external authorization are absent when it is not served. */
-export interface Ports {
+interface Ports {
   http: number;
   extAuthzGrpc?: number;
   extAuthzHttp?: number;

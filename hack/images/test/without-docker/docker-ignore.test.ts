@@ -18,7 +18,7 @@ t.test('Docker is sent what images are made of, and no more', async (t) => {
   for (const file of [
     'package-lock.json',
     'services/xds/package.json',
-    'services/auth/src/store/postgres/migrations/0001_users.sql',
+    'services/auth/src/db/migrations/0001_users.sql',
     'proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb.js',
     'hack/images/main.ts',
   ])

@@ -1,5 +1,5 @@
 /** One flag of a command: `text` takes a value, `list` takes one each time it comes, `switch` takes none. */
-export interface Flag {
+interface Flag {
   readonly kind: 'text' | 'list' | 'switch';
   /** What it does, one sentence for `--help`. */
   readonly doc: string;

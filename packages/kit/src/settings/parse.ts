@@ -2,7 +2,7 @@ import { maskUrl } from '../mask-url.ts';
 import type { Environment, Setting, SettingProblem, SettingsOf, SettingsSpec } from './setting.ts';
 
 /** What a cross-field check may ask besides the values. */
-export type CheckContext<S extends SettingsSpec> = {
+type CheckContext<S extends SettingsSpec> = {
   /** The variable that holds a setting, by the name the operator used (the main name when it is unset). */
   nameOf(key: keyof S & string): string;
   /** The value of a setting as a problem may show it (secrets and credentials hidden); undefined when it is unset. */

@@ -1,11 +1,85 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createLogger, type Logger, logFile } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/read-text-file';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
-import { withoutServiceLinks } from '../settings/service-links.ts';
-import { settingWarnings } from '../settings/setting-warnings.ts';
-import { readSettings, type Settings } from '../settings/settings.ts';
-import { parseEnvFile } from './env-file.ts';
+import { readSettings, type Settings } from '../config/settings.ts';
+import { settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
+
+/** The variables of a file, or the first line that is none. */
+export type EnvFile =
+  | { readonly ok: true; readonly variables: Readonly<Record<string, string>> }
+  | { readonly ok: false; readonly line: number; readonly problem: string };
+
+/**
+ * Reads a file of variables as godotenv does, which GoTrue uses. Node's parseEnv is no substitute:
+ * it cuts values at every `#` and has no `\"`.
+ *
+ * - `NAME=value` or `NAME: value`, optionally after `export`
+ * - `#` starts a comment after a blank only
+ * - double quotes have the escapes `\n`, `\"` and `\$`, single quotes none; both may span lines
+ * - `$NAME` is not expanded
+ *
+ * @see https://github.com/joho/godotenv
+ */
+export function parseEnvFile(text: string): EnvFile {
+  const source = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n');
+  const variables: Record<string, string> = Object.create(null);
+  let at = 0;
+  const fail = (problem: string): EnvFile => ({
+    ok: false,
+    line: source.slice(0, at).split('\n').length,
+    problem,
+  });
+  for (;;) {
+    at = matchAt(/(?:\s+|#[^\n]*)*/y, source, at)?.end ?? at;
+    if (at >= source.length) return { ok: true, variables: { ...variables } };
+    const name = matchAt(/(?:export[^\S\n]+)?([\w.]+)[^\S\n]*[=:][^\S\n]*/y, source, at);
+    if (name === undefined) return fail('expected NAME=value');
+    const value = valueAt(source, name.end);
+    if (value === undefined) return fail(`the quotes of ${name.group} are not closed, or text follows them`);
+    variables[name.group] = value.text;
+    at = value.end;
+  }
+}
+
+interface Value {
+  readonly text: string;
+  readonly end: number;
+}
+
+function valueAt(source: string, at: number): Value | undefined {
+  const quote = source[at];
+  if (quote !== '"' && quote !== "'") return plainValue(source, at);
+  const quoted = quote === '"' ? /"((?:[^"\\]|\\.)*)"/sy : /'((?:[^'\\]|\\.)*)'/sy;
+  const found = matchAt(quoted, source, at);
+  const rest = found && matchAt(/[^\S\n]*(?:#[^\n]*)?(?=\n|$)/y, source, found.end);
+  if (found === undefined || rest === undefined) return undefined;
+  return { text: quote === '"' ? expandEscapes(found.group) : found.group, end: rest.end };
+}
+
+function plainValue(source: string, at: number): Value {
+  const end = source.indexOf('\n', at);
+  const line = source.slice(at, end === -1 ? undefined : end);
+  return {
+    text: line
+      .replace(/\s#.*$/, '')
+      .trim()
+      .replaceAll('\\$', '$'),
+    end: at + line.length,
+  };
+}
+
+function expandEscapes(text: string): string {
+  return text.replaceAll(/\\(.)/gs, (_escape, char: string) => ({ n: '\n', r: '\r' })[char] ?? char);
+}
+
+/** What a sticky pattern matches at a place. */
+function matchAt(pattern: RegExp, source: string, at: number): { group: string; end: number } | undefined {
+  pattern.lastIndex = at;
+  const found = pattern.exec(source);
+  return found === null ? undefined : { group: found[1] ?? '', end: pattern.lastIndex };
+}
 
 /** Where variables are read from besides the environment, which goes before them. */
 export interface EnvironmentFiles {
@@ -108,4 +182,21 @@ export async function readVariables(path: string): Promise<Environment> {
 function isMissing(error: unknown): boolean {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+}
+
+/** The logger that the settings ask for: JSON, in development mode text; to a file, or to standard error. Exits with 1 when there is no such file. */
+export function createCommandLogger(settings: Pick<Settings, 'logLevel' | 'logFile' | 'mode'>): Logger {
+  const format = settings.mode === 'development' ? 'text' : 'json';
+  const destination = settings.logFile === '' ? undefined : openFile(settings.logFile);
+  return createLogger({ level: settings.logLevel, format, ...(destination && { destination }) });
+}
+
+function openFile(path: string): ReturnType<typeof logFile> {
+  try {
+    return logFile(path);
+  } catch (error) {
+    const because = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`LOG_FILE cannot be written: ${because}\n`);
+    process.exit(1);
+  }
 }

@@ -1,15 +1,45 @@
 import { parseArgs } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
-import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin-commands.ts';
-import { checkCommand } from './check/check-command.ts';
-import type { EnvironmentFiles } from './load-settings.ts';
-import { migrateCommand } from './migrate-command.ts';
-import { routesCommand } from './routes-command.ts';
-import { serveCommand } from './serve-command.ts';
-import { tokenCommand } from './token-command.ts';
+import { migrate } from '../db/migrate.ts';
+import { withDefaultsOfMode } from '../dev/environment.ts';
+import { signJwt } from '../keys/jwt.ts';
+import { openSigningKeys } from '../keys/key-source.ts';
+import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin.ts';
+import { checkCommand } from './check.ts';
+import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
+import { routesCommand } from './routes.ts';
+import { serveCommand } from './serve.ts';
+
+/** `migrate` */
+const migrateCommand: Command = async ({ environmentFiles }) => {
+  const { settings } = await loadSettings(environmentFiles);
+  const logger = createCommandLogger(settings);
+  try {
+    await migrate(settings, { logger });
+  } catch (error) {
+    logger.fatal({ err: error }, 'schema not brought up to date');
+    process.exitCode = 1;
+  }
+};
+
+/** `admin token`: prints an access token that `/admin` takes, for ever and of nobody in particular. */
+const tokenCommand: Command = async ({ environmentFiles, flags }) => {
+  const { settings } = await loadSettings(environmentFiles, withDefaultsOfMode);
+  const { jwtAdminRoles } = settings;
+  const role = flags.role ?? jwtAdminRoles[0];
+  if (role === undefined || !jwtAdminRoles.includes(role)) {
+    // The server refuses tokens of others that do not expire.
+    const roles = jwtAdminRoles.join(', ') || 'none';
+    process.stderr.write(`${role ?? 'nobody'} may not call /admin: SVC_JWT_ADMIN_ROLES names ${roles}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  const { keys } = await openSigningKeys(settings, { logger: createCommandLogger(settings) });
+  process.stdout.write(`${signJwt({ role, iat: Math.floor(Date.now() / 1000) }, keys)}\n`);
+};
 
 /** What a command is given. */
-export interface CommandOptions {
+interface CommandOptions {
   readonly environmentFiles: EnvironmentFiles;
   /** What stands after the name of the command. */
   readonly args: readonly string[];
@@ -17,7 +47,7 @@ export interface CommandOptions {
 }
 
 /** Flags of which a command takes those that its entry names. */
-export interface CommandFlags {
+interface CommandFlags {
   readonly aud?: string | undefined;
   readonly role?: string | undefined;
   readonly confirm?: boolean | undefined;

@@ -4,9 +4,9 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
-import { loadRouteRules, watchRouteRules } from '../../src/authz-rules/route-rules-file.ts';
-import { judgeRoute } from '../../src/domain/authz/judge-route.ts';
-import type { RouteRules } from '../../src/domain/authz/route-rules.ts';
+import { judgeRoute } from '../../src/ext-authz/decision.ts';
+import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
+import { loadRouteRules, watchRouteRules } from '../../src/ext-authz/rules-file.ts';
 
 const good = `routes:
   - path: /healthz            # exact

@@ -1,6 +1,6 @@
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
-import { createBackground } from '../../src/background/background.ts';
+import { createBackground } from '../../src/messages/background.ts';
 
 /** Work that ends when the test says so. */
 function startBackground() {

@@ -2,10 +2,8 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres, { type Sql } from 'postgres';
 import t, { type Test } from 'tap';
-import { createCleanupTimer } from '../../src/cleanup/cleanup-timer.ts';
-import { expiringKinds, removeBefore } from '../../src/domain/retention.ts';
-import { cleanup } from '../../src/store/postgres/cleanup/remove-expired.ts';
-import { connect } from '../../src/store/postgres/connect.ts';
+import { cleanup, createCleanupTimer, expiringKinds, removeBefore } from '../../src/db/cleanup.ts';
+import { connect } from '../../src/db/connection.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 

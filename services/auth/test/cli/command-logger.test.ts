@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t from 'tap';
-import { createCommandLogger } from '../../src/cli/command-logger.ts';
+import { createCommandLogger } from '../../src/cli/load-settings.ts';
 
 t.test('with LOG_FILE lines are appended to that file, at LOG_LEVEL and above', (t) => {
   const folder = temporaryFolder();

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { parseEnvFile } from '../../src/cli/env-file.ts';
-import { readVariables } from '../../src/cli/load-settings.ts';
+import { parseEnvFile, readVariables } from '../../src/cli/load-settings.ts';
 
 function variablesOf(text: string): unknown {
   const read = parseEnvFile(text);

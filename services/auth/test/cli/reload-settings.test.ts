@@ -6,8 +6,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
 import { readSettingsFrom } from '../../src/cli/load-settings.ts';
-import { createSettingsReload } from '../../src/cli/reload-settings.ts';
 import { readArguments } from '../../src/cli/run-command.ts';
+import { createSettingsReload } from '../../src/cli/serve.ts';
 
 const common = `SVC_SITE_URL=https://example.com
 SVC_API_EXTERNAL_URL=https://auth.example.com

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
-import { loadRouteRules } from '../../src/authz-rules/route-rules-file.ts';
-import { rulesTable, verdictsTable } from '../../src/cli/routes-table.ts';
+import { rulesTable, verdictsTable } from '../../src/cli/routes.ts';
 import { readArguments } from '../../src/cli/run-command.ts';
-import type { RouteRules } from '../../src/domain/authz/route-rules.ts';
+import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
+import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
 
 const program = join(import.meta.dirname, '../../src/main.ts');

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { settingsSpec } from '../../src/settings/settings.ts';
+import { settingsSpec } from '../../src/config/settings.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
 import { gotrueUsers, insertGotrueRows } from '../helpers/gotrue-rows.ts';
 import { createGotrueSchema, readGotrueSchema } from '../helpers/gotrue-schema.ts';

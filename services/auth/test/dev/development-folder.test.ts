@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
-import { makeDevelopmentFolder } from '../../src/dev/development-folder.ts';
+import { makeDevelopmentFolder } from '../../src/dev/folder.ts';
 
 const program = join(import.meta.dirname, '../../src/main.ts');
 /** Root may write everywhere, so forbidden folders are tried as another user. */

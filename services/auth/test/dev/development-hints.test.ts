@@ -1,5 +1,5 @@
 import t from 'tap';
-import { developmentHints } from '../../src/dev/development-hints.ts';
+import { developmentHints } from '../../src/dev/environment.ts';
 
 t.test('who tries development mode is told of the limits of mails, unless they set one', (t) => {
   const hints = (smtpMaxFrequencyMs: number | undefined) =>

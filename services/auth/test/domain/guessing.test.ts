@@ -1,6 +1,6 @@
 import t from 'tap';
-import { clientNetwork } from '../../src/domain/client-network.ts';
-import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/domain/guessing.ts';
+import { clientNetwork } from '../../src/http/request-metadata.ts';
+import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/sign-in/guess-limiter.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

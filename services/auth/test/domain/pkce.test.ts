@@ -1,6 +1,5 @@
 import t from 'tap';
-import { isFlowOver, parseChallenge } from '../../src/domain/pkce.ts';
-import { matchesChallenge } from '../../src/tokens/matches-challenge.ts';
+import { isFlowOver, matchesChallenge, parseChallenge } from '../../src/sign-in/pkce.ts';
 
 const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 

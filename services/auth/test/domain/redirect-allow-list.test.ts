@@ -1,6 +1,6 @@
 import t from 'tap';
-import { matchesGlob, maxGlobChars, parseGlob } from '../../src/domain/glob.ts';
-import { checkRedirect, redirectPolicy } from '../../src/domain/redirect-allow-list.ts';
+import { matchesGlob, maxGlobChars, parseGlob } from '../../src/http/glob.ts';
+import { checkRedirect, redirectPolicy } from '../../src/http/redirects.ts';
 
 const policy = redirectPolicy('https://example.com', [
   'http://localhost:8000/*',

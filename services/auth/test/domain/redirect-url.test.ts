@@ -1,5 +1,5 @@
 import t from 'tap';
-import { redirectUrl } from '../../src/domain/redirect-url.ts';
+import { redirectUrl } from '../../src/http/redirects.ts';
 
 t.test('parameters go where they are asked to go, in the order of their names', (t) => {
   const parameters = { b: '2 3', a: '&' };

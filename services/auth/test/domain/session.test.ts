@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isLowAssurance, sessionEnd } from '../../src/domain/session.ts';
+import { isLowAssurance, sessionEnd } from '../../src/sessions/sessions.ts';
 
 const began = new Date(1_000);
 const forEver = { sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };

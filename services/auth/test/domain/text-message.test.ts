@@ -1,7 +1,7 @@
 import t from 'tap';
-import { otpDigits } from '../../src/domain/otp-digits.ts';
-import { secondsUntilNext, spacingMessage } from '../../src/domain/spacing.ts';
-import { testCodeOf } from '../../src/domain/text-message.ts';
+import { testCodeOf } from '../../src/messages/phone-codes.ts';
+import { secondsUntilNext, spacingMessage } from '../../src/messages/quotas.ts';
+import { otpDigits } from '../../src/verification/one-time-tokens.ts';
 
 t.test('a code is known beforehand for its phone, with or without plus, until its time', (t) => {
   const codes = { smsTestOtp: { '1555': '111111', '+1666': '222222' }, smsTestOtpValidUntil: new Date(10) };

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { networkOf } from '../../src/fetch/address-guard.ts';
-import { fetchText } from '../../src/fetch/fetch-text.ts';
+import { fetchText, networkOf } from '../../src/http/fetch.ts';
 import { startWebServer } from '../helpers/web-server.ts';
 
 const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 30_000, maxBytes: 1000 };

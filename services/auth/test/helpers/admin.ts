@@ -1,5 +1,5 @@
-import { signJwt } from '../../src/tokens/jwt.ts';
-import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
+import { signJwt } from '../../src/keys/jwt.ts';
+import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { jwtSecret } from './auth-server.ts';
 
 /** A token of an administrator, as operators make them: it names no session, and does not expire. */

@@ -2,7 +2,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type t from 'tap';
 import { buildApp } from '../../src/app.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
 import { testDatabase } from './test-database.ts';
 
 /** A running server with a database of its own. */
@@ -21,7 +21,7 @@ export interface AuthServer {
 }
 
 /** What a request carries. */
-export interface CallOptions {
+interface CallOptions {
   readonly body?: unknown;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -26,7 +26,7 @@ export interface OtlpRequest {
 }
 
 /** A span as OTLP has it. */
-export interface OtlpSpan {
+interface OtlpSpan {
   readonly name: string;
   readonly traceId: string;
   readonly spanId: string;
@@ -36,7 +36,7 @@ export interface OtlpSpan {
 }
 
 /** A metric as OTLP has it. */
-export interface OtlpMetric {
+interface OtlpMetric {
   readonly name: string;
   readonly histogram?: { readonly dataPoints: readonly { readonly count: number }[] };
 }

@@ -1,12 +1,12 @@
 import { createLogger } from '@tollgate/kit/logger';
 import type t from 'tap';
-import { createPasswordHasher } from '../../src/passwords/password-hasher.ts';
-import { systemRandomness } from '../../src/random/system-randomness.ts';
-import type { Services } from '../../src/services.ts';
-import { readSettings } from '../../src/settings/settings.ts';
-import { connect } from '../../src/store/postgres/connect.ts';
-import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
-import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import type { Services } from '../../src/context.ts';
+import { connect } from '../../src/db/connection.ts';
+import { createPostgresStore } from '../../src/db/store.ts';
+import { systemRandomness } from '../../src/keys/random.ts';
+import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
+import { createPasswordHasher } from '../../src/passwords/hasher.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 

@@ -3,18 +3,15 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type t from 'tap';
-import { auditEntry } from '../../src/domain/audit-entry.ts';
-import type { User } from '../../src/domain/user.ts';
-import { createIdentityStates, type KnownIdentityStates } from '../../src/identity-states/identity-states.ts';
-import type { ChangedIdentities } from '../../src/ports/identity-state-store.ts';
-import type { Store } from '../../src/ports/store.ts';
-import type { UserChanges } from '../../src/ports/user-store.ts';
-import { connect, disconnect } from '../../src/store/postgres/connect.ts';
-import {
-  createIdentityListener,
-  type IdentityListener,
-} from '../../src/store/postgres/identity-states/identity-listener.ts';
-import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { auditEntry } from '../../src/db/audit-log.ts';
+import { connect, disconnect } from '../../src/db/connection.ts';
+import type { Store } from '../../src/db/store.ts';
+import { createPostgresStore } from '../../src/db/store.ts';
+import { createIdentityStates, type KnownIdentityStates } from '../../src/ext-authz/identity-cache.ts';
+import { createIdentityListener, type IdentityListener } from '../../src/ext-authz/identity-listener.ts';
+import type { ChangedIdentities } from '../../src/ext-authz/store.ts';
+import type { UserChanges } from '../../src/users/store.ts';
+import type { User } from '../../src/users/user.ts';
 import { facts } from './test-store.ts';
 import { unencrypted } from './unencrypted.ts';
 

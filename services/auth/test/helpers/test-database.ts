@@ -1,7 +1,7 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { startPostgres, type TestDatabase, type TestPostgres } from '@tollgate/testkit/postgres';
 import t from 'tap';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { migrate } from '../../src/db/migrate.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });
 let server: Promise<TestPostgres> | undefined;

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type t from 'tap';
-import { auditEntry } from '../../src/domain/audit-entry.ts';
-import type { RequestFacts } from '../../src/domain/request-facts.ts';
-import type { User } from '../../src/domain/user.ts';
-import type { Store } from '../../src/ports/store.ts';
-import { connect } from '../../src/store/postgres/connect.ts';
-import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
-import { actorOf, newContactUser } from '../../src/use-cases/users/new-user.ts';
+import { auditEntry } from '../../src/db/audit-log.ts';
+import { connect } from '../../src/db/connection.ts';
+import type { Store } from '../../src/db/store.ts';
+import { createPostgresStore } from '../../src/db/store.ts';
+import type { RequestFacts } from '../../src/http/request-metadata.ts';
+import type { User } from '../../src/users/user.ts';
+import { actorOf, newContactUser } from '../../src/users/user.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 

@@ -4,7 +4,7 @@ import type t from 'tap';
 import { startWebServer } from './web-server.ts';
 
 /** A request as it arrived. */
-export interface VerifyRequest {
+interface VerifyRequest {
   /** `Verifications` or `VerificationCheck`. */
   readonly resource: string;
   readonly path: string;

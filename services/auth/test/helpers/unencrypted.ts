@@ -1,4 +1,4 @@
-import { createColumnCipher } from '../../src/encryption/column-cipher.ts';
+import { createColumnCipher } from '../../src/keys/column-encryption.ts';
 
 /** Keeps everything as it is, which is the default. */
 export const unencrypted = createColumnCipher({

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { auditEntry } from '../../src/domain/audit-entry.ts';
-import { announceChanges } from '../../src/identity-states/announce-changes.ts';
+import { auditEntry } from '../../src/db/audit-log.ts';
+import { announceChanges } from '../../src/ext-authz/identity-listener.ts';
 import { facts, insertUser, testStore } from '../helpers/test-store.ts';
 
 t.test('changes are announced when they are committed, and not when they are rolled back', async (t) => {

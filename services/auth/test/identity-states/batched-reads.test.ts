@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { createBatchedReads } from '../../src/identity-states/batched-reads.ts';
-import type { IdentityKey, IdentityStateStore } from '../../src/ports/identity-state-store.ts';
+import { createBatchedReads } from '../../src/ext-authz/identity-cache.ts';
+import type { IdentityKey, IdentityStateStore } from '../../src/ext-authz/store.ts';
 
 const note = () => 'sent';
 const unanswered = new Promise<never>(() => undefined);

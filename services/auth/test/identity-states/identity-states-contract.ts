@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { auditEntry } from '../../src/domain/audit-entry.ts';
-import type { IdentityStates } from '../../src/ports/identity-states.ts';
-import type { Store } from '../../src/ports/store.ts';
+import { auditEntry } from '../../src/db/audit-log.ts';
+import type { Store } from '../../src/db/store.ts';
+import type { IdentityStates } from '../../src/ext-authz/identity-cache.ts';
 import { changeUser, startSession } from '../helpers/replica.ts';
 import { facts, insertUser, testStore } from '../helpers/test-store.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import { createIdentityStates } from '../../src/identity-states/identity-states.ts';
-import type { IdentityKey, IdentityStateStore } from '../../src/ports/identity-state-store.ts';
-import type { IdentityState } from '../../src/ports/identity-states.ts';
+import type { IdentityState } from '../../src/ext-authz/identity-cache.ts';
+import { createIdentityStates } from '../../src/ext-authz/identity-cache.ts';
+import type { IdentityKey, IdentityStateStore } from '../../src/ext-authz/store.ts';
 import { identityStatesContract } from './identity-states-contract.ts';
 
 const aMinuteMs = 60_000;

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { countMails } from '../../src/mail/count-mails.ts';
+import { countMails } from '../../src/messages/smtp.ts';
 
 t.test('mails are counted by kind, and those that failed', async (t) => {
   const registry = new Registry();

@@ -1,8 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import { createMailTemplates } from '../../src/mail/mail-templates.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { createMailTemplates } from '../../src/messages/mail-templates.ts';
 
 /** Templates whose text is what `fetchText` answers. */
 function templatesOf(template: string, fetchText: (url: URL) => Promise<string>) {

@@ -1,9 +1,9 @@
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
-import { createMailTemplates } from '../../src/mail/mail-templates.ts';
-import { createTemplateMailer } from '../../src/mail/template-mailer.ts';
-import { mailKinds } from '../../src/settings/mail-text-settings.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { mailKinds } from '../../src/config/mail.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { createMailTemplates } from '../../src/messages/mail-templates.ts';
+import { createTemplateMailer } from '../../src/messages/mailer.ts';
 
 const logger = createLogger({ level: 'fatal', format: 'json' });
 

@@ -1,8 +1,8 @@
 import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import { type Smtp, startSmtp } from '@tollgate/testkit/smtp';
 import t, { type Test } from 'tap';
-import { createSmtpTransport } from '../../src/mail/smtp-transport.ts';
-import type { MailMessage } from '../../src/ports/mailer.ts';
+import type { MailMessage } from '../../src/messages/mailer.ts';
+import { createSmtpTransport } from '../../src/messages/smtp.ts';
 
 const message: MailMessage = {
   kind: 'INVITE',

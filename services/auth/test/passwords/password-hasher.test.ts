@@ -1,7 +1,7 @@
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import t from 'tap';
-import { createWorkQueue, QueueFull } from '../../src/background/work-queue.ts';
-import { createPasswordHasher } from '../../src/passwords/password-hasher.ts';
+import { createWorkQueue, QueueFull } from '../../src/messages/background.ts';
+import { createPasswordHasher } from '../../src/passwords/hasher.ts';
 
 t.test('a password belongs to its hash and to no other', async (t) => {
   const hasher = createPasswordHasher({}, 1);

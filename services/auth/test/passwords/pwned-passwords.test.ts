@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t, { type Test } from 'tap';
-import { createPwnedPasswords } from '../../src/passwords/pwned-passwords.ts';
+import { createPwnedPasswords } from '../../src/passwords/leaked.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startWebServer } from '../helpers/web-server.ts';

@@ -2,7 +2,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t from 'tap';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 

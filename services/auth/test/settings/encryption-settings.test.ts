@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
 
 const key = 'k'.repeat(43);
 const prefix = 'SVC_SECURITY_DB_ENCRYPTION';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
 
 const required = {
   SVC_MODE: 'development',

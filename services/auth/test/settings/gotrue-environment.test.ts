@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { readVariables } from '../../src/cli/load-settings.ts';
-import { ignoredSettings, providerSwitches, unservedDetails } from '../../src/settings/gotrue-settings.ts';
-import { settingWarnings } from '../../src/settings/setting-warnings.ts';
-import { readSettings, settingsSpec } from '../../src/settings/settings.ts';
+import { ignoredSettings, providerSwitches, unservedDetails } from '../../src/config/gotrue.ts';
+import { readSettings, settingsSpec } from '../../src/config/settings.ts';
+import { settingWarnings } from '../../src/config/warnings.ts';
 
 /** What GoTrue reads without a prefix, and its shortest environment otherwise. */
 const required = {

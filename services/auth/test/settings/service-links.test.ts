@@ -1,5 +1,5 @@
 import t from 'tap';
-import { withoutServiceLinks } from '../../src/settings/service-links.ts';
+import { withoutServiceLinks } from '../../src/config/warnings.ts';
 
 t.test('variables that Kubernetes makes of Services are left out, settings stay', (t) => {
   const settings = { PORT: '9999', GOTRUE_API_PORT: '9999', SVC_SITE_URL: 'x', DB_SERVICE_HOST: '10.0.0.2' };

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { readSettings, settingsSpec } from '../../src/settings/settings.ts';
+import { readSettings, settingsSpec } from '../../src/config/settings.ts';
 
 const required = {
   SVC_SITE_URL: 'https://example.com',

@@ -1,8 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
-import type { SmsChannel } from '../../src/ports/sms-gateway.ts';
-import { readSettings } from '../../src/settings/settings.ts';
-import { createSmsGateway } from '../../src/sms/sms-gateways.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import type { SmsChannel } from '../../src/messages/sms.ts';
+import { createSmsGateway } from '../../src/messages/sms.ts';
 import { textMessages } from '../helpers/text-messages.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });

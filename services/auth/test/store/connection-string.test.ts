@@ -4,10 +4,10 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import postgres from 'postgres';
 import t from 'tap';
-import { connect, disconnect } from '../../src/store/postgres/connect.ts';
-import { readConnectionString } from '../../src/store/postgres/connection-string.ts';
-import { createIdentityListener } from '../../src/store/postgres/identity-states/identity-listener.ts';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { connect, disconnect } from '../../src/db/connection.ts';
+import { readConnectionString } from '../../src/db/connection-string.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createIdentityListener } from '../../src/ext-authz/identity-listener.ts';
 
 const logger = createLogger({ level: 'fatal', format: 'json' });
 const certificates = makeCertificates();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import {
   createEarlierSchema,
   createGotrueSchema,

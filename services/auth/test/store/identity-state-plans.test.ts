@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { connect, disconnect } from '../../src/store/postgres/connect.ts';
-import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { connect, disconnect } from '../../src/db/connection.ts';
+import { createPostgresStore } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 

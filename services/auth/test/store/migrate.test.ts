@@ -4,8 +4,8 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { freePort } from '@tollgate/testkit/free-port';
 import t, { type Test } from 'tap';
-import { explainStartFailure, isAway } from '../../src/store/postgres/explain-start-failure.ts';
-import { migrate } from '../../src/store/postgres/migrate.ts';
+import { explainStartFailure, isAway } from '../../src/db/connection.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
 /** A database behind a port where nobody listens yet. */

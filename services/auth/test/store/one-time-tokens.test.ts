@@ -1,8 +1,8 @@
 import t from 'tap';
-import { auditEntry } from '../../src/domain/audit-entry.ts';
-import type { OneTimeToken } from '../../src/ports/one-time-token-store.ts';
-import { connect, disconnect } from '../../src/store/postgres/connect.ts';
-import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { auditEntry } from '../../src/db/audit-log.ts';
+import { connect, disconnect } from '../../src/db/connection.ts';
+import { createPostgresStore } from '../../src/db/store.ts';
+import type { OneTimeToken } from '../../src/verification/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { facts, insertUser, testStore } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';

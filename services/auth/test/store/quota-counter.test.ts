@@ -1,5 +1,5 @@
 import t from 'tap';
-import { bucketQuota, parseQuota, type Quota } from '../../src/domain/quota.ts';
+import { bucketQuota, parseQuota, type Quota } from '../../src/messages/quotas.ts';
 import { testStore } from '../helpers/test-store.ts';
 
 const hourMs = 3_600_000;

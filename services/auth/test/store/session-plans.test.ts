@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { auditEntry } from '../../src/domain/audit-entry.ts';
-import type { Store } from '../../src/ports/store.ts';
-import { connect } from '../../src/store/postgres/connect.ts';
-import { createPostgresStore } from '../../src/store/postgres/postgres-store.ts';
-import { actorOf } from '../../src/use-cases/users/new-user.ts';
+import { auditEntry } from '../../src/db/audit-log.ts';
+import { connect } from '../../src/db/connection.ts';
+import type { Store } from '../../src/db/store.ts';
+import { createPostgresStore } from '../../src/db/store.ts';
+import { actorOf } from '../../src/users/user.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { facts, insertUser } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { auditEntry } from '../../src/domain/audit-entry.ts';
+import { auditEntry } from '../../src/db/audit-log.ts';
 import { facts, insertUser, testStore } from '../helpers/test-store.ts';
 
 t.test('changes what is given, merges metadata, and answers the user as changed', async (t) => {

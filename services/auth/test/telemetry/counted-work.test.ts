@@ -2,9 +2,8 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { createPasswordHasher } from '../../src/passwords/password-hasher.ts';
-import { countHashes } from '../../src/telemetry/count-hashes.ts';
-import { countRemovedRows } from '../../src/telemetry/count-removed-rows.ts';
+import { countRemovedRows } from '../../src/db/cleanup.ts';
+import { countHashes, createPasswordHasher } from '../../src/passwords/hasher.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 
 /** The samples of some metrics, one a line, without those of the process. */

@@ -1,10 +1,9 @@
 import { createContext, runInContext } from 'node:vm';
 import { decodeHTML } from 'entities';
 import t from 'tap';
-import type { JsonObject } from '../../src/domain/json.ts';
-import { builtInTemplates } from '../../src/mail/built-in-templates.ts';
-import { parseTemplate } from '../../src/templates/template.ts';
-import { TemplateError } from '../../src/templates/template-error.ts';
+import { builtInTemplates } from '../../src/messages/mail-templates.ts';
+import { parseTemplate, TemplateError } from '../../src/messages/templates/template.ts';
+import type { JsonObject } from '../../src/users/user-json.ts';
 
 function html(source: string, variables: JsonObject = {}): string {
   return parseTemplate(source, 'html').render(variables);

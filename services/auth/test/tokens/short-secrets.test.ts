@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
-import { shortSecrets } from '../../src/tokens/short-secrets.ts';
-import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
+import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
+import { shortSecrets } from '../../src/verification/one-time-tokens.ts';
 
 function shortOf(jwtSecret: string, jwks: readonly object[] = []): string[] {
   const jwtKeys = jwks.length === 0 ? '' : JSON.stringify(jwks);

@@ -6,7 +6,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import { decodeProtectedHeader } from 'jose';
 import t, { type Test } from 'tap';
-import { openSigningKeys } from '../../src/tokens/signing-key-source.ts';
+import { openSigningKeys } from '../../src/keys/key-source.ts';
 import { type AuthServer, jwtSecret, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 interface Key extends JsonWebKey {

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createRemoteJWKSet, jwtVerify, SignJWT } from 'jose';
 import t from 'tap';
-import { signJwt, verifyJwt } from '../../src/tokens/jwt.ts';
-import { parseSigningKeys } from '../../src/tokens/signing-keys.ts';
+import { signJwt, verifyJwt } from '../../src/keys/jwt.ts';
+import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { jwtSecret, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 const pairs = {

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
-import { signJwt } from '../../src/tokens/jwt.ts';
-import { parseSigningKeys, type SigningKeys } from '../../src/tokens/signing-keys.ts';
-import { createVerifiedTokens } from '../../src/tokens/verified-tokens.ts';
+import { createVerifiedTokens } from '../../src/ext-authz/token-cache.ts';
+import { signJwt } from '../../src/keys/jwt.ts';
+import { parseSigningKeys, type SigningKeys } from '../../src/keys/signing-keys.ts';
 
 const nowMs = Date.parse('2026-03-04T05:06:07Z');
 const now = nowMs / 1000;

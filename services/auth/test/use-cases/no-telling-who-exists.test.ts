@@ -1,12 +1,11 @@
 // Whoever watches how much work a request causes must not learn who exists: hashes, statements and talks with the mail server are
 // counted, for a known contact and one that nobody has. Time is not measured: it depends on the machine.
 import t from 'tap';
-import type { RequestFacts } from '../../src/domain/request-facts.ts';
-import { createRecover } from '../../src/use-cases/otp/recover.ts';
-import { createResend } from '../../src/use-cases/otp/resend.ts';
-import { createSendOtp } from '../../src/use-cases/otp/send-otp.ts';
-import { createSignUp } from '../../src/use-cases/sign-up/sign-up.ts';
-import { createSignInWithPassword } from '../../src/use-cases/token/sign-in-with-password.ts';
+import type { RequestFacts } from '../../src/http/request-metadata.ts';
+import { createRecover, createSendOtp } from '../../src/sign-in/otp.ts';
+import { createSignInWithPassword } from '../../src/sign-in/password.ts';
+import { createResend } from '../../src/sign-in/resend.ts';
+import { createSignUp } from '../../src/sign-up/sign-up.ts';
 import { countingServices } from '../helpers/counting-services.ts';
 import { facts as baseFacts, insertUser } from '../helpers/test-store.ts';
 

@@ -15,7 +15,7 @@ import type { Count, Counted, CountHits } from './count-hits.ts';
 import type { DecisionStats } from './decision-stats.ts';
 
 /** What a decision may know of the call it answers. */
-export interface Caller {
+interface Caller {
   /** The first value of a request header, by its name in lower case. */
   readonly header: (name: string) => string | undefined;
   /** Runs a part of the decision in a span; absent when nothing is traced. */

@@ -1,7 +1,7 @@
 import { createKeyQueue } from '@tollgate/kit/key-queue';
 
 /** Figures of the cache, named after the gauges they feed (`ratelimit.localcache.*`). */
-export interface LocalCacheFigures {
+interface LocalCacheFigures {
   evacuateCount: number;
   expiredCount: number;
   entryCount: number;

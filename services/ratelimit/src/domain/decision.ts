@@ -6,7 +6,7 @@ export const Code = { OK: 1, OVER_LIMIT: 2 } as const;
 export type Code = (typeof Code)[keyof typeof Code];
 
 /** The limit a status was measured against. */
-export interface CurrentLimit {
+interface CurrentLimit {
   readonly requestsPerUnit: number;
   readonly unit: Unit;
   /** Name of the rule's `rate_limit`, or empty. */

@@ -25,7 +25,7 @@ export interface LimitInForce {
 }
 
 /** A rule that allows everything and counts nothing. */
-export interface Unlimited {
+interface Unlimited {
   readonly kind: 'unlimited';
   readonly metadata?: JsonObject | undefined;
 }

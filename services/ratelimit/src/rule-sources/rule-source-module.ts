@@ -4,7 +4,7 @@ import type { Settings } from '../settings/settings.ts';
 import type { StatsRegistry } from '../stats/stats-registry.ts';
 
 /** What a rule source may use. */
-export interface RuleSourceDeps {
+interface RuleSourceDeps {
   readonly random: () => number;
   readonly stats: StatsRegistry;
   readonly logger: Logger;

@@ -13,7 +13,7 @@ export interface SinkSwitches {
 }
 
 /** A switch that chooses a sink. */
-export type SinkSwitch = Exclude<keyof SinkSwitches, 'disabled'>;
+type SinkSwitch = Exclude<keyof SinkSwitches, 'disabled'>;
 
 /** Which sink the settings ask for, undefined for none at all; or which switch is to be turned off, and why. */
 export type SinkChoice =

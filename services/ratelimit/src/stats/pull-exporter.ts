@@ -16,7 +16,7 @@ import type { StatsRegistry, StatTags } from './stats-registry.ts';
 import type { StatsSink } from './stats-sink.ts';
 
 /** Turns statistics into metrics. A custom mapper file is another one of these. */
-export type MetricsMapping = (registry: StatsRegistry, breathe: Breathe) => AsyncIterable<MetricFamily>;
+type MetricsMapping = (registry: StatsRegistry, breathe: Breathe) => AsyncIterable<MetricFamily>;
 
 /** How metrics are exported. */
 export interface PullExporterOptions {

@@ -2,7 +2,7 @@ import type { StatsRegistry } from './stats-registry.ts';
 import type { StatsSink } from './stats-sink.ts';
 
 /** Runs a task again and again until the returned function is called. */
-export type RepeatEvery = (intervalMs: number, task: () => void) => () => void;
+type RepeatEvery = (intervalMs: number, task: () => void) => () => void;
 
 /** What the flusher works with. */
 export interface StatsFlusherDeps {

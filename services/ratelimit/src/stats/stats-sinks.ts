@@ -16,7 +16,7 @@ export interface StatsSinkOptions {
 }
 
 /** What sinks work with. */
-export interface StatsSinkDeps {
+interface StatsSinkDeps {
   readonly registry: StatsRegistry;
   /** Standard output. */
   readonly output: Writable;

@@ -30,7 +30,7 @@ export interface TestResponse {
 }
 
 /** A request as the server has seen it. */
-export interface SeenRequest extends DiscoveryRequest {
+interface SeenRequest extends DiscoveryRequest {
   /** Which stream it came on, from 1. */
   readonly stream: number;
 }

@@ -35,7 +35,7 @@ export interface DeltaExchange {
 }
 
 /** A version that a client has rejected. */
-export interface RefusedVersion {
+interface RefusedVersion {
   /** Empty when it rejected that the resource is gone. */
   readonly version: string;
   /** Why, in its own words. */

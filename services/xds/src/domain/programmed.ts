@@ -15,7 +15,7 @@ export interface DomainProgress {
 }
 
 /** Reasons of the condition Programmed. */
-export type ProgrammedReason = 'Acknowledged' | 'Pending' | 'Nacked' | 'NotAccepted' | 'NoClients';
+type ProgrammedReason = 'Acknowledged' | 'Pending' | 'Nacked' | 'NotAccepted' | 'NoClients';
 
 /** Longest text of a limiter's words in a condition. */
 const maxSaid = 1000;

@@ -11,7 +11,7 @@ import { apiErrorFrom } from './api-error.ts';
 import { readLines } from './read-lines.ts';
 
 /** One call of the API server. */
-export interface ApiRequest {
+interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Such as `/apis/ratelimit.tollgate.dev/v1alpha1/ratelimitconfigs`. */
   readonly path: string;
@@ -26,7 +26,7 @@ export interface ApiRequest {
 }
 
 /** A watch: a response without an end. */
-export interface ApiWatchRequest {
+interface ApiWatchRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   /** The connection is cut when nothing arrives for so long, from its opening on. */

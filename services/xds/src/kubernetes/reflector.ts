@@ -46,7 +46,7 @@ export type ReflectorEvent =
   | { readonly type: 'deleted'; readonly object: KubeObject };
 
 /** Why objects are not followed now, and since when. */
-export interface Outage {
+interface Outage {
   /** As the log has it. */
   readonly reason: string;
   /** Unix time in milliseconds of the first failure. */

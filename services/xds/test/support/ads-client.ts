@@ -16,13 +16,13 @@ import type { Test } from 'tap';
 export const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
 
 /** How a stream ended. */
-export interface StreamStatus {
+interface StreamStatus {
   readonly code: number;
   readonly details: string;
 }
 
 /** One ADS stream, seen by its client. */
-export interface AdsTestStream<Request, Response> {
+interface AdsTestStream<Request, Response> {
   /** Sends a request; its type URL is that of RateLimitConfig unless it says otherwise. */
   send(request?: Request): void;
   /** Sends any bytes as a request. */
@@ -51,7 +51,7 @@ type DeltaRequest = MessageInitShape<typeof DeltaDiscoveryRequestSchema> & { rea
 export type SotwTestStream = AdsTestStream<SotwRequest, DiscoveryResponse>;
 
 /** An incremental stream. */
-export type DeltaTestStream = AdsTestStream<DeltaRequest, DeltaDiscoveryResponse>;
+type DeltaTestStream = AdsTestStream<DeltaRequest, DeltaDiscoveryResponse>;
 
 /** One connection to a management server. */
 export interface AdsTestClient {

@@ -41,7 +41,7 @@ export interface Editor {
 }
 
 /** What the tests look at. */
-export interface LiveObject {
+interface LiveObject {
   readonly metadata: {
     readonly uid: string;
     readonly generation: number;

@@ -1,7 +1,6 @@
 import t from 'tap';
-import type { CallerIdentity } from '../../../src/domain/authz/caller-identity.ts';
-import { identityHeaderNames, identityHeaders } from '../../../src/domain/authz/identity-headers.ts';
-import { identityMetadata } from '../../../src/domain/authz/identity-metadata.ts';
+import { identityHeaderNames, identityHeaders, identityMetadata } from '../../../src/ext-authz/headers.ts';
+import type { CallerIdentity } from '../../../src/ext-authz/identity.ts';
 
 const ada: CallerIdentity = {
   userId: '8fba2b4c-1a5b-4bd0-9c6b-2c8f8a3a1111',

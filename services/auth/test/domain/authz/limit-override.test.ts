@@ -1,6 +1,6 @@
 import t from 'tap';
-import { readLimitOverride } from '../../../src/domain/authz/limit-override.ts';
-import type { Json } from '../../../src/domain/json.ts';
+import { readLimitOverride } from '../../../src/ext-authz/headers.ts';
+import type { Json } from '../../../src/users/user-json.ts';
 
 t.test('app_metadata gives a user a limit of their own', (t) => {
   const limit = { requests_per_unit: 5, unit: 'minute' };

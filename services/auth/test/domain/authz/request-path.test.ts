@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readRequestPath } from '../../../src/domain/authz/request-path.ts';
+import { readRequestPath } from '../../../src/ext-authz/request-path.ts';
 
 function segmentsOf(target: string): readonly string[] | undefined {
   const read = readRequestPath('GET', target);

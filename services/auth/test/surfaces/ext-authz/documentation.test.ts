@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import { load } from 'js-yaml';
 import t from 'tap';
-import { loadRouteRules } from '../../../src/authz-rules/route-rules-file.ts';
+import { loadRouteRules } from '../../../src/ext-authz/rules-file.ts';
 import { signUp, startAuthServer } from '../../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../../helpers/authz-envoy.ts';
 

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
-import { createHttpCheckServer } from '../../../src/surfaces/ext-authz/http-check-server.ts';
+import { createHttpCheckServer } from '../../../src/ext-authz/http.ts';
 
 t.test('CONNECT is refused, too: without an answer Envoy would take it for an error', async (t) => {
   const logger = createLogger({ level: 'fatal', format: 'json' });

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import t, { type Test } from 'tap';
-import { createHttpCheck } from '../../../src/surfaces/ext-authz/http-check.ts';
-import type { AuthorizeRequest } from '../../../src/use-cases/authz/authorize-request.ts';
-import { forbidden, noToken, unavailable } from '../../../src/use-cases/authz/denials.ts';
+import type { AuthorizeRequest } from '../../../src/ext-authz/decision.ts';
+import { forbidden, noToken, unavailable } from '../../../src/ext-authz/decision.ts';
+import { createHttpCheck } from '../../../src/ext-authz/http.ts';
 import { rawRequest } from '../../helpers/raw-request.ts';
 
 /** The questions that arrive, behind a decision that is given. */

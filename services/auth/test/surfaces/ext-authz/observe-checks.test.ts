@@ -1,9 +1,9 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { Registry } from 'prom-client';
 import t from 'tap';
-import type { AuthzDecision } from '../../../src/domain/authz/authz-decision.ts';
-import { observeChecks } from '../../../src/surfaces/ext-authz/observe-checks.ts';
-import { forbidden, noToken, unavailable } from '../../../src/use-cases/authz/denials.ts';
+import type { AuthzDecision } from '../../../src/ext-authz/decision.ts';
+import { forbidden, noToken, unavailable } from '../../../src/ext-authz/decision.ts';
+import { observeChecks } from '../../../src/ext-authz/observability.ts';
 import { signUp, startAuthServer } from '../../helpers/auth-server.ts';
 import { connectAuthz } from '../../helpers/authz-client.ts';
 import { startCollector } from '../../helpers/collector.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
-import { bodyLimits, formShapeProblem, jsonShapeProblem } from '../../../src/surfaces/http/body-limits.ts';
+import { bodyLimits, formShapeProblem, jsonShapeProblem } from '../../../src/http/body.ts';
 import { adminToken } from '../../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
 

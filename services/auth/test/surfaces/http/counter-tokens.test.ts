@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { makeCounterToken, readCounterToken } from '../../../src/tokens/counter-token.ts';
+import { makeCounterToken, readCounterToken } from '../../../src/sessions/refresh-token.ts';
 import {
   type Answer,
   type AuthServer,

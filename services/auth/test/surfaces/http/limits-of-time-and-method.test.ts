@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import { connect } from '../../../src/store/postgres/connect.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { signUp, startAuthServer } from '../../helpers/auth-server.ts';
 
 t.test('what takes longer than SVC_API_MAX_REQUEST_DURATION is answered with 504', async (t) => {

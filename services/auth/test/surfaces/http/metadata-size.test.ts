@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t from 'tap';
-import { maxMetadataBytes, mergeMetadata } from '../../../src/domain/metadata-size.ts';
+import { maxMetadataBytes, mergeMetadata } from '../../../src/users/user-json.ts';
 import { adminToken } from '../../helpers/admin.ts';
 import {
   type AuthServer,

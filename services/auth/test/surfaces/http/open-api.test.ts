@@ -1,7 +1,7 @@
 import t from 'tap';
 import { Value } from 'typebox/value';
-import { components } from '../../../src/surfaces/http/open-api/components.ts';
-import { operations } from '../../../src/surfaces/http/open-api/operations.ts';
+import { operations } from '../../../src/http/open-api.ts';
+import { components } from '../../../src/http/open-api-components.ts';
 import { adminToken } from '../../helpers/admin.ts';
 import { signUp, startAuthServer } from '../../helpers/auth-server.ts';
 

@@ -4,7 +4,7 @@ import type { BatchCounter } from '../batch.ts';
 import type { MemcachedStats } from './memcached-stats.ts';
 
 /** A counter and the name under which memcached holds it. */
-export interface StoredCounter {
+interface StoredCounter {
   readonly key: string;
   readonly counter: BatchCounter;
 }

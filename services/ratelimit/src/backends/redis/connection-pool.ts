@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 
 /** What to do when all connections are busy: open one more, fail, or wait. @see KVSTORE_POOL_ON_EMPTY_BEHAVIOR */
-export type OnEmpty = 'create' | 'error' | 'wait';
+type OnEmpty = 'create' | 'error' | 'wait';
 
 /** Settings of a pool. */
 export interface ConnectionPoolOptions {

@@ -1,10 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Answers a request of the debug port. */
-export type DebugHandler = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-) => Promise<FastifyReply> | FastifyReply;
+type DebugHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | FastifyReply;
 
 /** A page of the debug port; all that the index needs to know of it. */
 export interface DebugPage {

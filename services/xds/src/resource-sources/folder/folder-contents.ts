@@ -6,7 +6,7 @@ import { type ManifestObject, readManifest } from './manifest-object.ts';
 import { type Manifest, parseManifests } from './parse-manifests.ts';
 
 /** The objects of a folder at one moment. */
-export interface FolderObjects {
+interface FolderObjects {
   readonly objects: readonly ConfigObject[];
   readonly problems: readonly SourceProblem[];
   /** Manifests of other kinds, in files that have changed. */

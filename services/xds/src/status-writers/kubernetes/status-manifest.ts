@@ -12,7 +12,7 @@ export interface StatusManifest {
 }
 
 /** A `metav1.Condition`. */
-export interface ConditionManifest extends Condition {
+interface ConditionManifest extends Condition {
   readonly type: 'Accepted' | 'Programmed' | 'Ready';
   readonly observedGeneration: number;
   /** When `status` last changed, to the second. */

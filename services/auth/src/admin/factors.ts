@@ -1,0 +1,85 @@
+import type { Services } from '../context.ts';
+import { type AuditActor, auditEntry } from '../db/audit-log.ts';
+import { errors } from '../errors.ts';
+import type { RequestFacts } from '../http/request-metadata.ts';
+import { createNotify, type NotifyDeps } from '../messages/send.ts';
+import { nameConflict } from '../mfa/enroll.ts';
+import type { Factor } from '../mfa/factors.ts';
+import { ownFactor } from '../mfa/factors.ts';
+import type { User } from '../users/user.ts';
+import type { JsonObject } from '../users/user-json.ts';
+import { readOptionalPhone } from './create-user.ts';
+
+/** Which factor, and whose. */
+interface FactorOf {
+  readonly userId: string;
+  readonly factorId: string;
+}
+
+/** Who does it, and of which request. */
+interface By {
+  readonly actor: AuditActor;
+  readonly facts: RequestFacts;
+}
+
+/** What an administrator does with factors of others. */
+export interface ManageFactors {
+  list(userId: string): Promise<readonly Factor[]>;
+  /** Answers the factor as changed; an empty text stays as it was. */
+  update(
+    of: FactorOf,
+    changes: { readonly friendlyName?: string | undefined; readonly phone?: string | undefined },
+    by: By,
+  ): Promise<Factor>;
+  /** Removes a factor, whose user has lost it perhaps. Answers what it was. */
+  remove(of: FactorOf, by: By): Promise<Factor>;
+}
+
+/** Creates {@link ManageFactors}. */
+export function createManageFactors(deps: Pick<Services, 'store'> & NotifyDeps): ManageFactors {
+  const { store } = deps;
+  const notify = createNotify(deps);
+
+  async function userOf(id: string): Promise<User> {
+    const user = await store.users.findById(id);
+    if (user === undefined) throw errors.user_not_found();
+    return user;
+  }
+
+  return {
+    async list(userId) {
+      return (await userOf(userId)).factors;
+    },
+    async update({ userId, factorId }, { friendlyName = '', phone: givenPhone }, { actor, facts }) {
+      const factor = ownFactor(await userOf(userId), factorId);
+      const phone = factor.type === 'phone' ? readOptionalPhone(givenPhone) : '';
+      const outcome = await store.factors.update(
+        { id: factor.id, userId },
+        { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) },
+        {
+          at: new Date(facts.nowMs),
+          audit: auditEntry(actor, 'factor_updated', { facts, traits: traitsOf(userId, factor) }),
+        },
+      );
+      if (outcome === 'name_conflict') throw nameConflict(friendlyName);
+      return ownFactor(await userOf(userId), factorId);
+    },
+    async remove({ userId, factorId }, { actor, facts }) {
+      const user = await userOf(userId);
+      const factor = ownFactor(user, factorId);
+      const audit = auditEntry(actor, 'factor_deleted', { facts, traits: traitsOf(userId, factor) });
+      const isRemoved = await store.factors.remove(
+        { id: factor.id, userId },
+        { at: new Date(facts.nowMs), audit },
+      );
+      if (!isRemoved) throw errors.mfa_factor_not_found();
+      if (factor.status === 'verified')
+        notify(user, 'MFA_FACTOR_UNENROLLED_NOTIFICATION', { FactorType: factor.type });
+      return factor;
+    },
+  };
+}
+
+function traitsOf(userId: string, factor: Factor): JsonObject {
+  return { user_id: userId, factor_id: factor.id, factor_type: factor.type };
+}

@@ -1,0 +1,53 @@
+import { type AuditActor, auditEntry } from '../db/audit-log.ts';
+import { errors } from '../errors.ts';
+import type { RequestFacts } from '../http/request-metadata.ts';
+import type { Session } from '../sessions/sessions.ts';
+import { createListSessions, type ListSessionsDeps } from '../sessions/sessions.ts';
+
+/** Who does it, and of which request. */
+interface By {
+  readonly actor: AuditActor;
+  readonly facts: RequestFacts;
+}
+
+/** What an administrator does with sessions of others. Each throws AppError `user_not_found`. */
+export interface ManageSessions {
+  /** Those that last, newest first. */
+  list(userId: string, facts: RequestFacts): Promise<readonly Session[]>;
+  /** Ends one. @throws AppError `session_not_found` (404). */
+  end(of: { readonly userId: string; readonly sessionId: string }, by: By): Promise<void>;
+  endAll(userId: string, by: By): Promise<void>;
+}
+
+/** Creates {@link ManageSessions}. */
+export function createManageSessions(deps: ListSessionsDeps): ManageSessions {
+  const { sessions } = deps.store;
+  const listSessions = createListSessions(deps);
+
+  async function find(userId: string, sessionId?: string) {
+    const found = await sessions.findWithUser(userId, sessionId);
+    if (found === undefined) throw errors.user_not_found();
+    return found;
+  }
+
+  function audit(userId: string, { actor, facts }: By) {
+    return auditEntry(actor, 'logout', { facts, traits: { user_id: userId } });
+  }
+
+  return {
+    async list(userId, facts) {
+      await find(userId);
+      return listSessions(userId, facts);
+    },
+    async end({ userId, sessionId }, by) {
+      const { session } = await find(userId, sessionId);
+      if (session === undefined)
+        throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
+      await sessions.end('local', { userId, sessionId }, audit(userId, by));
+    },
+    async endAll(userId, by) {
+      await find(userId);
+      await sessions.end('global', { userId, sessionId: undefined }, audit(userId, by));
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { text } from 'node:stream/consumers';
+import { isAppError } from '@tollgate/kit/errors';
+import type { Logger } from '@tollgate/kit/logger';
+import type { Sql } from 'postgres';
+import { createCreateUser } from '../admin/create-user.ts';
+import { createDeleteUser } from '../admin/users.ts';
+import type { Settings } from '../config/settings.ts';
+import { connect, disconnect } from '../db/connection.ts';
+import { migrate } from '../db/migrate.ts';
+import type { Store } from '../db/store.ts';
+import { createPostgresStore } from '../db/store.ts';
+import { isUuid } from '../http/api.ts';
+import type { RequestFacts } from '../http/request-metadata.ts';
+import { createColumnCipher, createReencrypt } from '../keys/column-encryption.ts';
+import { systemRandomness } from '../keys/random.ts';
+import { createPasswordHasher } from '../passwords/hasher.ts';
+import { createPwnedPasswords } from '../passwords/leaked.ts';
+import { checkPassword } from '../passwords/policy.ts';
+import { normalizeEmail } from '../sign-up/input.ts';
+import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
+import type { Command } from './run-command.ts';
+
+/** Who the audit log names. */
+const operator = { id: '', email: 'command line', phone: '', isSsoUser: false, userMetadata: {} };
+
+/** `admin createuser`: prints the id of the new user. */
+export const createUserCommand: Command = async ({ environmentFiles, args, flags }) => {
+  const [email = '', given] = args;
+  // What stands on a command line, everybody on the machine can see.
+  const password = given ?? (await readPassword());
+  await withStore(environmentFiles, async ({ store, settings, logger }) => {
+    // The policy does not bind the API for administrators; here an empty or short one is a slip of whoever types.
+    const leakedPasswords = createPwnedPasswords(settings, { logger, nowMs: Date.now });
+    await checkPassword(password, { leakedPasswords, settings });
+    const createUser = createCreateUser({
+      store,
+      settings,
+      random: systemRandomness,
+      passwords: createPasswordHasher(settings),
+    });
+    const aud = flags.aud ?? settings.jwtAud;
+    const input = { email, password, aud, role: flags.role, emailConfirm: flags.confirm };
+    return (await createUser(input, operator, factsNow())).id;
+  });
+};
+
+/** `admin deleteuser`: prints the id of the user who was deleted. */
+export const deleteUserCommand: Command = async ({ environmentFiles, args: [who = ''], flags }) => {
+  await withStore(environmentFiles, async ({ store, settings }) => {
+    const id = await findId(store, who, flags.aud ?? settings.jwtAud);
+    await createDeleteUser({ store })({ id, soft: false }, operator, factsNow());
+    return id;
+  });
+};
+
+/** `admin reencrypt`: prints how many values were encrypted, or decrypted, anew. */
+export const reencryptCommand: Command = async ({ environmentFiles }) => {
+  await withStore(environmentFiles, async ({ store }) => {
+    const counts = Object.entries(await createReencrypt({ store })());
+    return counts.map(([column, count]) => `${column}: ${count}`).join('\n');
+  });
+};
+
+/** The id itself, or that of the user with this email. */
+async function findId(store: Store, who: string, aud: string): Promise<string> {
+  if (isUuid(who)) return who.toLowerCase();
+  const user = await store.users.findByEmail(normalizeEmail(who) ?? who, aud);
+  if (user === undefined) throw new TypeError(`there is no user ${who}`);
+  return user.id;
+}
+
+/** Runs `work` with the database, and prints what it answers; says why not, and sets the exit code 1, when it fails. */
+async function withStore(
+  environmentFiles: EnvironmentFiles,
+  work: (services: {
+    readonly store: Store;
+    readonly settings: Settings;
+    readonly logger: Logger;
+  }) => Promise<string>,
+): Promise<void> {
+  const { settings } = await loadSettings(environmentFiles);
+  const logger = createCommandLogger(settings);
+  let sql: Sql | undefined;
+  try {
+    // Somebody waits for the answer: that the database is away is one.
+    await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
+    sql = connect(settings);
+    process.stdout.write(
+      `${await work({ store: createPostgresStore(sql, createColumnCipher(settings), settings), settings, logger })}\n`,
+    );
+  } catch (error) {
+    const isRefusal = isAppError(error) || error instanceof TypeError;
+    if (isRefusal) process.stderr.write(`${error.message}\n`);
+    else logger.fatal({ err: error }, 'command failed');
+    process.exitCode = 1;
+  } finally {
+    if (sql !== undefined) await disconnect(sql);
+  }
+}
+
+async function readPassword(): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write('Password (will be shown; end with Ctrl-D): ');
+  return (await text(process.stdin)).replace(/\r?\n$/, '');
+}
+
+function factsNow(): RequestFacts {
+  return { nowMs: Date.now(), clientAddress: '', userAgent: '', requestId: '' };
+}

@@ -1,0 +1,192 @@
+import {
+  defineSettings,
+  type Environment,
+  type ParsedSettings,
+  parseSettings,
+  type SettingProblem,
+  type SettingsCheck,
+  type SettingsOf,
+} from '@tollgate/kit/settings';
+import { sslModes } from '../db/connection-string.ts';
+import { parseSigningKeys } from '../keys/signing-keys.ts';
+import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
+import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
+import {
+  type MailCheck,
+  type MailKind,
+  mailChecks,
+  mailKinds,
+  mailSettings,
+  mailTextSettings,
+} from './mail.ts';
+import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
+import { limitSettings, mfaSettings, passwordSettings, providerSettings } from './sign-in.ts';
+import { smsSettings } from './sms.ts';
+import { jwtSettings, sessionSettings } from './tokens.ts';
+import { unservedSettings } from './unserved.ts';
+
+/** Every setting of the service, in the order of docs/settings-auth.md. */
+export const settingsSpec = defineSettings({
+  ...coreSettings,
+  ...serverSettings,
+  ...databaseSettings,
+  ...encryptionSettings,
+  ...jwtSettings,
+  ...sessionSettings,
+  ...passwordSettings,
+  ...limitSettings,
+  ...mailSettings,
+  ...mailTextSettings,
+  ...smsSettings,
+  ...mfaSettings,
+  ...extAuthzSettings,
+  ...telemetrySettings,
+  ...providerSettings,
+  ...unservedSettings,
+});
+
+/** The settings as the composition root sees them. */
+export type Settings = SettingsOf<typeof settingsSpec>;
+
+type Check = SettingsCheck<typeof settingsSpec>;
+
+/** An app has a URL as well: `myapp://login`. */
+const siteUrl: Check = (s, context) =>
+  isWebUrl(s.siteUrl) || isAppUrl(s.siteUrl)
+    ? undefined
+    : problemOf('siteUrl', 'an absolute URL such as https://example.com or myapp://login', context);
+
+const apiExternalUrl: Check = (s, context) =>
+  isWebUrl(s.apiExternalUrl)
+    ? undefined
+    : problemOf('apiExternalUrl', 'an absolute URL with http or https', context);
+
+function isWebUrl(text: string): boolean {
+  return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
+}
+
+/** Excludes schemes that browsers run or show themselves, and `localhost:3000`, which has no scheme. */
+function isAppUrl(text: string): boolean {
+  const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(text) ?? [];
+  const isForbidden = /^(?:https?|javascript|data|vbscript|file|blob|about|filesystem|view-source)$/i.test(
+    scheme,
+  );
+  return scheme !== '' && !isForbidden && !/^\d/.test(rest) && URL.canParse(text);
+}
+
+function problemOf(
+  key: keyof typeof settingsSpec & string,
+  expected: string,
+  { nameOf, shownOf }: Pick<Parameters<Check>[1], 'nameOf' | 'shownOf'>,
+): SettingProblem {
+  const value = shownOf(key);
+  return { variable: nameOf(key), ...(value !== undefined && { value }), expected };
+}
+
+const signingKeys: Check = (s, { nameOf }) => {
+  // Keys of a file are looked at where it is read.
+  const parsed = parseSigningKeys(s.jwtKeysFile === '' ? s : { ...s, jwtValidMethods: [] });
+  return parsed.ok
+    ? undefined
+    : { variable: nameOf('jwtKeys'), value: '(hidden)', expected: parsed.expected };
+};
+
+const oneSourceOfKeys: Check = (s, { nameOf }) =>
+  s.jwtKeys !== '' && s.jwtKeysFile !== ''
+    ? {
+        variable: nameOf('jwtKeysFile'),
+        value: s.jwtKeysFile,
+        expected: `nothing, as ${nameOf('jwtKeys')} is set: keys come from one of them`,
+      }
+    : undefined;
+
+const senderOfMails: Check = (s, { nameOf }) =>
+  s.mode === 'production' && s.smtpHost !== '' && s.smtpAdminEmail === ''
+    ? {
+        variable: nameOf('smtpAdminEmail'),
+        expected: `the address that mail comes from, as ${nameOf('smtpHost')} is set`,
+      }
+    : undefined;
+
+/** An unknown mode must not weaken TLS silently. */
+const sslMode: Check = (s, context) => {
+  const mode = /[?&]sslmode=([^&]*)/.exec(s.databaseUrl)?.[1];
+  return mode === undefined || sslModes.some((known) => known === mode)
+    ? undefined
+    : problemOf('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`, context);
+};
+
+/** Phone sign-in would fail at the first message. */
+const servedGateway: Check = (s, context) => {
+  const shown = context.shownOf('smsProvider') ?? '""';
+  return s.externalPhoneEnabled && s.smsProvider === '' && shown !== '""'
+    ? problemOf('smsProvider', settingsSpec.smsProvider.form, context)
+    : undefined;
+};
+
+/** A path is one below a web site. */
+const templateUrl =
+  (kind: MailKind): Check =>
+  (s, context) =>
+    /^https?:/i.test(s.siteUrl) || /^(?:https?:.*)?$/i.test(s[`mailTemplate:${kind}`])
+      ? undefined
+      : problemOf(
+          `mailTemplate:${kind}`,
+          `a URL with http or https, as ${context.nameOf('siteUrl')} is no web site`,
+          context,
+        );
+
+/** It writes codes to the log, where whoever reads that could sign in with them. */
+const noLogGateway: Check = (s, { nameOf }) =>
+  s.mode === 'production' && s.smsProvider === 'log'
+    ? { variable: nameOf('smsProvider'), value: 'log', expected: 'another gateway: log is for development' }
+    : undefined;
+
+/** What can be known of mails before one is sent. */
+const mailCheck =
+  (check: MailCheck): Check =>
+  (s, { nameOf, shownOf }) => {
+    const expected = check.problem(s[check.key]);
+    if (expected === undefined) return undefined;
+    const value = shownOf(check.key);
+    return { variable: nameOf(check.key), ...(value !== undefined && { value }), expected };
+  };
+
+/** Hooks under names of other versions of GoTrue, such as HOOK_CUSTOM_SMS_PROVIDER_ENABLED. */
+function otherHooks(env: Environment): SettingProblem[] {
+  const known = new Set(Object.values(settingsSpec).flatMap(({ env: name, aliases }) => [name, ...aliases]));
+  return Object.entries(env)
+    .filter(([name]) => /^(?:SVC|GOTRUE)_HOOK_\w+_ENABLED$/.test(name) && !known.has(name))
+    .filter(([, value]) => /^(?:1|t|true)$/i.test(value ?? ''))
+    .map(([variable, value]) => ({
+      variable,
+      value: JSON.stringify(value),
+      expected: 'false: hooks are not served yet',
+    }));
+}
+
+/** Reads the settings from the environment; all problems at once. */
+export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
+  const read = readKnownSettings(env);
+  const hooks = otherHooks(env);
+  return hooks.length === 0 ? read : { ok: false, problems: [...(read.ok ? [] : read.problems), ...hooks] };
+}
+
+function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
+  return parseSettings(settingsSpec, env, {
+    checks: [
+      siteUrl,
+      apiExternalUrl,
+      signingKeys,
+      oneSourceOfKeys,
+      senderOfMails,
+      sslMode,
+      ...mailChecks.map(mailCheck),
+      ...mailKinds.map(templateUrl),
+      servedGateway,
+      noLogGateway,
+      ...extAuthzChecks,
+      ...encryptionChecks,
+    ],
+  });
+}

@@ -1,0 +1,108 @@
+import { compareText } from '@tollgate/kit/compare-text';
+import { type Environment, findMisspelled, type Setting } from '@tollgate/kit/settings';
+import { ignoredSettings, providerSwitches, unservedDetails } from './gotrue.ts';
+import { settingsSpec } from './settings.ts';
+
+/** A variable that is set and changes nothing. Never contains a value. */
+export interface SettingWarning {
+  readonly variable: string;
+  readonly kind: 'unknown' | 'no effect' | 'provider not served';
+  /** What holds instead. */
+  readonly detail?: string;
+  /** A known name that is similar. */
+  readonly meant?: string;
+}
+
+const prefixes = ['SVC_', 'GOTRUE_'];
+/** Read by GoTrue without a prefix, for a feature that is not served. */
+const bareDetails = ['RP_ID'];
+
+/** Unknown variables with our prefixes, misspelled ones, and settings of unserved features. */
+export function settingWarnings(env: Environment): SettingWarning[] {
+  const misspelled = new Map(
+    findMisspelled(settingsSpec, env, prefixes).map(({ variable, meant }) => [variable, meant]),
+  );
+  return Object.keys(env)
+    .filter((variable) => env[variable] !== undefined)
+    .sort(compareText)
+    .flatMap((variable) =>
+      warningOf(variable, { value: env[variable] ?? '', meant: misspelled.get(variable) }),
+    );
+}
+
+const known = new Map(
+  Object.values(settingsSpec).flatMap((setting) =>
+    [setting.env, ...setting.aliases].map((variable) => [variable, setting] as const),
+  ),
+);
+
+function warningOf(
+  variable: string,
+  { value, meant }: { readonly value: string; readonly meant: string | undefined },
+): SettingWarning[] {
+  const prefix = prefixes.find((start) => variable.startsWith(start));
+  const name = variable.slice(prefix?.length ?? 0);
+  if (prefix !== undefined && providerSwitches.has(name))
+    return isOff(value) ? [] : [{ variable, kind: 'provider not served' }];
+  const setting = known.get(variable);
+  if (setting !== undefined) return changesNothing(setting, value) ? [{ variable, kind: 'no effect' }] : [];
+  if (prefix === undefined) return misspelling(variable, meant);
+  if (unservedDetails.has(name)) return [];
+  const detail = Object.hasOwn(ignoredSettings, name) ? ignoredSettings[name] : undefined;
+  if (detail !== undefined) return isOff(value) ? [] : [{ variable, kind: 'no effect', detail }];
+  return [{ variable, kind: 'unknown', ...(meant !== undefined && { meant }) }];
+}
+
+function misspelling(variable: string, meant: string | undefined): SettingWarning[] {
+  return meant === undefined || bareDetails.includes(variable) ? [] : [{ variable, kind: 'unknown', meant }];
+}
+
+/** A switch that is off needs no warning. */
+function isOff(value: string): boolean {
+  return /^(?:0|f|false|)$/i.test(value.trim());
+}
+
+/** Has no effect and is set to something other than its default. */
+function changesNothing(setting: Setting<unknown>, value: string): boolean {
+  return (
+    'hasEffect' in setting &&
+    !isOff(value) &&
+    value !== setting.fallback?.text &&
+    !unservedDetails.has(nameOf(setting))
+  );
+}
+
+function nameOf({ env }: Setting<unknown>): string {
+  return env.replace(/^SVC_/, '');
+}
+
+/**
+ * Removes the variables that Kubernetes adds for a Service named `gotrue` or `svc-…`.
+ * `GOTRUE_PORT=tcp://10.0.0.1:9999` would be read as the port to listen on.
+ *
+ * @see https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ */
+export function withoutServiceLinks(env: Environment): Environment {
+  const services = Object.keys(env).flatMap(
+    (variable) => /^((?:SVC|GOTRUE)(?:_\w+)?)_SERVICE_HOST$/.exec(variable)?.[1] ?? [],
+  );
+  if (services.length === 0) return env;
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      ([variable, value]) => !services.some((service) => isLink(variable, { service, value })),
+    ),
+  );
+}
+
+function isLink(
+  variable: string,
+  { service, value }: { readonly service: string; readonly value: string | undefined },
+): boolean {
+  if (!variable.startsWith(`${service}_`)) return false;
+  const rest = variable.slice(service.length + 1);
+  if (rest === 'PORT') return /^(?:tcp|udp|sctp):\/\//.test(value ?? '');
+  return (
+    /^SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(rest) ||
+    /^PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(rest)
+  );
+}

@@ -1,0 +1,176 @@
+/** Columns, by table. */
+export type Columns = Readonly<Record<string, readonly string[]>>;
+
+const factorColumns = [
+  'id',
+  'user_id',
+  'friendly_name',
+  'factor_type',
+  'status',
+  'created_at',
+  'updated_at',
+  'secret',
+];
+const challengeColumns = ['id', 'factor_id', 'created_at', 'verified_at', 'ip_address'];
+const sessionColumns = [
+  ...[
+    'id',
+    'user_id',
+    'created_at',
+    'updated_at',
+    'factor_id',
+    'aal',
+    'not_after',
+    'refreshed_at',
+    'user_agent',
+  ],
+  ...['ip', 'tag'],
+];
+
+/** Required of the tables of GoTrue, which have had all of them since March 2024. */
+const columnsOfGotrue = {
+  users: [
+    ...[
+      'id',
+      'instance_id',
+      'aud',
+      'role',
+      'email',
+      'encrypted_password',
+      'email_confirmed_at',
+      'invited_at',
+    ],
+    ...['confirmation_token', 'confirmation_sent_at', 'recovery_token', 'recovery_sent_at'],
+    ...['email_change_token_new', 'email_change_token_current', 'email_change', 'email_change_sent_at'],
+    ...['email_change_confirm_status', 'last_sign_in_at', 'raw_app_meta_data', 'raw_user_meta_data'],
+    ...['is_super_admin', 'created_at', 'updated_at', 'phone', 'phone_confirmed_at', 'phone_change'],
+    ...[
+      'phone_change_token',
+      'phone_change_sent_at',
+      'confirmed_at',
+      'banned_until',
+      'reauthentication_token',
+    ],
+    ...['reauthentication_sent_at', 'is_sso_user', 'deleted_at', 'is_anonymous'],
+  ],
+  identities: [
+    ...['id', 'provider_id', 'user_id', 'identity_data', 'provider', 'last_sign_in_at', 'created_at'],
+    ...['updated_at', 'email'],
+  ],
+  audit_log_entries: ['id', 'instance_id', 'payload', 'created_at', 'ip_address'],
+  sessions: sessionColumns,
+  refresh_tokens: [
+    ...[
+      'id',
+      'instance_id',
+      'token',
+      'user_id',
+      'revoked',
+      'created_at',
+      'updated_at',
+      'parent',
+      'session_id',
+    ],
+  ],
+  mfa_amr_claims: ['id', 'session_id', 'created_at', 'updated_at', 'authentication_method'],
+  mfa_factors: factorColumns,
+  mfa_challenges: challengeColumns,
+  flow_state: [
+    ...['id', 'user_id', 'auth_code', 'code_challenge_method', 'code_challenge', 'provider_type'],
+    ...[
+      'provider_access_token',
+      'provider_refresh_token',
+      'created_at',
+      'updated_at',
+      'authentication_method',
+    ],
+    ...['auth_code_issued_at'],
+  ],
+} as const satisfies Columns;
+
+/** Is `table.column` one of those? */
+export function isColumnOfGotrue(name: string): boolean {
+  return Object.entries<readonly string[]>(columnsOfGotrue).some(([table, columns]) =>
+    columns.some((column) => name === `${table}.${column}`),
+  );
+}
+
+/** What requests read and write, once migrations have added what was missing. */
+export const usedColumns: Columns = {
+  ...columnsOfGotrue,
+  sessions: [...sessionColumns, 'refresh_token_hmac_key', 'refresh_token_counter'],
+  mfa_factors: [...factorColumns, 'phone', 'last_challenged_at'],
+  mfa_challenges: [...challengeColumns, 'otp_code'],
+  one_time_tokens: ['id', 'user_id', 'token_type', 'token_hash', 'relates_to', 'created_at', 'updated_at'],
+  rate_limits: ['limiter', 'key', 'used', 'since'],
+  tollgate_totp_periods: ['factor_id', 'period'],
+};
+
+/** What is wrong with a schema, for those who use it. */
+export interface SchemaProblems {
+  /** Tables without any column that is used. */
+  readonly missingTables: readonly string[];
+  /** `table.column`, of tables that are there. */
+  readonly missingColumns: readonly string[];
+  /** `table.column`: values that are required, that have no default, and that nothing here writes. */
+  readonly unknownColumns: readonly string[];
+}
+
+/** Takes {@link schemaProblemsParameters}; {@link schemaProblemsOf} reads its rows. */
+export const schemaProblemsQuery = `
+  with used as (
+    select t.key as table_name, c.column_name
+    from json_each($1::text::json) t, json_array_elements_text(t.value) c(column_name)
+  ), present as (
+    select c.relname as table_name, a.attname as column_name,
+      a.attnotnull and not a.atthasdef and a.attidentity = '' as required
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = (select oid from pg_namespace where nspname = coalesce($2::text, current_schema()))
+      and c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped
+      and c.relname in (select table_name from used)
+  )
+  select distinct 'table' as problem, table_name as name from used where table_name not in (select table_name from present)
+  union all
+  select 'column', table_name || '.' || column_name from used
+    where table_name in (select table_name from present)
+      and (table_name, column_name) not in (select table_name, column_name from present)
+  union all
+  select 'unknown', table_name || '.' || column_name from present
+    where required and (table_name, column_name) not in (select table_name, column_name from used)
+  order by 1, 2`;
+
+/** The parameters of {@link schemaProblemsQuery}; without a schema, that of the connection. */
+export function schemaProblemsParameters(columns: Columns, schema?: string): unknown[] {
+  return [JSON.stringify(columns), schema ?? null];
+}
+
+/** Reads the rows of {@link schemaProblemsQuery}. */
+export function schemaProblemsOf(rows: readonly Readonly<Record<string, unknown>>[]): SchemaProblems {
+  const named = (problem: string): string[] =>
+    rows.filter((row) => row.problem === problem).map(({ name }) => String(name));
+  return { missingTables: named('table'), missingColumns: named('column'), unknownColumns: named('unknown') };
+}
+
+/** What to say of problems; undefined where there are none. */
+export function describeProblems({
+  missingTables,
+  missingColumns,
+  unknownColumns,
+}: SchemaProblems): string | undefined {
+  const missing = [...missingTables, ...missingColumns];
+  const parts = [
+    ...(missing.length > 0 ? [`lacks ${missing.join(', ')}`] : []),
+    ...(unknownColumns.length > 0 ? [`requires values for ${unknownColumns.join(', ')}`] : []),
+  ];
+  return parts.length === 0 ? undefined : parts.join(' and ');
+}
+
+/** What to say of a schema of GoTrue that lacks columns which it had in March 2024. */
+export function describeTooOld(missingColumns: readonly string[]): string {
+  return `too old: it lacks ${missingColumns.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it; or name another schema in DB_NAMESPACE if this one is not of GoTrue`;
+}
+
+/** Whether the migrations add columns to sessions, which GoTrue of before October 2025 cannot read any more then. */
+export function widensSessions({ missingColumns }: SchemaProblems): boolean {
+  return missingColumns.includes('sessions.refresh_token_hmac_key');
+}

@@ -1,0 +1,73 @@
+import { AppError } from '@tollgate/kit/errors';
+import type { Logger } from '@tollgate/kit/logger';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { errors, OAuthError, RetryLaterError, WeakPasswordError } from '../errors.ts';
+import { echoApiVersion, wantsNewErrors } from './request-guards.ts';
+
+/** Codes whose status was another one before the API had versions. */
+const statusWithoutVersion: Readonly<Record<string, number>> = { user_already_exists: 400 };
+
+/** Answers whatever a handler threw, in the shape that the version of the API asks for, and logs what is our own fault. */
+export function createErrorHandler(logger: Logger) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const error = toAppError(thrown);
+    logFailure(logger, request, { thrown, error });
+    if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
+    if (error instanceof OAuthError) return sendOAuthError(reply, error);
+    reply.header('x-sb-error-code', error.code);
+    echoApiVersion(request, reply);
+    if (wantsNewErrors(request)) return reply.code(error.httpStatus).send(newShape(error));
+    const status = statusWithoutVersion[error.code] ?? error.httpStatus;
+    return reply.code(status).send(legacyShape(error, status, request.id));
+  };
+}
+
+/** Sends an error as OAuth 2.0 wants it. @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+function sendOAuthError(reply: FastifyReply, error: OAuthError): FastifyReply {
+  return reply.code(error.httpStatus).send({ error: error.code, error_description: error.message });
+}
+
+function newShape(error: AppError) {
+  return { code: error.code, message: error.message, ...weakness(error) };
+}
+
+function legacyShape(error: AppError, status: number, requestId: string) {
+  return {
+    code: status,
+    error_code: error.code,
+    msg: error.message,
+    ...weakness(error),
+    ...(status >= 500 && { error_id: requestId }),
+  };
+}
+
+function weakness(error: AppError) {
+  return error instanceof WeakPasswordError ? { weak_password: { reasons: error.reasons } } : {};
+}
+
+/** Gives an error of the framework its code; everything else that is no AppError is our own fault. */
+function toAppError(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown;
+  if (!(thrown instanceof Error)) return errors.unexpected_failure({ cause: thrown });
+  const { code, statusCode, validation, validationContext, message } = thrown as Partial<FastifyError> &
+    Error;
+  if (code === 'FST_ERR_HANDLER_TIMEOUT') return errors.request_timeout();
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return errors.request_entity_too_large();
+  if (validation !== undefined && validationContext !== 'body') return errors.validation_failed({ message });
+  const isBodyError =
+    validation !== undefined || code?.startsWith('FST_ERR_CTP_') || thrown instanceof SyntaxError;
+  if (isBodyError) return errors.bad_json({ message: `${errors.bad_json.definition.message}: ${message}` });
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return errors.validation_failed({ message, httpStatus: statusCode });
+  return errors.unexpected_failure({ cause: thrown });
+}
+
+function logFailure(
+  logger: Logger,
+  request: FastifyRequest,
+  { thrown, error }: { readonly thrown: unknown; readonly error: AppError },
+): void {
+  const fields = { request_id: request.id, code: error.code, detail: error.detail };
+  if (error.httpStatus >= 500) logger.error({ ...fields, err: thrown }, 'request failed');
+  else logger.debug(fields, 'request refused');
+}

@@ -1,0 +1,141 @@
+import { createHmac, type KeyObject, sign, timingSafeEqual, verify } from 'node:crypto';
+import type { SigningKeys, TokenKey } from './signing-keys.ts';
+
+/** How a signature is made and checked, and what kind of key that takes. */
+interface JwsAlgorithmDefinition {
+  readonly kty: 'oct' | 'RSA' | 'EC' | 'OKP';
+  readonly crv?: string;
+  sign(input: string, key: KeyObject): Buffer;
+  verify(input: string, key: KeyObject, signature: Buffer): boolean;
+}
+
+/**
+ * Signature algorithms of access tokens, in `node:crypto`'s synchronous calls: WebCrypto runs on the threads that password hashes
+ * occupy, where a check that takes microseconds would wait for hundreds of milliseconds.
+ *
+ * @see RFC 7518 §3.1 https://www.rfc-editor.org/rfc/rfc7518#section-3.1
+ */
+export const jwsAlgorithms = {
+  HS256: hmac('sha256'),
+  RS256: asymmetric({ kty: 'RSA', hash: 'sha256' }),
+  RS512: asymmetric({ kty: 'RSA', hash: 'sha512' }),
+  ES256: asymmetric({ kty: 'EC', hash: 'sha256', crv: 'P-256' }),
+  ES512: asymmetric({ kty: 'EC', hash: 'sha512', crv: 'P-521' }),
+  EdDSA: asymmetric({ kty: 'OKP', hash: undefined, crv: 'Ed25519' }),
+} as const satisfies Record<string, JwsAlgorithmDefinition>;
+
+/** Value of `alg` in a JOSE header. */
+export type JwsAlgorithm = keyof typeof jwsAlgorithms;
+
+function hmac(hash: string): JwsAlgorithmDefinition {
+  const digest = (input: string, key: KeyObject): Buffer => createHmac(hash, key).update(input).digest();
+  return {
+    kty: 'oct',
+    sign: digest,
+    verify(input, key, signature) {
+      const expected = digest(input, key);
+      return expected.length === signature.length && timingSafeEqual(expected, signature);
+    },
+  };
+}
+
+function asymmetric(options: {
+  readonly kty: 'RSA' | 'EC' | 'OKP';
+  readonly hash: string | undefined;
+  readonly crv?: string;
+}): JwsAlgorithmDefinition {
+  const { kty, hash, crv } = options;
+  // JWS has the two numbers of an ECDSA signature side by side; other keys ignore this.
+  const dsaEncoding = 'ieee-p1363';
+  return {
+    kty,
+    ...(crv !== undefined && { crv }),
+    sign: (input, key) => sign(hash, Buffer.from(input), { key, dsaEncoding }),
+    verify: (input, key, signature) => verify(hash, Buffer.from(input), { key, dsaEncoding }, signature),
+  };
+}
+
+/** Claims of a JWT, not looked at yet. */
+export type JwtClaims = Readonly<Record<string, unknown>>;
+
+/** Claims, or why the token is not to be believed. */
+export type VerifiedJwt =
+  | { readonly ok: true; readonly claims: JwtClaims }
+  | { readonly ok: false; readonly reason: string };
+
+/** Longer tokens are refused before anything is decoded; a header line is bounded as well. */
+const maxTokenChars = 16_384;
+const base64url = /^[\w-]+$/;
+
+/** Signs claims with the current key. @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1 */
+export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
+  const header = { alg: current.alg, ...(current.kid !== '' && { kid: current.kid }), typ: 'JWT' };
+  const input = `${encode(header)}.${encode(claims)}`;
+  return `${input}.${jwsAlgorithms[current.alg].sign(input, current.signingKey).toString('base64url')}`;
+}
+
+/**
+ * Verifies signature, `exp` and `nbf`. The algorithm is that of the key, never that of the token: a token that says another one
+ * is refused, and so is one with `crit`. Who may leave out `exp` is for the caller to say.
+ *
+ * @see RFC 7519 §7.2 https://www.rfc-editor.org/rfc/rfc7519#section-7.2
+ */
+export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+  if (token.length > maxTokenChars) return refuse('token is too long');
+  const parts = token.split('.');
+  const [header64 = '', claims64 = '', signature64 = ''] = parts;
+  if (parts.length !== 3) return refuse('token contains an invalid number of segments');
+  const header = decode(header64);
+  if (header === undefined) return refuse('token is malformed');
+  if (header.crit !== undefined) return refuse('critical header parameters are not supported');
+  const named = typeof header.kid === 'string' ? keys.byKid.get(header.kid) : undefined;
+  const key = named ?? keys.fallback;
+  if (header.alg !== key.alg || !keys.algorithms.has(key.alg)) {
+    // After a change of keys this is what operators have to find.
+    const namesUnknown = named === undefined && header.kid !== undefined;
+    return refuse(namesUnknown ? 'no key has the kid of the token' : 'signing method is invalid');
+  }
+  // Buffer.from skips what is no base64url: one signature could be written in endless ways.
+  if (!base64url.test(signature64)) return refuse('signature is invalid');
+  const signature = Buffer.from(signature64, 'base64url');
+  if (!isValidSignature(key.alg, `${header64}.${claims64}`, key, signature))
+    return refuse('signature is invalid');
+  // Only now: parsing what anyone may send costs more than the signature.
+  const claims = decode(claims64);
+  if (claims === undefined) return refuse('token is malformed');
+  return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
+}
+
+/** Why claims are not to be believed at that moment; undefined when their `exp` and `nbf` say nothing against it. */
+export function checkJwtTimes({ exp, nbf }: JwtClaims, nowMs: number): VerifiedJwt | undefined {
+  const nowSeconds = nowMs / 1000;
+  if (exp !== undefined && (typeof exp !== 'number' || exp <= nowSeconds)) return refuse('token is expired');
+  if (nbf !== undefined && (typeof nbf !== 'number' || nbf > nowSeconds))
+    return refuse('token is not valid yet');
+  return undefined;
+}
+
+function isValidSignature(alg: JwsAlgorithm, input: string, key: TokenKey, signature: Buffer): boolean {
+  return jwsAlgorithms[alg].verify(input, key.verifyingKey, signature);
+}
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function decode(text: string): JwtClaims | undefined {
+  // As with the signature.
+  if (!base64url.test(text)) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as JwtClaims) // an object, whose members are unknown
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(reason: string): VerifiedJwt {
+  return { ok: false, reason };
+}

@@ -1,0 +1,244 @@
+import { isSafeName } from './context.ts';
+import { printAll, type Value } from './evaluate.ts';
+import { callFunction } from './functions.ts';
+
+const htmlEntities: Readonly<Record<string, string>> = {
+  '\0': '\uFFFD',
+  '"': '&#34;',
+  '&': '&amp;',
+  "'": '&#39;',
+  '<': '&lt;',
+  '>': '&gt;',
+};
+
+/** What the function `html` does. */
+export function escapeHtmlText(text: string): string {
+  return text.replaceAll(/[\0"&'<>]/g, (char) => htmlEntities[char] ?? char);
+}
+
+/** Escapes a value for text and quoted attributes; `+` against browsers that guess UTF-7. */
+function escapeHtmlValue(text: string): string {
+  return text.replaceAll(/[\0"&'+<>]/g, (char) => (char === '+' ? '&#43;' : (htmlEntities[char] ?? char)));
+}
+
+/** Replaces a value that is unsafe in its context. */
+const unsafeValue = 'ZgotmplZ';
+
+/** Escapes a value for an attribute without quotes, which white space would end. */
+function escapeUnquoted(text: string): string {
+  // An empty value would make the next attribute the value of this one.
+  if (text === '') return unsafeValue;
+  return text.replaceAll(/[\0\t\n\v\f\r "&'+<=>`\uFDD0-\uFDEF\uFFF0-\uFFFF]/g, (char) => {
+    if (char === '\0') return '&#xfffd;';
+    if (char >= '\uFDD0') return `&#x${char.charCodeAt(0).toString(16)};`;
+    return htmlEntities[char] ?? `&#${char.charCodeAt(0)};`;
+  });
+}
+
+/** Escapes a value within quotes of CSS. */
+function escapeCssString(text: string): string {
+  return text.replaceAll(
+    /([\0\t\n\f\r"&'()+/:;<>{}])|\\/g,
+    (char, special: string | undefined, at: number) => {
+      if (special === undefined) return '\\\\';
+      const next = text.charAt(at + 1);
+      // A hexadecimal digit after the escape would belong to it.
+      const space = at + 1 === text.length || /[\da-fA-F\t\n\f\r ]/.test(next) ? ' ' : '';
+      return `\\${char.charCodeAt(0).toString(16)}${space}`;
+    },
+  );
+}
+
+/** Lets through what cannot begin another property, a URL or code. */
+function filterCssValue(text: string): string {
+  const value = decodeCss(text);
+  const words = value
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]/g, '')
+    .replaceAll('-', '');
+  const isUnsafe =
+    /[\0"'()/;@[\\\]`{}<>]|--/.test(value) || words.includes('expression') || words.includes('mozbinding');
+  return isUnsafe ? unsafeValue : value;
+}
+
+const cssEscape = /\\(?:([\da-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|([\s\S]))/g;
+
+/** Replaces the escapes of CSS by what they stand for. */
+export function decodeCss(text: string): string {
+  return text.replaceAll(cssEscape, (_all, hex: string | undefined, char: string) => {
+    if (hex === undefined) return char;
+    const code = Number.parseInt(hex, 16);
+    return String.fromCodePoint(code > 0x10ffff ? 0xfffd : code);
+  });
+}
+
+const unicode = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  '\t': '\\t',
+  '\n': '\\n',
+  '\f': '\\f',
+  '\r': '\\r',
+  '/': '\\/',
+  '\\': '\\\\',
+};
+
+/** Escapes a value within quotes of JavaScript. */
+function escapeJsString(text: string): string {
+  return text.replaceAll(
+    /[\0\t\n\v\f\r"`&'+/<>\\\u2028\u2029]/g,
+    (char) => shortEscapes[char] ?? unicode(char),
+  );
+}
+
+/** Escapes a value within a template literal, where it must not begin an expression either. */
+function escapeJsTemplate(text: string): string {
+  return escapeJsString(text).replaceAll(/[${}]/g, unicode);
+}
+
+/** Escapes a value within a regular expression. An empty one would make a comment of `//`. */
+function escapeJsRegExp(text: string): string {
+  if (text === '') return '(?:)';
+  return text.replaceAll(/[\0\t\n\v\f\r"&'+<>/\\$()*\-.?[\]^{|}\u2028\u2029]/g, (char) => {
+    if (shortEscapes[char] !== undefined) return shortEscapes[char];
+    return /[$()*\-.?[\]^{|}]/.test(char) ? `\\${char}` : unicode(char);
+  });
+}
+
+/** Writes a value as JavaScript. Spaces keep a number from joining what stands beside it. */
+function escapeJsValue(value: Value): string {
+  const json = jsonOf(value).replaceAll(/[<>&\u2028\u2029]/g, unicode);
+  const isWordLike = /^[A-Za-z0-9_$]|^-/.test(json) || /[A-Za-z0-9_$]$/.test(json);
+  return isWordLike ? ` ${json} ` : json;
+}
+
+function jsonOf(value: Value): string {
+  if (typeof value === 'bigint') return String(value);
+  return JSON.stringify(value ?? null, sortKeys);
+}
+
+/** Maps are written in the order of their keys. */
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What the function `js` does. */
+export function escapeJsText(text: string): string {
+  const escapes: Record<string, string> = { '\\': '\\\\', "'": "\\'", '"': '\\"' };
+  return text.replaceAll(/[\\'"<>&=]|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => {
+    if (escapes[char] !== undefined) return escapes[char];
+    const code = char.codePointAt(0) ?? 0;
+    return `\\u${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  });
+}
+
+const safeSchemes: readonly string[] = ['http', 'https', 'mailto'];
+
+/** Lets through what is relative, or has a scheme that runs no code. */
+function filterUrl(url: string): string {
+  return isSafeUrl(url) ? url : `#${unsafeValue}`;
+}
+
+function isSafeUrl(url: string): boolean {
+  const colon = url.indexOf(':');
+  const scheme = url.slice(0, Math.max(colon, 0));
+  return colon === -1 || scheme.includes('/') || safeSchemes.includes(scheme.toLowerCase());
+}
+
+/** Encodes what must not be in a URL; its delimiters and what is encoded already stay. */
+function normalizeUrl(url: string): string {
+  return encode(url, /[^A-Za-z0-9\-._~!#$&*+,/:;=?@[\]%]|%(?![\da-fA-F]{2})/gu);
+}
+
+/** Encodes a value for a part of a URL, where it must bring no delimiters. */
+function escapeUrlPart(text: string): string {
+  return encode(text, /[^A-Za-z0-9\-._~]/gu);
+}
+
+function encode(text: string, pattern: RegExp): string {
+  return text.replaceAll(pattern, (char) => {
+    return [...Buffer.from(char)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+  });
+}
+
+/** What the function `urlquery` does: spaces become `+`. */
+export function escapeUrlQuery(text: string): string {
+  return encode(text, /[^A-Za-z0-9\-._~ ]/gu)
+    .replaceAll(/%[\da-f]{2}/g, (code) => code.toUpperCase())
+    .replaceAll(' ', '+');
+}
+
+const candidate = /^([ \t\n\f\r]*)([^ \t\n\f\r]*)([\s\S]*)$/;
+
+/** Filters each URL of a `srcset`. What follows a URL may only be a width or a density. */
+function escapeSrcset(text: string): string {
+  return text
+    .split(',')
+    .map((part) => {
+      const [, before = '', url = '', after = ''] = candidate.exec(part) ?? [];
+      const isSafe = isSafeUrl(url) && /^[A-Za-z0-9 \t\n\f\r]*$/.test(after);
+      return isSafe ? `${before}${normalizeUrl(url).replaceAll(',', '%2c')}${after}` : `#${unsafeValue}`;
+    })
+    .join(',');
+}
+
+interface Escaper {
+  readonly escape: (value: Value) => string;
+  /** The function of templates that does the same. */
+  readonly sameAs?: 'html' | 'urlquery';
+}
+
+/** A nil is nothing, everything else what `print` makes of it. */
+export function textOfValue(value: Value): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : printAll([value]);
+}
+
+const onText =
+  (escapeText: (text: string) => string): Escaper['escape'] =>
+  (value) =>
+    escapeText(textOfValue(value));
+
+export type EscaperName =
+  | 'htmlText'
+  | 'htmlUnquoted'
+  | 'htmlName'
+  | 'urlFilter'
+  | 'urlWhole'
+  | 'urlPart'
+  | 'srcset'
+  | 'jsValue'
+  | 'jsString'
+  | 'jsTemplate'
+  | 'jsRegExp'
+  | 'cssValue'
+  | 'cssString'
+  | 'nothing'
+  | 'html'
+  | 'urlquery';
+
+/** What is done to values, by what they are in. */
+export const htmlEscapers: Readonly<Record<EscaperName, Escaper>> = {
+  htmlText: { escape: onText(escapeHtmlValue), sameAs: 'html' },
+  htmlUnquoted: { escape: onText(escapeUnquoted) },
+  htmlName: { escape: onText(filterName) },
+  urlFilter: { escape: onText(filterUrl) },
+  urlWhole: { escape: onText(normalizeUrl), sameAs: 'urlquery' },
+  urlPart: { escape: onText(escapeUrlPart), sameAs: 'urlquery' },
+  srcset: { escape: onText(escapeSrcset) },
+  jsValue: { escape: escapeJsValue },
+  jsString: { escape: onText(escapeJsString) },
+  jsTemplate: { escape: onText(escapeJsTemplate) },
+  jsRegExp: { escape: onText(escapeJsRegExp) },
+  cssValue: { escape: onText(filterCssValue) },
+  cssString: { escape: onText(escapeCssString) },
+  nothing: { escape: () => '' },
+  html: { escape: (value) => String(callFunction('html', [value])) },
+  urlquery: { escape: (value) => String(callFunction('urlquery', [value])) },
+};
+
+function filterName(text: string): string {
+  const name = text.toLowerCase();
+  return isSafeName(name) ? name : unsafeValue;
+}

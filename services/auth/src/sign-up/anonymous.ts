@@ -1,0 +1,58 @@
+import type { DepsWith } from '../context.ts';
+import { auditEntry } from '../db/audit-log.ts';
+import { errors } from '../errors.ts';
+import type { RequestFacts } from '../http/request-metadata.ts';
+import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/issue.ts';
+import type { NewUser } from '../users/store.ts';
+import { actorOf } from '../users/user.ts';
+import type { JsonObject } from '../users/user-json.ts';
+import { checkMetadata } from '../users/user-json.ts';
+
+/** What somebody without email and phone signs up with. */
+interface AnonymousSignUp {
+  /** What the user says of themselves. */
+  readonly data?: JsonObject | undefined;
+  readonly aud: string;
+}
+
+/**
+ * Signs somebody up who is known by nothing but their session; `PUT /user` with an email or phone makes a user like others of them.
+ *
+ * @throws AppError `anonymous_provider_disabled`, `signup_disabled`, `validation_failed`.
+ */
+export type SignUpAnonymously = (input: AnonymousSignUp, facts: RequestFacts) => Promise<IssuedSession>;
+
+/** What that takes. */
+export type AnonymousSignUpDeps = StartSessionDeps &
+  DepsWith<'store' | 'random', 'externalAnonymousUsersEnabled' | 'disableSignup' | 'jwtDefaultGroupName'>;
+
+/** Creates {@link SignUpAnonymously}. */
+export function createSignUpAnonymously(deps: AnonymousSignUpDeps): SignUpAnonymously {
+  const { store, random, settings } = deps;
+  const startSession = createStartSession(deps);
+
+  return async ({ data = {}, aud }, facts) => {
+    if (!settings.externalAnonymousUsersEnabled) throw errors.anonymous_provider_disabled();
+    if (settings.disableSignup) throw errors.signup_disabled();
+    checkMetadata({ userMetadata: data });
+    const user: NewUser = {
+      id: random.uuid(),
+      aud,
+      role: settings.jwtDefaultGroupName,
+      email: '',
+      phone: '',
+      passwordHash: undefined,
+      emailConfirmedAt: undefined,
+      phoneConfirmedAt: undefined,
+      appMetadata: {},
+      userMetadata: data,
+      isAnonymous: true,
+      createdAt: new Date(facts.nowMs),
+      identities: [],
+    };
+    await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { facts }));
+    const inserted = await store.users.findById(user.id);
+    if (inserted === undefined) throw errors.user_not_found();
+    return startSession(inserted, { method: 'anonymous' }, facts);
+  };
+}

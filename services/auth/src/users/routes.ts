@@ -1,0 +1,69 @@
+import type { FastifyRequest } from 'fastify';
+import { errors } from '../errors.ts';
+import type { AddRoutes, RouteDeps } from '../http/api.ts';
+import { body, optionalObject, optionalText } from '../http/api.ts';
+import { authenticateUser, type Caller } from '../http/authenticate.ts';
+import { bodyLimits } from '../http/body.ts';
+import { redirectTarget } from '../http/redirects.ts';
+import { requestFacts } from '../http/request-metadata.ts';
+import { readCodeChallenge } from '../sign-in/pkce.ts';
+import { createSendNonce } from './reauthentication.ts';
+import { createUpdateOwnUser } from './update.ts';
+import type { JsonObject } from './user-json.ts';
+import { toUserJson } from './user-json.ts';
+
+const updateBody = body({
+  email: optionalText,
+  phone: optionalText,
+  password: optionalText,
+  current_password: optionalText,
+  nonce: optionalText,
+  data: optionalObject,
+  app_metadata: optionalObject,
+  channel: optionalText,
+  code_challenge: optionalText,
+  code_challenge_method: optionalText,
+});
+
+/** `/user`: the caller; `/reauthenticate`: a nonce for them. */
+export const addUserRoutes: AddRoutes = (api, deps) => {
+  const updateOwnUser = createUpdateOwnUser(deps);
+  const sendNonce = createSendNonce(deps);
+
+  api.get('/user', async (request, reply) => {
+    const { user } = await authenticateForAudience(request, deps);
+    return reply.send(toUserJson(user));
+  });
+
+  const schema = { body: updateBody };
+  api.put(
+    '/user',
+    { schema, config: { limiter: 'otp' }, bodyLimit: bodyLimits.metadata },
+    async (request, reply) => {
+      const caller = await authenticateForAudience(request, deps);
+      const { email, phone, password, current_password: currentPassword, nonce, channel } = request.body;
+      const input = {
+        ...{ email, phone, password, currentPassword, nonce, channel },
+        data: request.body.data as JsonObject | undefined, // they came as JSON
+        appMetadata: request.body.app_metadata as JsonObject | undefined,
+        challenge: readCodeChallenge(request.body),
+        redirectTo: redirectTarget(request, undefined, deps),
+      };
+      return reply.send(toUserJson(await updateOwnUser(caller, input, requestFacts(request, deps))));
+    },
+  );
+
+  api.get('/reauthenticate', async (request, reply) => {
+    const { user } = await authenticateUser(request, deps);
+    const { messageId } = await sendNonce(user, requestFacts(request, deps));
+    return reply.send(messageId === undefined ? {} : { message_id: messageId });
+  });
+};
+
+async function authenticateForAudience(request: FastifyRequest, deps: RouteDeps): Promise<Caller> {
+  const caller = await authenticateUser(request, deps);
+  const { aud } = caller.claims;
+  if ((request.headers['x-jwt-aud'] ?? aud) !== aud)
+    throw errors.validation_failed({ message: "Token audience doesn't match request audience" });
+  return caller;
+}
