@@ -10,11 +10,8 @@ import type { SmsGateway } from './messages/sms.ts';
 import type { PasswordHasher } from './passwords/hasher.ts';
 import type { LeakedPasswords } from './passwords/leaked.ts';
 
-/**
- * What use cases and surfaces are given: each asks for the part it needs, `Pick<Services, 'store' | 'random'>`, and of the settings
- * for single ones (`DepsWith`).
- */
-export interface Services {
+/** Everything that functions of the service share: settings, storage, adapters and the clock. */
+export interface Context {
   readonly settings: Settings;
   readonly store: Store;
   readonly passwords: PasswordHasher;
@@ -23,14 +20,10 @@ export interface Services {
   readonly random: Randomness;
   readonly mailer: Mailer;
   readonly background: Background;
-  /** In development mode without SMTP_HOST. */
+  /** Development mode without SMTP_HOST only. */
   readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;
   readonly logger: Logger;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
 }
-
-/** Some services, and some settings: `DepsWith<'store' | 'random', 'jwtExpMs'>`. */
-export type DepsWith<S extends Exclude<keyof Services, 'settings'>, K extends keyof Settings> = Pick<
-  Services,
-  S
-> & { readonly settings: Pick<Settings, K> };

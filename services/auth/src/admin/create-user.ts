@@ -1,8 +1,8 @@
-import type { DepsWith, Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { checkPasswordLength } from '../passwords/policy.ts';
 import { readEmail, readPhone } from '../sign-up/input.ts';
 import type { NewIdentity, NewUser } from '../users/store.ts';
@@ -39,7 +39,7 @@ export function readOptionalPhone(phone: string | undefined): string {
 }
 
 /** When a ban ends; `null` lifts it, undefined says nothing of it. @throws AppError `validation_failed`. */
-export function readBan(text: string | undefined, { nowMs }: RequestFacts): Date | null | undefined {
+export function readBan(text: string | undefined, { nowMs }: RequestMetadata): Date | null | undefined {
   if (text === undefined || text === '') return undefined;
   const end = parseBan(text, nowMs);
   if (end === undefined)
@@ -63,7 +63,7 @@ export function readName(member: 'role' | 'aud', text = ''): string {
  */
 export function checkOneSecret(
   { password = '', passwordHash = '' }: AdminUserInput,
-  passwords: Services['passwords'],
+  passwords: Context['passwords'],
 ): void {
   if (password !== '' && passwordHash !== '')
     throw errors.validation_failed({ message: 'Only a password or a password hash should be provided' });
@@ -76,7 +76,7 @@ export function checkOneSecret(
 /** The hash that a user is to have: of the password, or the one given; undefined for none. */
 export async function hashOf(
   { password = '', passwordHash = '' }: AdminUserInput,
-  passwords: Services['passwords'],
+  passwords: Context['passwords'],
 ): Promise<string | undefined> {
   if (password !== '') return passwords.hash(password);
   return passwordHash === '' ? undefined : passwordHash;
@@ -95,10 +95,7 @@ interface NewUserInput extends AdminUserInput {
 }
 
 /** Creates a user, who need not confirm anything that the administrator vouches for. Nothing is sent. */
-export type CreateUser = (input: NewUserInput, actor: AuditActor, facts: RequestFacts) => Promise<User>;
-
-/** What that takes. */
-export type CreateUserDeps = DepsWith<'store' | 'random' | 'passwords', 'jwtDefaultGroupName'>;
+export type CreateUser = (input: NewUserInput, actor: AuditActor, metadata: RequestMetadata) => Promise<User>;
 
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
@@ -106,7 +103,9 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
  * Creates {@link CreateUser}. The order of the checks is that which clients of GoTrue know. The policy for passwords does not bind
  * administrators; who gets no password has none, and signs in otherwise.
  */
-export function createCreateUser(deps: CreateUserDeps): CreateUser {
+export function createCreateUser(
+  deps: Pick<Context, 'store' | 'settings' | 'random' | 'passwords'>,
+): CreateUser {
   const { store, random, passwords, settings } = deps;
 
   async function checkFree(user: Pick<NewUser, 'id' | 'email' | 'phone'>): Promise<void> {
@@ -116,7 +115,7 @@ export function createCreateUser(deps: CreateUserDeps): CreateUser {
     if (taken === 'id') throw errors.user_already_exists({ message: 'A user with this id already exists' });
   }
 
-  return async (input, actor, facts) => {
+  return async (input, actor, metadata) => {
     const { email: givenEmail = '', phone: givenPhone = '', password = '' } = input;
     if (givenEmail === '' && givenPhone === '')
       throw errors.validation_failed({ message: 'Cannot create a user without either an email or phone' });
@@ -127,7 +126,7 @@ export function createCreateUser(deps: CreateUserDeps): CreateUser {
     checkOneSecret(input, passwords);
     checkPasswordLength(password);
     checkMetadata(input);
-    const bannedUntil = readBan(input.banDuration, facts) ?? undefined;
+    const bannedUntil = readBan(input.banDuration, metadata) ?? undefined;
     const user: NewUser = {
       ...metadataOf(input, { id, email, phone }),
       id,
@@ -136,13 +135,13 @@ export function createCreateUser(deps: CreateUserDeps): CreateUser {
       email,
       phone,
       passwordHash: await hashOf(input, passwords),
-      emailConfirmedAt: isVouched(email, input.emailConfirm) ? new Date(facts.nowMs) : undefined,
-      phoneConfirmedAt: isVouched(phone, input.phoneConfirm) ? new Date(facts.nowMs) : undefined,
+      emailConfirmedAt: isVouched(email, input.emailConfirm) ? new Date(metadata.nowMs) : undefined,
+      phoneConfirmedAt: isVouched(phone, input.phoneConfirm) ? new Date(metadata.nowMs) : undefined,
       isAnonymous: false,
-      createdAt: new Date(facts.nowMs),
+      createdAt: new Date(metadata.nowMs),
       bannedUntil,
     };
-    const audit = auditEntry(actor, 'user_signedup', { facts, traits: subjectOf(user) });
+    const audit = auditEntry(actor, 'user_signedup', { metadata, traits: subjectOf(user) });
     if (!(await store.users.insert(user, audit))) {
       await checkFree(user); // somebody else was faster
       throw errors.conflict();

@@ -1,8 +1,8 @@
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createNotify, type NotifyDeps } from '../messages/send.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createNotify } from '../messages/send.ts';
 import { nameConflict } from '../mfa/enroll.ts';
 import type { Factor } from '../mfa/factors.ts';
 import { ownFactor } from '../mfa/factors.ts';
@@ -19,7 +19,7 @@ interface FactorOf {
 /** Who does it, and of which request. */
 interface By {
   readonly actor: AuditActor;
-  readonly facts: RequestFacts;
+  readonly metadata: RequestMetadata;
 }
 
 /** What an administrator does with factors of others. */
@@ -36,7 +36,7 @@ export interface ManageFactors {
 }
 
 /** Creates {@link ManageFactors}. */
-export function createManageFactors(deps: Pick<Services, 'store'> & NotifyDeps): ManageFactors {
+export function createManageFactors(deps: Context): ManageFactors {
   const { store } = deps;
   const notify = createNotify(deps);
 
@@ -50,27 +50,27 @@ export function createManageFactors(deps: Pick<Services, 'store'> & NotifyDeps):
     async list(userId) {
       return (await userOf(userId)).factors;
     },
-    async update({ userId, factorId }, { friendlyName = '', phone: givenPhone }, { actor, facts }) {
+    async update({ userId, factorId }, { friendlyName = '', phone: givenPhone }, { actor, metadata }) {
       const factor = ownFactor(await userOf(userId), factorId);
       const phone = factor.type === 'phone' ? readOptionalPhone(givenPhone) : '';
       const outcome = await store.factors.update(
         { id: factor.id, userId },
         { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) },
         {
-          at: new Date(facts.nowMs),
-          audit: auditEntry(actor, 'factor_updated', { facts, traits: traitsOf(userId, factor) }),
+          at: new Date(metadata.nowMs),
+          audit: auditEntry(actor, 'factor_updated', { metadata, traits: traitsOf(userId, factor) }),
         },
       );
       if (outcome === 'name_conflict') throw nameConflict(friendlyName);
       return ownFactor(await userOf(userId), factorId);
     },
-    async remove({ userId, factorId }, { actor, facts }) {
+    async remove({ userId, factorId }, { actor, metadata }) {
       const user = await userOf(userId);
       const factor = ownFactor(user, factorId);
-      const audit = auditEntry(actor, 'factor_deleted', { facts, traits: traitsOf(userId, factor) });
+      const audit = auditEntry(actor, 'factor_deleted', { metadata, traits: traitsOf(userId, factor) });
       const isRemoved = await store.factors.remove(
         { id: factor.id, userId },
-        { at: new Date(facts.nowMs), audit },
+        { at: new Date(metadata.nowMs), audit },
       );
       if (!isRemoved) throw errors.mfa_factor_not_found();
       if (factor.status === 'verified')

@@ -1,10 +1,10 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createMakeLink, type LinkSettingName, type MadeLink, type MadeLinkKind } from '../messages/links.ts';
-import { createSendLink, type SendLinkDeps } from '../messages/send-link.ts';
-import { type CheckPasswordDeps, checkPassword } from '../passwords/policy.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createMakeLink, type MadeLink, type MadeLinkKind } from '../messages/links.ts';
+import { createSendLink } from '../messages/send-link.ts';
+import { checkPassword } from '../passwords/policy.ts';
 import { readEmail } from '../sign-up/input.ts';
 import { newContactUser, type User } from '../users/user.ts';
 import { checkMetadata, type JsonObject } from '../users/user-json.ts';
@@ -29,19 +29,16 @@ interface Unconfirmed {
 type PrepareUnconfirmed = (
   wanted: Unconfirmed,
   known: User | undefined,
-  by: { readonly actor: AuditActor; readonly facts: RequestFacts },
+  by: { readonly actor: AuditActor; readonly metadata: RequestMetadata },
 ) => Promise<User>;
 
-/** What that takes. */
-export type UnconfirmedDeps = DepsWith<'store' | 'random', 'jwtDefaultGroupName'>;
-
 /** Creates {@link PrepareUnconfirmed}. */
-function createPrepareUnconfirmed({ store, random, settings }: UnconfirmedDeps): PrepareUnconfirmed {
+function createPrepareUnconfirmed({ store, random, settings }: Context): PrepareUnconfirmed {
   async function create(
     { email, aud, data, passwordHash, invited }: Unconfirmed,
-    { actor, facts }: Parameters<PrepareUnconfirmed>[2],
+    { actor, metadata }: Parameters<PrepareUnconfirmed>[2],
   ): Promise<User> {
-    const at = new Date(facts.nowMs);
+    const at = new Date(metadata.nowMs);
     const user = newContactUser({
       id: random.uuid(),
       aud,
@@ -53,7 +50,7 @@ function createPrepareUnconfirmed({ store, random, settings }: UnconfirmedDeps):
       at,
     });
     const audit = auditEntry(actor, 'user_signedup', {
-      facts,
+      metadata,
       traits: { ...subjectOf(user), provider: 'email' },
     });
     // Metadata as it was sent: unlike at a sign-up, nothing of the identity is added.
@@ -67,10 +64,10 @@ function createPrepareUnconfirmed({ store, random, settings }: UnconfirmedDeps):
   async function renew(
     user: User,
     { data, passwordHash, invited }: Unconfirmed,
-    { actor, facts }: Parameters<PrepareUnconfirmed>[2],
+    { actor, metadata }: Parameters<PrepareUnconfirmed>[2],
   ): Promise<User> {
-    const at = new Date(facts.nowMs);
-    const audit = auditEntry(actor, 'user_modified', { facts, traits: subjectOf(user) });
+    const at = new Date(metadata.nowMs);
+    const audit = auditEntry(actor, 'user_modified', { metadata, traits: subjectOf(user) });
     const updated = await store.users.update(
       user.id,
       {
@@ -112,19 +109,14 @@ interface WantedLink {
 export type GenerateLink = (
   wanted: WantedLink,
   actor: AuditActor,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<{ readonly user: User; readonly link: MadeLink }>;
-
-/** What that takes. */
-export type GenerateLinkDeps = UnconfirmedDeps &
-  CheckPasswordDeps &
-  DepsWith<'store' | 'random' | 'passwords', LinkSettingName | 'mailerSecureEmailChangeEnabled'>;
 
 /** A request with the email as it is kept, and the user who has it. */
 interface Prepared extends WantedLink {
   readonly known: User | undefined;
   readonly actor: AuditActor;
-  readonly facts: RequestFacts;
+  readonly metadata: RequestMetadata;
 }
 
 /** The user of the link, and its kind. */
@@ -135,7 +127,7 @@ interface Target {
 }
 
 /** Creates {@link GenerateLink}. */
-export function createGenerateLink(deps: GenerateLinkDeps): GenerateLink {
+export function createGenerateLink(deps: Context): GenerateLink {
   const { store, passwords, settings } = deps;
   const makeLink = createMakeLink(deps);
   const prepareUnconfirmed = createPrepareUnconfirmed(deps);
@@ -162,7 +154,7 @@ export function createGenerateLink(deps: GenerateLinkDeps): GenerateLink {
     kind: 'email_change_current' | 'email_change_new',
     wanted: Prepared,
   ): Promise<Target> {
-    const { actor, facts } = wanted;
+    const { actor, metadata } = wanted;
     const user = knownUser(wanted);
     if (kind === 'email_change_current' && !settings.mailerSecureEmailChangeEnabled)
       throw errors.validation_failed({
@@ -172,8 +164,8 @@ export function createGenerateLink(deps: GenerateLinkDeps): GenerateLink {
     if ((await store.users.findByEmail(newEmail, wanted.aud)) !== undefined) throw errors.email_exists();
     // The link for the other address leads to the same change, of which one side may be confirmed already.
     if (user.newEmail === newEmail) return { user, kind, newEmail };
-    const audit = auditEntry(actor, 'user_modified', { facts, traits: subjectOf(user) });
-    const at = new Date(facts.nowMs);
+    const audit = auditEntry(actor, 'user_modified', { metadata, traits: subjectOf(user) });
+    const at = new Date(metadata.nowMs);
     const updated = await store.users.update(
       user.id,
       { newEmail, emailChangeConfirmStatus: 0 },
@@ -201,7 +193,7 @@ export function createGenerateLink(deps: GenerateLinkDeps): GenerateLink {
     ['email_change_new', (wanted) => emailChangeTarget('email_change_new', wanted)],
   ]);
 
-  return async (wanted, actor, facts) => {
+  return async (wanted, actor, metadata) => {
     const email = readEmail(wanted.email);
     const targetOf = targets.get(wanted.type);
     if (targetOf === undefined)
@@ -209,9 +201,9 @@ export function createGenerateLink(deps: GenerateLinkDeps): GenerateLink {
         message: `Invalid email action link type requested: ${wanted.type.slice(0, 64)}`,
       });
     const known = await store.users.findByEmail(email, wanted.aud);
-    const { user, kind, newEmail } = await targetOf({ ...wanted, email, known, actor, facts });
+    const { user, kind, newEmail } = await targetOf({ ...wanted, email, known, actor, metadata });
     const { redirectTo } = wanted;
-    const link = await makeLink(user, { kind, redirectTo, actor, ...(newEmail && { newEmail }) }, facts);
+    const link = await makeLink(user, { kind, redirectTo, actor, ...(newEmail && { newEmail }) }, metadata);
     return { user: (await store.users.findById(user.id)) ?? user, link };
   };
 }
@@ -231,19 +223,23 @@ interface Invitation {
 }
 
 /** Invites somebody by mail, also where nobody may sign up by themselves. */
-export type InviteUser = (invitation: Invitation, actor: AuditActor, facts: RequestFacts) => Promise<User>;
+export type InviteUser = (
+  invitation: Invitation,
+  actor: AuditActor,
+  metadata: RequestMetadata,
+) => Promise<User>;
 
 /** Creates {@link InviteUser}. */
-export function createInviteUser(deps: SendLinkDeps & UnconfirmedDeps): InviteUser {
+export function createInviteUser(deps: Context): InviteUser {
   const { store } = deps;
   const sendLink = createSendLink(deps);
   const prepareUnconfirmed = createPrepareUnconfirmed(deps);
-  return async ({ email: givenEmail, data, aud, redirectTo }, actor, facts) => {
+  return async ({ email: givenEmail, data, aud, redirectTo }, actor, metadata) => {
     const email = readEmail(givenEmail);
     const known = await store.users.findByEmail(email, aud);
-    const user = await prepareUnconfirmed({ email, aud, data, invited: true }, known, { actor, facts });
+    const user = await prepareUnconfirmed({ email, aud, data, invited: true }, known, { actor, metadata });
     // An invitation is often opened in another browser than the one it was asked for in: there is no PKCE.
-    await sendLink(user, { kind: 'invite', redirectTo, flow: 'implicit', actor }, facts);
+    await sendLink(user, { kind: 'invite', redirectTo, flow: 'implicit', actor }, metadata);
     const invited = await store.users.findById(user.id);
     if (invited === undefined) throw errors.user_not_found();
     return invited;

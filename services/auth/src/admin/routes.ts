@@ -4,7 +4,7 @@ import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { pageQuery, readPage, setPageHeaders } from '../http/pagination.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { requestedAudience, requestFacts } from '../http/request-metadata.ts';
+import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { toSessionJson } from '../sessions/session-json.ts';
 import { type JsonObject, toFactorJson, toUserJson } from '../users/user-json.ts';
 import { createManageFactors } from './factors.ts';
@@ -39,7 +39,7 @@ export const addAdminLinkRoutes: AddRoutes = (api, deps) => {
         aud: requestedAudience(request, deps),
         redirectTo: redirectTarget(request, request.body, deps),
       };
-      return reply.send(toUserJson(await inviteUser(invitation, actor, requestFacts(request, deps))));
+      return reply.send(toUserJson(await inviteUser(invitation, actor, requestMetadata(request, deps))));
     },
   );
 
@@ -58,7 +58,7 @@ export const addAdminLinkRoutes: AddRoutes = (api, deps) => {
         aud: requestedAudience(request, deps),
         redirectTo: redirectTarget(request, request.body, deps),
       };
-      const { user, link } = await generateLink(wanted, actor, requestFacts(request, deps));
+      const { user, link } = await generateLink(wanted, actor, requestMetadata(request, deps));
       return reply.send({
         ...toUserJson(user),
         action_link: link.actionLink,
@@ -89,15 +89,19 @@ export const addAdminFactorRoutes: AddRoutes = (api, deps) => {
   api.put(`${path}/:factor_id`, { schema: { params, body: changeBody } }, async (request, reply) => {
     const { actor } = await authenticateAdmin(request, deps);
     const { friendly_name: friendlyName, phone } = request.body;
-    const facts = requestFacts(request, deps);
-    const changed = await factors.update(factorOf(request.params), { friendlyName, phone }, { actor, facts });
+    const metadata = requestMetadata(request, deps);
+    const changed = await factors.update(
+      factorOf(request.params),
+      { friendlyName, phone },
+      { actor, metadata },
+    );
     return reply.send(toFactorJson(changed));
   });
 
   api.delete(`${path}/:factor_id`, { schema: { params } }, async (request, reply) => {
     const { actor } = await authenticateAdmin(request, deps);
-    const facts = requestFacts(request, deps);
-    const removed = await factors.remove(factorOf(request.params), { actor, facts });
+    const metadata = requestMetadata(request, deps);
+    const removed = await factors.remove(factorOf(request.params), { actor, metadata });
     return reply.send(toFactorJson(removed));
   });
 };
@@ -120,14 +124,14 @@ export const addAdminSessionRoutes: AddRoutes = (api, deps) => {
   api.get(path, { schema: { params: adminSessionRoutesUserParams } }, async (request, reply) => {
     await authenticateAdmin(request, deps);
     const userId = uuidParameter(request.params, 'user_id');
-    const listed = await sessions.list(userId, requestFacts(request, deps));
+    const listed = await sessions.list(userId, requestMetadata(request, deps));
     return reply.send({ sessions: listed.map((session) => toSessionJson(session)) });
   });
 
   api.delete(path, { schema: { params: adminSessionRoutesUserParams } }, async (request, reply) => {
     const { actor } = await authenticateAdmin(request, deps);
     const userId = uuidParameter(request.params, 'user_id');
-    await sessions.endAll(userId, { actor, facts: requestFacts(request, deps) });
+    await sessions.endAll(userId, { actor, metadata: requestMetadata(request, deps) });
     return reply.send({});
   });
 
@@ -138,7 +142,7 @@ export const addAdminSessionRoutes: AddRoutes = (api, deps) => {
       const { actor } = await authenticateAdmin(request, deps);
       const userId = uuidParameter(request.params, 'user_id');
       const sessionId = uuidParameter(request.params, 'session_id');
-      await sessions.end({ userId, sessionId }, { actor, facts: requestFacts(request, deps) });
+      await sessions.end({ userId, sessionId }, { actor, metadata: requestMetadata(request, deps) });
       return reply.send({});
     },
   );

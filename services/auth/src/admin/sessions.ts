@@ -1,26 +1,27 @@
+import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Session } from '../sessions/sessions.ts';
-import { createListSessions, type ListSessionsDeps } from '../sessions/sessions.ts';
+import { createListSessions } from '../sessions/sessions.ts';
 
 /** Who does it, and of which request. */
 interface By {
   readonly actor: AuditActor;
-  readonly facts: RequestFacts;
+  readonly metadata: RequestMetadata;
 }
 
 /** What an administrator does with sessions of others. Each throws AppError `user_not_found`. */
 export interface ManageSessions {
   /** Those that last, newest first. */
-  list(userId: string, facts: RequestFacts): Promise<readonly Session[]>;
+  list(userId: string, metadata: RequestMetadata): Promise<readonly Session[]>;
   /** Ends one. @throws AppError `session_not_found` (404). */
   end(of: { readonly userId: string; readonly sessionId: string }, by: By): Promise<void>;
   endAll(userId: string, by: By): Promise<void>;
 }
 
 /** Creates {@link ManageSessions}. */
-export function createManageSessions(deps: ListSessionsDeps): ManageSessions {
+export function createManageSessions(deps: Context): ManageSessions {
   const { sessions } = deps.store;
   const listSessions = createListSessions(deps);
 
@@ -30,14 +31,14 @@ export function createManageSessions(deps: ListSessionsDeps): ManageSessions {
     return found;
   }
 
-  function audit(userId: string, { actor, facts }: By) {
-    return auditEntry(actor, 'logout', { facts, traits: { user_id: userId } });
+  function audit(userId: string, { actor, metadata }: By) {
+    return auditEntry(actor, 'logout', { metadata, traits: { user_id: userId } });
   }
 
   return {
-    async list(userId, facts) {
+    async list(userId, metadata) {
       await find(userId);
-      return listSessions(userId, facts);
+      return listSessions(userId, metadata);
     },
     async end({ userId, sessionId }, by) {
       const { session } = await find(userId, sessionId);

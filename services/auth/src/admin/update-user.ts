@@ -1,9 +1,9 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createNotify, type NotifyDeps } from '../messages/send.ts';
-import { type CheckPasswordDeps, checkPassword } from '../passwords/policy.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createNotify } from '../messages/send.ts';
+import { checkPassword } from '../passwords/policy.ts';
 import type { NewIdentity, UserChanges } from '../users/store.ts';
 import type { User } from '../users/user.ts';
 import { contactIdentityData } from '../users/user.ts';
@@ -23,11 +23,8 @@ import {
 export type UpdateUser = (
   id: string,
   input: AdminUserInput,
-  by: { readonly actor: AuditActor; readonly facts: RequestFacts },
+  by: { readonly actor: AuditActor; readonly metadata: RequestMetadata },
 ) => Promise<User>;
-
-/** What that takes. */
-export type UpdateUserDeps = NotifyDeps & CheckPasswordDeps & DepsWith<'store' | 'passwords', never>;
 
 /** Contacts as they will be. */
 interface Contacts {
@@ -36,7 +33,7 @@ interface Contacts {
 }
 
 /** Creates {@link UpdateUser}. A new password ends all sessions, and a new contact or password takes back what was sent before. */
-export function createUpdateUser(deps: UpdateUserDeps): UpdateUser {
+export function createUpdateUser(deps: Context): UpdateUser {
   const { store, passwords } = deps;
   const notify = createNotify(deps);
 
@@ -51,17 +48,17 @@ export function createUpdateUser(deps: UpdateUserDeps): UpdateUser {
     }
   }
 
-  return async (id, input, { actor, facts }) => {
+  return async (id, input, { actor, metadata }) => {
     const user = await store.users.findById(id);
     if (user === undefined) throw errors.user_not_found();
     const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
-    const bannedUntil = readBan(input.banDuration, facts);
+    const bannedUntil = readBan(input.banDuration, metadata);
     checkOneSecret(input, passwords);
     if (input.password) await checkPassword(input.password, deps);
     const role = readName('role', input.role);
     checkMetadata(input, user);
     const passwordHash = await hashOf(input, passwords);
-    const at = new Date(facts.nowMs);
+    const at = new Date(metadata.nowMs);
     const changes: UserChanges = {
       ...(role !== '' && { role }),
       ...(bannedUntil !== undefined && { bannedUntil }),
@@ -72,13 +69,13 @@ export function createUpdateUser(deps: UpdateUserDeps): UpdateUser {
     };
     const identities = identitiesOf(user, { input, contacts });
     const updatedUser = await store.transaction(async (transaction) => {
-      const audit = auditEntry(actor, 'user_modified', { facts, traits: subjectOf(user) });
+      const audit = auditEntry(actor, 'user_modified', { metadata, traits: subjectOf(user) });
       const updated = await transaction.users.update(id, changes, { at, audit, identities });
       if (!updated.ok) throw errors[updated.reason === 'not_found' ? 'user_not_found' : updated.reason]();
       const hasNewContact = updated.user.email !== user.email || updated.user.phone !== user.phone;
       if (hasNewContact || passwordHash !== undefined) await transaction.oneTimeTokens.clear(id);
       if (passwordHash !== undefined) {
-        const ended = auditEntry(actor, 'user_updated_password', { facts, traits: subjectOf(user) });
+        const ended = auditEntry(actor, 'user_updated_password', { metadata, traits: subjectOf(user) });
         await transaction.sessions.end('global', { userId: id, sessionId: undefined }, ended);
       }
       return updated.user;

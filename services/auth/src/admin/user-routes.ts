@@ -6,7 +6,7 @@ import { body, optionalFlag, optionalObject, optionalText, uuidParameter } from 
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { pageQuery, readPage, setPageHeaders } from '../http/pagination.ts';
-import { requestedAudience, requestFacts } from '../http/request-metadata.ts';
+import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { toUserJson } from '../users/user-json.ts';
 import type { AdminUserInput } from './create-user.ts';
@@ -62,7 +62,7 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
     const { actor } = await authenticateAdmin(request, deps);
     const { id, aud } = request.body;
     const input = { ...inputOf(request.body), id, aud: aud || requestedAudience(request, deps) };
-    return reply.send(toUserJson(await createUser(input, actor, requestFacts(request, deps))));
+    return reply.send(toUserJson(await createUser(input, actor, requestMetadata(request, deps))));
   });
 
   api.post(
@@ -75,7 +75,7 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
       if (bodyId.toLowerCase() !== id)
         throw errors.validation_failed({ message: 'id of the body is not that of the path' });
       const input = { ...inputOf(request.body), id, aud: aud || requestedAudience(request, deps) };
-      return reply.send(toUserJson(await createUser(input, actor, requestFacts(request, deps))));
+      return reply.send(toUserJson(await createUser(input, actor, requestMetadata(request, deps))));
     },
   );
 
@@ -92,8 +92,8 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
     async (request, reply) => {
       const { actor } = await authenticateAdmin(request, deps);
       const id = uuidParameter(request.params, 'user_id');
-      const facts = requestFacts(request, deps);
-      return reply.send(toUserJson(await updateUser(id, inputOf(request.body), { actor, facts })));
+      const metadata = requestMetadata(request, deps);
+      return reply.send(toUserJson(await updateUser(id, inputOf(request.body), { actor, metadata })));
     },
   );
 
@@ -102,7 +102,7 @@ export const addAdminUserRoutes: AddRoutes = (api, deps) => {
     const { actor } = await authenticateAdmin(request, deps);
     const id = uuidParameter(request.params, 'user_id');
     const soft = request.body.should_soft_delete ?? false;
-    await deleteUser({ id, soft }, actor, requestFacts(request, deps));
+    await deleteUser({ id, soft }, actor, requestMetadata(request, deps));
     return reply.send({});
   });
 };

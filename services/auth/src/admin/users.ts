@@ -1,4 +1,4 @@
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import {
   type AuditActor,
   type AuditQuery,
@@ -8,7 +8,7 @@ import {
 } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { Page, PageRequest } from '../http/pagination.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from '../users/user.ts';
 import { subjectOf } from './create-user.ts';
 
@@ -25,7 +25,7 @@ interface UserListing extends PageRequest {
 export type ListUsers = (listing: UserListing) => Promise<Page<User>>;
 
 /** Creates {@link ListUsers}. */
-export function createListUsers({ store }: Pick<Services, 'store'>): ListUsers {
+export function createListUsers({ store }: Context): ListUsers {
   return ({ sort, ...listing }) => store.users.list({ ...listing, order: readOrder(sort) });
 }
 
@@ -47,17 +47,17 @@ function readOrder(sort: string): 'asc' | 'desc' {
 export type DeleteUser = (
   of: { readonly id: string; readonly soft: boolean },
   actor: AuditActor,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<void>;
 
 /** Creates {@link DeleteUser}. */
-export function createDeleteUser({ store }: Pick<Services, 'store'>): DeleteUser {
-  return async ({ id, soft }, actor, facts) => {
+export function createDeleteUser({ store }: Pick<Context, 'store'>): DeleteUser {
+  return async ({ id, soft }, actor, metadata) => {
     const user = await store.users.findById(id);
     if (user === undefined) throw errors.user_not_found();
-    const audit = auditEntry(actor, 'user_deleted', { facts, traits: subjectOf(user) });
+    const audit = auditEntry(actor, 'user_deleted', { metadata, traits: subjectOf(user) });
     const isDeleted = soft
-      ? await store.users.softDelete(id, { at: new Date(facts.nowMs), audit })
+      ? await store.users.softDelete(id, { at: new Date(metadata.nowMs), audit })
       : await store.users.delete(id, audit);
     if (!isDeleted) throw errors.user_not_found();
   };
@@ -71,7 +71,7 @@ export type ListAuditEntries = (
 const scopes: readonly AuditScope[] = ['author', 'action', 'type'];
 
 /** Creates {@link ListAuditEntries}. */
-export function createListAuditEntries({ store }: Pick<Services, 'store'>): ListAuditEntries {
+export function createListAuditEntries({ store }: Context): ListAuditEntries {
   return ({ query, ...page }) => store.audit.list({ ...page, search: readSearch(query) });
 }
 

@@ -10,7 +10,7 @@ import { migrate } from '../db/migrate.ts';
 import type { Store } from '../db/store.ts';
 import { createPostgresStore } from '../db/store.ts';
 import { isUuid } from '../http/api.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createColumnCipher, createReencrypt } from '../keys/column-encryption.ts';
 import { systemRandomness } from '../keys/random.ts';
 import { createPasswordHasher } from '../passwords/hasher.ts';
@@ -40,7 +40,7 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
     });
     const aud = flags.aud ?? settings.jwtAud;
     const input = { email, password, aud, role: flags.role, emailConfirm: flags.confirm };
-    return (await createUser(input, operator, factsNow())).id;
+    return (await createUser(input, operator, metadataNow())).id;
   });
 };
 
@@ -48,7 +48,7 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
 export const deleteUserCommand: Command = async ({ environmentFiles, args: [who = ''], flags }) => {
   await withStore(environmentFiles, async ({ store, settings }) => {
     const id = await findId(store, who, flags.aud ?? settings.jwtAud);
-    await createDeleteUser({ store })({ id, soft: false }, operator, factsNow());
+    await createDeleteUser({ store })({ id, soft: false }, operator, metadataNow());
     return id;
   });
 };
@@ -103,6 +103,6 @@ async function readPassword(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '');
 }
 
-function factsNow(): RequestFacts {
+function metadataNow(): RequestMetadata {
   return { nowMs: Date.now(), clientAddress: '', userAgent: '', requestId: '' };
 }

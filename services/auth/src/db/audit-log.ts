@@ -1,5 +1,5 @@
 import type { Page, PageRequest } from '../http/pagination.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { containing, noInstance, type Parameter, type Queryable, query, type Row } from './query.ts';
 
@@ -54,11 +54,11 @@ export function auditEntry(
   actor: AuditActor,
   action: AuditAction,
   options: {
-    readonly facts: Pick<RequestFacts, 'nowMs' | 'clientAddress' | 'onAudit'>;
+    readonly metadata: Pick<RequestMetadata, 'nowMs' | 'clientAddress' | 'onAudit'>;
     readonly traits?: JsonObject;
   },
 ): AuditEntry {
-  const { facts, traits } = options;
+  const { metadata, traits } = options;
   const name = actor.userMetadata.full_name;
   const entry: AuditEntry = {
     payload: {
@@ -70,10 +70,10 @@ export function auditEntry(
       log_type: auditActions[action],
       ...(traits !== undefined && { traits }),
     },
-    at: new Date(facts.nowMs),
-    ip: facts.clientAddress,
+    at: new Date(metadata.nowMs),
+    ip: metadata.clientAddress,
   };
-  facts.onAudit?.(entry);
+  metadata.onAudit?.(entry);
   return entry;
 }
 

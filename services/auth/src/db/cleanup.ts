@@ -2,7 +2,7 @@ import type { Millis } from '@tollgate/kit/duration';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { Counter, type Registry } from 'prom-client';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import type { Quota } from '../messages/quotas.ts';
 import { knownNetworkMs, rememberMs } from '../sign-in/guess-limiter.ts';
 import { flowLifeMs } from '../sign-in/pkce.ts';
@@ -147,10 +147,7 @@ const batchSize = 1000;
 const maxBatches = 50;
 
 /** Creates {@link RemoveExpired}. */
-export function createRemoveExpired({
-  store,
-  settings,
-}: DepsWith<'store', keyof RetentionPolicy>): RemoveExpired {
+export function createRemoveExpired({ store, settings }: Pick<Context, 'store' | 'settings'>): RemoveExpired {
   return async (nowMs, signal) => {
     const removed: Record<string, number> = {};
     for (const kind of expiringKinds) {

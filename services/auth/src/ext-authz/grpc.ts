@@ -25,10 +25,10 @@ function readCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
   const http = readHttp(bytes);
   if (http === undefined) return undefined;
   const { method, path, headerMap, headers } = http;
-  const facts = { method: method.toUpperCase(), path };
+  const metadata = { method: method.toUpperCase(), path };
   return headerMap === undefined
-    ? { ...facts, ...ofJoined(headers) }
-    : { ...facts, ...ofRaw(headerMap.headers) };
+    ? { ...metadata, ...ofJoined(headers) }
+    : { ...metadata, ...ofRaw(headerMap.headers) };
 }
 
 type Headers = Pick<AuthzRequest, 'authorization' | 'headerNames'>;

@@ -8,7 +8,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 
 /** The application that routes are added to: the type of a body is that of its schema. */
@@ -20,14 +20,8 @@ export type Api = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
-/** What routes take: the services, and a clock for the facts of requests. */
-export interface RouteDeps extends Services {
-  /** Unix time in milliseconds. */
-  readonly nowMs: () => number;
-}
-
 /** Adds the routes of one area to the application. */
-export type AddRoutes = (api: Api, deps: RouteDeps) => void;
+export type AddRoutes = (api: Api, deps: Context) => void;
 
 /** A member that may be absent; `null` is taken for absent before schemas are looked at. */
 export const optionalText = Type.Optional(Type.String());

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
 import type { AuditActor } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { type JwtClaims, verifyJwt } from '../keys/jwt.ts';
 import { type Session, sessionEnd } from '../sessions/sessions.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { type Api, isUuid, type RouteDeps } from './api.ts';
+import { type Api, isUuid } from './api.ts';
 
 /** Who calls with a user's access token. */
 export interface Caller {
@@ -14,15 +15,12 @@ export interface Caller {
   readonly claims: JwtClaims;
 }
 
-/** What that takes. */
-export type AuthDeps = Pick<RouteDeps, 'keys' | 'nowMs' | 'store' | 'settings'>;
-
 /**
  * Verifies the access token and loads its user and session, in one statement.
  *
  * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`, `session_expired`, `user_banned`.
  */
-export async function authenticateUser(request: FastifyRequest, deps: AuthDeps): Promise<Caller> {
+export async function authenticateUser(request: FastifyRequest, deps: Context): Promise<Caller> {
   const claims = verifyBearer(request, deps);
   const { sub, session_id: sessionId } = claims;
   if (typeof sub !== 'string' || sub === '')
@@ -53,7 +51,7 @@ export interface AdminCaller {
  *
  * @throws AppError as `authenticateUser`, and `not_admin`.
  */
-export async function authenticateAdmin(request: FastifyRequest, deps: AuthDeps): Promise<AdminCaller> {
+export async function authenticateAdmin(request: FastifyRequest, deps: Context): Promise<AdminCaller> {
   const claims = verifyAdmin(request, deps);
   if (typeof claims.session_id === 'string' && claims.session_id !== '') {
     const { user } = await authenticateUser(request, deps);
@@ -71,7 +69,7 @@ export async function authenticateAdmin(request: FastifyRequest, deps: AuthDeps)
 }
 
 /** Verifies the access token of an administrator, but not that its session lasts. @throws AppError `not_admin` and others. */
-function verifyAdmin(request: FastifyRequest, deps: AuthDeps): JwtClaims {
+function verifyAdmin(request: FastifyRequest, deps: Context): JwtClaims {
   const claims = verifyBearer(request, deps);
   if (!isAdmin(claims, deps.settings.jwtAdminRoles)) throw errors.not_admin();
   return claims;
@@ -81,12 +79,12 @@ function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {
   return typeof role === 'string' && adminRoles.includes(role);
 }
 
-function checkSession(session: Session | undefined, { settings, nowMs }: AuthDeps): void {
+function checkSession(session: Session | undefined, { settings, nowMs }: Context): void {
   if (session === undefined) throw errors.session_not_found();
   if (sessionEnd(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
 }
 
-function verifyBearer(request: FastifyRequest, { keys, nowMs, settings }: AuthDeps): JwtClaims {
+function verifyBearer(request: FastifyRequest, { keys, nowMs, settings }: Context): JwtClaims {
   const token = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   if (token === undefined) throw errors.no_authorization();
   const verified = verifyJwt(token, keys, nowMs());
@@ -106,7 +104,7 @@ function badJwt(reason: string) {
  * Refuses whoever is no administrator at every route of theirs, before the body is taken in. That the session of the token still lasts
  * is asked in the route, which needs to know who it is.
  */
-export function guardAdminRoutes(api: Api, deps: AuthDeps): void {
+export function guardAdminRoutes(api: Api, deps: Context): void {
   api.addHook('onRequest', (request, _reply, done) => {
     if (isAdminRoute(request.routeOptions.url ?? '')) verifyAdmin(request, deps);
     done();

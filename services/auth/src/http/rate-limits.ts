@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { type Settings, settingsSpec } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { bucketQuota, type Quota } from '../messages/quotas.ts';
-import type { Api, RouteDeps } from './api.ts';
-import { comesThroughUnknownProxy, knowsClients, rateLimitKey, requestFacts } from './request-metadata.ts';
+import type { Api } from './api.ts';
+import { comesThroughUnknownProxy, knowsClients, rateLimitKey, requestMetadata } from './request-metadata.ts';
 
 /** Things that each client address may do only so often; the settings say how often. */
 export type Limiter = 'otp' | 'verify' | 'token' | 'anonymous' | 'factor';
@@ -19,7 +20,7 @@ declare module 'fastify' {
 const minuteMs = 60_000;
 
 /** Refuses requests of routes with `config.limiter` beyond the limit of their client. */
-export function addRequestLimits(api: Api, deps: RouteDeps): void {
+export function addRequestLimits(api: Api, deps: Context): void {
   const { settings, store } = deps;
   if (!knowsClients(settings)) {
     warnOfUnknownProxy(api, deps);
@@ -37,7 +38,7 @@ export function addRequestLimits(api: Api, deps: RouteDeps): void {
   });
 
   async function take(limiter: Limiter, request: FastifyRequest): Promise<void> {
-    const { nowMs, clientAddress } = requestFacts(request, deps);
+    const { nowMs, clientAddress } = requestMetadata(request, deps);
     const key = rateLimitKey(request, settings) ?? clientAddress;
     const answer = await store.quotas.take({ limiter, key, quota: quotas[limiter] }, nowMs);
     if (!answer.allowed)
@@ -56,7 +57,7 @@ function quotasOf(s: Settings): Readonly<Record<Limiter, Quota>> {
 }
 
 /** Logs one warning when requests come through an untrusted proxy: limits by client address are off then. */
-function warnOfUnknownProxy(api: Api, { settings, logger }: RouteDeps): void {
+function warnOfUnknownProxy(api: Api, { settings, logger }: Context): void {
   let warned = false;
   api.addHook('onRequest', (request, _reply, done) => {
     if (!warned && comesThroughUnknownProxy(request, settings)) {

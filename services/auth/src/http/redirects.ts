@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { RouteDeps } from './api.ts';
+import type { Context } from '../context.ts';
 import { type Glob, matchesGlob, parseGlob } from './glob.ts';
 
 /** Where users may be sent: the site itself, and what the list has. */
@@ -126,10 +126,8 @@ function refuse(reason: string): RedirectVerdict {
   return { ok: false, reason };
 }
 
-type RedirectDeps = Pick<RouteDeps, 'settings' | 'logger'>;
-
 /** Policies by the settings they are made from: globs are read once. */
-const policies = new WeakMap<RouteDeps['settings'], RedirectPolicy>();
+const policies = new WeakMap<Context['settings'], RedirectPolicy>();
 
 /**
  * Where the user is to be sent in the end: what the header or the query or the body calls `redirect_to`, else the page that sent the
@@ -138,7 +136,7 @@ const policies = new WeakMap<RouteDeps['settings'], RedirectPolicy>();
 export function redirectTarget(
   request: FastifyRequest,
   body: { readonly redirect_to?: string | undefined } | undefined,
-  { settings, logger }: RedirectDeps,
+  { settings, logger }: Context,
 ): string {
   const policy = policyOf(settings);
   const wanted = wantedTarget(request, body);
@@ -167,7 +165,7 @@ function wantedTarget(
   return body?.redirect_to ?? '';
 }
 
-function policyOf(settings: RouteDeps['settings']): RedirectPolicy {
+function policyOf(settings: Context['settings']): RedirectPolicy {
   const known = policies.get(settings);
   if (known !== undefined) return known;
   const policy = redirectPolicy(settings.siteUrl, settings.uriAllowList);

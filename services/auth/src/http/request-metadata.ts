@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import type { AuditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { Api, RouteDeps } from './api.ts';
+import type { Api } from './api.ts';
 import { networkOf } from './fetch.ts';
 
 /**
@@ -25,7 +26,7 @@ export function clientNetwork(address: string): string {
 }
 
 /** What every use case knows of the request it serves. */
-export interface RequestFacts {
+export interface RequestMetadata {
   /** When it came, Unix time in milliseconds: one moment for all that it causes. */
   readonly nowMs: number;
   /** IP address of the client, trusted proxies looked through. */
@@ -50,11 +51,8 @@ const sessionTagHeader = 'x-svc-session-tag';
 /** Longer ones are of nobody; the column is not meant for them. */
 const maxUserAgentChars = 512;
 
-/** The facts of a request that use cases are given. */
-export function requestFacts(
-  request: FastifyRequest,
-  deps: Pick<RouteDeps, 'nowMs' | 'settings'>,
-): RequestFacts {
+/** The metadata of a request that use cases are given. */
+export function requestMetadata(request: FastifyRequest, deps: Context): RequestMetadata {
   return {
     nowMs: deps.nowMs(),
     clientAddress: clientAddress(request, deps.settings.forwardedForEnabled),
@@ -72,10 +70,7 @@ export function requestFacts(
 const maxAudienceChars = 255;
 
 /** Audience that a request is for: the header `X-JWT-AUD`, else the default. @throws AppError `validation_failed` for one too long. */
-export function requestedAudience(
-  request: FastifyRequest,
-  { settings }: Pick<RouteDeps, 'settings'>,
-): string {
+export function requestedAudience(request: FastifyRequest, { settings }: Context): string {
   const header = request.headers['x-jwt-aud'];
   if (typeof header !== 'string' || header === '') return settings.jwtAud;
   if (header.length > maxAudienceChars)

@@ -11,6 +11,7 @@ import {
   addAdminSessionRoutes,
 } from '../admin/routes.ts';
 import { addAdminUserRoutes } from '../admin/user-routes.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
@@ -22,7 +23,7 @@ import { addTokenRoutes } from '../sign-in/routes.ts';
 import { addSignUpRoutes } from '../sign-up/routes.ts';
 import { addUserRoutes } from '../users/routes.ts';
 import { addVerifyRoutes } from '../verification/routes.ts';
-import type { AddRoutes, Api, RouteDeps } from './api.ts';
+import type { AddRoutes, Api } from './api.ts';
 import { guardAdminRoutes } from './authenticate.ts';
 import { addBodyParsers, bodyLimits } from './body.ts';
 import { createErrorHandler } from './error-response.ts';
@@ -62,7 +63,7 @@ const requestIdForm = /^[\w.:-]{1,128}$/;
 const maxHeaderBytes = 32 * 1024;
 
 /** What the API takes besides what its routes take. */
-export interface ApiServerDeps extends RouteDeps {
+export interface ApiServerDeps extends Context {
   readonly tracing: Tracing;
   /** Absent for no metrics. */
   readonly metrics: Registry | undefined;

@@ -1,6 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { providerNames } from '../sign-in/providers.ts';
 import type { AddRoutes } from './api.ts';
 
@@ -14,7 +14,7 @@ const timeoutMs = 900;
  * Creates {@link CheckReady}: queries the database. Concurrent checks share one query, however long
  * it takes. The first failure after a success is logged.
  */
-function createCheckReady({ store, logger }: Pick<Services, 'store' | 'logger'>): CheckReady {
+function createCheckReady({ store, logger }: Pick<Context, 'store' | 'logger'>): CheckReady {
   let asked: Promise<boolean> | undefined;
   let isFailing = false;
 

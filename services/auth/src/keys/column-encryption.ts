@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/query.ts';
 
 /** Seals values before they are kept, and opens them again. Each is bound to the row it is of: in another one it does not open. */
@@ -192,7 +192,7 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
 const batchSize = 500;
 
 /** Creates {@link Reencrypt}. It may be interrupted and run again, also while the service runs. */
-export function createReencrypt({ store }: Pick<Services, 'store'>): Reencrypt {
+export function createReencrypt({ store }: Pick<Context, 'store'>): Reencrypt {
   async function reencryptColumn(column: SealedColumn): Promise<number> {
     let resealed = 0;
     let after: string | undefined = nilUuid;

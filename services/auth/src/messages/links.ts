@@ -1,8 +1,8 @@
 import type { MailKind } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditAction, type AuditActor, auditEntry } from '../db/audit-log.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Randomness } from '../keys/random.ts';
 import type { User } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
@@ -145,7 +145,7 @@ function actionLink({ externalUrl, path, token, type, redirectTo }: ActionLinkPa
 }
 
 /** Settings that links are made from. */
-export type LinkSettingName =
+type LinkSettingName =
   | 'siteUrl'
   | 'apiExternalUrl'
   | 'mailerOtpLength'
@@ -228,13 +228,13 @@ export type MakeLink = (
     readonly actor?: AuditActor | undefined;
     readonly action?: AuditAction | undefined;
   },
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<MadeLink>;
 
 /** Creates {@link MakeLink}. */
-export function createMakeLink(deps: DepsWith<'store' | 'random', LinkSettingName>): MakeLink {
+export function createMakeLink(deps: Context): MakeLink {
   const { store, settings } = deps;
-  return async (user, { kind, redirectTo, newEmail, actor, action }, facts) => {
+  return async (user, { kind, redirectTo, newEmail, actor, action }, metadata) => {
     const { traits, type, verificationType } = describe(kind);
     const contact = kind === 'email_change_new' ? (newEmail ?? user.newEmail) : user.email;
     const { code, token } = newLinkToken(deps, {
@@ -242,10 +242,10 @@ export function createMakeLink(deps: DepsWith<'store' | 'random', LinkSettingNam
       type,
       contact,
       flow: 'implicit',
-      at: new Date(facts.nowMs),
+      at: new Date(metadata.nowMs),
     });
     const audit = auditEntry(actor ?? user, action ?? traits.action, {
-      facts,
+      metadata,
       traits: { user_id: user.id, user_email: user.email },
     });
     await store.oneTimeTokens.replace([token], audit);

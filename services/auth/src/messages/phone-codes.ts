@@ -1,9 +1,9 @@
 import { type AppError, isAppError } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/one-time-tokens.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
@@ -45,22 +45,8 @@ interface PhoneCode {
 export type SendPhoneCode = (
   user: User,
   code: PhoneCode,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<{ readonly messageId?: string }>;
-
-/** What that takes. */
-export type PhoneCodeDeps = DepsWith<
-  'store' | 'random' | 'sms' | 'background' | 'logger',
-  | 'jwtSecret'
-  | 'dbSharedWithGotrue'
-  | 'smsMaxFrequencyMs'
-  | 'smsAutoconfirm'
-  | 'smsOtpLength'
-  | 'smsTestOtp'
-  | 'smsTestOtpValidUntil'
-  | 'rateLimitSmsSent'
-  | 'uniformAnswers'
->;
 
 interface KindOfCode {
   readonly type: OneTimeTokenType;
@@ -95,14 +81,14 @@ const kinds: Readonly<Record<PhoneCodeKind, KindOfCode>> = {
 const testMessageId = 'test-otp';
 
 /** Creates {@link SendPhoneCode}. */
-export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
+export function createSendPhoneCode(deps: Context): SendPhoneCode {
   const { store, random, settings } = deps;
 
-  async function checkLimits(facts: RequestFacts): Promise<void> {
+  async function checkLimits(metadata: RequestMetadata): Promise<void> {
     // Where nobody confirms a phone, few messages are sent, and a sign-up must not fail for a limit.
     if (settings.smsAutoconfirm) return;
     const quota = { limiter: 'sms_sent', key: '', quota: settings.rateLimitSmsSent };
-    const answer = await store.quotas.take(quota, facts.nowMs);
+    const answer = await store.quotas.take(quota, metadata.nowMs);
     if (!answer.allowed)
       throw new RetryLaterError(errors.over_sms_send_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
   }
@@ -123,22 +109,22 @@ export function createSendPhoneCode(deps: PhoneCodeDeps): SendPhoneCode {
     return errors.sms_send_failed({ cause: error });
   }
 
-  return async (user, { kind, phone, channel }, facts) => {
+  return async (user, { kind, phone, channel }, metadata) => {
     const { type, action, sentAt } = kinds[kind];
     const spacingMs = settings.smsMaxFrequencyMs;
     // Before the codes that are known: those who use one see what all others see.
-    const seconds = secondsUntilNext(sentAt(user), spacingMs, facts.nowMs);
+    const seconds = secondsUntilNext(sentAt(user), spacingMs, metadata.nowMs);
     if (seconds > 0) throw tooSoon(seconds);
-    const known = testCodeOf(phone, settings, facts.nowMs);
-    if (known === undefined) await checkLimits(facts);
+    const known = testCodeOf(phone, settings, metadata.nowMs);
+    if (known === undefined) await checkLimits(metadata);
 
     const code = known ?? random.otp(otpDigits(settings.smsOtpLength));
-    const at = new Date(facts.nowMs);
+    const at = new Date(metadata.nowMs);
     const hash = hashOneTimeToken(phone, code, settings);
     const token = { userId: user.id, type, hash, relatesTo: phone, at };
-    const notSince = new Date(facts.nowMs - spacingMs);
+    const notSince = new Date(metadata.nowMs - spacingMs);
     // Of requests that come together one gets through.
-    if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { facts }), { notSince })))
+    if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { metadata }), { notSince })))
       throw tooSoon(Math.ceil(spacingMs / 1000));
     if (known !== undefined) return { messageId: testMessageId };
     const message = { to: phone, code, channel };

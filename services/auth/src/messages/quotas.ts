@@ -1,9 +1,9 @@
 import { type Millis, parseDuration } from '@tollgate/kit/duration';
 import { Counter, type Registry } from 'prom-client';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/query.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Contact } from '../sign-up/input.ts';
 import { linkTraits } from './links.ts';
 
@@ -112,16 +112,13 @@ function refuse(quota: Quota, nowMs: number): QuotaAnswer {
   return { allowed: false, retryAfterMs };
 }
 
-/** What the quota of mails takes. */
-export type MailQuotaDeps = DepsWith<'store', 'mailerAutoconfirm' | 'rateLimitEmailSent'>;
-
 /**
  * Counts a mail against the quota of all users together. Not asked where users need not confirm: what is sent then is not sent to
  * strangers.
  *
  * @throws AppError `over_email_send_rate_limit`.
  */
-export async function takeMailQuota({ store, settings }: MailQuotaDeps, nowMs: number): Promise<void> {
+export async function takeMailQuota({ store, settings }: Context, nowMs: number): Promise<void> {
   if (settings.mailerAutoconfirm) return;
   const answer = await store.quotas.take(
     { limiter: 'email_sent', key: '', quota: settings.rateLimitEmailSent },
@@ -139,13 +136,14 @@ export type SendingPurpose = 'confirmation' | 'sign_in' | 'change';
  *
  * @throws AppError `over_email_send_rate_limit` or `over_sms_send_rate_limit`.
  */
-export type TakeTurn = (contact: Contact, purpose: SendingPurpose, facts: RequestFacts) => Promise<void>;
-
-/** What that takes. */
-export type TakeTurnDeps = DepsWith<'store', 'smtpMaxFrequencyMs' | 'smsMaxFrequencyMs'>;
+export type TakeTurn = (
+  contact: Contact,
+  purpose: SendingPurpose,
+  metadata: RequestMetadata,
+) => Promise<void>;
 
 /** Creates {@link TakeTurn}. */
-export function createTakeTurn({ store, settings }: TakeTurnDeps): TakeTurn {
+export function createTakeTurn({ store, settings }: Context): TakeTurn {
   function spacingMs(kind: Contact['kind'], purpose: SendingPurpose): Millis {
     if (kind === 'phone') return settings.smsMaxFrequencyMs;
     const traits = linkTraits[purpose === 'confirmation' ? 'confirmation' : 'magiclink'];

@@ -1,17 +1,10 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from '../users/user.ts';
 import type { OneTimeToken } from '../verification/store.ts';
-import {
-  type LinkRequest,
-  type LinkSettingName,
-  type LinkToken,
-  linkOf,
-  linkTraits,
-  newLinkToken,
-} from './links.ts';
+import { type LinkRequest, type LinkToken, linkOf, linkTraits, newLinkToken } from './links.ts';
 import type { OutgoingMail } from './mailer.ts';
 import { secondsUntilNext, spacingMessage, takeMailQuota } from './quotas.ts';
 
@@ -22,18 +15,7 @@ import { secondsUntilNext, spacingMessage, takeMailQuota } from './quotas.ts';
  * @throws AppError `over_email_send_rate_limit` when the user has just had one, or too many mails are sent; `unexpected_failure` when
  * the mail cannot be handed over: the user then may ask again at once.
  */
-export type SendLink = (user: User, link: LinkRequest, facts: RequestFacts) => Promise<void>;
-
-/** What sending links takes. */
-export type SendLinkDeps = DepsWith<
-  'store' | 'random' | 'mailer' | 'background',
-  | LinkSettingName
-  | 'smtpMaxFrequencyMs'
-  | 'rateLimitEmailSent'
-  | 'mailerAutoconfirm'
-  | 'mailerSecureEmailChangeEnabled'
-  | 'uniformAnswers'
->;
+export type SendLink = (user: User, link: LinkRequest, metadata: RequestMetadata) => Promise<void>;
 
 /** A code, where it is mailed to, and what is kept of it. */
 interface AddressedToken extends LinkToken {
@@ -41,7 +23,7 @@ interface AddressedToken extends LinkToken {
 }
 
 /** Creates {@link SendLink}: one statement for the quota, one for the tokens. */
-export function createSendLink(deps: SendLinkDeps): SendLink {
+export function createSendLink(deps: Context): SendLink {
   const { store, mailer, background, settings } = deps;
 
   function newTokens(user: User, link: LinkRequest, at: Date): [AddressedToken, ...AddressedToken[]] {
@@ -81,20 +63,20 @@ export function createSendLink(deps: SendLinkDeps): SendLink {
     };
   }
 
-  return async (user, link, facts) => {
+  return async (user, link, metadata) => {
     const traits = linkTraits[link.kind];
-    const at = new Date(facts.nowMs);
+    const at = new Date(metadata.nowMs);
     const spacingMs = settings.smtpMaxFrequencyMs ?? traits.spacingMs;
-    const notSince = traits.sentAt && new Date(facts.nowMs - spacingMs);
-    const waitSeconds = secondsUntilNext(traits.sentAt?.(user), spacingMs, facts.nowMs);
+    const notSince = traits.sentAt && new Date(metadata.nowMs - spacingMs);
+    const waitSeconds = secondsUntilNext(traits.sentAt?.(user), spacingMs, metadata.nowMs);
     if (waitSeconds > 0) throw tooSoon(waitSeconds);
-    if (!link.quotaTaken) await takeMailQuota(deps, facts.nowMs);
+    if (!link.quotaTaken) await takeMailQuota(deps, metadata.nowMs);
 
     const addressed = newTokens(user, link, at);
     const [first, ...rest] = addressed;
     const tokens: [OneTimeToken, ...OneTimeToken[]] = [first.token, ...rest.map(({ token }) => token)];
     const audit = auditEntry(link.actor ?? user, traits.action, {
-      facts,
+      metadata,
       ...(link.actor && { traits: { user_id: user.id, user_email: user.email } }),
     });
     // Of requests that come together one gets through.

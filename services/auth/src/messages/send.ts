@@ -1,22 +1,16 @@
 import type { NotificationKind } from '../config/mail.ts';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type CodeChallenge, createStartFlow, type FlowMethod, flowOf } from '../sign-in/pkce.ts';
 import type { Contact } from '../sign-up/input.ts';
 import type { User } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { type LinkKind, linkTraits } from './links.ts';
-import { createSendPhoneCode, type PhoneCodeDeps, type PhoneCodeKind } from './phone-codes.ts';
-import {
-  createTakeTurn,
-  type Quota,
-  type SendingPurpose,
-  secondsUntilNext,
-  type TakeTurnDeps,
-} from './quotas.ts';
-import { createSendLink, type SendLinkDeps } from './send-link.ts';
+import { createSendPhoneCode, type PhoneCodeKind } from './phone-codes.ts';
+import { createTakeTurn, type Quota, type SendingPurpose, secondsUntilNext } from './quotas.ts';
+import { createSendLink } from './send-link.ts';
 import type { SmsChannel } from './sms.ts';
 
 /**
@@ -33,14 +27,8 @@ type PretendToSend = (
     /** Runs after the answer, with the quota checked already. */
     readonly afterAnswer?: boolean | undefined;
   },
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<void>;
-
-/** What that takes. */
-type PretendDeps = DepsWith<
-  'store' | 'random' | 'mailer',
-  'uniformAnswers' | 'mailerAutoconfirm' | 'smsAutoconfirm' | 'rateLimitEmailSent' | 'rateLimitSmsSent'
->;
 
 /** What the audit log would say, had anything been changed. */
 const nobody = { id: '', email: '', phone: '', isSsoUser: false, userMetadata: {} };
@@ -49,7 +37,7 @@ const nobody = { id: '', email: '', phone: '', isSsoUser: false, userMetadata: {
  * Creates {@link PretendToSend}: the same statements, which find nobody. They do not use up the quota of what is sent, unless answers
  * are to be uniform: then the quota refuses those who exist and those who do not alike.
  */
-function createPretendToSend({ store, random, mailer, settings }: PretendDeps): PretendToSend {
+function createPretendToSend({ store, random, mailer, settings }: Context): PretendToSend {
   const quotas = {
     email: { limiter: 'email_sent', quota: settings.rateLimitEmailSent, counts: !settings.mailerAutoconfirm },
     phone: { limiter: 'sms_sent', quota: settings.rateLimitSmsSent, counts: !settings.smsAutoconfirm },
@@ -76,20 +64,20 @@ function createPretendToSend({ store, random, mailer, settings }: PretendDeps): 
     }
   }
 
-  async function writeNothing(audit: AuditEntry | undefined, facts: RequestFacts): Promise<void> {
+  async function writeNothing(audit: AuditEntry | undefined, metadata: RequestMetadata): Promise<void> {
     if (audit !== undefined) return store.audit.append(audit);
-    const at = new Date(facts.nowMs);
+    const at = new Date(metadata.nowMs);
     await store.oneTimeTokens.replace(
       [{ userId: random.uuid(), type: 'recovery_token', hash: random.uuid(), relatesTo: '', at }],
-      auditEntry(nobody, 'user_recovery_requested', { facts }),
+      auditEntry(nobody, 'user_recovery_requested', { metadata }),
     );
   }
 
-  return async ({ kind }, { audit, name, afterAnswer }, facts) => {
+  return async ({ kind }, { audit, name, afterAnswer }, metadata) => {
     const { limiter, quota, counts } = quotas[kind];
     // Nothing that is not sent is more than what is.
-    if (counts && !afterAnswer && !(await takeQuota(kind, limiter, quota, facts.nowMs))) return;
-    await writeNothing(audit, facts);
+    if (counts && !afterAnswer && !(await takeQuota(kind, limiter, quota, metadata.nowMs))) return;
+    await writeNothing(audit, metadata);
     // Where answers are uniform, mails leave after the answer; what else runs after it is to be as much work for everyone.
     if (kind === 'email' && (afterAnswer || !settings.uniformAnswers)) await sendNothing(name);
   };
@@ -132,14 +120,11 @@ interface Sent {
  *
  * @throws AppError as `SendLink` and `SendPhoneCode`.
  */
-export type SendToContact = (sending: Sending, recipient: Recipient, facts: RequestFacts) => Promise<Sent>;
-
-/** What that takes. */
-export type SendToContactDeps = SendLinkDeps &
-  PhoneCodeDeps &
-  PretendDeps &
-  TakeTurnDeps &
-  DepsWith<'store' | 'random', 'uniformAnswers'>;
+export type SendToContact = (
+  sending: Sending,
+  recipient: Recipient,
+  metadata: RequestMetadata,
+) => Promise<Sent>;
 
 /** What the kinds are called where mails, text messages and flows are made. */
 const kinds = {
@@ -152,7 +137,7 @@ const kinds = {
 >;
 
 /** Creates {@link SendToContact}. */
-export function createSendToContact(deps: SendToContactDeps): SendToContact {
+export function createSendToContact(deps: Context): SendToContact {
   const { settings } = deps;
   const sendLink = createSendLink(deps);
   const sendPhoneCode = createSendPhoneCode(deps);
@@ -173,15 +158,15 @@ export function createSendToContact(deps: SendToContactDeps): SendToContact {
   async function send(
     { contact, redirectTo, challenge, channel = 'sms', afterAnswer }: Sending,
     { user, kind }: NonNullable<Recipient>,
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<{ readonly messageId?: string }> {
     const { link, code } = kinds[kind];
     if (contact.kind === 'phone') {
       const phone = kind === 'change' ? user.newPhone : contact.phone;
-      return sendPhoneCode(user, { kind: code, phone, channel }, facts);
+      return sendPhoneCode(user, { kind: code, phone, channel }, metadata);
     }
     const quotaTaken = afterAnswer;
-    await sendLink(user, { kind: link, redirectTo, flow: flowOf(challenge), quotaTaken }, facts);
+    await sendLink(user, { kind: link, redirectTo, flow: flowOf(challenge), quotaTaken }, metadata);
     return {};
   }
 
@@ -189,26 +174,26 @@ export function createSendToContact(deps: SendToContactDeps): SendToContact {
   async function beginFlow(
     challenge: CodeChallenge | undefined,
     { userId, kind }: { readonly userId: string | undefined; readonly kind: SendingKind },
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<void> {
     if (challenge === undefined) return;
-    await startFlow({ ...challenge, userId, authenticationMethod: kinds[kind].flow }, facts);
+    await startFlow({ ...challenge, userId, authenticationMethod: kinds[kind].flow }, metadata);
   }
 
-  return async (sending, asked, facts) => {
+  return async (sending, asked, metadata) => {
     const { contact, purpose, challenge, instead, refusal: audit, afterAnswer } = sending;
     const kind = asked?.kind ?? instead;
-    if (settings.uniformAnswers && !afterAnswer) await takeTurn(contact, purpose, facts);
-    const isSilent = settings.uniformAnswers && asked && isTooSoon(contact, asked, facts.nowMs);
+    if (settings.uniformAnswers && !afterAnswer) await takeTurn(contact, purpose, metadata);
+    const isSilent = settings.uniformAnswers && asked && isTooSoon(contact, asked, metadata.nowMs);
     const recipient = isSilent ? undefined : asked;
     if (recipient === undefined) {
       const { name } = linkTraits[kinds[kind].link];
-      await pretendToSend(contact, { audit, name, afterAnswer }, facts);
-      await beginFlow(challenge, { userId: undefined, kind }, facts);
+      await pretendToSend(contact, { audit, name, afterAnswer }, metadata);
+      await beginFlow(challenge, { userId: undefined, kind }, metadata);
       return { sent: false };
     }
-    const { messageId } = await send(sending, recipient, facts);
-    await beginFlow(challenge, { userId: recipient.user.id, kind }, facts);
+    const { messageId } = await send(sending, recipient, metadata);
+    await beginFlow(challenge, { userId: recipient.user.id, kind }, metadata);
     // An id is something that only those get who exist.
     if (messageId === undefined || settings.uniformAnswers) return { sent: true };
     return { sent: true, messageId };
@@ -228,14 +213,8 @@ export type Notify = (
   to?: string,
 ) => void;
 
-/** What that takes. */
-export type NotifyDeps = DepsWith<
-  'mailer' | 'background',
-  'siteUrl' | `mailNotification:${NotificationKind}`
->;
-
 /** Creates {@link Notify}. */
-export function createNotify({ mailer, background, settings }: NotifyDeps): Notify {
+export function createNotify({ mailer, background, settings }: Context): Notify {
   return (user, kind, variables = {}, to = user.email) => {
     if (!settings[`mailNotification:${kind}`] || to === '') return;
     background.run('notification mail', () =>

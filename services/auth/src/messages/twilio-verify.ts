@@ -19,7 +19,7 @@ export const twilioVerifyGateway: SmsGatewayModule = {
   needs: ['smsTwilioVerifyAccountSid', 'smsTwilioVerifyAuthToken', 'smsTwilioVerifyMessageServiceSid'],
   create(settings) {
     const service = encodeURIComponent(settings.smsTwilioVerifyMessageServiceSid);
-    const url = `${settings.smsTwilioVerifyUrl.replace(/\/$/, '')}/v2/Services/${service}`;
+    const url = `${settings.smsTwilioVerifyUrl.replace(/\/$/, '')}/v2/Context/${service}`;
     const authorization = twilioAuthorization({
       account: settings.smsTwilioVerifyAccountSid,
       token: settings.smsTwilioVerifyAuthToken,

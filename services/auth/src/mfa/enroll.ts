@@ -1,9 +1,9 @@
 import { Secret, TOTP } from 'otpauth';
 import qrcode from 'qrcode';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 import { type Factor, lastExpiredMs } from './factors.ts';
@@ -64,21 +64,15 @@ interface TotpEnrollment {
 export type EnrollTotp = (
   who: { readonly user: User; readonly session: Session },
   enrollment: TotpEnrollment,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<EnrolledTotp>;
-
-/** What that takes. */
-export type EnrollTotpDeps = DepsWith<
-  'store' | 'random',
-  'mfaTotpEnrollEnabled' | 'mfaMaxEnrolledFactors' | 'mfaMaxVerifiedFactors' | 'mfaFactorExpiryMs' | 'siteUrl'
->;
 
 /** What still is a name; the QR code has to hold it, twice, with three characters a byte. */
 const maxNameChars = 255;
 const maxUriChars = 2_500;
 
 /** Creates {@link EnrollTotp}. */
-export function createEnrollTotp(deps: EnrollTotpDeps): EnrollTotp {
+export function createEnrollTotp(deps: Context): EnrollTotp {
   const { store, random, settings } = deps;
 
   /** The user's factors, without those that were begun too long ago. */
@@ -101,19 +95,19 @@ export function createEnrollTotp(deps: EnrollTotpDeps): EnrollTotp {
       throw errors.insufficient_aal({ message: 'AAL2 required to enroll a new factor', httpStatus: 403 });
   }
 
-  return async ({ user, session }, { friendlyName = '', issuer = '' }, facts) => {
+  return async ({ user, session }, { friendlyName = '', issuer = '' }, metadata) => {
     if (!settings.mfaTotpEnrollEnabled) throw errors.mfa_totp_enroll_not_enabled();
     const name = friendlyName.trim();
     if (name.length > maxNameChars) throw tooLong('friendly_name');
-    checkMayEnroll(await removeExpired(user, facts.nowMs), name, session);
+    checkMayEnroll(await removeExpired(user, metadata.nowMs), name, session);
     const id = random.uuid();
     const secret = random.totpSecret();
     const account = user.email || user.phone || user.id;
     const uri = totpUri({ secret, issuer: issuer || new URL(settings.siteUrl).host, account });
     if (uri.length > maxUriChars) throw tooLong('issuer');
     const enrolled = await store.factors.enroll(
-      { id, userId: user.id, friendlyName: name, secret, at: new Date(facts.nowMs) },
-      auditEntry(user, 'factor_in_progress', { facts, traits: { factor_id: id, factor_type: 'totp' } }),
+      { id, userId: user.id, friendlyName: name, secret, at: new Date(metadata.nowMs) },
+      auditEntry(user, 'factor_in_progress', { metadata, traits: { factor_id: id, factor_type: 'totp' } }),
     );
     if (!enrolled) throw nameConflict(name);
     return { id, friendlyName: name, secret, uri, qrCode: await qrCodeSvg(uri) };

@@ -1,8 +1,8 @@
-import type { DepsWith, Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createNotify, type NotifyDeps } from '../messages/send.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createNotify } from '../messages/send.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 
@@ -56,27 +56,21 @@ interface IssuedChallenge {
 /** Begins the verification of a factor. */
 export type ChallengeFactor = (
   of: { readonly user: User; readonly factorId: string },
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<IssuedChallenge>;
 
-/** What that takes. */
-export type ChallengeFactorDeps = DepsWith<
-  'store' | 'random',
-  'mfaTotpVerifyEnabled' | 'mfaChallengeExpiryMs'
->;
-
 /** Creates {@link ChallengeFactor}. */
-export function createChallengeFactor({ store, random, settings }: ChallengeFactorDeps): ChallengeFactor {
-  return async ({ user, factorId }, facts) => {
+export function createChallengeFactor({ store, random, settings }: Context): ChallengeFactor {
+  return async ({ user, factorId }, metadata) => {
     const factor = ownFactor(user, factorId);
     if (factor.type !== 'totp' || !settings.mfaTotpVerifyEnabled) throw errors.mfa_totp_verify_not_enabled();
     const id = random.uuid();
     const traits = { factor_id: factor.id, factor_status: factor.status };
     await store.factors.challenge(
-      { id, factorId: factor.id, ip: facts.clientAddress, at: new Date(facts.nowMs) },
-      auditEntry(user, 'challenge_created', { facts, traits }),
+      { id, factorId: factor.id, ip: metadata.clientAddress, at: new Date(metadata.nowMs) },
+      auditEntry(user, 'challenge_created', { metadata, traits }),
     );
-    const expiresAt = Math.floor(expiryOf(settings.mfaChallengeExpiryMs, facts.nowMs) / 1000);
+    const expiresAt = Math.floor(expiryOf(settings.mfaChallengeExpiryMs, metadata.nowMs) / 1000);
     return { id, type: factor.type, expiresAt };
   };
 }
@@ -84,14 +78,14 @@ export function createChallengeFactor({ store, random, settings }: ChallengeFact
 /** Removes a factor of the caller, and answers what it was. Sessions that owe it their `aal2` fall back. */
 export type UnenrollFactor = (
   of: { readonly user: User; readonly session: Session; readonly factorId: string },
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<Factor>;
 
 /** Creates {@link UnenrollFactor}. */
-export function createUnenrollFactor(deps: Pick<Services, 'store'> & NotifyDeps): UnenrollFactor {
+export function createUnenrollFactor(deps: Context): UnenrollFactor {
   const { store } = deps;
   const notify = createNotify(deps);
-  return async ({ user, session, factorId }, facts) => {
+  return async ({ user, session, factorId }, metadata) => {
     const factor = ownFactor(user, factorId);
     if (factor.status === 'verified' && session.aal === 'aal1')
       throw errors.insufficient_aal({
@@ -101,7 +95,7 @@ export function createUnenrollFactor(deps: Pick<Services, 'store'> & NotifyDeps)
     const traits = { factor_id: factor.id, factor_status: factor.status, session_id: session.id };
     const isRemoved = await store.factors.remove(
       { id: factor.id, userId: user.id },
-      { at: new Date(facts.nowMs), audit: auditEntry(user, 'factor_unenrolled', { facts, traits }) },
+      { at: new Date(metadata.nowMs), audit: auditEntry(user, 'factor_unenrolled', { metadata, traits }) },
     );
     if (!isRemoved) throw errors.mfa_factor_not_found();
     if (factor.status === 'verified')

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { AddRoutes, RouteDeps } from '../http/api.ts';
+import type { AddRoutes } from '../http/api.ts';
 import { body, isUuid, optionalText, uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
-import { requestFacts } from '../http/request-metadata.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/session-json.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
@@ -28,7 +29,7 @@ export const addFactorRoutes: AddRoutes = (api, deps) => {
     const who = await permanentUser(request, deps);
     const { factor_type: type, friendly_name: friendlyName, issuer } = request.body;
     checkType(type);
-    const enrolled = await enrollTotp(who, { friendlyName, issuer }, requestFacts(request, deps));
+    const enrolled = await enrollTotp(who, { friendlyName, issuer }, requestMetadata(request, deps));
     return reply.send(enrolledReply(enrolled));
   });
 
@@ -39,7 +40,7 @@ export const addFactorRoutes: AddRoutes = (api, deps) => {
     async (request, reply) => {
       const { user } = await permanentUser(request, deps);
       const factorId = uuidParameter(request.params, 'factor_id');
-      const challenge = await challengeFactor({ user, factorId }, requestFacts(request, deps));
+      const challenge = await challengeFactor({ user, factorId }, requestMetadata(request, deps));
       return reply.send({ id: challenge.id, type: challenge.type, expires_at: challenge.expiresAt });
     },
   );
@@ -54,7 +55,7 @@ export const addFactorRoutes: AddRoutes = (api, deps) => {
       if (!isUuid(challengeId)) throw errors.validation_failed({ message: 'challenge_id must be an UUID' });
       const verified = await verifyFactor(
         { ...who, factorId, challengeId, code },
-        requestFacts(request, deps),
+        requestMetadata(request, deps),
       );
       return sendSession(reply, verified);
     },
@@ -63,14 +64,14 @@ export const addFactorRoutes: AddRoutes = (api, deps) => {
   api.delete('/factors/:factor_id', { schema: { params } }, async (request, reply) => {
     const who = await permanentUser(request, deps);
     const factorId = uuidParameter(request.params, 'factor_id');
-    const { id } = await unenrollFactor({ ...who, factorId }, requestFacts(request, deps));
+    const { id } = await unenrollFactor({ ...who, factorId }, requestMetadata(request, deps));
     return reply.send({ id });
   });
 };
 
 async function permanentUser(
   request: FastifyRequest,
-  deps: RouteDeps,
+  deps: Context,
 ): Promise<{ user: User; session: Session }> {
   const { user, session } = await authenticateUser(request, deps);
   if (user.isAnonymous)

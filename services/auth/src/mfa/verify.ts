@@ -1,10 +1,10 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota } from '../messages/quotas.ts';
-import { createNotify, type NotifyDeps } from '../messages/send.ts';
-import { type IssueDeps, type IssuedSession, issueTokens } from '../sessions/issue.ts';
+import { createNotify } from '../messages/send.ts';
+import { type IssuedSession, issueTokens } from '../sessions/issue.ts';
 import { makeCounterToken } from '../sessions/refresh-token.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
@@ -22,17 +22,15 @@ interface FactorVerification {
 }
 
 /** Verifies a code: the session then has proved two factors. */
-export type VerifyFactor = (verification: FactorVerification, facts: RequestFacts) => Promise<IssuedSession>;
-
-/** What that takes. */
-export type VerifyFactorDeps = IssueDeps &
-  NotifyDeps &
-  DepsWith<'store' | 'random', 'mfaTotpVerifyEnabled' | 'mfaChallengeExpiryMs' | 'rateLimitFactorVerify'>;
+export type VerifyFactor = (
+  verification: FactorVerification,
+  metadata: RequestMetadata,
+) => Promise<IssuedSession>;
 
 const minuteMs = 60_000;
 
 /** Creates {@link VerifyFactor}. */
-export function createVerifyFactor(deps: VerifyFactorDeps): VerifyFactor {
+export function createVerifyFactor(deps: Context): VerifyFactor {
   const { store, random, settings } = deps;
   const notify = createNotify(deps);
   const quota = bucketQuota(settings.rateLimitFactorVerify, minuteMs);
@@ -63,22 +61,22 @@ export function createVerifyFactor(deps: VerifyFactorDeps): VerifyFactor {
     return { user: found.user, session: found.session };
   }
 
-  return async (verification, facts) => {
+  return async (verification, metadata) => {
     const { user, session, challengeId, code } = verification;
     const factor = ownFactor(user, verification.factorId);
     if (factor.type !== 'totp' || !settings.mfaTotpVerifyEnabled) throw errors.mfa_totp_verify_not_enabled();
-    const key = { challengeId, factorId: factor.id, ip: facts.clientAddress };
-    const challenge = checkChallenge(await store.factors.findChallenge(key), facts.nowMs);
-    await countAttempt(factor, facts.nowMs);
-    const period = totpPeriodOf(code, challenge.secret, facts.nowMs);
+    const key = { challengeId, factorId: factor.id, ip: metadata.clientAddress };
+    const challenge = checkChallenge(await store.factors.findChallenge(key), metadata.nowMs);
+    await countAttempt(factor, metadata.nowMs);
+    const period = totpPeriodOf(code, challenge.secret, metadata.nowMs);
     const isFresh = period !== undefined && period > challenge.lastPeriod;
     if (!isFresh) throw errors.mfa_verification_failed();
     const kept = random.refreshToken();
-    const at = new Date(facts.nowMs);
+    const at = new Date(metadata.nowMs);
     const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };
     const verified = await store.factors.verify(
       { ...key, userId: user.id, sessionId: session.id, method: 'totp', period, refreshToken: kept, at },
-      auditEntry(user, 'verification_attempted', { facts, traits }),
+      auditEntry(user, 'verification_attempted', { metadata, traits }),
     );
     // Somebody else has spent the challenge or the code in the meantime.
     if (!verified) throw errors.mfa_ip_address_mismatch();
@@ -93,6 +91,6 @@ export function createVerifyFactor(deps: VerifyFactorDeps): VerifyFactor {
             { sessionId: session.id, counter: refreshCounter.counter },
             refreshCounter.hmacKey,
           );
-    return issueTokens(deps, { ...after, refreshToken, nowMs: facts.nowMs });
+    return issueTokens(deps, { ...after, refreshToken, nowMs: metadata.nowMs });
   };
 }

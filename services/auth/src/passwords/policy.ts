@@ -1,9 +1,9 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { errors, WeakPasswordError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Session } from '../sessions/sessions.ts';
-import { GuessLimiter, type GuessLimiterDeps } from '../sign-in/guess-limiter.ts';
-import { type CheckNonceDeps, createCheckNonce } from '../users/reauthentication.ts';
+import { GuessLimiter } from '../sign-in/guess-limiter.ts';
+import { createCheckNonce } from '../users/reauthentication.ts';
 import type { User } from '../users/user.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 
@@ -94,22 +94,14 @@ export interface ChosenPassword {
 export type ChoosePassword = (
   owner: { readonly user: User; readonly session: Session | undefined },
   wanted: NewPassword,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<ChosenPassword>;
-
-/** What that takes. */
-export type ChoosePasswordDeps = CheckNonceDeps &
-  GuessLimiterDeps &
-  DepsWith<
-    'store' | 'passwords',
-    'updatePasswordRequireReauthentication' | 'updatePasswordRequireCurrentPassword'
-  >;
 
 /** A session that is younger says by itself that its user has just been there. */
 const recentMs = 24 * 3_600_000;
 
 /** Creates {@link ChoosePassword}. */
-export function createChoosePassword(deps: ChoosePasswordDeps): ChoosePassword {
+export function createChoosePassword(deps: Context): ChoosePassword {
   const { passwords, settings } = deps;
   const checkNonce = createCheckNonce(deps);
   const limiter = new GuessLimiter(deps);
@@ -122,34 +114,31 @@ export function createChoosePassword(deps: ChoosePasswordDeps): ChoosePassword {
   async function checkCurrent(
     { id, email, phone }: User,
     { hash, current = '' }: { readonly hash: string; readonly current: string | undefined },
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<void> {
     if (current === '') throw errors.current_password_required();
     const guess = { kind: 'password', contact: email || phone || id } as const;
-    const matches = await limiter.guess(guess, facts, async () =>
+    const matches = await limiter.guess(guess, metadata, async () =>
       (await passwords.verify(current, hash, id)) ? { matches: true } : undefined,
     );
     if (matches === undefined) throw errors.current_password_invalid();
   }
 
-  return async ({ user, session }, { password, currentPassword, nonce }, facts) => {
-    const asksNonce = needsNonce(session, facts.nowMs);
+  return async ({ user, session }, { password, currentPassword, nonce }, metadata) => {
+    const asksNonce = needsNonce(session, metadata.nowMs);
     if (asksNonce && nonce === '') throw errors.reauthentication_needed();
-    const nonceToken = asksNonce ? await checkNonce(user, nonce, facts) : undefined;
+    const nonceToken = asksNonce ? await checkNonce(user, nonce, metadata) : undefined;
     const { passwordHash: old } = user;
     if (old !== undefined) {
       // Whoever has come by a recovery mail does not know it.
       const recovers = session?.methods.some(({ method }) => method === 'recovery') ?? false;
       if (settings.updatePasswordRequireCurrentPassword && !recovers)
-        await checkCurrent(user, { hash: old, current: currentPassword }, facts);
+        await checkCurrent(user, { hash: old, current: currentPassword }, metadata);
       if (await passwords.verify(password, old, user.id)) throw errors.same_password();
     }
     return { hash: await passwords.hash(password), nonceToken };
   };
 }
-
-/** What checking a new password takes. */
-export type CheckPasswordDeps = DepsWith<'leakedPasswords', keyof PasswordPolicy | 'passwordHibpFailClosed'>;
 
 /**
  * Checks a new password against the policy, and against those that are known from leaks.
@@ -159,7 +148,7 @@ export type CheckPasswordDeps = DepsWith<'leakedPasswords', keyof PasswordPolicy
  */
 export async function checkPassword(
   password: string,
-  { leakedPasswords, settings }: CheckPasswordDeps,
+  { leakedPasswords, settings }: Pick<Context, 'leakedPasswords' | 'settings'>,
 ): Promise<void> {
   checkPasswordLength(password);
 

@@ -1,6 +1,6 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt } from '../keys/jwt.ts';
 import type { PasswordWeakness } from '../passwords/policy.ts';
 import type { User } from '../users/user.ts';
@@ -101,18 +101,12 @@ interface SignIn {
 }
 
 /** Signs a user in: a new session, its first refresh token, and an access token. One statement. */
-export type StartSession = (user: User, signIn: SignIn, facts: RequestFacts) => Promise<IssuedSession>;
-
-/** What issuing tokens takes. */
-export type IssueDeps = DepsWith<'keys', 'jwtExpMs' | 'jwtIssuer'>;
-
-/** What starting sessions takes. */
-export type StartSessionDeps = IssueDeps & DepsWith<'store' | 'random', 'refreshTokenAlgorithmVersion'>;
+export type StartSession = (user: User, signIn: SignIn, metadata: RequestMetadata) => Promise<IssuedSession>;
 
 /** Creates {@link StartSession}. */
-export function createStartSession(deps: StartSessionDeps): StartSession {
-  return async (user, { method, aal = 'aal1', action = 'login', traits }, facts) => {
-    const at = new Date(facts.nowMs);
+export function createStartSession(deps: Context): StartSession {
+  return async (user, { method, aal = 'aal1', action = 'login', traits }, metadata) => {
+    const at = new Date(metadata.nowMs);
     const session = { id: deps.random.uuid(), aal, methods: [{ method, at }] };
     const { refreshToken, hmacKey } = firstRefreshToken(session.id, deps);
     await deps.store.sessions.start(
@@ -124,21 +118,21 @@ export function createStartSession(deps: StartSessionDeps): StartSession {
         refreshToken,
         ...(hmacKey !== undefined && { hmacKey }),
         at,
-        userAgent: facts.userAgent,
-        ip: facts.clientAddress,
-        tag: facts.sessionTag ?? '',
+        userAgent: metadata.userAgent,
+        ip: metadata.clientAddress,
+        tag: metadata.sessionTag ?? '',
       },
-      auditEntry(user, action, { facts, ...(traits && { traits }) }),
+      auditEntry(user, action, { metadata, ...(traits && { traits }) }),
     );
     const signedIn = { ...user, lastSignInAt: at, updatedAt: at };
-    return issueTokens(deps, { user: signedIn, session, refreshToken, nowMs: facts.nowMs });
+    return issueTokens(deps, { user: signedIn, session, refreshToken, nowMs: metadata.nowMs });
   };
 }
 
 /** In the form that the settings ask for; with the key that signs it and those that follow, if that is the second one. */
 function firstRefreshToken(
   sessionId: string,
-  { random, settings }: Pick<StartSessionDeps, 'random' | 'settings'>,
+  { random, settings }: Context,
 ): { readonly refreshToken: string; readonly hmacKey?: string } {
   if (settings.refreshTokenAlgorithmVersion < 2) return { refreshToken: random.refreshToken() };
   const hmacKey = random.hmacKey();
@@ -147,7 +141,7 @@ function firstRefreshToken(
 
 /** Signs an access token for a session that exists. */
 export function issueTokens(
-  { keys, settings }: IssueDeps,
+  { keys, settings }: Context,
   of: {
     readonly user: User;
     readonly session: Pick<Session, 'id' | 'aal' | 'methods'>;

@@ -1,9 +1,9 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { type IssueDeps, type IssuedSession, issueTokens, type RefreshOutcome } from './issue.ts';
+import { type IssuedSession, issueTokens, type RefreshOutcome } from './issue.ts';
 import {
   type CounterToken,
   decideRefresh,
@@ -28,7 +28,7 @@ interface PresentedToken extends RefreshableSession {
 type FindPresentedToken = (text: string) => Promise<PresentedToken>;
 
 /** Creates {@link FindPresentedToken}: the form of the text tells whether it is one that is kept. */
-function createFindPresentedToken({ store }: DepsWith<'store', never>): FindPresentedToken {
+function createFindPresentedToken({ store }: Context): FindPresentedToken {
   return async (text) => {
     const read = readCounterToken(text);
     const found = read === undefined ? await findKept(text) : await findCounted(read);
@@ -74,23 +74,7 @@ function counted({ session, refreshCounter }: RefreshableSession, isNext: boolea
 }
 
 /** Exchanges a refresh token for a new access token, and as a rule for its successor. */
-export type RefreshSession = (refreshToken: string, facts: RequestFacts) => Promise<IssuedSession>;
-
-/** What a refresh takes. */
-export type RefreshDeps = IssueDeps &
-  DepsWith<
-    'store' | 'random',
-    | 'refreshTokenRotationEnabled'
-    | 'refreshTokenReuseIntervalMs'
-    | 'refreshTokenAllowReuse'
-    | 'refreshTokenAlgorithmVersion'
-    | 'refreshTokenUpgradePercentage'
-    | 'sessionTimeboxMs'
-    | 'sessionInactivityTimeoutMs'
-    | 'sessionAllowLowAalMs'
-    | 'sessionSinglePerUser'
-    | 'sessionTags'
-  >;
+export type RefreshSession = (refreshToken: string, metadata: RequestMetadata) => Promise<IssuedSession>;
 
 /** Of requests that race for one token all but one look a second time; a third look finds what nobody can cause by asking. */
 const maxLooks = 3;
@@ -102,45 +86,45 @@ type Answered = RefreshOutcome & { readonly refreshToken: string };
  * Creates {@link RefreshSession}: one statement that reads, one that writes only if nothing has changed since. Reuse ends the session
  * for good, although the request fails.
  */
-export function createRefreshSession(deps: RefreshDeps): RefreshSession {
+export function createRefreshSession(deps: Context): RefreshSession {
   const { settings, random } = deps;
   const { sessions } = deps.store;
   const findPresented = createFindPresentedToken(deps);
 
-  async function attempt(text: string, facts: RequestFacts): Promise<IssuedSession | 'again'> {
+  async function attempt(text: string, metadata: RequestMetadata): Promise<IssuedSession | 'again'> {
     const presented = await findPresented(text);
     const { token, session, user } = presented;
-    const decision = decideRefresh(token, settings, facts.nowMs);
+    const decision = decideRefresh(token, settings, metadata.nowMs);
     if (decision.action === 'refuse') throw errors.refresh_token_already_used();
     if (decision.action === 'end-session') {
-      await endSession(presented, facts);
+      await endSession(presented, metadata);
       throw errors.refresh_token_already_used();
     }
-    await checkUsable(user, session, facts.nowMs);
-    const answered = await answer(decision, presented, facts);
+    await checkUsable(user, session, metadata.nowMs);
+    const answered = await answer(decision, presented, metadata);
     if (answered === undefined) return 'again';
     const { refreshToken, ...refresh } = answered;
-    return { ...issueTokens(deps, { user, session, refreshToken, nowMs: facts.nowMs }), refresh };
+    return { ...issueTokens(deps, { user, session, refreshToken, nowMs: metadata.nowMs }), refresh };
   }
 
   /** With all of its refresh and access tokens, before the request is refused. */
-  async function endSession({ session, user }: PresentedToken, facts: RequestFacts): Promise<void> {
-    const audit = auditEntry(user, 'token_revoked', { facts });
+  async function endSession({ session, user }: PresentedToken, metadata: RequestMetadata): Promise<void> {
+    const audit = auditEntry(user, 'token_revoked', { metadata });
     await sessions.end('local', { userId: user.id, sessionId: session.id }, audit);
   }
 
   async function answer(
     decision: Exclude<RefreshDecision, { action: 'end-session' | 'refuse' }>,
     presented: PresentedToken,
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<Answered | undefined> {
     switch (decision.action) {
       case 'rotate': {
-        const refreshToken = await rotate(presented, facts);
+        const refreshToken = await rotate(presented, metadata);
         return refreshToken === undefined ? undefined : { refreshToken, rotated: true, causes: [] };
       }
       case 'keep':
-        await sessions.touch(presented.session.id, new Date(facts.nowMs));
+        await sessions.touch(presented.session.id, new Date(metadata.nowMs));
         return { refreshToken: presented.text, rotated: false, causes: [] };
       case 'answer':
         return { refreshToken: decision.token, rotated: false, causes: decision.causes };
@@ -148,16 +132,16 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
   }
 
   /** Answers the successor; undefined when somebody else was faster. */
-  async function rotate(presented: PresentedToken, facts: RequestFacts): Promise<string | undefined> {
+  async function rotate(presented: PresentedToken, metadata: RequestMetadata): Promise<string | undefined> {
     const { text, session, user, refreshCounter } = presented;
     const sessionId = session.id;
     const refresh = {
       sessionId,
-      userAgent: facts.userAgent,
-      ip: facts.clientAddress,
-      at: new Date(facts.nowMs),
+      userAgent: metadata.userAgent,
+      ip: metadata.clientAddress,
+      at: new Date(metadata.nowMs),
     };
-    const audit = auditEntry(user, 'token_refreshed', { facts });
+    const audit = auditEntry(user, 'token_refreshed', { metadata });
     if (refreshCounter !== undefined) {
       const { counter, hmacKey } = refreshCounter;
       const advanced = await sessions.advance({ ...refresh, from: counter }, audit);
@@ -188,9 +172,9 @@ export function createRefreshSession(deps: RefreshDeps): RefreshSession {
       throw sessionExpired(' (Revoked by Newer Login)');
   }
 
-  return async (text, facts) => {
+  return async (text, metadata) => {
     for (let look = 1; look <= maxLooks; look++) {
-      const outcome = await attempt(text, facts);
+      const outcome = await attempt(text, metadata);
       if (outcome !== 'again') return outcome;
     }
     throw errors.conflict({

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import { type AddRoutes, uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
-import { requestFacts } from '../http/request-metadata.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
 import { toSessionJson } from './session-json.ts';
 import { createListSessions, createRevokeSession, createSignOut } from './sessions.ts';
 import type { LogoutScope } from './store.ts';
@@ -28,21 +28,21 @@ export const addSessionRoutes: AddRoutes = (api, deps) => {
 
   api.get('/user/sessions', async (request, reply) => {
     const { user, session } = await authenticateUser(request, deps);
-    const sessions = await listSessions(user.id, requestFacts(request, deps));
+    const sessions = await listSessions(user.id, requestMetadata(request, deps));
     return reply.send({ sessions: sessions.map((each) => toSessionJson(each, session?.id)) });
   });
 
   api.delete('/user/sessions', { schema: { querystring: scopeQuery } }, async (request, reply) => {
     const scope = logoutScope(request.query.scope);
     const { user, session } = await authenticateUser(request, deps);
-    await signOut({ user, sessionId: session?.id, scope }, requestFacts(request, deps));
+    await signOut({ user, sessionId: session?.id, scope }, requestMetadata(request, deps));
     return reply.send({});
   });
 
   api.delete('/user/sessions/:session_id', { schema: { params: ofSession } }, async (request, reply) => {
     const { user } = await authenticateUser(request, deps);
     const sessionId = uuidParameter(request.params, 'session_id');
-    await revokeSession(user, sessionId, requestFacts(request, deps));
+    await revokeSession(user, sessionId, requestMetadata(request, deps));
     return reply.send({});
   });
 };
@@ -55,7 +55,7 @@ export const addLogoutRoutes: AddRoutes = (api, deps) => {
   api.post('/logout', { schema: { querystring: logoutQuery } }, async (request, reply) => {
     const scope = logoutScope(request.query.scope);
     const { user, session } = await authenticateUser(request, deps);
-    await signOut({ user, sessionId: session?.id, scope }, requestFacts(request, deps));
+    await signOut({ user, sessionId: session?.id, scope }, requestMetadata(request, deps));
     return reply.code(204).send();
   });
 };

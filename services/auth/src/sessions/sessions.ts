@@ -1,7 +1,7 @@
-import type { DepsWith, Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Factor } from '../mfa/factors.ts';
 import type { User } from '../users/user.ts';
 import type { LogoutScope } from './store.ts';
@@ -66,13 +66,10 @@ function isOver(since: Date, limitMs: number, nowMs: number): boolean {
 }
 
 /** The sessions of a user that last, newest first. */
-export type ListSessions = (userId: string, facts: RequestFacts) => Promise<Session[]>;
-
-/** What that takes. */
-export type ListSessionsDeps = DepsWith<'store', 'sessionTimeboxMs' | 'sessionInactivityTimeoutMs'>;
+export type ListSessions = (userId: string, metadata: RequestMetadata) => Promise<Session[]>;
 
 /** Creates {@link ListSessions}. */
-export function createListSessions({ store, settings }: ListSessionsDeps): ListSessions {
+export function createListSessions({ store, settings }: Context): ListSessions {
   return async (userId, { nowMs }) => {
     const sessions = await store.sessions.list(userId);
     return sessions.filter((session) => sessionEnd(session, settings, nowMs) === undefined);
@@ -80,26 +77,30 @@ export function createListSessions({ store, settings }: ListSessionsDeps): ListS
 }
 
 /** Ends one session of a user. @throws AppError `session_not_found` (404) when it is none of theirs. */
-export type RevokeSession = (user: User, sessionId: string, facts: RequestFacts) => Promise<void>;
+export type RevokeSession = (user: User, sessionId: string, metadata: RequestMetadata) => Promise<void>;
 
 /** Creates {@link RevokeSession}. */
-export function createRevokeSession({ store }: Pick<Services, 'store'>): RevokeSession {
-  return async (user, sessionId, facts) => {
+export function createRevokeSession({ store }: Context): RevokeSession {
+  return async (user, sessionId, metadata) => {
     const found = await store.sessions.findWithUser(user.id, sessionId);
     if (found?.session === undefined)
       throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
-    await store.sessions.end('local', { userId: user.id, sessionId }, auditEntry(user, 'logout', { facts }));
+    await store.sessions.end(
+      'local',
+      { userId: user.id, sessionId },
+      auditEntry(user, 'logout', { metadata }),
+    );
   };
 }
 
 /** Ends sessions of a user: all, this one, or all but this one. */
 export type SignOut = (
   who: { readonly user: User; readonly sessionId: string | undefined; readonly scope: LogoutScope },
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<void>;
 
 /** Creates {@link SignOut}. */
-export function createSignOut({ store }: Pick<Services, 'store'>): SignOut {
-  return ({ user, sessionId, scope }, facts) =>
-    store.sessions.end(scope, { userId: user.id, sessionId }, auditEntry(user, 'logout', { facts }));
+export function createSignOut({ store }: Context): SignOut {
+  return ({ user, sessionId, scope }, metadata) =>
+    store.sessions.end(scope, { userId: user.id, sessionId }, auditEntry(user, 'logout', { metadata }));
 }

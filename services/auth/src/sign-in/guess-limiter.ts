@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Millis } from '@tollgate/kit/duration';
 import { Counter, type Registry } from 'prom-client';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createWorkQueue, QueueFull, type WorkQueue } from '../messages/background.ts';
 import type { GuessCounts, GuessKeys, GuessLimits, GuessStore } from './guess-store.ts';
 
@@ -69,16 +69,6 @@ export interface Guess {
   readonly contact: string;
 }
 
-/** What the limiter takes. */
-export type GuessLimiterDeps = DepsWith<
-  'store' | 'logger',
-  | 'wrongPasswordsPerNetwork'
-  | 'wrongPasswordsPerAccount'
-  | 'wrongCodesPerNetwork'
-  | 'wrongCodesPerAccount'
-  | 'wrongCodesPerMessage'
->;
-
 /** Waiting guesses per account and network. */
 const maxWaiting = 50;
 const queueFullRetrySeconds = 2;
@@ -92,11 +82,11 @@ const noteAgainMs = 24 * 3_600_000;
  * Guesses for one account from one network run one after the other: concurrent ones must not exceed the limit.
  */
 export class GuessLimiter {
-  readonly #deps: GuessLimiterDeps;
+  readonly #deps: Context;
   /** Queues by kind, account and network; removed when idle. */
   readonly #turns = new Map<string, { readonly queue: WorkQueue; guesses: number }>();
 
-  constructor(deps: GuessLimiterDeps) {
+  constructor(deps: Context) {
     this.#deps = deps;
   }
 
@@ -107,30 +97,30 @@ export class GuessLimiter {
    */
   async guess<T extends object>(
     guess: Guess,
-    facts: RequestFacts,
+    metadata: RequestMetadata,
     attempt: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const keys = keysOf(guess, facts.clientNetwork);
+    const keys = keysOf(guess, metadata.clientNetwork);
     return this.#inTurn(keys.network ?? keys.account, async () => {
       const { guesses } = this.#deps.store;
       const limits = this.#limits(guess.kind);
       const counts = await guesses.read(keys);
-      const waitMs = waitMsOf(counts, limits, facts.nowMs);
+      const waitMs = waitMsOf(counts, limits, metadata.nowMs);
       if (waitMs > 0) {
         const retryAfterSeconds = Math.ceil(waitMs / 1000);
         this.#deps.logger.info(
-          { request_id: facts.requestId, kind: guess.kind, retry_after_seconds: retryAfterSeconds },
+          { request_id: metadata.requestId, kind: guess.kind, retry_after_seconds: retryAfterSeconds },
           'guess refused',
         );
         throw new RetryLaterError(errors.over_request_rate_limit(), retryAfterSeconds);
       }
-      const isSpent = isSpentCode(counts, this.#deps.settings.wrongCodesPerMessage, facts.nowMs);
+      const isSpent = isSpentCode(counts, this.#deps.settings.wrongCodesPerMessage, metadata.nowMs);
       // Runs for a used-up code as well: the amount of work must not disclose whether one was sent.
       const found = await attempt();
       const right = isSpent ? undefined : found;
-      if (right === undefined) await guesses.countWrong(keys, limits, facts.nowMs);
-      else if (keys.network !== undefined && isWorthNoting(counts, facts.nowMs))
-        await guesses.countRight(keys, facts.nowMs);
+      if (right === undefined) await guesses.countWrong(keys, limits, metadata.nowMs);
+      else if (keys.network !== undefined && isWorthNoting(counts, metadata.nowMs))
+        await guesses.countRight(keys, metadata.nowMs);
       return right;
     });
   }

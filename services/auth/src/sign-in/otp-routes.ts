@@ -5,7 +5,7 @@ import type { AddRoutes } from '../http/api.ts';
 import { body, optionalObject, optionalText } from '../http/api.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { requestedAudience, requestFacts } from '../http/request-metadata.ts';
+import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { createRecover, createSendOtp } from './otp.ts';
 import { readCodeChallenge } from './pkce.ts';
@@ -42,7 +42,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
       redirectTo: redirectTarget(request, undefined, deps),
       aud: requestedAudience(request, deps),
     };
-    return sendMessageId(reply, await sendOtp(input, requestFacts(request, deps)));
+    return sendMessageId(reply, await sendOtp(input, requestMetadata(request, deps)));
   });
 
   api.post('/magiclink', { schema: { body: emailBody }, ...withMetadata }, async (request, reply) => {
@@ -56,7 +56,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
       redirectTo: redirectTarget(request, undefined, deps),
       aud: requestedAudience(request, deps),
     };
-    return sendMessageId(reply, await sendOtp(input, requestFacts(request, deps)));
+    return sendMessageId(reply, await sendOtp(input, requestMetadata(request, deps)));
   });
 
   api.post('/recover', { schema: { body: emailBody }, ...withContact }, async (request, reply) => {
@@ -66,7 +66,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
       redirectTo: redirectTarget(request, undefined, deps),
       aud: requestedAudience(request, deps),
     };
-    await recover(input, requestFacts(request, deps));
+    await recover(input, requestMetadata(request, deps));
     return reply.send({});
   });
 
@@ -78,7 +78,7 @@ export const addOtpRoutes: AddRoutes = (api, deps) => {
       redirectTo: redirectTarget(request, undefined, deps),
       aud: requestedAudience(request, deps),
     };
-    return sendMessageId(reply, await resend(input, requestFacts(request, deps)));
+    return sendMessageId(reply, await resend(input, requestMetadata(request, deps)));
   });
 };
 

@@ -1,9 +1,10 @@
-import type { DepsWith } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import { createTakeTurn, takeMailQuota } from '../messages/quotas.ts';
-import { createSendToContact, type SendToContactDeps } from '../messages/send.ts';
+import { createSendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import {
   createFindOrCreateUser,
@@ -38,22 +39,10 @@ interface OtpInput {
  * @throws AppError `validation_failed`, `email_provider_disabled`, `phone_provider_disabled`; for somebody who is not known and must
  * not sign up `otp_disabled` or `signup_disabled`, unless answers are to be uniform; what sending throws.
  */
-export type SendOtp = (input: OtpInput, facts: RequestFacts) => Promise<{ readonly messageId?: string }>;
-
-/** What that takes. */
-export type SendOtpDeps = SendToContactDeps &
-  DepsWith<
-    'store' | 'random',
-    | 'disableSignup'
-    | 'externalEmailEnabled'
-    | 'externalEmailMagicLinkEnabled'
-    | 'externalPhoneEnabled'
-    | 'mailerAutoconfirm'
-    | 'smsAutoconfirm'
-    | 'smsProvider'
-    | 'jwtDefaultGroupName'
-    | 'uniformAnswers'
-  >;
+export type SendOtp = (
+  input: OtpInput,
+  metadata: RequestMetadata,
+) => Promise<{ readonly messageId?: string }>;
 
 interface ReadOtp extends Pick<OtpInput, 'challenge' | 'redirectTo' | 'aud'> {
   readonly contact: Contact;
@@ -63,7 +52,7 @@ interface ReadOtp extends Pick<OtpInput, 'challenge' | 'redirectTo' | 'aud'> {
 }
 
 /** Creates {@link SendOtp}. */
-export function createSendOtp(deps: SendOtpDeps): SendOtp {
+export function createSendOtp(deps: Context): SendOtp {
   const { store, random, settings } = deps;
   const findOrCreateUser = createFindOrCreateUser(deps);
   const sendToContact = createSendToContact(deps);
@@ -73,7 +62,10 @@ export function createSendOtp(deps: SendOtpDeps): SendOtp {
     return kind === 'email' ? settings.mailerAutoconfirm : settings.smsAutoconfirm;
   }
 
-  function find({ contact, aud, data, createUser }: ReadOtp, facts: RequestFacts): Promise<FoundOrCreated> {
+  function find(
+    { contact, aud, data, createUser }: ReadOtp,
+    metadata: RequestMetadata,
+  ): Promise<FoundOrCreated> {
     if (!createUser || settings.disableSignup)
       return findByContact(store, contact, aud).then((user) => ({ user, created: false }));
     const newUser = newContactUser({
@@ -84,9 +76,9 @@ export function createSendOtp(deps: SendOtpDeps): SendOtp {
       passwordHash: undefined,
       confirmed: confirmsAtOnce(contact),
       userMetadata: data,
-      at: new Date(facts.nowMs),
+      at: new Date(metadata.nowMs),
     });
-    return findOrCreateUser(newUser, { contact, action: 'user_signedup' }, facts);
+    return findOrCreateUser(newUser, { contact, action: 'user_signedup' }, metadata);
   }
 
   /** Whoever has not confirmed yet is sent what a sign-up sends; the link of it signs in as well. */
@@ -95,9 +87,9 @@ export function createSendOtp(deps: SendOtpDeps): SendOtp {
     return { user, kind: confirms ? 'confirmation' : 'magiclink' } as const;
   }
 
-  return async (input, facts) => {
+  return async (input, metadata) => {
     const read = readOtp(input, settings);
-    const { user, created } = await find(read, facts);
+    const { user, created } = await find(read, metadata);
     if (user === undefined && !settings.uniformAnswers)
       throw read.createUser && settings.disableSignup ? errors.signup_disabled() : errors.otp_disabled();
     const recipient = user && recipientOf(user, read.contact);
@@ -105,10 +97,10 @@ export function createSendOtp(deps: SendOtpDeps): SendOtp {
       const { sent, ...answer } = await sendToContact(
         { ...read, purpose: 'sign_in', instead: 'magiclink' },
         recipient,
-        facts,
+        metadata,
       );
       if (sent && recipient?.kind === 'confirmation' && !created)
-        await takeOver(recipient.user, { ...read, newUser: nothingKnown }, facts);
+        await takeOver(recipient.user, { ...read, newUser: nothingKnown }, metadata);
       return answer;
     } catch (error) {
       if (created && user !== undefined) await store.users.discardUnconfirmed(user.id);
@@ -120,7 +112,7 @@ export function createSendOtp(deps: SendOtpDeps): SendOtp {
 /** Who comes without a password leaves none that somebody else has chosen. */
 const nothingKnown = { passwordHash: undefined, emailConfirmedAt: undefined, phoneConfirmedAt: undefined };
 
-function readOtp(input: OtpInput, settings: SendOtpDeps['settings']): ReadOtp {
+function readOtp(input: OtpInput, settings: Settings): ReadOtp {
   const {
     email = '',
     phone = '',
@@ -159,18 +151,18 @@ interface RecoverInput {
 }
 
 /** Mails a link that signs in, so that a new password can be set. Nobody is told whether there is such a user. */
-export type Recover = (input: RecoverInput, facts: RequestFacts) => Promise<void>;
+export type Recover = (input: RecoverInput, metadata: RequestMetadata) => Promise<void>;
 
 /**
  * Creates {@link Recover}. With `SVC_SECURITY_UNIFORM_ANSWERS` the user is looked up after the answer, so that how long it takes does
  * not tell whether there is one.
  */
-export function createRecover(deps: SendToContactDeps & DepsWith<'store', never>): Recover {
+export function createRecover(deps: Context): Recover {
   const { store, background, settings } = deps;
   const sendToContact = createSendToContact(deps);
   const takeTurn = createTakeTurn(deps);
 
-  return async ({ email: text = '', challenge, redirectTo, aud }, facts) => {
+  return async ({ email: text = '', challenge, redirectTo, aud }, metadata) => {
     if (text === '') throw errors.validation_failed({ message: 'Password recovery requires an email' });
     const email = readEmail(text);
     const contact = { kind: 'email', email } as const;
@@ -181,13 +173,13 @@ export function createRecover(deps: SendToContactDeps & DepsWith<'store', never>
       await sendToContact(
         { contact, purpose, instead: 'recovery', challenge, redirectTo, afterAnswer },
         user && { user, kind: 'recovery' },
-        facts,
+        metadata,
       );
     }
 
     if (!settings.uniformAnswers) return send(false);
-    await takeTurn(contact, purpose, facts);
-    await takeMailQuota(deps, facts.nowMs);
+    await takeTurn(contact, purpose, metadata);
+    await takeMailQuota(deps, metadata.nowMs);
     background.run('recovery', () => send(true));
   };
 }

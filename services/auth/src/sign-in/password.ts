@@ -1,11 +1,12 @@
-import type { DepsWith } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { passwordWeakness } from '../passwords/policy.ts';
-import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/issue.ts';
+import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
 import { type Contact, readContact } from '../sign-up/input.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { GuessLimiter, type GuessLimiterDeps } from './guess-limiter.ts';
+import { GuessLimiter } from './guess-limiter.ts';
 
 /** Email or phone, and the password. */
 interface PasswordSignIn {
@@ -16,25 +17,13 @@ interface PasswordSignIn {
 }
 
 /** Signs in a user by password. */
-export type SignInWithPassword = (input: PasswordSignIn, facts: RequestFacts) => Promise<IssuedSession>;
-
-/** What that takes. */
-export type PasswordSignInDeps = StartSessionDeps &
-  GuessLimiterDeps &
-  DepsWith<
-    'store' | 'random' | 'passwords' | 'leakedPasswords',
-    | 'externalEmailEnabled'
-    | 'externalPhoneEnabled'
-    | 'mailerAllowUnverifiedEmailSignIns'
-    | 'passwordMinLength'
-    | 'passwordRequiredCharacters'
-  >;
+export type SignInWithPassword = (input: PasswordSignIn, metadata: RequestMetadata) => Promise<IssuedSession>;
 
 /**
  * Creates {@link SignInWithPassword}: a statement for the limits of guesses, one to find the user, one hash, one statement to start
  * the session. A user who does not exist costs the same hash.
  */
-export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPassword {
+export function createSignInWithPassword(deps: Context): SignInWithPassword {
   const { store, passwords, leakedPasswords, settings } = deps;
   const startSession = createStartSession(deps);
   const limiter = new GuessLimiter(deps);
@@ -77,7 +66,7 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
     await store.users.rehashPassword(id, { from, to: await passwords.hash(password) });
   }
 
-  return async ({ password = '', aud, ...contacts }, facts) => {
+  return async ({ password = '', aud, ...contacts }, metadata) => {
     const contact = readContact(contacts, {
       both: 'Only an email address or phone number should be provided on login.',
       neither: 'missing email or phone',
@@ -87,12 +76,14 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
       kind: 'password',
       contact: contact.kind === 'email' ? contact.email : contact.phone,
     } as const;
-    const user = await limiter.guess(guess, facts, () => verify({ contact, password, aud }, facts.nowMs));
+    const user = await limiter.guess(guess, metadata, () =>
+      verify({ contact, password, aud }, metadata.nowMs),
+    );
     if (user === undefined) throw errors.invalid_credentials();
     await renewHash(user, password);
     const traits = { provider: contact.kind };
     const [session, leaked] = await Promise.all([
-      startSession(user, { method: 'password', traits }, facts),
+      startSession(user, { method: 'password', traits }, metadata),
       isLeaked(password),
     ]);
     const weakPassword = passwordWeakness(password, settings, { isLeaked: leaked });
@@ -100,7 +91,7 @@ export function createSignInWithPassword(deps: PasswordSignInDeps): SignInWithPa
   };
 }
 
-function checkEnabled(contact: Contact, settings: PasswordSignInDeps['settings']): void {
+function checkEnabled(contact: Contact, settings: Settings): void {
   if (contact.kind === 'email' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
   if (contact.kind === 'phone' && !settings.externalPhoneEnabled) throw errors.phone_provider_disabled();
 }
@@ -110,7 +101,7 @@ function checkUsable(
   user: User,
   of: {
     readonly contact: Contact;
-    readonly settings: PasswordSignInDeps['settings'];
+    readonly settings: Settings;
     readonly nowMs: number;
   },
 ): void {

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type Queryable, query, type Row } from '../db/query.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/issue.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
 import { userColumns, userOf } from '../users/columns.ts';
 import { isBanned, type User } from '../users/user.ts';
 
@@ -123,13 +123,13 @@ interface FlowRequest extends CodeChallenge {
 }
 
 /** Keeps a challenge until the link that was sent is followed. Answers the id of the flow. */
-export type StartFlow = (request: FlowRequest, facts: RequestFacts) => Promise<string>;
+export type StartFlow = (request: FlowRequest, metadata: RequestMetadata) => Promise<string>;
 
 /** Creates {@link StartFlow}: one statement. */
-export function createStartFlow({ store, random }: Pick<Services, 'store' | 'random'>): StartFlow {
-  return async (request, facts) => {
+export function createStartFlow({ store, random }: Context): StartFlow {
+  return async (request, metadata) => {
     const id = random.uuid();
-    await store.flows.start({ id, ...request, at: new Date(facts.nowMs) });
+    await store.flows.start({ id, ...request, at: new Date(metadata.nowMs) });
     return id;
   };
 }
@@ -152,15 +152,15 @@ interface CodeExchange {
 }
 
 /** Exchanges the code of a PKCE flow for a session. */
-export type ExchangeCode = (exchange: CodeExchange, facts: RequestFacts) => Promise<IssuedSession>;
+export type ExchangeCode = (exchange: CodeExchange, metadata: RequestMetadata) => Promise<IssuedSession>;
 
 /**
  * Creates {@link ExchangeCode}: a code is good for one session, however many ask at once. A wrong verifier spends nothing: who has
  * found a code in a log must not take it from the client.
  */
-export function createExchangeCode(deps: StartSessionDeps): ExchangeCode {
+export function createExchangeCode(deps: Context): ExchangeCode {
   const { store } = deps;
-  return async ({ authCode = '', codeVerifier = '' }, facts) => {
+  return async ({ authCode = '', codeVerifier = '' }, metadata) => {
     if (authCode === '' || codeVerifier === '')
       throw errors.validation_failed({
         message: 'invalid request: both auth code and code verifier should be non-empty',
@@ -168,14 +168,14 @@ export function createExchangeCode(deps: StartSessionDeps): ExchangeCode {
     const found = await store.flows.findByCode(authCode);
     if (found === undefined) throw errors.flow_state_not_found();
     const { flow, user } = found;
-    if (isFlowOver(flow, facts.nowMs)) throw errors.flow_state_expired();
+    if (isFlowOver(flow, metadata.nowMs)) throw errors.flow_state_expired();
     if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
-    if (isBanned(user, facts.nowMs)) throw errors.user_banned();
+    if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
     const signIn = { method: flow.authenticationMethod, traits: { provider_type: 'email' } };
     // All or nothing: a code that is spent has signed somebody in.
     return store.transaction(async (within) => {
       if (!(await within.flows.spend(flow.id))) throw errors.flow_state_not_found();
-      return createStartSession({ ...deps, store: within })(user, signIn, facts);
+      return createStartSession({ ...deps, store: within })(user, signIn, metadata);
     });
   };
 }

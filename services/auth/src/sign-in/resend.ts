@@ -1,7 +1,8 @@
-import type { DepsWith } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createSendToContact, type SendingKind, type SendToContactDeps } from '../messages/send.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createSendToContact, type SendingKind } from '../messages/send.ts';
 import { findByContact } from '../sign-up/existing-user.ts';
 import { type Contact, readContact } from '../sign-up/input.ts';
 import type { User } from '../users/user.ts';
@@ -21,11 +22,10 @@ interface ResendInput {
  * Sends a link or a code once more to somebody who still has something to confirm. Nobody is told whether there is such a user.
  * Answers the SMS gateway's id of the message.
  */
-export type Resend = (input: ResendInput, facts: RequestFacts) => Promise<{ readonly messageId?: string }>;
-
-/** What that takes. */
-export type ResendDeps = SendToContactDeps &
-  DepsWith<'store', 'externalEmailEnabled' | 'externalPhoneEnabled'>;
+export type Resend = (
+  input: ResendInput,
+  metadata: RequestMetadata,
+) => Promise<{ readonly messageId?: string }>;
 
 /** What a type of resending needs, and what there is to send to a user; undefined for nothing. */
 interface ResendType {
@@ -62,11 +62,11 @@ function isResendType(text: string): text is keyof typeof resendTypes {
 }
 
 /** Creates {@link Resend}. */
-export function createResend(deps: ResendDeps): Resend {
+export function createResend(deps: Context): Resend {
   const { store, settings } = deps;
   const sendToContact = createSendToContact(deps);
 
-  return async ({ type = '', email = '', phone = '', challenge, redirectTo, aud }, facts) => {
+  return async ({ type = '', email = '', phone = '', challenge, redirectTo, aud }, metadata) => {
     const resendType = readType(type, { email, phone });
     checkEnabled(resendType.contact, settings);
     const contact = readContact({ email, phone }, contactMessages);
@@ -76,7 +76,7 @@ export function createResend(deps: ResendDeps): Resend {
     return sendToContact(
       { contact, purpose, instead: purpose, challenge, redirectTo },
       kind && { user, kind },
-      facts,
+      metadata,
     );
   };
 }
@@ -103,7 +103,7 @@ function readType(
   return type;
 }
 
-function checkEnabled(kind: Contact['kind'], settings: ResendDeps['settings']): void {
+function checkEnabled(kind: Contact['kind'], settings: Settings): void {
   if (kind === 'email' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
   if (kind === 'phone' && !settings.externalPhoneEnabled) throw errors.phone_provider_disabled();
 }

@@ -1,12 +1,13 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
+import type { Context } from '../context.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
-import type { AddRoutes, RouteDeps } from '../http/api.ts';
+import type { AddRoutes } from '../http/api.ts';
 import { body, optionalText } from '../http/api.ts';
 import { bodyLimits, isTokenForm } from '../http/body.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { requestedAudience, requestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import { createRefreshSession } from '../sessions/refresh.ts';
 import { sendSession } from '../sessions/session-json.ts';
@@ -37,40 +38,40 @@ type TokenBody = Type.Static<typeof tokenBody>;
 interface GrantRequest {
   readonly body: TokenBody;
   readonly aud: string;
-  readonly facts: RequestFacts;
+  readonly metadata: RequestMetadata;
 }
 
 /** One way to get tokens. */
 type Grant = (request: GrantRequest) => Promise<IssuedSession>;
 
 /** The grants by `grant_type`; a new one is a use case and an entry here. */
-function createGrants(deps: RouteDeps): ReadonlyMap<string, Grant> {
+function createGrants(deps: Context): ReadonlyMap<string, Grant> {
   const signInWithPassword = createSignInWithPassword(deps);
   const refreshSession = createRefreshSession(deps);
   const exchangeCode = createExchangeCode(deps);
   return new Map<string, Grant>([
     [
       'password',
-      ({ body: { email, phone, password }, aud, facts }) =>
-        signInWithPassword({ email, phone, password, aud }, facts),
+      ({ body: { email, phone, password }, aud, metadata }) =>
+        signInWithPassword({ email, phone, password, aud }, metadata),
     ],
     [
       'refresh_token',
-      ({ body: { refresh_token: refreshToken = '' }, facts }) => {
+      ({ body: { refresh_token: refreshToken = '' }, metadata }) => {
         if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token required');
-        return refreshSession(refreshToken, facts);
+        return refreshSession(refreshToken, metadata);
       },
     ],
     [
       'pkce',
-      ({ body: { auth_code: authCode, code_verifier: codeVerifier }, facts }) =>
-        exchangeCode({ authCode, codeVerifier }, facts),
+      ({ body: { auth_code: authCode, code_verifier: codeVerifier }, metadata }) =>
+        exchangeCode({ authCode, codeVerifier }, metadata),
     ],
     // The same as OAuth 2.0 spells it.
     [
       'authorization_code',
-      ({ body: { code: authCode, code_verifier: codeVerifier }, facts }) =>
-        exchangeCode({ authCode, codeVerifier }, facts),
+      ({ body: { code: authCode, code_verifier: codeVerifier }, metadata }) =>
+        exchangeCode({ authCode, codeVerifier }, metadata),
     ],
     // Not served yet.
     [
@@ -95,14 +96,14 @@ export const addTokenRoutes: AddRoutes = (api, deps) => {
     '/token',
     { schema, config: { limiter: 'token' }, bodyLimit: bodyLimits.token },
     async (request, reply) => {
-      const facts = requestFacts(request, deps);
+      const metadata = requestMetadata(request, deps);
       const aud = requestedAudience(request, deps);
       if (isTokenForm(request.headers['content-type'], request.body)) {
-        return answerForm(reply, grants, { body: withUsername(request.body), aud, facts });
+        return answerForm(reply, grants, { body: withUsername(request.body), aud, metadata });
       }
       const grant = grants.get(request.query.grant_type ?? '');
       if (grant === undefined) throw errors.invalid_credentials({ message: 'unsupported_grant_type' });
-      return sendSession(reply, await grant({ body: request.body, aud, facts }));
+      return sendSession(reply, await grant({ body: request.body, aud, metadata }));
     },
   );
 };

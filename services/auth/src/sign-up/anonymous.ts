@@ -1,8 +1,8 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/issue.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
 import type { NewUser } from '../users/store.ts';
 import { actorOf } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
@@ -20,18 +20,14 @@ interface AnonymousSignUp {
  *
  * @throws AppError `anonymous_provider_disabled`, `signup_disabled`, `validation_failed`.
  */
-export type SignUpAnonymously = (input: AnonymousSignUp, facts: RequestFacts) => Promise<IssuedSession>;
-
-/** What that takes. */
-export type AnonymousSignUpDeps = StartSessionDeps &
-  DepsWith<'store' | 'random', 'externalAnonymousUsersEnabled' | 'disableSignup' | 'jwtDefaultGroupName'>;
+export type SignUpAnonymously = (input: AnonymousSignUp, metadata: RequestMetadata) => Promise<IssuedSession>;
 
 /** Creates {@link SignUpAnonymously}. */
-export function createSignUpAnonymously(deps: AnonymousSignUpDeps): SignUpAnonymously {
+export function createSignUpAnonymously(deps: Context): SignUpAnonymously {
   const { store, random, settings } = deps;
   const startSession = createStartSession(deps);
 
-  return async ({ data = {}, aud }, facts) => {
+  return async ({ data = {}, aud }, metadata) => {
     if (!settings.externalAnonymousUsersEnabled) throw errors.anonymous_provider_disabled();
     if (settings.disableSignup) throw errors.signup_disabled();
     checkMetadata({ userMetadata: data });
@@ -47,12 +43,12 @@ export function createSignUpAnonymously(deps: AnonymousSignUpDeps): SignUpAnonym
       appMetadata: {},
       userMetadata: data,
       isAnonymous: true,
-      createdAt: new Date(facts.nowMs),
+      createdAt: new Date(metadata.nowMs),
       identities: [],
     };
-    await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { facts }));
+    await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { metadata }));
     const inserted = await store.users.findById(user.id);
     if (inserted === undefined) throw errors.user_not_found();
-    return startSession(inserted, { method: 'anonymous' }, facts);
+    return startSession(inserted, { method: 'anonymous' }, metadata);
   };
 }

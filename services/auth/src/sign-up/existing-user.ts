@@ -1,7 +1,7 @@
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { NewUser } from '../users/store.ts';
 import { actorOf, contactIdentityData, type User } from '../users/user.ts';
 import { type JsonObject, metadataSizeProblem } from '../users/user-json.ts';
@@ -17,13 +17,13 @@ export interface FoundOrCreated {
 export type FindOrCreateUser = (
   newUser: NewUser,
   of: { readonly contact: Contact; readonly action: AuditAction },
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<FoundOrCreated>;
 
 /** Creates {@link FindOrCreateUser}. */
-export function createFindOrCreateUser({ store }: Pick<Services, 'store'>): FindOrCreateUser {
-  return async (newUser, { contact, action }, facts) => {
-    const audit = auditEntry(actorOf(newUser), action, { facts, traits: { provider: contact.kind } });
+export function createFindOrCreateUser({ store }: Context): FindOrCreateUser {
+  return async (newUser, { contact, action }, metadata) => {
+    const audit = auditEntry(actorOf(newUser), action, { metadata, traits: { provider: contact.kind } });
     const created = await store.users.insert(newUser, audit);
     return { created, user: await findByContact(store, contact, newUser.aud) };
   };
@@ -31,7 +31,7 @@ export function createFindOrCreateUser({ store }: Pick<Services, 'store'>): Find
 
 /** The user who is known by a contact. */
 export function findByContact(
-  store: Services['store'],
+  store: Context['store'],
   contact: Contact,
   aud: string,
 ): Promise<User | undefined> {
@@ -59,11 +59,11 @@ interface LatestSignUp {
  * that would make them too large are left out, as an error would tell that there is somebody.
  * Answers the user as changed.
  */
-export type TakeOver = (user: User, latest: LatestSignUp, facts: RequestFacts) => Promise<User>;
+export type TakeOver = (user: User, latest: LatestSignUp, metadata: RequestMetadata) => Promise<User>;
 
 /** Creates {@link TakeOver}: one statement. */
-export function createTakeOver({ store }: Pick<Services, 'store'>): TakeOver {
-  return async (user, { contact, data: given, newUser }, facts) => {
+export function createTakeOver({ store }: Context): TakeOver {
+  return async (user, { contact, data: given, newUser }, metadata) => {
     const sizes = { before: user.userMetadata, changes: given };
     const data = metadataSizeProblem('user_metadata', sizes) === undefined ? given : {};
     const { passwordHash, emailConfirmedAt, phoneConfirmedAt } = newUser;
@@ -79,8 +79,8 @@ export function createTakeOver({ store }: Pick<Services, 'store'>): TakeOver {
         ...(phoneConfirmedAt && { phoneConfirmedAt }),
       },
       {
-        at: new Date(facts.nowMs),
-        audit: auditEntry(user, verified ? 'user_signedup' : 'user_repeated_signup', { facts }),
+        at: new Date(metadata.nowMs),
+        audit: auditEntry(user, verified ? 'user_signedup' : 'user_repeated_signup', { metadata }),
         identities: [{ provider: contact.kind, providerId: user.id, data: identityData }],
       },
     );

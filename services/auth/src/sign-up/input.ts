@@ -1,9 +1,9 @@
 import type { Settings } from '../config/settings.ts';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import type { SmsChannel } from '../messages/sms.ts';
-import { type CheckPasswordDeps, checkPassword } from '../passwords/policy.ts';
+import { checkPassword } from '../passwords/policy.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
 import { checkMetadata, type JsonObject } from '../users/user-json.ts';
 
@@ -96,9 +96,6 @@ type SignUpSettingName =
   | 'smsAutoconfirm'
   | 'smsProvider';
 
-/** What reading a sign-up takes. */
-export type ReadSignUpDeps = CheckPasswordDeps & DepsWith<never, SignUpSettingName>;
-
 const oneContact = 'Only an email address or phone number should be provided on signup.';
 
 /**
@@ -106,7 +103,7 @@ const oneContact = 'Only an email address or phone number should be provided on 
  *
  * @throws AppError `signup_disabled`, `validation_failed`, `weak_password`, `email_provider_disabled`, `phone_provider_disabled`.
  */
-export async function readSignUp(input: SignUpInput, deps: ReadSignUpDeps): Promise<ReadSignUp> {
+export async function readSignUp(input: SignUpInput, deps: Context): Promise<ReadSignUp> {
   const { settings } = deps;
   const { email = '', phone = '', password = '', data = {}, challenge, redirectTo, aud } = input;
   if (settings.disableSignup) throw errors.signup_disabled();

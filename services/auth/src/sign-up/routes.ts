@@ -5,7 +5,7 @@ import { body, optionalObject, optionalText } from '../http/api.ts';
 import { bodyLimits } from '../http/body.ts';
 import type { Limiter } from '../http/rate-limits.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { requestedAudience, requestFacts } from '../http/request-metadata.ts';
+import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/session-json.ts';
 import { readCodeChallenge } from '../sign-in/pkce.ts';
 import type { JsonObject } from '../users/user-json.ts';
@@ -34,12 +34,13 @@ export const addSignUpRoutes: AddRoutes = (api, deps) => {
       const { email, phone, password, channel } = request.body;
       const data = request.body.data as JsonObject | undefined; // it came as JSON
       const aud = requestedAudience(request, deps);
-      const facts = requestFacts(request, deps);
-      if (isAnonymous(request.body)) return sendSession(reply, await signUpAnonymously({ data, aud }, facts));
+      const metadata = requestMetadata(request, deps);
+      if (isAnonymous(request.body))
+        return sendSession(reply, await signUpAnonymously({ data, aud }, metadata));
       const challenge = readCodeChallenge(request.body);
       const redirectTo = redirectTarget(request, undefined, deps);
       const input = { email, phone, password, data, channel, challenge, redirectTo, aud };
-      const result = await signUp(input, facts);
+      const result = await signUp(input, metadata);
       return result.kind === 'session'
         ? sendSession(reply, result.session)
         : reply.send(toUserJson(result.user));

@@ -1,10 +1,10 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Randomness } from '../keys/random.ts';
-import { createSendToContact, type SendToContactDeps } from '../messages/send.ts';
-import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/issue.ts';
+import { createSendToContact } from '../messages/send.ts';
+import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
 import type { NewUser } from '../users/store.ts';
 import { newContactUser, type User } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
@@ -14,7 +14,7 @@ import {
   hasConfirmed,
   userAwaitingConfirmation,
 } from './existing-user.ts';
-import { type ReadSignUp, type ReadSignUpDeps, readSignUp, type SignUpInput } from './input.ts';
+import { type ReadSignUp, readSignUp, type SignUpInput } from './input.ts';
 
 interface AnswerOptions {
   readonly newUser: NewUser;
@@ -26,11 +26,11 @@ interface AnswerOptions {
 function answerFor(
   user: User,
   { created, ...options }: AnswerOptions & { readonly created: boolean },
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ): User {
-  const confirmationSentAt = new Date(facts.nowMs);
+  const confirmationSentAt = new Date(metadata.nowMs);
   // An id that is the same as last time tells that there was a last time; the database keeps members of objects in its own order.
-  if (options.settings.uniformAnswers) return asNew(options, facts, created ? user : undefined);
+  if (options.settings.uniformAnswers) return asNew(options, metadata, created ? user : undefined);
   if (created) return { ...user, confirmationSentAt };
   // Who invited them may have said things of them that are not for everybody who knows the address.
   if (user.invitedAt !== undefined) return { ...user, confirmationSentAt, userMetadata: {}, identities: [] };
@@ -38,15 +38,15 @@ function answerFor(
 }
 
 /** What a caller sees who signs up with the contact of somebody else: nobody's id, and what was sent. */
-function fakeAnswer(options: AnswerOptions & { readonly data: JsonObject }, facts: RequestFacts): User {
-  if (options.settings.uniformAnswers) return asNew(options, facts);
+function fakeAnswer(options: AnswerOptions & { readonly data: JsonObject }, metadata: RequestMetadata): User {
+  if (options.settings.uniformAnswers) return asNew(options, metadata);
   const { newUser, data } = options;
   const known = { ...newUser, role: '', userMetadata: data, identities: [] };
-  return userAwaitingConfirmation(known, new Date(facts.nowMs));
+  return userAwaitingConfirmation(known, new Date(metadata.nowMs));
 }
 
 /** A user as they would be, were they new; with the ids of the one who is. */
-function asNew({ newUser, random }: AnswerOptions, { nowMs }: RequestFacts, created?: User): User {
+function asNew({ newUser, random }: AnswerOptions, { nowMs }: RequestMetadata, created?: User): User {
   const at = new Date(nowMs);
   const identities = newUser.identities.map((identity, index) => ({
     ...identity,
@@ -71,13 +71,7 @@ type SignedUp =
  *
  * @throws AppError as `readSignUp`; `user_already_exists`; what sending a confirmation throws.
  */
-export type SignUp = (input: SignUpInput, facts: RequestFacts) => Promise<SignedUp>;
-
-/** What a sign-up takes. */
-export type SignUpDeps = StartSessionDeps &
-  SendToContactDeps &
-  ReadSignUpDeps &
-  DepsWith<'store' | 'random' | 'passwords', 'jwtDefaultGroupName' | 'uniformAnswers'>;
+export type SignUp = (input: SignUpInput, metadata: RequestMetadata) => Promise<SignedUp>;
 
 /** A sign-up, and who it found or made. */
 interface Attempt extends ReadSignUp {
@@ -87,7 +81,7 @@ interface Attempt extends ReadSignUp {
 }
 
 /** Creates {@link SignUp}: one hash and the same statements, whoever signs up. */
-export function createSignUp(deps: SignUpDeps): SignUp {
+export function createSignUp(deps: Context): SignUp {
   const { store, passwords, random, settings } = deps;
   const startSession = createStartSession(deps);
   const findOrCreateUser = createFindOrCreateUser(deps);
@@ -98,7 +92,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     return contact.kind === 'email' ? settings.mailerAutoconfirm : settings.smsAutoconfirm;
   }
 
-  async function newUserOf(read: ReadSignUp, facts: RequestFacts): Promise<NewUser> {
+  async function newUserOf(read: ReadSignUp, metadata: RequestMetadata): Promise<NewUser> {
     return newContactUser({
       id: random.uuid(),
       aud: read.aud,
@@ -107,28 +101,28 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       passwordHash: await passwords.hash(read.password),
       confirmed: confirmsAtOnce(read),
       userMetadata: read.data,
-      at: new Date(facts.nowMs),
+      at: new Date(metadata.nowMs),
     });
   }
 
   /** Somebody who has not confirmed yet and signs up again is somebody who signs up. */
-  async function signIn(attempt: Attempt, facts: RequestFacts): Promise<SignedUp> {
-    const user = attempt.created ? attempt.user : await takeOver(attempt.user, attempt, facts);
+  async function signIn(attempt: Attempt, metadata: RequestMetadata): Promise<SignedUp> {
+    const user = attempt.created ? attempt.user : await takeOver(attempt.user, attempt, metadata);
     const traits = { provider: attempt.contact.kind };
-    return { kind: 'session', session: await startSession(user, { method: 'password', traits }, facts) };
+    return { kind: 'session', session: await startSession(user, { method: 'password', traits }, metadata) };
   }
 
-  async function askToConfirm(attempt: Attempt, facts: RequestFacts): Promise<SignedUp> {
+  async function askToConfirm(attempt: Attempt, metadata: RequestMetadata): Promise<SignedUp> {
     const { user, created, newUser } = attempt;
     try {
       const { sent } = await sendToContact(
         { ...attempt, purpose: 'confirmation', instead: 'confirmation' },
         { user, kind: 'confirmation' },
-        facts,
+        metadata,
       );
       // The password of a sign-up is in force once its owner has been told: until then it must not get in the place of theirs.
-      const latest = created || !sent ? user : await takeOver(user, attempt, facts);
-      return { kind: 'user', user: answerFor(latest, { created, newUser, settings, random }, facts) };
+      const latest = created || !sent ? user : await takeOver(user, attempt, metadata);
+      return { kind: 'user', user: answerFor(latest, { created, newUser, settings, random }, metadata) };
     } catch (error) {
       if (created) await store.users.discardUnconfirmed(user.id);
       throw error;
@@ -138,27 +132,27 @@ export function createSignUp(deps: SignUpDeps): SignUp {
   async function pretend(
     read: ReadSignUp,
     { newUser, user }: { readonly newUser: NewUser; readonly user: User | undefined },
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<SignedUp> {
-    const refusal = user && auditEntry(user, 'user_repeated_signup', { facts });
+    const refusal = user && auditEntry(user, 'user_repeated_signup', { metadata });
     await sendToContact(
       { ...read, purpose: 'confirmation', instead: 'confirmation', refusal },
       undefined,
-      facts,
+      metadata,
     );
-    return { kind: 'user', user: fakeAnswer({ newUser, data: read.data, settings, random }, facts) };
+    return { kind: 'user', user: fakeAnswer({ newUser, data: read.data, settings, random }, metadata) };
   }
 
-  return async (input, facts) => {
+  return async (input, metadata) => {
     const read = await readSignUp(input, deps);
-    const newUser = await newUserOf(read, facts);
+    const newUser = await newUserOf(read, metadata);
     const action = confirmsAtOnce(read) ? 'user_signedup' : 'user_confirmation_requested';
-    const { user, created } = await findOrCreateUser(newUser, { contact: read.contact, action }, facts);
+    const { user, created } = await findOrCreateUser(newUser, { contact: read.contact, action }, metadata);
     if (user !== undefined && (created || !hasConfirmed(user, read.contact))) {
       const attempt = { ...read, newUser, user, created };
-      return confirmsAtOnce(read) ? signIn(attempt, facts) : askToConfirm(attempt, facts);
+      return confirmsAtOnce(read) ? signIn(attempt, metadata) : askToConfirm(attempt, metadata);
     }
     if (confirmsAtOnce(read)) throw errors.user_already_exists();
-    return pretend(read, { newUser, user }, facts);
+    return pretend(read, { newUser, user }, metadata);
   };
 }

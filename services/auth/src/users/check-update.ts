@@ -1,15 +1,9 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import type { SmsChannel } from '../messages/sms.ts';
-import {
-  type CheckPasswordDeps,
-  type ChoosePasswordDeps,
-  type ChosenPassword,
-  checkPassword,
-  createChoosePassword,
-} from '../passwords/policy.ts';
+import { type ChosenPassword, checkPassword, createChoosePassword } from '../passwords/policy.ts';
 import type { Session } from '../sessions/sessions.ts';
 import { readEmail, readPhone } from '../sign-up/input.ts';
 import type { User } from './user.ts';
@@ -33,7 +27,7 @@ export interface Owner {
 /** One rule of the update. @throws AppError when it is broken. */
 type Check = (update: OwnUpdate, owner: Owner, settings: OwnUpdateSettings) => void;
 
-type OwnUpdateSettings = DepsWith<never, 'jwtAdminRoles'>['settings'];
+type OwnUpdateSettings = Context['settings'];
 
 /** The rules that need nothing but the update and its owner, in the order that clients of GoTrue know. */
 const checks: readonly Check[] = [checkAdmin, checkAssurance, checkAnonymous, checkSso];
@@ -112,16 +106,11 @@ export interface OwnUpdatePlan {
 export type PlanOwnUpdate = (
   owner: Owner,
   request: OwnUpdateRequest,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ) => Promise<OwnUpdatePlan>;
 
-/** What that takes. */
-export type PlanOwnUpdateDeps = ChoosePasswordDeps &
-  CheckPasswordDeps &
-  DepsWith<'store', 'jwtAdminRoles' | 'smsProvider' | 'mailerAutoconfirm' | 'smsAutoconfirm'>;
-
 /** Creates {@link PlanOwnUpdate}. The order of the checks is that which clients of GoTrue know. */
-export function createPlanOwnUpdate(deps: PlanOwnUpdateDeps): PlanOwnUpdate {
+export function createPlanOwnUpdate(deps: Context): PlanOwnUpdate {
   const { store, settings } = deps;
   const choosePassword = createChoosePassword(deps);
 
@@ -143,7 +132,7 @@ export function createPlanOwnUpdate(deps: PlanOwnUpdateDeps): PlanOwnUpdate {
     return settings.smsAutoconfirm ? 'now' : 'confirmed';
   }
 
-  return async (owner, request, facts) => {
+  return async (owner, request, metadata) => {
     const { user } = owner;
     const { email = '', phone = '', password, currentPassword, nonce = '' } = request;
     const update: OwnUpdate = {
@@ -167,7 +156,7 @@ export function createPlanOwnUpdate(deps: PlanOwnUpdateDeps): PlanOwnUpdate {
       chosen:
         password === undefined
           ? undefined
-          : await choosePassword(owner, { password, currentPassword, nonce }, facts),
+          : await choosePassword(owner, { password, currentPassword, nonce }, metadata),
     };
   };
 }

@@ -1,10 +1,10 @@
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createSendPhoneCode, type PhoneCodeDeps } from '../messages/phone-codes.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createSendPhoneCode } from '../messages/phone-codes.ts';
 import { bucketQuota } from '../messages/quotas.ts';
-import { createSendLink, type SendLinkDeps } from '../messages/send-link.ts';
-import { createFindPhoneToken, type FindPhoneTokenDeps } from '../verification/find-token.ts';
+import { createSendLink } from '../messages/send-link.ts';
+import { createFindPhoneToken } from '../verification/find-token.ts';
 import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 import type { User } from './user.ts';
@@ -17,15 +17,12 @@ const attempts = bucketQuota(10, 10 * 60_000);
  *
  * @throws AppError `reauthentication_not_valid`, `over_request_rate_limit` after too many attempts.
  */
-export type CheckNonce = (user: User, nonce: string, facts: RequestFacts) => Promise<FoundOneTimeToken>;
-
-/** What that takes. */
-export type CheckNonceDeps = FindPhoneTokenDeps & DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>;
+export type CheckNonce = (user: User, nonce: string, metadata: RequestMetadata) => Promise<FoundOneTimeToken>;
 
 const types = ['reauthentication_token'] as const;
 
 /** Creates {@link CheckNonce}. */
-export function createCheckNonce(deps: CheckNonceDeps): CheckNonce {
+export function createCheckNonce(deps: Context): CheckNonce {
   const { store, settings } = deps;
   const findPhoneToken = createFindPhoneToken(deps);
 
@@ -52,18 +49,18 @@ export function createCheckNonce(deps: CheckNonceDeps): CheckNonce {
  *
  * @throws AppError `validation_failed` without either, `email_not_confirmed`, `phone_not_confirmed`, and as `SendLink` and `SendPhoneCode`.
  */
-export type SendNonce = (user: User, facts: RequestFacts) => Promise<{ readonly messageId?: string }>;
+export type SendNonce = (user: User, metadata: RequestMetadata) => Promise<{ readonly messageId?: string }>;
 
 /** Creates {@link SendNonce}. */
-export function createSendNonce(deps: SendLinkDeps & PhoneCodeDeps): SendNonce {
+export function createSendNonce(deps: Context): SendNonce {
   const sendLink = createSendLink(deps);
   const sendPhoneCode = createSendPhoneCode(deps);
-  return async (user, facts) => {
+  return async (user, metadata) => {
     checkReachable(user);
     if (user.email === '')
-      return sendPhoneCode(user, { kind: 'reauthentication', phone: user.phone, channel: 'sms' }, facts);
+      return sendPhoneCode(user, { kind: 'reauthentication', phone: user.phone, channel: 'sms' }, metadata);
     const redirectTo = deps.settings.siteUrl;
-    await sendLink(user, { kind: 'reauthentication', redirectTo, flow: 'implicit' }, facts);
+    await sendLink(user, { kind: 'reauthentication', redirectTo, flow: 'implicit' }, metadata);
     return {};
   };
 }

@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { AddRoutes, RouteDeps } from '../http/api.ts';
+import type { AddRoutes } from '../http/api.ts';
 import { body, optionalObject, optionalText } from '../http/api.ts';
 import { authenticateUser, type Caller } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { requestFacts } from '../http/request-metadata.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
 import { readCodeChallenge } from '../sign-in/pkce.ts';
 import { createSendNonce } from './reauthentication.ts';
 import { createUpdateOwnUser } from './update.ts';
@@ -49,18 +50,18 @@ export const addUserRoutes: AddRoutes = (api, deps) => {
         challenge: readCodeChallenge(request.body),
         redirectTo: redirectTarget(request, undefined, deps),
       };
-      return reply.send(toUserJson(await updateOwnUser(caller, input, requestFacts(request, deps))));
+      return reply.send(toUserJson(await updateOwnUser(caller, input, requestMetadata(request, deps))));
     },
   );
 
   api.get('/reauthenticate', async (request, reply) => {
     const { user } = await authenticateUser(request, deps);
-    const { messageId } = await sendNonce(user, requestFacts(request, deps));
+    const { messageId } = await sendNonce(user, requestMetadata(request, deps));
     return reply.send(messageId === undefined ? {} : { message_id: messageId });
   });
 };
 
-async function authenticateForAudience(request: FastifyRequest, deps: RouteDeps): Promise<Caller> {
+async function authenticateForAudience(request: FastifyRequest, deps: Context): Promise<Caller> {
   const caller = await authenticateUser(request, deps);
   const { aud } = caller.claims;
   if ((request.headers['x-jwt-aud'] ?? aud) !== aud)

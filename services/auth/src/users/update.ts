@@ -1,11 +1,11 @@
-import type { Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
-import { createSendPhoneCode, type PhoneCodeDeps } from '../messages/phone-codes.ts';
-import { createNotify, type NotifyDeps } from '../messages/send.ts';
-import { createSendLink, type SendLinkDeps } from '../messages/send-link.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { createSendPhoneCode } from '../messages/phone-codes.ts';
+import { createNotify } from '../messages/send.ts';
+import { createSendLink } from '../messages/send-link.ts';
 import type { ChosenPassword } from '../passwords/policy.ts';
 import { type CodeChallenge, createStartFlow, flowOf } from '../sign-in/pkce.ts';
 import type { Contact } from '../sign-up/input.ts';
@@ -15,7 +15,6 @@ import {
   type Owner,
   type OwnUpdatePlan,
   type OwnUpdateRequest,
-  type PlanOwnUpdateDeps,
 } from './check-update.ts';
 import type { UserChanges } from './store.ts';
 import { contactIdentityData, type User } from './user.ts';
@@ -30,20 +29,20 @@ import { contactIdentityData, type User } from './user.ts';
 export type ChangeContact = (
   user: User,
   contact: Contact,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
   options?: { readonly keep?: readonly OneTimeTokenType[] },
 ) => Promise<User>;
 
 /** Creates {@link ChangeContact}. */
-export function createChangeContact({ store }: Pick<Services, 'store'>): ChangeContact {
-  return (user, contact, facts, { keep = [] } = {}) => {
-    const at = new Date(facts.nowMs);
+export function createChangeContact({ store }: Pick<Context, 'store'>): ChangeContact {
+  return (user, contact, metadata, { keep = [] } = {}) => {
+    const at = new Date(metadata.nowMs);
     const value = contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone };
     const data = contactIdentityData({ userId: user.id, contact: value, verified: true, data: {} });
     return store.transaction(async (transaction) => {
       const updated = await transaction.users.update(user.id, changesOf(user, contact, at), {
         at,
-        audit: auditEntry(user, 'user_modified', { facts }),
+        audit: auditEntry(user, 'user_modified', { metadata }),
         identities: [{ provider: contact.kind, providerId: user.id, data }],
       });
       if (!updated.ok) throw errors[updated.reason === 'not_found' ? 'user_not_found' : updated.reason]();
@@ -79,13 +78,10 @@ interface OwnUpdateInput extends OwnUpdateRequest {
 }
 
 /** Changes the user who asks. A new email or phone has to be confirmed first, unless nobody has to confirm any. */
-export type UpdateOwnUser = (owner: Owner, input: OwnUpdateInput, facts: RequestFacts) => Promise<User>;
-
-/** What that takes. */
-export type UpdateOwnUserDeps = PlanOwnUpdateDeps & SendLinkDeps & PhoneCodeDeps & NotifyDeps;
+export type UpdateOwnUser = (owner: Owner, input: OwnUpdateInput, metadata: RequestMetadata) => Promise<User>;
 
 /** Creates {@link UpdateOwnUser}. Codes leave before anything is changed: where one cannot be sent, nothing is. */
-export function createUpdateOwnUser(deps: UpdateOwnUserDeps): UpdateOwnUser {
+export function createUpdateOwnUser(deps: Context): UpdateOwnUser {
   const { store } = deps;
   const planUpdate = createPlanOwnUpdate(deps);
   const sendLink = createSendLink(deps);
@@ -98,21 +94,21 @@ export function createUpdateOwnUser(deps: UpdateOwnUserDeps): UpdateOwnUser {
   async function sendCodes(
     user: User,
     { plan, input }: { readonly plan: OwnUpdatePlan; readonly input: OwnUpdateInput },
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<OneTimeTokenType[]> {
     const sent: OneTimeTokenType[] = [];
     if (plan.emailChange === 'confirmed') {
       const { challenge, redirectTo } = input;
       const link = { redirectTo, flow: flowOf(challenge), newEmail: plan.email } as const;
-      await sendLink(user, { kind: 'email_change', ...link }, facts);
+      await sendLink(user, { kind: 'email_change', ...link }, metadata);
       // After the link: one that is refused must not get its challenge in the place of that which the user has a link for.
       if (challenge !== undefined)
-        await startFlow({ ...challenge, userId: user.id, authenticationMethod: 'email_change' }, facts);
+        await startFlow({ ...challenge, userId: user.id, authenticationMethod: 'email_change' }, metadata);
       sent.push('email_change_token_new', 'email_change_token_current');
     }
     if (plan.phoneChange === 'confirmed') {
       const { phone, channel } = plan;
-      await sendPhoneCode(user, { kind: 'phone_change', phone, channel }, facts);
+      await sendPhoneCode(user, { kind: 'phone_change', phone, channel }, metadata);
       sent.push('phone_change_token');
     }
     return sent;
@@ -122,25 +118,25 @@ export function createUpdateOwnUser(deps: UpdateOwnUserDeps): UpdateOwnUser {
   function write(
     owner: Owner,
     { changes, chosen, keep }: { changes: UserChanges; chosen: OwnUpdatePlan['chosen']; keep: Keep },
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<User> {
-    if (chosen === undefined) return writeChanges(store, owner.user, { changes, facts });
+    if (chosen === undefined) return writeChanges(store, owner.user, { changes, metadata });
     return store.transaction(async (within) => {
-      await endOtherAccess(within, owner, { chosen, keep, facts });
-      return writeChanges(within, owner.user, { changes, facts });
+      await endOtherAccess(within, owner, { chosen, keep, metadata });
+      return writeChanges(within, owner.user, { changes, metadata });
     });
   }
 
-  return async (owner, input, facts) => {
-    const plan = await planUpdate(owner, input, facts);
-    const keep = await sendCodes(owner.user, { plan, input }, facts);
+  return async (owner, input, metadata) => {
+    const plan = await planUpdate(owner, input, metadata);
+    const keep = await sendCodes(owner.user, { plan, input }, metadata);
     const changes = updateOwnUserChangesOf(plan, input);
-    let user = await write(owner, { changes, chosen: plan.chosen, keep }, facts);
+    let user = await write(owner, { changes, chosen: plan.chosen, keep }, metadata);
     if (plan.chosen !== undefined) notify(user, 'PASSWORD_CHANGED_NOTIFICATION');
     if (plan.emailChange === 'now')
-      user = await changeContact(user, { kind: 'email', email: plan.email }, facts, { keep });
+      user = await changeContact(user, { kind: 'email', email: plan.email }, metadata, { keep });
     if (plan.phoneChange === 'now') {
-      user = await changeContact(user, { kind: 'phone', phone: plan.phone }, facts, { keep });
+      user = await changeContact(user, { kind: 'phone', phone: plan.phone }, metadata, { keep });
       notify(user, 'PHONE_CHANGED_NOTIFICATION', { Phone: user.phone, OldPhone: owner.user.phone });
     }
     return user;
@@ -163,9 +159,9 @@ function updateOwnUserChangesOf(plan: OwnUpdatePlan, { data, appMetadata }: OwnU
 async function writeChanges(
   store: Store,
   user: User,
-  { changes, facts }: { readonly changes: UserChanges; readonly facts: RequestFacts },
+  { changes, metadata }: { readonly changes: UserChanges; readonly metadata: RequestMetadata },
 ): Promise<User> {
-  const of = { at: new Date(facts.nowMs), audit: auditEntry(user, 'user_modified', { facts }) };
+  const of = { at: new Date(metadata.nowMs), audit: auditEntry(user, 'user_modified', { metadata }) };
   const updated = await store.users.update(user.id, changes, of);
   if (!updated.ok) throw errors[updated.reason === 'not_found' ? 'user_not_found' : updated.reason]();
   return updated.user;
@@ -178,13 +174,13 @@ async function endOtherAccess(
   {
     chosen,
     keep,
-    facts,
-  }: { readonly chosen: ChosenPassword; readonly keep: Keep; readonly facts: RequestFacts },
+    metadata,
+  }: { readonly chosen: ChosenPassword; readonly keep: Keep; readonly metadata: RequestMetadata },
 ): Promise<void> {
   const { nonceToken } = chosen;
   if (nonceToken !== undefined && !(await store.oneTimeTokens.spend(nonceToken)))
     throw errors.reauthentication_not_valid();
   await store.oneTimeTokens.clear(user.id, { except: keep });
-  const audit = auditEntry(user, 'user_updated_password', { facts });
+  const audit = auditEntry(user, 'user_updated_password', { metadata });
   await store.sessions.end('others', { userId: user.id, sessionId: session?.id }, audit);
 }

@@ -1,9 +1,9 @@
 import type { Millis } from '@tollgate/kit/duration';
-import type { DepsWith } from '../context.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { testCodeOf } from '../messages/phone-codes.ts';
-import { GuessLimiter, type GuessLimiterDeps } from '../sign-in/guess-limiter.ts';
+import { GuessLimiter } from '../sign-in/guess-limiter.ts';
 import { type FlowMethod, pkcePrefix } from '../sign-in/pkce.ts';
 import { type Contact, readEmail, readPhone } from '../sign-up/input.ts';
 import { isBanned, type User } from '../users/user.ts';
@@ -64,14 +64,8 @@ export type FindPhoneToken = (
   nowMs: number,
 ) => Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
 
-/** What that takes. */
-export type FindPhoneTokenDeps = DepsWith<
-  'store' | 'sms',
-  'jwtSecret' | 'smsOtpExpMs' | 'smsTestOtp' | 'smsTestOtpValidUntil'
->;
-
 /** Creates {@link FindPhoneToken}: by the hash of the code, or where the gateway makes codes of its own, by asking it. */
-export function createFindPhoneToken({ store, sms, settings }: FindPhoneTokenDeps): FindPhoneToken {
+export function createFindPhoneToken({ store, sms, settings }: Context): FindPhoneToken {
   /** Asked for phones that nobody has as well: how long that takes must not tell which ones somebody has. */
   async function isGood(phone: string, code: string): Promise<boolean> {
     try {
@@ -110,15 +104,10 @@ export interface FoundToken {
 }
 
 /** Finds the token that is presented. Every reason why there is none reads the same: who guesses learns nothing. */
-export type FindToken = (presented: Presented, facts: RequestFacts) => Promise<FoundToken>;
-
-/** What that takes. */
-export type FindTokenDeps = FindPhoneTokenDeps &
-  GuessLimiterDeps &
-  DepsWith<'store', 'mailerOtpExpMs' | 'smsOtpExpMs'>;
+export type FindToken = (presented: Presented, metadata: RequestMetadata) => Promise<FoundToken>;
 
 /** Creates {@link FindToken}: one statement for a link; for a code another one for the limits of guesses. */
-export function createFindToken(deps: FindTokenDeps): FindToken {
+export function createFindToken(deps: Context): FindToken {
   const { store, settings } = deps;
   const findPhoneToken = createFindPhoneToken(deps);
   const limiter = new GuessLimiter(deps);
@@ -145,20 +134,20 @@ export function createFindToken(deps: FindTokenDeps): FindToken {
     return isGood ? { type: read.type, token, user } : undefined;
   }
 
-  return async (presented, facts) => {
+  return async (presented, metadata) => {
     const read = readPresented(presented);
     const { contact } = read;
-    const attempt = (): Promise<FoundToken | undefined> => findGood(read, facts.nowMs);
+    const attempt = (): Promise<FoundToken | undefined> => findGood(read, metadata.nowMs);
     const found =
       contact === undefined
         ? await attempt()
-        : await limiter.guess({ kind: 'code', contact }, facts, attempt);
-    if (contact === undefined) await limitGuessableLinks(deps, found?.token, facts);
+        : await limiter.guess({ kind: 'code', contact }, metadata, attempt);
+    if (contact === undefined) await limitGuessableLinks(deps, found?.token, metadata);
     if (found === undefined)
       throw errors.otp_expired(
         contact === undefined ? { message: 'Email link is invalid or has expired' } : {},
       );
-    if (isBanned(found.user, facts.nowMs)) throw errors.user_banned();
+    if (isBanned(found.user, metadata.nowMs)) throw errors.user_banned();
     return found;
   };
 }

@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, body, optionalText } from '../http/api.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
-import { requestFacts } from '../http/request-metadata.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/session-json.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import { createVerify, type Verified } from './verify.ts';
@@ -85,7 +85,11 @@ export const addVerifyRoutes: AddRoutes = (api, deps) => {
   } as const;
   api.post('/verify', post, async (request, reply) => {
     const { token_hash: tokenHash, redirect_to: redirectTo, ...rest } = request.body;
-    const verified = await verify({ ...rest, tokenHash, redirectTo }, 'request', requestFacts(request, deps));
+    const verified = await verify(
+      { ...rest, tokenHash, redirectTo },
+      'request',
+      requestMetadata(request, deps),
+    );
     if (verified.kind === 'session') return sendSession(reply, verified.session, { type: verified.type });
     return reply.send({ msg: otherAddressMessage, code: '200' });
   });
@@ -103,7 +107,7 @@ export const addVerifyRoutes: AddRoutes = (api, deps) => {
       throw errors.validation_failed({ message: 'Verify requires a token or a token hash' });
     const target = redirectTarget(request, undefined, deps);
     const flow = tokenHash.startsWith(pkcePrefix) ? 'pkce' : 'implicit';
-    const url = await verify({ type, tokenHash }, 'link', requestFacts(request, deps)).then(
+    const url = await verify({ type, tokenHash }, 'link', requestMetadata(request, deps)).then(
       (verified) => verifiedUrl(target, verified, flow),
       (error: unknown) => refusedUrl(target, error, flow),
     );

@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto';
-import type { NotificationKind } from '../config/mail.ts';
-import type { DepsWith, Services } from '../context.ts';
+import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { RequestFacts } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota } from '../messages/quotas.ts';
 import { createNotify } from '../messages/send.ts';
-import { type CheckPasswordDeps, checkPassword } from '../passwords/policy.ts';
-import { createStartSession, type IssuedSession, type StartSessionDeps } from '../sessions/issue.ts';
+import { checkPassword } from '../passwords/policy.ts';
+import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
 import type { UserChanges } from '../users/store.ts';
 import { createChangeContact } from '../users/update.ts';
 import { contactIdentityData, type User } from '../users/user.ts';
 import {
   createFindToken,
-  type FindTokenDeps,
   type FoundToken,
   type Presented,
   type VerificationType,
@@ -33,12 +31,12 @@ interface Confirmation {
 
 /** Notes that the email or phone of a user is theirs. Answers the user as changed. */
 async function confirmContact(
-  store: Services['store'],
+  store: Context['store'],
   user: User,
   { contact, action, passwordHash }: Confirmation,
-  facts: RequestFacts,
+  metadata: RequestMetadata,
 ): Promise<User> {
-  const at = new Date(facts.nowMs);
+  const at = new Date(metadata.nowMs);
   const isEmail = contact === 'email';
   const value = isEmail ? { email: user.email } : { phone: user.phone };
   const data = contactIdentityData({ userId: user.id, contact: value, verified: true, data: {} });
@@ -49,7 +47,7 @@ async function confirmContact(
   };
   const updated = await store.users.update(user.id, changes, {
     at,
-    audit: auditEntry(user, action, { facts, traits: { provider: contact } }),
+    audit: auditEntry(user, action, { metadata, traits: { provider: contact } }),
     identities: [{ provider: contact, providerId: user.id, data }],
   });
   if (!updated.ok) throw errors.otp_expired();
@@ -68,14 +66,11 @@ type Completed =
 type CompleteVerification = (
   within: Store,
   found: FoundToken,
-  more: { readonly passwordHash: string | undefined; readonly facts: RequestFacts },
+  more: { readonly passwordHash: string | undefined; readonly metadata: RequestMetadata },
 ) => Promise<Completed>;
 
-/** What that takes. */
-type CompleteVerificationDeps = DepsWith<never, 'mailerSecureEmailChangeEnabled' | 'mailerAutoconfirm'>;
-
 /** Creates {@link CompleteVerification}. */
-function createCompleteVerification({ settings }: CompleteVerificationDeps): CompleteVerification {
+function createCompleteVerification({ settings }: Context): CompleteVerification {
   /** Is this the second of two addresses, or is one enough? */
   async function isLastAddress(within: Store, { email, id }: User, at: Date): Promise<boolean> {
     const needsBoth = settings.mailerSecureEmailChangeEnabled && !settings.mailerAutoconfirm && email !== '';
@@ -86,15 +81,15 @@ function createCompleteVerification({ settings }: CompleteVerificationDeps): Com
     within: Store,
     found: FoundToken,
     passwordHash: string | undefined,
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ) {
     const { type, user } = found;
     if (type === 'email_change') {
-      if (!(await isLastAddress(within, user, new Date(facts.nowMs)))) return undefined;
-      return createChangeContact({ store: within })(user, { kind: 'email', email: user.newEmail }, facts);
+      if (!(await isLastAddress(within, user, new Date(metadata.nowMs)))) return undefined;
+      return createChangeContact({ store: within })(user, { kind: 'email', email: user.newEmail }, metadata);
     }
     if (type === 'phone_change')
-      return createChangeContact({ store: within })(user, { kind: 'phone', phone: user.newPhone }, facts);
+      return createChangeContact({ store: within })(user, { kind: 'phone', phone: user.newPhone }, metadata);
     const { contact } = verifications[type];
     const isConfirmed = (contact === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== undefined;
     if (isConfirmed && passwordHash === undefined) return user;
@@ -103,13 +98,13 @@ function createCompleteVerification({ settings }: CompleteVerificationDeps): Com
       within,
       user,
       { contact, action, passwordHash: passwordHash ?? lost(found) },
-      facts,
+      metadata,
     );
   }
 
-  return async (within, found, { passwordHash, facts }) => {
+  return async (within, found, { passwordHash, metadata }) => {
     if (!(await within.oneTimeTokens.spend(found.token))) throw errors.otp_expired();
-    const user = await complete(within, found, passwordHash, facts);
+    const user = await complete(within, found, passwordHash, metadata);
     return user === undefined ? { kind: 'other-address-to-confirm' } : { kind: 'user', user };
   };
 }
@@ -140,17 +135,14 @@ export type Verified =
  * @throws AppError `validation_failed`, `otp_expired`, `user_banned`, `weak_password`, `email_exists`, `phone_exists`,
  * `over_request_rate_limit`, `flow_state_not_found`.
  */
-export type Verify = (input: VerifyInput, by: 'request' | 'link', facts: RequestFacts) => Promise<Verified>;
+export type Verify = (
+  input: VerifyInput,
+  by: 'request' | 'link',
+  metadata: RequestMetadata,
+) => Promise<Verified>;
 
 /** What that takes. */
-export type VerifyDeps = StartSessionDeps &
-  FindTokenDeps &
-  CompleteVerificationDeps &
-  CheckPasswordDeps &
-  DepsWith<
-    'store' | 'random' | 'passwords' | 'mailer' | 'background',
-    'siteUrl' | `mailNotification:${NotificationKind}`
-  >;
+export type VerifyDeps = Context;
 
 /** Creates {@link Verify}. */
 export function createVerify(deps: VerifyDeps): Verify {
@@ -170,12 +162,12 @@ export function createVerify(deps: VerifyDeps): Verify {
   async function issueCode(
     within: Store,
     { type, token, user }: FoundToken,
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<string> {
     const code = random.uuid();
     const authenticationMethod = verifications[type].flowMethod(token.type);
     const flow = { userId: user.id, authenticationMethod, code };
-    if (!(await within.flows.issueCode(flow, new Date(facts.nowMs))))
+    if (!(await within.flows.issueCode(flow, new Date(metadata.nowMs))))
       throw errors.flow_state_not_found({ message: 'No valid flow state found for user.' });
     return code;
   }
@@ -191,24 +183,24 @@ export function createVerify(deps: VerifyDeps): Verify {
     within: Store,
     { found, user }: { readonly found: FoundToken; readonly user: User },
     by: 'request' | 'link',
-    facts: RequestFacts,
+    metadata: RequestMetadata,
   ): Promise<Verified> {
     if (by === 'link' && found.token.keptAs.startsWith(pkcePrefix))
-      return { kind: 'code', code: await issueCode(within, found, facts) };
+      return { kind: 'code', code: await issueCode(within, found, metadata) };
     const startSession = createStartSession({ ...deps, store: within });
     const traits = { provider: verifications[found.type].contact };
-    const session = await startSession(user, { method: 'otp', traits }, facts);
+    const session = await startSession(user, { method: 'otp', traits }, metadata);
     return { kind: 'session', session, type: typeOf(found) };
   }
 
-  return async ({ password, ...presented }, by, facts) => {
-    const found = await findToken(presented, facts);
+  return async ({ password, ...presented }, by, metadata) => {
+    const found = await findToken(presented, metadata);
     const passwordHash = await hashFirstPassword(found, password);
     // All or nothing: a token that is spent has signed somebody in.
     const { completed, verified } = await store.transaction(async (within) => {
-      const completed = await complete(within, found, { passwordHash, facts });
+      const completed = await complete(within, found, { passwordHash, metadata });
       if (completed.kind !== 'user') return { completed, verified: completed };
-      return { completed, verified: await signIn(within, { found, user: completed.user }, by, facts) };
+      return { completed, verified: await signIn(within, { found, user: completed.user }, by, metadata) };
     });
     if (completed.kind === 'user') tellOfChange(found.type, found.user, completed.user);
     return verified;
@@ -234,9 +226,9 @@ const quota = bucketQuota(100, 10 * 60_000);
  * @throws AppError `over_request_rate_limit`
  */
 export async function limitGuessableLinks(
-  { store }: DepsWith<'store', never>,
+  { store }: Context,
   token: FoundOneTimeToken | undefined,
-  { clientNetwork = '', nowMs }: RequestFacts,
+  { clientNetwork = '', nowMs }: RequestMetadata,
 ): Promise<void> {
   if (token !== undefined && !token.isGuessable) return;
   const key = createHash('sha256').update(clientNetwork).digest('base64url');

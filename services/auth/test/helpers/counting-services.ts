@@ -1,7 +1,7 @@
 import { createLogger } from '@tollgate/kit/logger';
 import type t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
-import type { Services } from '../../src/context.ts';
+import type { Context } from '../../src/context.ts';
 import { connect } from '../../src/db/connection.ts';
 import { createPostgresStore } from '../../src/db/store.ts';
 import { systemRandomness } from '../../src/keys/random.ts';
@@ -21,7 +21,7 @@ export interface Work {
 
 const none: Work = { hashes: 0, leaks: 0, statements: 0, mails: 0 };
 
-/** Services over a database of their own that count what they are asked for; variables with `SVC_`. */
+/** Context over a database of their own that count what they are asked for; variables with `SVC_`. */
 export async function countingServices(
   test: Pick<typeof t, 'teardown'>,
   variables: Readonly<Record<string, string>>,
@@ -56,7 +56,8 @@ export async function countingServices(
   };
   const parsed = parseSigningKeys(settings);
   if (!parsed.ok) throw new Error(parsed.expected);
-  const services: Services = {
+  const services: Context = {
+    nowMs: Date.now,
     logger: createLogger({ level: 'fatal', format: 'json' }),
     mailbox: undefined,
     settings,

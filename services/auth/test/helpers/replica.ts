@@ -12,7 +12,7 @@ import { createIdentityListener, type IdentityListener } from '../../src/ext-aut
 import type { ChangedIdentities } from '../../src/ext-authz/store.ts';
 import type { UserChanges } from '../../src/users/store.ts';
 import type { User } from '../../src/users/user.ts';
-import { facts } from './test-store.ts';
+import { metadata } from './test-store.ts';
 import { unencrypted } from './unencrypted.ts';
 
 /** What a replica of the server knows of users: its store, its cache and its listener, without the rest. */
@@ -35,7 +35,7 @@ export async function startReplica(
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 3 });
   test.teardown(() => disconnect(sql));
   const store = createPostgresStore(sql, unencrypted);
-  const clock = fakeClock(facts.nowMs);
+  const clock = fakeClock(metadata.nowMs);
   const states = createIdentityStates(
     { store: store.identityStates, nowMs: clock.nowMs },
     { maxStalenessMs },
@@ -75,9 +75,9 @@ export async function startSession(store: Store, user: User): Promise<string> {
       ip: '',
       tag: '',
       refreshToken: randomUUID(),
-      at: new Date(facts.nowMs),
+      at: new Date(metadata.nowMs),
     },
-    auditEntry(user, 'login', { facts }),
+    auditEntry(user, 'login', { metadata }),
   );
   return id;
 }
@@ -85,8 +85,8 @@ export async function startSession(store: Store, user: User): Promise<string> {
 /** Changes a user as an administrator would. */
 export async function changeUser(store: Store, user: User, changes: UserChanges): Promise<void> {
   const changed = await store.users.update(user.id, changes, {
-    at: new Date(facts.nowMs),
-    audit: auditEntry(user, 'user_modified', { facts }),
+    at: new Date(metadata.nowMs),
+    audit: auditEntry(user, 'user_modified', { metadata }),
   });
   if (!changed.ok) throw new Error(changed.reason);
 }

@@ -4,14 +4,14 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import type { Store } from '../../src/db/store.ts';
 import { createPostgresStore } from '../../src/db/store.ts';
-import type { RequestFacts } from '../../src/http/request-metadata.ts';
+import type { RequestMetadata } from '../../src/http/request-metadata.ts';
 import type { User } from '../../src/users/user.ts';
 import { actorOf, newContactUser } from '../../src/users/user.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 
 /** A request of a test. */
-export const facts: RequestFacts = {
+export const metadata: RequestMetadata = {
   nowMs: Date.parse('2026-03-04T05:06:07.089Z'),
   clientAddress: '192.0.2.1',
   userAgent: 'test',
@@ -36,9 +36,9 @@ export async function insertUser(store: Store, { email }: { readonly email: stri
     passwordHash: undefined,
     confirmed: true,
     userMetadata: {},
-    at: new Date(facts.nowMs),
+    at: new Date(metadata.nowMs),
   });
-  await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { facts }));
+  await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { metadata }));
   const inserted = await store.users.findById(user.id);
   if (inserted === undefined) throw new Error(`no user ${email}`);
   return inserted;

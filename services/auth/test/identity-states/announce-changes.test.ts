@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { announceChanges } from '../../src/ext-authz/identity-listener.ts';
-import { facts, insertUser, testStore } from '../helpers/test-store.ts';
+import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 
 t.test('changes are announced when they are committed, and not when they are rolled back', async (t) => {
   const announced: string[] = [];
   const store = announceChanges(await testStore(t), (userIds) => announced.push(...userIds));
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const audit = auditEntry(user, 'user_modified', { facts });
-  const at = new Date(facts.nowMs);
+  const audit = auditEntry(user, 'user_modified', { metadata });
+  const at = new Date(metadata.nowMs);
   const ids = { userId: user.id, sessionId: randomUUID() };
   t.same(announced, [], 'the state of a new user is in no cache');
 

@@ -4,9 +4,9 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import type { Store } from '../../src/db/store.ts';
 import type { IdentityStates } from '../../src/ext-authz/identity-cache.ts';
 import { changeUser, startSession } from '../helpers/replica.ts';
-import { facts, insertUser, testStore } from '../helpers/test-store.ts';
+import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 
-const at = new Date(facts.nowMs);
+const at = new Date(metadata.nowMs);
 
 /** What all {@link IdentityStates} promise. */
 export function identityStatesContract(kind: string, make: (store: Store) => IdentityStates): void {
@@ -45,7 +45,11 @@ export function identityStatesContract(kind: string, make: (store: Store) => Ide
     t.equal(others?.session, undefined);
     t.equal(none?.role, 'authenticated');
     t.equal(none?.session, undefined);
-    await store.sessions.end('global', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { facts }));
+    await store.sessions.end(
+      'global',
+      { userId: ada.id, sessionId },
+      auditEntry(ada, 'logout', { metadata }),
+    );
     t.equal((await make(store).find(ada.id, sessionId))?.session, undefined);
   });
 
@@ -53,9 +57,9 @@ export function identityStatesContract(kind: string, make: (store: Store) => Ide
     const store = await testStore(t);
     const states = make(store);
     const gone = await insertUser(store, { email: 'gone@example.com' });
-    await store.users.delete(gone.id, auditEntry(gone, 'user_deleted', { facts }));
+    await store.users.delete(gone.id, auditEntry(gone, 'user_deleted', { metadata }));
     const hidden = await insertUser(store, { email: 'hidden@example.com' });
-    await store.users.softDelete(hidden.id, { at, audit: auditEntry(hidden, 'user_deleted', { facts }) });
+    await store.users.softDelete(hidden.id, { at, audit: auditEntry(hidden, 'user_deleted', { metadata }) });
     t.equal(await states.find(gone.id, undefined), undefined);
     t.equal(await states.find(hidden.id, undefined), undefined);
     t.equal(await states.find(randomUUID(), randomUUID()), undefined);

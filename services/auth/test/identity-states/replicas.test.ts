@@ -8,7 +8,7 @@ import type { IdentityState } from '../../src/ext-authz/identity-cache.ts';
 import { isBanned } from '../../src/users/user.ts';
 import { changeUser, type Replica, startReplica, startSession } from '../helpers/replica.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { facts, insertUser } from '../helpers/test-store.ts';
+import { insertUser, metadata } from '../helpers/test-store.ts';
 
 /** Clocks of these tests stand still: what is learned was heard, and not asked for because time has passed. */
 const maxStalenessMs = 10_000;
@@ -32,12 +32,16 @@ t.test('what one replica does to a user, another one knows soon', async (t) => {
   await bothKnow('the session', (state) => state?.session !== undefined && state.role === 'authenticated');
   await changeUser(one.store, ada, { role: 'editor', appMetadata: { plan: 'pro' } });
   await bothKnow('role and plan', (state) => state?.role === 'editor' && state.appMetadata.plan === 'pro');
-  const bannedUntil = new Date(facts.nowMs + 60_000);
+  const bannedUntil = new Date(metadata.nowMs + 60_000);
   await changeUser(other.store, ada, { bannedUntil });
-  await bothKnow('the ban', (state) => isBanned({ bannedUntil: state?.bannedUntil }, facts.nowMs));
-  await one.store.sessions.end('local', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { facts }));
+  await bothKnow('the ban', (state) => isBanned({ bannedUntil: state?.bannedUntil }, metadata.nowMs));
+  await one.store.sessions.end(
+    'local',
+    { userId: ada.id, sessionId },
+    auditEntry(ada, 'logout', { metadata }),
+  );
   await bothKnow('the end of the session', (state) => state !== undefined && state.session === undefined);
-  await one.store.users.delete(ada.id, auditEntry(ada, 'user_deleted', { facts }));
+  await one.store.users.delete(ada.id, auditEntry(ada, 'user_deleted', { metadata }));
   await bothKnow('the deletion', (state) => state === undefined);
 });
 
@@ -50,7 +54,11 @@ t.test('a replica that hears nothing learns of a change when what it knows is to
   const ada = await insertUser(one.store, { email: 'ada@example.com' });
   const sessionId = await startSession(one.store, ada);
   t.ok((await deaf.states.find(ada.id, sessionId))?.session);
-  await one.store.sessions.end('global', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { facts }));
+  await one.store.sessions.end(
+    'global',
+    { userId: ada.id, sessionId },
+    auditEntry(ada, 'logout', { metadata }),
+  );
   await awaitUntil(() => one.heard.length > 0, {
     what: 'the other replica to hear of it',
     timeoutMs: 20_000,

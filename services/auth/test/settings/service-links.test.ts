@@ -1,7 +1,7 @@
 import t from 'tap';
 import { withoutServiceLinks } from '../../src/config/warnings.ts';
 
-t.test('variables that Kubernetes makes of Services are left out, settings stay', (t) => {
+t.test('variables that Kubernetes makes of Context are left out, settings stay', (t) => {
   const settings = { PORT: '9999', GOTRUE_API_PORT: '9999', SVC_SITE_URL: 'x', DB_SERVICE_HOST: '10.0.0.2' };
   const links = {
     GOTRUE_SERVICE_HOST: '10.0.0.1',

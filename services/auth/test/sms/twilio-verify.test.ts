@@ -14,7 +14,7 @@ t.test('a sign-up is confirmed with the code that Twilio has made', async (t) =>
   t.same(verify.requests, [
     {
       resource: 'Verifications',
-      path: '/v2/Services/VA1/Verifications',
+      path: '/v2/Context/VA1/Verifications',
       authorization: `Basic ${Buffer.from('AC2:verify-secret').toString('base64')}`,
       form: { To: `+${phone}`, Channel: 'sms' },
     },
@@ -24,7 +24,7 @@ t.test('a sign-up is confirmed with the code that Twilio has made', async (t) =>
   t.match(await show('000000'), wrong);
   t.match(await show(token), { status: 200, body: { user: { phone } } });
   t.match(verify.requests.at(-1), {
-    path: '/v2/Services/VA1/VerificationCheck',
+    path: '/v2/Context/VA1/VerificationCheck',
     form: { To: `+${phone}`, Code: token },
   });
   t.match(await show(token), wrong, 'good once');

@@ -7,9 +7,9 @@ import { migrate } from '../../src/db/migrate.ts';
 import { createIdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import { changeUser, type Replica, startReplica, startSession } from '../helpers/replica.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { facts, insertUser } from '../helpers/test-store.ts';
+import { insertUser, metadata } from '../helpers/test-store.ts';
 
-const at = new Date(facts.nowMs);
+const at = new Date(metadata.nowMs);
 
 t.test('every change that could end an identity is heard of, with the id of its user', async (t) => {
   const { replica, sql } = await start(t);
@@ -23,9 +23,9 @@ t.test('every change that could end an identity is heard of, with the id of its 
     'no longer anonymous': () => changeUser(store, ada, { isAnonymous: true }),
     'end of a session set': () => sql`update auth.sessions set not_after = now()`,
     'a session ended': () =>
-      store.sessions.end('local', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { facts })),
+      store.sessions.end('local', { userId: ada.id, sessionId }, auditEntry(ada, 'logout', { metadata })),
     'deleted, but kept': () =>
-      store.users.softDelete(ada.id, { at, audit: auditEntry(ada, 'user_deleted', { facts }) }),
+      store.users.softDelete(ada.id, { at, audit: auditEntry(ada, 'user_deleted', { metadata }) }),
     deleted: () => sql`delete from auth.users`,
   };
   for (const [what, change] of Object.entries(changes)) {
@@ -44,7 +44,7 @@ t.test('sign-ins, refreshes and what users say of themselves send nothing', asyn
   await store.sessions.touch(sessionId, at);
   const [{ token } = { token: '' }] = await sql<{ token: string }[]>`select token from auth.refresh_tokens`;
   const rotation = { token, successor: 'next', sessionId, userAgent: '', ip: '', at };
-  t.ok(await store.sessions.rotate(rotation, auditEntry(ada, 'token_refreshed', { facts })));
+  t.ok(await store.sessions.rotate(rotation, auditEntry(ada, 'token_refreshed', { metadata })));
   await changeUser(store, ada, { userMetadata: { name: 'Ada' }, emailConfirmedAt: at });
   await changeUser(store, ada, { role: ada.role, appMetadata: {} });
 

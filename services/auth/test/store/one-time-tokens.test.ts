@@ -4,17 +4,17 @@ import { connect, disconnect } from '../../src/db/connection.ts';
 import { createPostgresStore } from '../../src/db/store.ts';
 import type { OneTimeToken } from '../../src/verification/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { facts, insertUser, testStore } from '../helpers/test-store.ts';
+import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
 t.test('a token replaces its predecessor, is found by its hash, and spent once', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const at = new Date(facts.nowMs);
+  const at = new Date(metadata.nowMs);
   const token = (hash: string): OneTimeToken => {
     return { userId: user.id, type: 'recovery_token', hash, relatesTo: user.email, at };
   };
-  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+  const audit = auditEntry(user, 'user_recovery_requested', { metadata });
 
   await store.oneTimeTokens.replace([token('first')], audit);
   await store.oneTimeTokens.replace([token('second')], audit);
@@ -35,14 +35,14 @@ t.test('a token replaces its predecessor, is found by its hash, and spent once',
 t.test('of tokens that are sent too soon after one another only the first is kept', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+  const audit = auditEntry(user, 'user_recovery_requested', { metadata });
   const send = (hash: string, type: OneTimeToken['type'], nowMs: number) =>
     store.oneTimeTokens.replace(
       [{ userId: user.id, type, hash, relatesTo: user.email, at: new Date(nowMs) }],
       audit,
       { notSince: new Date(nowMs - 60_000) },
     );
-  const { nowMs } = facts;
+  const { nowMs } = metadata;
   const together = await Promise.all(['a', 'b', 'c'].map((hash) => send(hash, 'recovery_token', nowMs)));
   t.same(together.filter(Boolean), [true]);
   t.equal(await send('d', 'confirmation_token', nowMs), true, 'of another kind');
@@ -54,12 +54,12 @@ t.test('of tokens that are sent too soon after one another only the first is kep
 t.test('a token is as old as its last sending, whichever of two for a change of email it is', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const audit = auditEntry(user, 'user_modified', { facts });
+  const audit = auditEntry(user, 'user_modified', { metadata });
   const tokenOf = (type: OneTimeToken['type'], nowMs: number): OneTimeToken => {
     return { userId: user.id, type, hash: type, relatesTo: user.email, at: new Date(nowMs) };
   };
-  await store.oneTimeTokens.replace([tokenOf('email_change_token_new', facts.nowMs)], audit);
-  const later = tokenOf('email_change_token_current', facts.nowMs + 3_600_000);
+  await store.oneTimeTokens.replace([tokenOf('email_change_token_new', metadata.nowMs)], audit);
+  const later = tokenOf('email_change_token_current', metadata.nowMs + 3_600_000);
   await store.oneTimeTokens.replace([later], audit);
   const found = await store.oneTimeTokens.find([later.hash], ['email_change_token_current']);
   t.same(found?.token.at, later.at);
@@ -68,7 +68,7 @@ t.test('a token is as old as its last sending, whichever of two for a change of 
 t.test('a token that could not be sent leaves no trace', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const at = new Date(facts.nowMs);
+  const at = new Date(metadata.nowMs);
   const token: OneTimeToken = {
     userId: user.id,
     type: 'recovery_token',
@@ -76,7 +76,7 @@ t.test('a token that could not be sent leaves no trace', async (t) => {
     relatesTo: user.email,
     at,
   };
-  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+  const audit = auditEntry(user, 'user_recovery_requested', { metadata });
   await store.oneTimeTokens.replace([token], audit);
   await store.oneTimeTokens.replace([{ ...token, type: 'confirmation_token', hash: 'other' }], audit);
   await store.oneTimeTokens.withdraw([token]);
@@ -92,13 +92,13 @@ t.test('the column of its user where GoTrue keeps a token is emptied with it', a
   t.teardown(() => disconnect(sql));
   const store = createPostgresStore(sql, unencrypted, { dbSharedWithGotrue: true });
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const audit = auditEntry(user, 'user_recovery_requested', { facts });
+  const audit = auditEntry(user, 'user_recovery_requested', { metadata });
   const token: OneTimeToken = {
     userId: user.id,
     type: 'recovery_token',
     hash: 'a'.repeat(56),
     relatesTo: user.email,
-    at: new Date(facts.nowMs),
+    at: new Date(metadata.nowMs),
   };
   const next = { ...token, hash: 'b'.repeat(56) };
   const columns = async () =>

@@ -6,11 +6,11 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { createPostgresStore } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { facts, insertUser } from '../helpers/test-store.ts';
+import { insertUser, metadata } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
-const at = new Date(facts.nowMs);
-const { userAgent, clientAddress: ip } = facts;
+const at = new Date(metadata.nowMs);
+const { userAgent, clientAddress: ip } = metadata;
 
 /** A session with one refresh token. */
 async function startSession(t: Test) {
@@ -20,7 +20,7 @@ async function startSession(t: Test) {
   t.teardown(() => Promise.all([pool.end(), observer.end()]));
   const store = createPostgresStore(pool, unencrypted);
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const audit = auditEntry(user, 'token_refreshed', { facts });
+  const audit = auditEntry(user, 'token_refreshed', { metadata });
   const [id, token] = [randomUUID(), 'first-token'];
   const session = { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', at } as const;
   await store.sessions.start({ ...session, refreshToken: token }, audit);

@@ -6,7 +6,7 @@ import type { Store } from '../../src/db/store.ts';
 import { createPostgresStore } from '../../src/db/store.ts';
 import { actorOf } from '../../src/users/user.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { facts, insertUser } from '../helpers/test-store.ts';
+import { insertUser, metadata } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
 /** After so many calls PostgreSQL keeps one plan for all values. */
@@ -42,11 +42,11 @@ t.test(
 
 async function refreshOften(store: Store): Promise<void> {
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const at = new Date(facts.nowMs);
-  const { userAgent, clientAddress: ip } = facts;
+  const at = new Date(metadata.nowMs);
+  const { userAgent, clientAddress: ip } = metadata;
   for (let call = 0; call < callsUntilOnePlan; call++) {
     const [id, token] = [randomUUID(), randomUUID()];
-    const audit = auditEntry(actorOf(user), 'login', { facts });
+    const audit = auditEntry(actorOf(user), 'login', { metadata });
     await store.sessions.start(
       { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', refreshToken: token, at },
       audit,

@@ -1,15 +1,15 @@
 import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
-import { facts, insertUser, testStore } from '../helpers/test-store.ts';
+import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 
 t.test('changes what is given, merges metadata, and answers the user as changed', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
-  const of = { at: new Date(facts.nowMs + 1000), audit: auditEntry(user, 'user_modified', { facts }) };
+  const of = { at: new Date(metadata.nowMs + 1000), audit: auditEntry(user, 'user_modified', { metadata }) };
 
   const first = await store.users.update(
     user.id,
-    { phone: '4915112345678', userMetadata: { a: 1, b: 2 }, bannedUntil: new Date(facts.nowMs) },
+    { phone: '4915112345678', userMetadata: { a: 1, b: 2 }, bannedUntil: new Date(metadata.nowMs) },
     of,
   );
   t.match(first, { ok: true, user: { email: user.email, phone: '4915112345678', updatedAt: of.at } });
@@ -29,7 +29,7 @@ t.test('a contact that somebody else has stays theirs', async (t) => {
   const store = await testStore(t);
   const ada = await insertUser(store, { email: 'ada@example.com' });
   const bob = await insertUser(store, { email: 'bob@example.com' });
-  const of = { at: new Date(facts.nowMs), audit: auditEntry(bob, 'user_modified', { facts }) };
+  const of = { at: new Date(metadata.nowMs), audit: auditEntry(bob, 'user_modified', { metadata }) };
   await store.users.update(ada.id, { phone: '1555' }, of);
   t.same(await store.users.update(bob.id, { email: ada.email }, of), { ok: false, reason: 'email_exists' });
   t.same(await store.users.update(bob.id, { phone: '1555' }, of), { ok: false, reason: 'phone_exists' });

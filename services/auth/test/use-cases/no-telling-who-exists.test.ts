@@ -1,17 +1,17 @@
 // Whoever watches how much work a request causes must not learn who exists: hashes, statements and talks with the mail server are
 // counted, for a known contact and one that nobody has. Time is not measured: it depends on the machine.
 import t from 'tap';
-import type { RequestFacts } from '../../src/http/request-metadata.ts';
+import type { RequestMetadata } from '../../src/http/request-metadata.ts';
 import { createRecover, createSendOtp } from '../../src/sign-in/otp.ts';
 import { createSignInWithPassword } from '../../src/sign-in/password.ts';
 import { createResend } from '../../src/sign-in/resend.ts';
 import { createSignUp } from '../../src/sign-up/sign-up.ts';
 import { countingServices } from '../helpers/counting-services.ts';
-import { facts as baseFacts, insertUser } from '../helpers/test-store.ts';
+import { metadata as baseFacts, insertUser } from '../helpers/test-store.ts';
 
 const known = 'ada@example.com';
 const unknown = 'nobody@example.com';
-const facts: RequestFacts = baseFacts;
+const metadata: RequestMetadata = baseFacts;
 const at = { redirectTo: 'https://example.com', aud: '' };
 const challenge = { challenge: 'c'.repeat(43), method: 'plain' } as const;
 
@@ -23,14 +23,17 @@ for (const uniform of ['false', 'true']) {
     const sendOtp = createSendOtp(services);
     const recover = createRecover(services);
     const resend = createResend(services);
-    const later = (minutes: number): RequestFacts => ({ ...facts, nowMs: facts.nowMs + minutes * 60_000 });
+    const later = (minutes: number): RequestMetadata => ({
+      ...metadata,
+      nowMs: metadata.nowMs + minutes * 60_000,
+    });
     const mails = uniform === 'true' ? 0 : 1;
 
     const cases: readonly (readonly [string, number, (email: string) => Promise<unknown>])[] = [
-      ['password', 0, (email) => signIn({ email, password: 'wrong horse', aud: '' }, facts)],
-      ['recover', mails, (email) => recover({ email, challenge: undefined, ...at }, facts)],
+      ['password', 0, (email) => signIn({ email, password: 'wrong horse', aud: '' }, metadata)],
+      ['recover', mails, (email) => recover({ email, challenge: undefined, ...at }, metadata)],
       ['recover with PKCE', mails, (email) => recover({ email, challenge, ...at }, later(2))],
-      ['resend', mails, (email) => resend({ type: 'signup', email, challenge: undefined, ...at }, facts)],
+      ['resend', mails, (email) => resend({ type: 'signup', email, challenge: undefined, ...at }, metadata)],
       // Whom these create they know from then on.
       [
         'otp',
@@ -77,7 +80,7 @@ t.test(
     const costs = [];
     for (const email of [known, unknown]) {
       answered = false;
-      const before = await during(() => recover({ email, challenge, ...at }, facts));
+      const before = await during(() => recover({ email, challenge, ...at }, metadata));
       t.equal(before.outcome, undefined);
       t.equal(before.work.statements, 2, 'the spacing of the contact and the quota of mails');
       answered = true;
