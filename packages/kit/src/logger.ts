@@ -1,8 +1,120 @@
-import pino, { type DestinationStream, type LogFn, type Logger } from 'pino';
-import { serializeError } from './serialize-error.ts';
-import { formatTextLine } from './text-log-line.ts';
+import type { DestinationStream, LogFn, Logger } from 'pino';
+import pino from 'pino';
+import { isAppError, toPublicError } from './errors.ts';
+import { maskUrl } from './text.ts';
+import { monotonicNow } from './time.ts';
 
 export type { Logger } from 'pino';
+
+/** An error as a log shows it. */
+type SerializedError = {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string | number;
+  /** The operator's half of an AppError. */
+  readonly detail?: string;
+  readonly stack?: string;
+  readonly cause?: SerializedError;
+  /** The parts of an AggregateError. */
+  readonly errors?: readonly SerializedError[];
+};
+
+/** Chains of causes are cut here: a cycle must not end the process. */
+const deepestCause = 5;
+/** Of an AggregateError's parts, this many are shown. */
+const mostErrors = 5;
+
+/** Longer messages and stacks are cut: both may hold what a client sent. */
+const longestText = 16_384;
+
+/** Describes any thrown value for the log: message, code, detail, stack and the chain of causes, with credentials in URLs masked. */
+function serializeError(error: unknown, depth = 0): SerializedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: shown(describe(error)) };
+  const { code, detail } = error as { code?: unknown; detail?: unknown };
+  const deeper = depth < deepestCause;
+  return {
+    type: error.name,
+    message: shown(error.message),
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    ...(typeof detail === 'string' ? { detail: shown(detail) } : {}),
+    ...(error.stack === undefined ? {} : { stack: shown(error.stack) }),
+    ...(deeper && error.cause !== undefined ? { cause: serializeError(error.cause, depth + 1) } : {}),
+    ...(deeper && error instanceof AggregateError
+      ? { errors: error.errors.slice(0, mostErrors).map((part) => serializeError(part, depth + 1)) }
+      : {}),
+  };
+}
+
+function shown(text: string): string {
+  return maskUrl(text.length > longestText ? `${text.slice(0, longestText)}…` : text);
+}
+
+function describe(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null) return String(thrown);
+  try {
+    return JSON.stringify(thrown);
+  } catch {
+    return Object.prototype.toString.call(thrown);
+  }
+}
+
+/** What logrus leaves without quotes; anything else is quoted. */
+const plain = /^[\w\-./@^+]+$/;
+
+/**
+ * Turns a JSON log line into text as logrus writes it: `time="…" level=info msg="…" key=value`, always on one line.
+ * An error becomes `err="message"` with `err.code` and `err.cause` beside it; its stack is in the JSON format only.
+ */
+function formatTextLine(json: string): string {
+  // Parsed boundary: the line was written by the logger, as one object.
+  const {
+    '@timestamp': time,
+    level,
+    '@message': message,
+    ...fields
+  } = JSON.parse(json) as Record<string, unknown>;
+  const head: [string, unknown][] = [
+    ['time', time],
+    ['level', level],
+    ['msg', message ?? ''],
+  ];
+  const all = [...head, ...Object.entries(fields).flatMap(([name, value]) => flatten(name, value))];
+  return `${all.map(([name, value]) => `${name}=${textOf(value)}`).join(' ')}\n`;
+}
+
+function flatten(name: string, value: unknown): [string, unknown][] {
+  if (!isErrorRecord(value)) return [[name, value]];
+  const { message, code, detail, cause, errors = [] } = value;
+  return [
+    [name, message],
+    ...(code === undefined ? [] : ([[`${name}.code`, code]] satisfies [string, unknown][])),
+    ...(detail === undefined ? [] : ([[`${name}.detail`, detail]] satisfies [string, unknown][])),
+    ...(cause === undefined ? [] : flatten(`${name}.cause`, cause)),
+    ...errors.flatMap((part, index) => flatten(`${name}.errors.${index}`, part)),
+  ];
+}
+
+type ErrorRecord = {
+  message: string;
+  code?: unknown;
+  detail?: unknown;
+  cause?: unknown;
+  errors?: readonly unknown[];
+};
+
+function isErrorRecord(value: unknown): value is ErrorRecord {
+  return typeof value === 'object' && value !== null && 'message' in value && 'type' in value;
+}
+
+function textOf(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  // JSON's escapes keep line breaks and terminal control codes out of the line; the last three are breaks it leaves alone.
+  return plain.test(text) ? text : JSON.stringify(text).replace(/[\u0085\u2028\u2029]/g, escapeUnicode);
+}
+
+function escapeUnicode(letter: string): string {
+  return `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
 
 /** The words LOG_LEVEL knows, from most to least. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
@@ -83,4 +195,59 @@ function renameReserved(fields: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [reserved.includes(name) ? `fields.${name}` : name, value]),
   );
+}
+
+/** Logs a failed call, with what is known of it. */
+export type LogFailure = (error: unknown, fields?: Readonly<Record<string, unknown>>) => void;
+
+/** What it takes. */
+export interface FailureLogDeps {
+  readonly logger: Logger;
+  /** The constant message of its lines. */
+  readonly message: string;
+  /** Default `warn` for an `AppError`, `error` for anything else. */
+  readonly level?: 'warn' | 'error';
+  /** A clock in milliseconds that does not go back. Default `performance.now`. */
+  readonly nowMs?: () => number;
+}
+
+const intervalMs = 1_000;
+
+/** Different failures told of in an interval: their messages may hold what callers send. */
+const maxKinds = 50;
+
+const maxKindLength = 200;
+
+/**
+ * Makes a log of failed calls that tells of equal failures once a second, and of how many it withheld since its last
+ * line: while the counter backend is away every call fails, and for as long as that takes.
+ */
+export function createFailureLog({
+  logger,
+  message,
+  level,
+  nowMs = monotonicNow,
+}: FailureLogDeps): LogFailure {
+  const told = new Set<string>();
+  let untilMs = Number.NEGATIVE_INFINITY;
+  let withheld = 0;
+
+  return (error, fields) => {
+    if (nowMs() >= untilMs) {
+      untilMs = nowMs() + intervalMs;
+      told.clear();
+    }
+    const { code } = toPublicError(error);
+    const kind = `${code} ${error instanceof Error ? error.message : error}`.slice(0, maxKindLength);
+    if (told.has(kind) || told.size >= maxKinds) {
+      withheld += 1;
+      return;
+    }
+    told.add(kind);
+    logger[level ?? (isAppError(error) ? 'warn' : 'error')](
+      { err: error, code, ...fields, withheld },
+      message,
+    );
+    withheld = 0;
+  };
 }

@@ -1,6 +1,5 @@
-import type { SettingProblem, SettingsSpec } from './settings/setting.ts';
+import { maskUrl } from './text.ts';
 
-// The one entry that services import; the parts are files of their own because each is read on its own.
 export {
   bool,
   duration,
@@ -13,23 +12,295 @@ export {
   port,
   type SettingOptions,
   text,
-} from './settings/builders.ts';
-export { findMisspelled } from './settings/misspelled.ts';
-export {
-  type ParsedSettings,
-  parseSettings,
-  type SettingsCheck,
-} from './settings/parse.ts';
-export { findReplaced } from './settings/replaced.ts';
-export type {
-  Environment,
-  Setting,
-  SettingProblem,
-  SettingSchema,
-  SettingsOf,
-  SettingsSpec,
-} from './settings/setting.ts';
-export { renderSettingsTable } from './settings/table.ts';
+} from './setting-builders.ts';
+
+/**
+ * The value as JSON Schema describes it, for those who write settings as YAML or JSON and not as text: charts. It is never
+ * stricter than `parse` on the text of such a value, but for spellings: `true` and `info`, not `T` and `INFO`.
+ */
+export type SettingSchema = {
+  readonly type: 'boolean' | 'integer' | 'number' | 'string';
+  readonly enum?: readonly (string | boolean)[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  /** Of text. */
+  readonly pattern?: string;
+};
+
+/** One setting: where it comes from, what it means, and how its text is read. Made by a builder (`text`, `bool`, …). */
+export type Setting<T> = {
+  readonly env: string;
+  readonly aliases: readonly string[];
+  readonly group: string;
+  /** What the setting does, one sentence, for the generated documentation. */
+  readonly doc: string;
+  /** The value is never printed. */
+  readonly secret: boolean;
+  /** What an operator may write, as a noun phrase: `a TCP port, 0 to 65535`. */
+  readonly form: string;
+  /** The same for programs; what is not said here is found out by `parse`. */
+  readonly schema: SettingSchema;
+  /** Reads the text as set, or answers `undefined` when it has not the form. */
+  readonly parse: (text: string) => T | undefined;
+  /**
+   * What is used in place of a value that is out of range, as text; undefined for a value that is used as it is. Absent for
+   * settings that refuse such values.
+   */
+  readonly replacement?: (text: string) => string | undefined;
+  /** What holds when the variable is unset; `undefined` for a setting that must be set. */
+  readonly fallback: { readonly value: T; readonly text: string } | undefined;
+};
+
+/** The settings of a program by the names its code uses. */
+export type SettingsSpec = Readonly<Record<string, Setting<unknown>>>;
+
+/** The frozen values that a spec parses to. */
+export type SettingsOf<S extends SettingsSpec> = {
+  readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
+};
+
+/** Environment variables by name, like `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Why the settings cannot be used: which variable, what it holds, and what it should hold. */
+export type SettingProblem = {
+  /** The variable, by the name the operator used. */
+  readonly variable: string;
+  /** The value as it may be shown (secrets and credentials hidden); absent when nothing is set. */
+  readonly value?: string;
+  /** The expected form, as a noun phrase or a sentence. */
+  readonly expected: string;
+};
+
+/** A variable that is set, unknown, and looks like a known one. */
+export type Misspelling = { readonly variable: string; readonly meant: string };
+
+/**
+ * Finds set variables that look like a setting of the spec but are none: one or two letters away from a known name.
+ *
+ * Short names lie close to unrelated variables (`PORT` is two letters from `PATH`), so a variable counts only when it begins
+ * with one of `prefixes` or the known name is long: 8 letters for one edit, 12 for two.
+ */
+export function findMisspelled(
+  spec: SettingsSpec,
+  env: Environment,
+  prefixes: readonly string[] = [],
+): Misspelling[] {
+  const known = Object.values(spec).flatMap((setting) => [setting.env, ...setting.aliases]);
+  const names = new Set(known);
+  return Object.keys(env)
+    .filter((variable) => env[variable] !== undefined && !names.has(variable))
+    .flatMap((variable) => {
+      const ours = prefixes.some((prefix) => variable.startsWith(prefix));
+      const meant = closest(variable, known, (name) =>
+        ours || name.length >= 12 ? 2 : name.length >= 8 ? 1 : 0,
+      );
+      return meant === undefined ? [] : [{ variable, meant }];
+    });
+}
+
+function closest(
+  variable: string,
+  known: readonly string[],
+  reach: (name: string) => number,
+): string | undefined {
+  let best: { name: string; distance: number } | undefined;
+  for (const name of known) {
+    const distance = editDistance(variable, name, reach(name));
+    if (distance !== undefined && distance < (best?.distance ?? Infinity)) best = { name, distance };
+  }
+  return best?.name;
+}
+
+/** Levenshtein distance in upper case, or `undefined` when it is more than `most`. */
+function editDistance(left: string, right: string, most: number): number | undefined {
+  if (Math.abs(left.length - right.length) > most) return undefined;
+  const target = [...right.toUpperCase()];
+  let row = Array.from({ length: target.length + 1 }, (_, index) => index);
+  for (const letter of left.toUpperCase()) {
+    const next = [(row[0] ?? 0) + 1];
+    for (const [index, other] of target.entries()) {
+      const replaced = (row[index] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(replaced, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
+    }
+    row = next;
+  }
+  const distance = row[target.length] ?? 0;
+  return distance <= most ? distance : undefined;
+}
+
+/** What a cross-field check may ask besides the values. */
+type CheckContext<S extends SettingsSpec> = {
+  /** The variable that holds a setting, by the name the operator used (the main name when it is unset). */
+  nameOf(key: keyof S & string): string;
+  /** The value of a setting as a problem may show it (secrets and credentials hidden); undefined when it is unset. */
+  shownOf(key: keyof S & string): string | undefined;
+};
+
+/** Looks at settings together; answers a problem or nothing. Skipped when a setting that it reads is itself wrong. */
+export type SettingsCheck<S extends SettingsSpec> = (
+  settings: SettingsOf<S>,
+  context: CheckContext<S>,
+) => SettingProblem | undefined;
+
+/** Settings, or everything that is wrong with them. */
+export type ParsedSettings<S extends SettingsSpec> =
+  | { readonly ok: true; readonly settings: SettingsOf<S> }
+  | { readonly ok: false; readonly problems: readonly SettingProblem[] };
+
+type Found = { readonly variable: string; readonly raw: string };
+type Read =
+  | { readonly ok: true; readonly variable: string; readonly value: unknown; readonly shown?: string }
+  | {
+      readonly ok: false;
+      readonly variable: string;
+      readonly problem: SettingProblem;
+      readonly shown?: string;
+    };
+
+/**
+ * Reads all settings of a spec from the environment, then runs the checks; finds all problems at once.
+ * An unset variable takes its default; a set but empty one is read like any other text, hence wrong for numbers, booleans and
+ * durations. Variables that the spec does not know are ignored.
+ */
+export function parseSettings<S extends SettingsSpec>(
+  spec: S,
+  env: Environment,
+  options: { readonly checks?: readonly SettingsCheck<NoInfer<S>>[] } = {},
+): ParsedSettings<S> {
+  const reads = new Map(Object.entries(spec).map(([key, setting]) => [key, readSetting(setting, env)]));
+  const problems = [...reads.values()].flatMap((read) => (read.ok ? [] : [read.problem]));
+  const settings = settingsFrom<S>(reads);
+  const context: CheckContext<S> = {
+    nameOf: (key) => reads.get(key)?.variable ?? key,
+    shownOf: (key) => reads.get(key)?.shown,
+  };
+  for (const check of options.checks ?? []) {
+    const problem = runCheck(() => check(settings, context));
+    if (problem) problems.push(problem);
+  }
+  return problems.length === 0 ? { ok: true, settings } : { ok: false, problems };
+}
+
+function readSetting(setting: Setting<unknown>, env: Environment): Read {
+  const [first, ...others] = findSet(setting, env);
+  if (!first) return readUnset(setting);
+  const conflicting = others.find((other) => other.raw !== first.raw);
+  if (conflicting)
+    return { ok: false, variable: first.variable, problem: conflictProblem(setting, first, conflicting) };
+  const { variable, raw } = first;
+  const shown = shownValue(setting, raw);
+  const value = setting.parse(raw);
+  if (value !== undefined) return { ok: true, variable, value, shown };
+  return { ok: false, variable, shown, problem: { variable, value: shown, expected: setting.form } };
+}
+
+function findSet(setting: Setting<unknown>, env: Environment): Found[] {
+  return [setting.env, ...setting.aliases].flatMap((variable) => {
+    const raw = env[variable];
+    return raw === undefined ? [] : [{ variable, raw }];
+  });
+}
+
+function readUnset(setting: Setting<unknown>): Read {
+  const variable = setting.env;
+  if (setting.fallback) return { ok: true, variable, value: setting.fallback.value };
+  return { ok: false, variable, problem: { variable, expected: `${setting.form}; it must be set` } };
+}
+
+function conflictProblem(setting: Setting<unknown>, first: Found, other: Found): SettingProblem {
+  return {
+    variable: `${first.variable} and ${other.variable}`,
+    value: `${shownValue(setting, first.raw)} and ${shownValue(setting, other.raw)}`,
+    expected: `the same value in both, or only one of them set: they are two names of one setting`,
+  };
+}
+
+/** Longer values are cut: the message is for eyes. */
+const longestShown = 100;
+
+function shownValue(setting: Setting<unknown>, raw: string): string {
+  if (setting.secret) return '(hidden)';
+  const masked = maskUrl(raw);
+  return JSON.stringify(masked.length > longestShown ? `${masked.slice(0, longestShown)}…` : masked);
+}
+
+/** Thrown by the getter of a setting that could not be read, so that no check judges by a value that nobody set. */
+class UnreadableSetting extends Error {}
+
+function settingsFrom<S extends SettingsSpec>(reads: ReadonlyMap<string, Read>): SettingsOf<S> {
+  const settings = Object.create(Object.prototype) as object;
+  for (const [key, read] of reads) {
+    const holder = read.ok
+      ? { value: read.value }
+      : {
+          get: (): never => {
+            throw new UnreadableSetting(key);
+          },
+        };
+    Object.defineProperty(settings, key, { enumerable: true, ...holder });
+  }
+  // Parsed boundary: each value was made by the parser of its own key, which is what SettingsOf says.
+  return Object.freeze(settings) as SettingsOf<S>;
+}
+
+function runCheck(check: () => SettingProblem | undefined): SettingProblem | undefined {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof UnreadableSetting) return undefined;
+    throw error;
+  }
+}
+
+/** A value that is out of range, and what is used instead. */
+export type ReplacedSetting = { readonly variable: string; readonly value: string; readonly used: string };
+
+/** Finds the set variables whose value is not used as it is, for one warning each. */
+export function findReplaced(spec: SettingsSpec, env: Environment): ReplacedSetting[] {
+  return Object.values(spec).flatMap((setting) => {
+    const variable = [setting.env, ...setting.aliases].find((name) => env[name] !== undefined);
+    const value = variable === undefined ? undefined : env[variable];
+    if (variable === undefined || value === undefined) return [];
+    const used = setting.replacement?.(value);
+    return used === undefined ? [] : [{ variable, value, used }];
+  });
+}
+
+/** Renders a spec as Markdown for operators: a heading and a table per group, in the order of the spec. */
+export function renderSettingsTable(spec: SettingsSpec): string {
+  const groups = Map.groupBy(Object.values(spec), (setting) => setting.group);
+  return [...groups].map(([group, settings]) => renderGroup(group, settings)).join('\n');
+}
+
+function renderGroup(group: string, settings: readonly Setting<unknown>[]): string {
+  const rows = settings.map((setting) => row([...cells(setting)]));
+  const heading = row(['Variable', 'Also read as', 'Default', 'Meaning', 'Form']);
+  return [`## ${group}`, '', heading, row(['---', '---', '---', '---', '---']), ...rows, ''].join('\n');
+}
+
+function cells(setting: Setting<unknown>): readonly string[] {
+  const meaning = setting.secret ? `${setting.doc} Secret: never printed.` : setting.doc;
+  return [
+    code(setting.env),
+    setting.aliases.map(code).join(', '),
+    defaultCell(setting),
+    escapeCell(meaning),
+    escapeCell(setting.form),
+  ];
+}
+
+function defaultCell({ fallback, secret }: Setting<unknown>): string {
+  if (!fallback) return 'required';
+  if (fallback.text === '') return 'empty';
+  return secret ? '(hidden)' : code(fallback.text);
+}
+
+const row = (columns: readonly string[]): string => `| ${columns.join(' | ')} |`;
+const escapeCell = (value: string): string => value.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
+const code = (value: string): string => `\`${escapeCell(value)}\``;
+
+// The one entry that services import; the parts are files of their own because each is read on its own.
 
 /** Declares the settings of a program. Throws when two of them claim one variable. */
 export function defineSettings<const S extends SettingsSpec>(spec: S): S {

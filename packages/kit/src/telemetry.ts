@@ -1,10 +1,43 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
 import type { Attributes, Context, Span, SpanKind, TextMapPropagator, Tracer } from '@opentelemetry/api';
+import type { Resource } from '@opentelemetry/resources';
 import type { SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from './logger.ts';
-import { makeResource, type ResourceOptions } from './telemetry-resource.ts';
 
 export type { Span } from '@opentelemetry/api';
+
+/** Who the telemetry is about. */
+export type ResourceOptions = {
+  readonly serviceName: string;
+  /** Left out when empty. */
+  readonly serviceNamespace?: string;
+  /** A random UUID when empty. */
+  readonly serviceInstanceId?: string;
+  /** Further attributes, such as the version of the build. */
+  readonly resourceAttributes?: Attributes;
+};
+
+/**
+ * The resource of traces and metrics: what the SDK says of itself, then the variable `OTEL_RESOURCE_ATTRIBUTES`, then the options.
+ *
+ * @see https://opentelemetry.io/docs/specs/semconv/resource/#service
+ */
+export async function makeResource(options: ResourceOptions): Promise<Resource> {
+  const { defaultResource, detectResources, resourceAttributesEnvDetector, resourceFromAttributes } =
+    await import('@opentelemetry/resources');
+  const { serviceName, serviceNamespace, serviceInstanceId, resourceAttributes } = options;
+  return defaultResource()
+    .merge(detectResources({ detectors: [resourceAttributesEnvDetector] }))
+    .merge(
+      resourceFromAttributes({
+        'service.name': serviceName,
+        ...(serviceNamespace && { 'service.namespace': serviceNamespace }),
+        'service.instance.id': serviceInstanceId || randomUUID(),
+        ...resourceAttributes,
+      }),
+    );
+}
 
 /** OTLP over HTTP (`http` is JSON) or gRPC. */
 export type OtlpProtocol = 'http' | 'http/protobuf' | 'grpc';
@@ -183,4 +216,40 @@ function reportOutages(exporter: SpanExporter, logger: Logger | undefined): Span
     shutdown: () => exporter.shutdown(),
     forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
   };
+}
+
+/** Writes what the OpenTelemetry SDK has to say of itself to the log, at its own levels. Process-wide, as that log is. */
+export async function logTelemetrySdk(logger: Logger): Promise<void> {
+  const { DiagLogLevel, diag } = await import('@opentelemetry/api');
+  const log = logger.child({ component: 'telemetry SDK' });
+  diag.setLogger(
+    {
+      error: (text) => log.error({ text }, 'from the SDK'),
+      warn: (text) => log.warn({ text }, 'from the SDK'),
+      info: (text) => log.info({ text }, 'from the SDK'),
+      debug: (text) => log.debug({ text }, 'from the SDK'),
+      verbose: (text) => log.trace({ text }, 'from the SDK'),
+    },
+    { logLevel: DiagLogLevel.ALL, suppressOverrideMessage: true },
+  );
+}
+
+/** Headers that carry a trace: W3C tracecontext and baggage, B3 in both forms. */
+const traceHeaders = [
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'b3',
+  'x-b3-traceid',
+  'x-b3-spanid',
+  'x-b3-parentspanid',
+  'x-b3-sampled',
+  'x-b3-flags',
+];
+
+/** What `Tracing.extract` looks at, from requests that tell one header at a time. */
+export function traceCarrier(
+  header: (name: string) => string | undefined,
+): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(traceHeaders.map((name) => [name, header(name)]));
 }

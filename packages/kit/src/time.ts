@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 
 /** The longest time of a timer: Node fires one that is to wait longer at once. */
 export const maxTimerMs = 2 ** 31 - 1;
@@ -44,5 +44,102 @@ export async function sleepFor(
     // Node wraps the reason in an AbortError of its own.
     signal?.throwIfAborted();
     throw error;
+  }
+}
+
+/** A length of time in milliseconds; may carry a fraction. */
+export type Millis = number;
+
+const nanosPerUnit: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
+const nanosPerMilli = 1_000_000n;
+const longestNanos = 2n ** 63n - 1n;
+/** No duration anyone writes is longer; keeps a hostile value from costing a huge BigInt. */
+const longestText = 64;
+
+const wholeForm = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+/** A regular expression for all that `parseDuration` reads, for JSON Schema: as ECMAScript and RE2 write it. */
+export const durationPattern = '^[+-]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$';
+const partForm = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
+
+/**
+ * Reads a duration in Go's syntax: `1h30m`, `1.5s`, `10ms`, `2us`, `2µs`, `-1s`, `0`.
+ *
+ * Each number needs a unit, except a bare `0`. Answers milliseconds (exact to the nanosecond before the conversion),
+ * or `undefined` when the text is no duration or does not fit 64 bits of nanoseconds.
+ */
+export function parseDuration(text: string): Millis | undefined {
+  if (text.length > longestText) return undefined;
+  if (/^[+-]?0$/.test(text)) return 0;
+  const whole = wholeForm.exec(text);
+  if (!whole) return undefined;
+  let nanos = 0n;
+  for (const [, digits = '', fraction = '', unit = ''] of (whole[2] ?? '').matchAll(partForm)) {
+    const scale = nanosPerUnit[unit];
+    if (scale === undefined) return undefined;
+    nanos +=
+      BigInt(digits || '0') * scale + (BigInt(fraction || '0') * scale) / 10n ** BigInt(fraction.length);
+  }
+  if (nanos > longestNanos) return undefined;
+  const ms = Number(nanos / nanosPerMilli) + Number(nanos % nanosPerMilli) / Number(nanosPerMilli);
+  return whole[1] === '-' ? -ms : ms;
+}
+
+/** Writes milliseconds as the shortest text that `parseDuration` reads back: `24h`, `1h30m`, `1.5s`, `10ms`, `2µs`, `0s`. */
+export function formatDuration(ms: Millis): string {
+  const nanos = BigInt(Math.round(Math.abs(ms) * 1e6));
+  if (nanos === 0n) return '0s';
+  return (ms < 0 ? '-' : '') + (nanos < 1_000_000_000n ? formatBelowSecond(nanos) : formatClock(nanos));
+}
+
+function formatBelowSecond(nanos: bigint): string {
+  if (nanos < 1_000n) return `${nanos}ns`;
+  return nanos < nanosPerMilli ? `${Number(nanos) / 1e3}µs` : `${Number(nanos) / 1e6}ms`;
+}
+
+function formatClock(nanos: bigint): string {
+  const perHour = 3_600_000_000_000n;
+  const perMinute = 60_000_000_000n;
+  const hours = nanos / perHour;
+  const minutes = (nanos % perHour) / perMinute;
+  const seconds = Number(nanos % perMinute) / 1e9;
+  return `${hours > 0n ? `${hours}h` : ''}${minutes > 0n ? `${minutes}m` : ''}${seconds > 0 ? `${seconds}s` : ''}`;
+}
+
+/** Work that can be interrupted wherever it yields, and ends with its result. */
+export type Sliceable<T> = Generator<void, T, void>;
+
+/** How work is cut up. */
+export interface SliceOptions {
+  /** How long work goes on before others have their turn. */
+  readonly sliceMs: number;
+  /** A clock that only goes forward; the process' own when absent. */
+  readonly nowMs?: () => number;
+}
+
+/**
+ * Runs work in slices: after each, the event loop serves what has arrived meanwhile. Work that fits into one slice is
+ * done at once.
+ */
+export async function runInSlices<T>(work: Sliceable<T>, options: SliceOptions): Promise<T> {
+  const { sliceMs, nowMs = monotonicNow } = options;
+  let endMs = nowMs() + sliceMs;
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) {
+      return step.value;
+    }
+    if (nowMs() >= endMs) {
+      await nextTurn();
+      endMs = nowMs() + sliceMs;
+    }
   }
 }

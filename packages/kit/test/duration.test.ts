@@ -1,5 +1,5 @@
-import { formatDuration, parseDuration } from '@tollgate/kit/duration';
 import t from 'tap';
+import { formatDuration, parseDuration } from '../src/time.ts';
 
 t.test('Go durations are read as milliseconds', (t) => {
   const vectors: readonly (readonly [string, number])[] = [

@@ -1,7 +1,6 @@
 import t from 'tap';
 import { defineErrors, grpcStatus } from '../src/errors.ts';
-import { createFailureLog } from '../src/failure-log.ts';
-import { createLogger } from '../src/logger.ts';
+import { createFailureLog, createLogger } from '../src/logger.ts';
 
 const errors = defineErrors({
   backend_failure: { httpStatus: 500, grpcStatus: grpcStatus.unavailable, message: 'backend failure' },

@@ -1,5 +1,5 @@
-import { hostAndPort } from '@tollgate/kit/host-and-port';
 import t from 'tap';
+import { hostAndPort } from '../src/text.ts';
 
 t.test('an IPv6 address gets brackets, everything else stays as it is', async (t) => {
   t.equal(hostAndPort('127.0.0.1', 80), '127.0.0.1:80');

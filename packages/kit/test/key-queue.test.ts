@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createKeyQueue } from '../src/key-queue.ts';
+import { createKeyQueue } from '../src/collections.ts';
 
 t.test('the first key is the one added longest ago', async (t) => {
   const queue = createKeyQueue();

@@ -1,5 +1,5 @@
-import { maskUrl } from '@tollgate/kit/mask-url';
 import t from 'tap';
+import { maskUrl } from '../src/text.ts';
 
 t.test('credentials in URLs are hidden, wherever they stand', (t) => {
   const vectors: readonly (readonly [string, string])[] = [

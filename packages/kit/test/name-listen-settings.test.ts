@@ -1,5 +1,5 @@
-import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import t from 'tap';
+import { nameListenSettings } from '../src/http-server.ts';
 
 const settings = { host: 'HOST', port: 'PORT' };
 

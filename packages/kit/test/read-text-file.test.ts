@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
-import { readTextFile } from '../src/read-text-file.ts';
+import { readTextFile } from '../src/text-files.ts';
 
 t.test('a file is read as UTF-8', async (t) => {
   const folder = makeTextFolder(t);

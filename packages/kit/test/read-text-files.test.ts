@@ -2,7 +2,7 @@ import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
-import { readTextFiles } from '../src/read-text-files.ts';
+import { readTextFiles } from '../src/text-files.ts';
 
 t.test('files that change together are never read half old and half new', async (t) => {
   const folder = makeTextFolder(t);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createRecentlyUsed } from '../src/recently-used.ts';
+import { createRecentlyUsed } from '../src/collections.ts';
 
 t.test('it answers what was set, until it is deleted or all is cleared', async (t) => {
   const cache = createRecentlyUsed<number>({ capacity: 10 });

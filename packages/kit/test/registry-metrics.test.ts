@@ -1,6 +1,6 @@
-import { readRegistry } from '@tollgate/kit/registry-metrics';
 import { Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import t from 'tap';
+import { readRegistry } from '../src/metrics-export.ts';
 
 const covered = { startedMs: 1_000, nowMs: 61_500 };
 const times = { startTime: [1, 0], endTime: [61, 500_000_000] };

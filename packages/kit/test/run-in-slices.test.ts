@@ -1,5 +1,5 @@
 import t from 'tap';
-import { runInSlices, type Sliceable } from '../src/run-in-slices.ts';
+import { runInSlices, type Sliceable } from '../src/time.ts';
 
 /** Work of as many steps, each of which takes a millisecond of the clock it moves. */
 function work(steps: number) {

@@ -11,10 +11,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, createServer } from 'node:tls';
-import { loadTlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls-files';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
+import { loadTlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '../src/tls.ts';
 import { recordingLogger } from './helpers/recording-logger.ts';
 
 const certificates = makeCertificates();

@@ -1,11 +1,9 @@
-import { findPlaces } from './find-places.ts';
 import type { Match } from './match.ts';
-import { isRuntimeLevel, staticMetricText } from './metric-path.ts';
-import { formatPlace, type RuleProblem } from './problem.ts';
+import { findPlaces, formatPlace, type RuleProblem } from './problem.ts';
 import type { DescriptorSpec, LimitSpec, RuleDocument } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
+import { isRuntimeLevel, parseUnit, staticMetricText, type Unit, unitSeconds } from './rule-set.ts';
 import { descriptorsPerStep, type Steps } from './steps.ts';
-import { parseUnit, type Unit, unitSeconds } from './unit.ts';
 import { findWarnings } from './warnings.ts';
 import { createWildcardIndex, type WildcardIndex } from './wildcard-index.ts';
 

@@ -1,8 +1,6 @@
-import { type Entry, findChild, type Match, matchEntries } from './match.ts';
+import { applyReplaces, type Entry, findChild, type Match, matchEntries } from './match.ts';
 import { explainMiss } from './near-misses.ts';
-import { applyReplaces } from './replaces.ts';
-import type { RuleNode, RuleSet } from './rule-set.ts';
-import type { Unit } from './unit.ts';
+import type { RuleNode, RuleSet, Unit } from './rule-set.ts';
 
 /** A request as far as rules are concerned. */
 export interface ExplainRequest {

@@ -1,7 +1,6 @@
 import type { Place, RuleProblem } from './problem.ts';
 import { readDescriptors } from './resource-descriptors.ts';
 import { readLimits } from './resource-limits.ts';
-import { locateInResource, type ResourcePlaces } from './resource-places.ts';
 import {
   resourceApiVersion,
   resourceFields,
@@ -13,10 +12,12 @@ import {
   checkFields,
   isAbsent,
   isMapping,
+  locateInResource,
   type Mapping,
   mappingField,
   nameOf,
   type Reading,
+  type ResourcePlaces,
   report,
   requiredText,
   startReading,

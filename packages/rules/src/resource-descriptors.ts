@@ -1,20 +1,163 @@
-import { metadataField } from './resource-metadata.ts';
-import type { ResourcePlaces } from './resource-places.ts';
-import { rateLimitField } from './resource-rate-limit.ts';
-import { maxResourceDepth, resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
+import {
+  maxRequestsPerUnit,
+  maxResourceDepth,
+  resourceFields,
+  resourceLists,
+  resourceTexts,
+  resourceUnits,
+} from './resource-shape.ts';
 import {
   asMapping,
   booleanField,
+  butFound,
   charge,
   checkFields,
   fieldOf,
+  isAbsent,
+  isMapping,
   listField,
   type Mapping,
+  mappingField,
+  nameOf,
+  type Reading,
+  type ResourcePlaces,
   report,
   requiredText,
   textField,
 } from './resource-value.ts';
-import type { DescriptorSpec } from './rule-document.ts';
+import type { DescriptorSpec, JsonObject, LimitSpec } from './rule-document.ts';
+
+/**
+ * Deepest nesting inside metadata: each level takes three of a `google.protobuf.Struct`, and decoders of protobuf
+ * stop at 100.
+ */
+const maxMetadataDepth = 16;
+
+/**
+ * The `metadata` of a rule, or undefined when absent or (reported) not of JSON. It is not copied: whatever made the
+ * manifest has kept `__proto__` an ordinary key.
+ */
+export function metadataField(mapping: Mapping): JsonObject | undefined {
+  const metadata = mappingField(mapping, 'metadata');
+  if (metadata === undefined) return undefined;
+  const { read, field, values } = metadata;
+  return checkItems(read, field, { values, depth: 1 }) ? (values as JsonObject) : undefined; // just checked to be JSON
+}
+
+interface Level {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly depth: number;
+}
+
+function checkItems(read: Reading, field: string, { values, depth }: Level): boolean {
+  return Object.keys(values).every((name) =>
+    checkValue(read, fieldOf({ read, field, values }, name), { value: values[name], depth }),
+  );
+}
+
+/** Whether a value is JSON; reports the first that is not. */
+function checkValue(
+  read: Reading,
+  field: string,
+  { value, depth }: { value: unknown; depth: number },
+): boolean {
+  if (!charge(read, field)) return false;
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
+  if (typeof value === 'number' && Number.isFinite(value)) return true;
+  if (depth > maxMetadataDepth) return refuse(read, field, `nests deeper than ${maxMetadataDepth} levels`);
+  if (Array.isArray(value))
+    return value.every((item, index) =>
+      checkValue(read, `${field}[${index}]`, { value: item, depth: depth + 1 }),
+    );
+  if (isMapping(value)) return checkItems(read, field, { values: value, depth: depth + 1 });
+  return refuse(read, field, `must be a value that JSON has, not ${nameOf(value)}`);
+}
+
+function refuse(read: Reading, field: string, message: string): false {
+  report(read, field, message);
+  return false;
+}
+
+/** What the reader of a `rateLimit` has to know of where it stands. */
+export interface RateLimitPlace {
+  /** Handle for `RuleDocument.locate`. */
+  readonly at: number;
+  /** Name of the limit where that is outside of `rateLimit`, which then has none itself. */
+  readonly name?: string | undefined;
+}
+
+/** The `rateLimit` in a descriptor or a limit; undefined when absent or (reported) no mapping. */
+export function rateLimitField(mapping: Mapping, { at, name }: RateLimitPlace): LimitSpec | undefined {
+  const limit = mappingField(mapping, 'rateLimit');
+  if (limit === undefined) return undefined;
+  checkFields(limit, name === undefined ? resourceFields.rateLimit : resourceFields.limitRateLimit);
+  const unlimited = booleanField(limit, 'unlimited');
+  checkWhole(limit, unlimited);
+  return {
+    unit: unitField(limit),
+    requestsPerUnit: countField(limit),
+    unlimited,
+    name: name ?? textField(limit, 'name', resourceTexts.name),
+    replaces: replacesField(limit),
+    at,
+  };
+}
+
+/** A rateLimit is either unlimited or has both of its numbers. */
+function checkWhole(limit: Mapping, unlimited: boolean | undefined): void {
+  const { read, values } = limit;
+  for (const name of ['unit', 'requestsPerUnit']) {
+    const isThere = !isAbsent(values[name]);
+    if (unlimited === true && isThere)
+      report(read, fieldOf(limit, name), 'cannot be combined with unlimited: true; remove either');
+    if (unlimited !== true && !isThere)
+      report(read, fieldOf(limit, name), 'is required', 'or unlimited: true instead of a limit');
+  }
+}
+
+function unitField(limit: Mapping): string | undefined {
+  const value = limit.values.unit;
+  if (isAbsent(value)) return undefined;
+  const unit = resourceUnits.find((known) => known === value);
+  if (unit === undefined)
+    report(
+      limit.read,
+      fieldOf(limit, 'unit'),
+      `must be one of ${resourceUnits.join(', ')}, not ${nameOf(value)}`,
+    );
+  return unit;
+}
+
+function countField(limit: Mapping): number {
+  const value = limit.values.requestsPerUnit;
+  if (isAbsent(value)) return 0;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxRequestsPerUnit)
+    return value;
+  const expected = `must be a whole number from 0 to ${maxRequestsPerUnit}`;
+  report(limit.read, fieldOf(limit, 'requestsPerUnit'), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
+  return 0;
+}
+
+function replacesField(limit: Mapping): readonly string[] | undefined {
+  const list = listField(limit, 'replaces', resourceLists.replaces);
+  if (list === undefined) return undefined;
+  const names = new Set<string>();
+  for (const [index, item] of list.entries()) {
+    const name = readReplaced(limit, `${fieldOf(limit, 'replaces')}[${index}]`, item);
+    if (name === undefined) continue;
+    if (names.has(name))
+      report(limit.read, `${fieldOf(limit, 'replaces')}[${index}].name`, `'${name}' is listed twice`);
+    names.add(name);
+  }
+  return names.size === 0 ? undefined : [...names];
+}
+
+function readReplaced({ read }: Mapping, field: string, item: unknown): string | undefined {
+  const replaced = asMapping(read, field, item);
+  if (replaced === undefined) return undefined;
+  checkFields(replaced, resourceFields.replaced);
+  return requiredText(replaced, 'name', resourceTexts.name);
+}
 
 /** The tree of `descriptors` in the spec of an object. */
 export function readDescriptors(spec: Mapping, places: ResourcePlaces): readonly DescriptorSpec[] {

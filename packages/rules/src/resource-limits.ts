@@ -1,8 +1,6 @@
-import { shareThresholdField } from './resource-descriptors.ts';
-import { metadataField } from './resource-metadata.ts';
-import type { ResourcePlaces } from './resource-places.ts';
-import { rateLimitField } from './resource-rate-limit.ts';
+import { metadataField, rateLimitField, shareThresholdField } from './resource-descriptors.ts';
 import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
+import type { ResourcePlaces } from './resource-value.ts';
 import {
   asMapping,
   booleanField,

@@ -1,6 +1,6 @@
 import { maxProblems } from './compile.ts';
-import { editDistance } from './edit-distance.ts';
-import type { RuleProblem } from './problem.ts';
+import { editDistance } from './near-misses.ts';
+import type { Place, RuleProblem } from './problem.ts';
 import type { TextBounds } from './resource-shape.ts';
 
 /** The reading of one manifest. */
@@ -181,3 +181,29 @@ function hintFor(name: string, known: readonly string[]): string {
 
 /** A name without what its spellings differ in: `rate_limit`, `RateLimit` and `ratelimit` are one. */
 const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
+
+/** Where one descriptor comes from. */
+export interface ResourcePlace {
+  /** JSON path of what has its key and value: a descriptor, or an entry of a match. */
+  readonly entry: string;
+  /** JSON path of what has its `rateLimit`: the same descriptor, or a limit. */
+  rule: string;
+}
+
+/** The places of all descriptors of one object by their `at`. */
+export type ResourcePlaces = ResourcePlace[];
+
+/** Where a field of a descriptor, named as in rule files, is in a resource. */
+export function locateInResource({ entry, rule }: ResourcePlace, field: string | undefined): Place {
+  switch (field) {
+    case undefined:
+      return { field: entry };
+    case 'unit':
+    case 'replaces':
+      return { field: `${rule}.rateLimit.${field}` };
+    case 'share_threshold':
+      return { field: `${entry}.shareThreshold` };
+    default:
+      return { field: `${entry}.${field}` };
+  }
+}

@@ -11,8 +11,8 @@ import {
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
+import { parseUnit, type Unit } from './rule-set.ts';
 import type { Steps } from './steps.ts';
-import { parseUnit, type Unit } from './unit.ts';
 
 /** The numbers of the units on the wire. */
 const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {

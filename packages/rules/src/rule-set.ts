@@ -1,7 +1,32 @@
-import type { Match } from './match.ts';
+import type { Entry, Match } from './match.ts';
 import type { JsonObject } from './rule-document.ts';
-import type { Unit } from './unit.ts';
 import type { WildcardIndex } from './wildcard-index.ts';
+
+/** The length of a fixed rate limit window, as rule files spell it. */
+export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
+
+/**
+ * Length of each unit in seconds. Windows are fixed and start at the epoch, so a month is always 30 days
+ * (2592000 s) and a year 365 days (31536000 s).
+ */
+export const unitSeconds: Readonly<Record<Unit, number>> = {
+  second: 1,
+  minute: 60,
+  hour: 3600,
+  day: 86_400,
+  week: 604_800,
+  month: 2_592_000,
+  year: 31_536_000,
+};
+
+const isUnit = (text: string): text is Unit => Object.hasOwn(unitSeconds, text);
+
+/** Reads a unit without regard to case. `unknown`, empty and any other text give undefined. */
+export function parseUnit(text: string): Unit | undefined {
+  if (isUnit(text)) return text;
+  const lower = text.toLowerCase();
+  return isUnit(lower) ? lower : undefined;
+}
 
 /** All rules in force. Immutable: a reload builds a new one. */
 export interface RuleSet {
@@ -57,3 +82,72 @@ export interface RuleNode {
   /** This level or one above it has `sharesThreshold`. */
   readonly shares: boolean;
 }
+
+/** Whether a level's metric text depends on the request: value_to_metric on a bare key or a wildcard, not shared. */
+export function isRuntimeLevel(node: RuleNode): boolean {
+  return node.valueToMetric && !node.sharesThreshold && (isBare(node) || node.composite.includes('*'));
+}
+
+/**
+ * Metric text of a level as configured. With share_threshold and value_to_metric it ends before the `*`: the spec's
+ * reading, where the original keeps the `*` (contract sections 0 and 1.9).
+ */
+export function staticMetricText(node: RuleNode): string {
+  return node.sharesThreshold && node.valueToMetric ? beforeStar(node) : node.composite;
+}
+
+/** The rule that a metric is for. */
+export interface MetricRule {
+  /** detailed_metric was set. */
+  readonly detailed: boolean;
+  /** One of its levels has share_threshold. */
+  readonly shares: boolean;
+}
+
+/** Metric text of a level for one request (contract 1.9). */
+export function metricText(node: RuleNode, { key, value }: Entry, { detailed, shares }: MetricRule): string {
+  if (node.sharesThreshold) return detailed ? beforeStar(node) : staticMetricText(node);
+  if (!detailed && !isRuntimeLevel(node)) return node.composite;
+  // As in the original: an empty value leaves its underscore in detailed metrics, unless a level is shared.
+  const onlyKey = value === '' && (!detailed || shares);
+  return onlyKey ? key : `${key}_${value}`;
+}
+
+const isBare = (node: RuleNode) => node.composite.length === node.keyLength;
+
+/** A `*` in the key counts only when the value has none. */
+function beforeStar({ composite, keyLength }: RuleNode): string {
+  const inValue = composite.indexOf('*', keyLength);
+  return composite.slice(0, inValue === -1 ? composite.indexOf('*') : inValue);
+}
+
+/** How rules are shown. */
+export interface DumpOptions {
+  /** What stands in the place of a limit that a rule does not have; by default unit UNKNOWN and the number it names. */
+  readonly unlimited?: string;
+}
+
+/**
+ * Every rule with a limit, one line each, sorted (contract 1.11, where the original's order is random):
+ * `<domain.full.key>: unit=<UNIT> requests_per_unit=<n>, shadow_mode: <bool>, quota_mode: <bool>`. An unlimited rule
+ * shows unit UNKNOWN and the number that it names without effect, unless `unlimited` has other words for it.
+ */
+export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): string[] {
+  const lines: string[] = [];
+  for (const root of rules.domains.values()) addLines(root, unlimited, lines);
+  return lines.sort(byCodeUnits);
+}
+
+function addLines(node: RuleNode, unlimited: string | undefined, lines: string[]): void {
+  if (node.match !== undefined) lines.push(lineOf(node.match.rule, unlimited));
+  for (const child of node.children?.values() ?? []) addLines(child, unlimited, lines);
+}
+
+function lineOf(rule: Rule, unlimited: string | undefined): string {
+  const { path, unit, requestsPerUnit, shadowMode, quotaMode } = rule;
+  const numbers = `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${requestsPerUnit}`;
+  const limit = unit === undefined ? (unlimited ?? numbers) : numbers;
+  return `${path}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`;
+}
+
+const byCodeUnits = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

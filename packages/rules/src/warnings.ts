@@ -1,9 +1,45 @@
-import { findPlaces } from './find-places.ts';
-import type { RuleProblem } from './problem.ts';
-import type { RuleDocument } from './rule-document.ts';
-import type { RuleNode, RuleSet } from './rule-set.ts';
+import { findPlaces, type RuleProblem } from './problem.ts';
+import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
+import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
 import { descriptorsPerStep, type Steps } from './steps.ts';
-import { findUnknownReplaces } from './unknown-replaces.ts';
+
+/** A rule and a name in its `replaces` that no limit has. */
+interface UnknownReplaces {
+  readonly rule: Rule;
+  readonly name: string;
+}
+
+/**
+ * The `replaces` entries of a domain that name no limit of it, `most` at most. Keeps the names that are replaced, not
+ * those that limits have: nearly no rule replaces anything, and then one walk is all.
+ */
+function* findUnknownReplaces(root: RuleNode, most: number): Steps<readonly UnknownReplaces[]> {
+  const unknown = new Set<string>();
+  yield* visitRules(root, ({ replaces }) => {
+    for (const name of replaces) unknown.add(name);
+  });
+  if (unknown.size === 0) return [];
+  yield* visitRules(root, ({ name }) => {
+    unknown.delete(name);
+  });
+  const found: UnknownReplaces[] = [];
+  if (unknown.size === 0) return found;
+  yield* visitRules(root, (rule) => {
+    for (const name of rule.replaces)
+      if (found.length < most && unknown.has(name)) found.push({ rule, name });
+  });
+  return found;
+}
+
+function* visitRules(parent: RuleNode, visit: (rule: Rule) => void): Steps<void> {
+  let seen = 0;
+  for (const child of parent.children?.values() ?? []) {
+    if (child.match !== undefined) visit(child.match.rule);
+    if (child.children !== undefined) yield* visitRules(child, visit);
+    seen++;
+    if (seen % descriptorsPerStep === 0) yield;
+  }
+}
 
 /** Most warnings kept of one load; one mistake in a template may repeat in every rule. */
 export const maxWarnings = 100;
@@ -86,3 +122,31 @@ const unknownReplaces = (name: string, domain: string) =>
   `replaces '${name}' has no effect: no limit of domain '${domain}' has that name; correct it, or name the limit meant`;
 
 const keyOf = (node: RuleNode) => node.composite.slice(0, node.keyLength);
+
+/** Most exemptions that are named; the others are found when these have been looked at. */
+const maxExemptions = 100;
+
+/**
+ * Descriptors without a limit and without descriptors below them: requests that they match are not limited. That may be
+ * meant, or a `rateLimit` is missing.
+ */
+export function findExemptions({ source, descriptors, locate }: RuleDocument): readonly RuleProblem[] {
+  const found: RuleProblem[] = [];
+  const visit = (specs: readonly DescriptorSpec[]): void => {
+    for (const { key, at, rateLimit, descriptors: below = [] } of specs) {
+      if (found.length === maxExemptions) return;
+      if (below.length > 0) visit(below);
+      else if (rateLimit === undefined) {
+        const place = at === undefined ? undefined : locate?.(at);
+        found.push({
+          source,
+          path: key,
+          ...place,
+          message: 'has neither rateLimit nor descriptors: requests that it matches are not limited',
+        });
+      }
+    }
+  };
+  visit(descriptors);
+  return found;
+}

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { dumpRules } from '@tollgate/rules/dump';
 import { loadYaml, type RuleFile } from '@tollgate/rules/load-yaml';
 import { formatProblem } from '@tollgate/rules/problem';
 import t from 'tap';
+import { dumpRules } from '../src/rule-set.ts';
 
 const inputs = join(import.meta.dirname, 'testdata/in');
 const outputs = join(import.meta.dirname, 'testdata/out');

@@ -1,10 +1,10 @@
 import { compileRules } from '@tollgate/rules/compile';
-import { dumpRules } from '@tollgate/rules/dump';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { runSteps } from '@tollgate/rules/steps';
 import t from 'tap';
+import { dumpRules } from '../src/rule-set.ts';
 import {
   badResources,
   conflictingResources,

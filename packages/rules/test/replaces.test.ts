@@ -1,5 +1,5 @@
-import { applyReplaces } from '@tollgate/rules/replaces';
 import t from 'tap';
+import { applyReplaces } from '../src/match.ts';
 import { loadDomain, matchOf } from './helpers/load-rules.ts';
 
 const root = loadDomain(`

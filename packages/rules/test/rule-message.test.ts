@@ -6,14 +6,13 @@ import {
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { compileRules } from '@tollgate/rules/compile';
-import { dumpRules } from '@tollgate/rules/dump';
 import { readYaml } from '@tollgate/rules/read-yaml';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage, fromMessage, toMessage } from '@tollgate/rules/rule-message';
 import { runSteps } from '@tollgate/rules/steps';
-import { unitSeconds } from '@tollgate/rules/unit';
 import { parseYaml } from '@tollgate/rules/yaml-tree';
 import t from 'tap';
+import { dumpRules, unitSeconds } from '../src/rule-set.ts';
 
 /** The document of a YAML text that is known to be well formed. */
 function documentOf(text: string): RuleDocument {

@@ -1,5 +1,5 @@
-import { parseUnit, unitSeconds } from '@tollgate/rules/unit';
 import t from 'tap';
+import { parseUnit, unitSeconds } from '../src/rule-set.ts';
 
 t.test('every unit is read in any case', async (t) => {
   for (const unit of ['second', 'minute', 'hour', 'day', 'week', 'month', 'year']) {

@@ -1,10 +1,14 @@
-import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
+import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createHealth } from '@tollgate/kit/health';
 import type { HttpServer } from '@tollgate/kit/http-server';
-import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
+import { nameListenSettings } from '@tollgate/kit/http-server';
+import {
+  createLifecycle,
+  createTermination,
+  type Lifecycle,
+  type LifecycleComponent,
+} from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
-import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
-import { createTermination } from '@tollgate/kit/termination';
 import { type Settings, settingsSpec } from './config/settings.ts';
 import { countRemovedRows, createCleanupTimer, createRemoveExpired } from './db/cleanup.ts';
 import { connect, disconnect } from './db/connection.ts';

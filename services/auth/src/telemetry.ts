@@ -1,10 +1,9 @@
+import { nameListenSettings } from '@tollgate/kit/http-server';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { addProcessMetrics, createMetricsServer } from '@tollgate/kit/metrics';
 import { createMetricsExport } from '@tollgate/kit/metrics-export';
-import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
-import { type OtlpProtocol, startTracing, type Tracing } from '@tollgate/kit/telemetry';
-import { logTelemetrySdk } from '@tollgate/kit/telemetry-log';
+import { logTelemetrySdk, type OtlpProtocol, startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { Gauge, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
 import { telemetrySettings } from './config/server.ts';

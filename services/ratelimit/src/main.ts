@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { finish } from '@tollgate/kit/cli/finish';
+import { finish } from '@tollgate/kit/cli';
+import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
-import { runUntilSignal } from '@tollgate/kit/run-until-signal';
 import { findMisspelled, findReplaced, formatSettingProblems } from '@tollgate/kit/settings';
 import { buildApp } from './app.ts';
 import { answerArguments } from './cli/service/service-arguments.ts';

@@ -1,20 +1,24 @@
-import { logGrpcLibrary } from '@tollgate/kit/grpc/library-log';
-import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
 import {
   followTls,
   plaintextCredentials,
   type WatchedCredentials,
   watchServerCredentials,
-} from '@tollgate/kit/grpc/server-credentials';
+} from '@tollgate/kit/grpc/credentials';
+import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
+import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { createHealth, type Health } from '@tollgate/kit/health';
-import { createLifecycle, type Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
+import { nameListenSettings } from '@tollgate/kit/http-server';
+import {
+  createLifecycle,
+  createTermination,
+  type Lifecycle,
+  type LifecycleComponent,
+} from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
-import { maskUrl } from '@tollgate/kit/mask-url';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
-import { nameListenSettings } from '@tollgate/kit/name-listen-settings';
 import { startTracing } from '@tollgate/kit/telemetry';
-import { createTermination } from '@tollgate/kit/termination';
-import type { TlsValidity } from '@tollgate/kit/tls-files';
+import { maskUrl } from '@tollgate/kit/text';
+import type { TlsValidity } from '@tollgate/kit/tls';
 import { Registry } from 'prom-client';
 import { SecretCertificates } from './certificates/secret-certificates.ts';
 import { createClientRegistry } from './clients/client-registry.ts';

@@ -1,16 +1,55 @@
+import { lstat, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { dirname } from 'node:path';
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import { healthMethods } from '@tollgate/grpc-server/health';
 import { GrpcServer } from '@tollgate/grpc-server/server';
 import { GrpcStatus } from '@tollgate/grpc-server/status';
 import { toPublicError } from '../errors.ts';
-import { createFailureLog } from '../failure-log.ts';
 import type { Health } from '../health.ts';
-import type { Logger } from '../logger.ts';
-import type { TlsMaterial, WatchedTls } from '../tls-files.ts';
-import { type HandshakeReport, reportHandshakes } from '../tls-handshakes.ts';
-import { healthSource } from './health-service.ts';
-import type { PeerGuard } from './peer-guard.ts';
-import { removeStaleSocket } from './stale-socket.ts';
+import { createFailureLog, type Logger } from '../logger.ts';
+import { type HandshakeReport, reportHandshakes, type TlsMaterial, type WatchedTls } from '../tls.ts';
+import { healthSource } from './health.ts';
+import type { PeerGuard } from './peer.ts';
+
+/**
+ * Makes room for a unix socket: removes one that a killed process left behind, which would make every later start fail.
+ * Rejects when the path is in use or is no socket, and when its folder does not exist. Two processes that start at the same
+ * instant on one path may still both find it free.
+ *
+ * @param setting What gave the path: messages begin with it.
+ */
+async function removeStaleSocket(path: string, setting: string): Promise<void> {
+  const found = await lstat(path).catch(unlessMissing);
+  if (found === undefined) {
+    if ((await lstat(dirname(path)).catch(unlessMissing)) === undefined) {
+      throw new Error(`${setting}: the folder of ${path} does not exist`);
+    }
+    return;
+  }
+  // Connecting to a plain file is refused too, and that file may be dear to somebody.
+  if (!found.isSocket()) throw new Error(`${setting}: ${path} exists and is not a socket`);
+  const refusal = await tryToConnect(path);
+  if (refusal === undefined) throw new Error(`${setting}: another process listens on ${path}`);
+  // Only this says that nobody listens; a full backlog (EAGAIN) or missing rights (EACCES) do not.
+  if (refusal.code === 'ECONNREFUSED') await rm(path, { force: true });
+  else if (refusal.code !== 'ENOENT') throw new Error(`${setting}: ${path} is in use`, { cause: refusal });
+}
+
+function tryToConnect(path: string): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once('error', resolve);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(undefined);
+    });
+  });
+}
+
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
 
 /** What the server takes. */
 export interface UnaryServerDeps {

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { unaryMethod } from '@tollgate/kit/grpc/raw-method';
-import { GrpcListener } from '@tollgate/kit/grpc/server-lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
-import type { ConnectionLimits } from '@tollgate/kit/server-connections';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
+import type { ConnectionLimits } from '../../src/grpc/connections.ts';
+import { unaryMethod } from '../../src/grpc/library.ts';
+import { GrpcListener } from '../../src/grpc/listener.ts';
 
 const path = '/test.Echo/Echo';
 /** The start of every HTTP/2 connection: the magic text and an empty SETTINGS frame. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { peerIdentity } from '../../src/grpc/peer-identity.ts';
+import { peerIdentity } from '../../src/grpc/peer.ts';
 
 /** A call whose peer has presented a certificate with these names, as Node spells them. */
 function callOf(subjectaltname?: string): Parameters<typeof peerIdentity>[0] {

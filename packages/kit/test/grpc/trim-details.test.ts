@@ -1,6 +1,6 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import t from 'tap';
-import { trimDetails } from '../../src/grpc/trim-details.ts';
+import { trimDetails } from '../../src/grpc/library.ts';
 
 t.test('what the library says of a server that is not there ends with the reason', async (t) => {
   const client = new Client('127.0.0.1:1', credentials.createInsecure());

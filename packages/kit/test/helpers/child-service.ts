@@ -1,7 +1,7 @@
 // A service for the tests of signals: run with the name of a mode as its argument.
 import { createLifecycle } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
-import { runUntilSignal } from '@tollgate/kit/run-until-signal';
+import { runUntilSignal } from '../../src/lifecycle.ts';
 
 const mode = process.argv[2];
 const say = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLogger, type Logger, logFile } from '@tollgate/kit/logger';
-import { readTextFile } from '@tollgate/kit/read-text-file';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
+import { readTextFile } from '@tollgate/kit/text-files';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 

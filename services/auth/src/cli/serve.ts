@@ -1,7 +1,7 @@
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
+import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
-import { runUntilSignal } from '@tollgate/kit/run-until-signal';
 import type { Environment } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import type { Millis } from '@tollgate/kit/duration';
 import {
   duration,
   type Environment,
@@ -9,6 +8,7 @@ import {
   type SettingOptions,
   text,
 } from '@tollgate/kit/settings';
+import type { Millis } from '@tollgate/kit/time';
 import { parseGlob } from '../http/glob.ts';
 import { parseQuota, type Quota } from '../messages/quotas.ts';
 

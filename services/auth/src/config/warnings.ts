@@ -1,5 +1,5 @@
-import { compareText } from '@tollgate/kit/compare-text';
 import { type Environment, findMisspelled, type Setting } from '@tollgate/kit/settings';
+import { compareText } from '@tollgate/kit/text';
 import { ignoredSettings, providerSwitches, unservedDetails } from './gotrue.ts';
 import { settingsSpec } from './settings.ts';
 

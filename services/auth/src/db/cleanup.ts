@@ -1,6 +1,6 @@
-import type { Millis } from '@tollgate/kit/duration';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import type { Millis } from '@tollgate/kit/time';
 import { Counter, type Registry } from 'prom-client';
 import type { Context } from '../context.ts';
 import type { Quota } from '../messages/quotas.ts';

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { retry } from '@tollgate/kit/backoff';
-import { compareText } from '@tollgate/kit/compare-text';
 import type { Logger } from '@tollgate/kit/logger';
+import { compareText } from '@tollgate/kit/text';
 import { runner } from 'node-pg-migrate';
 import { type Client, escapeIdentifier } from 'pg';
 import { describeDatabase, explainStartFailure, isAway } from './connection.ts';

@@ -9,12 +9,12 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { createFailureLog } from '@tollgate/kit/failure-log';
-import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
+import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
-import type { WatchedTls } from '@tollgate/kit/tls-files';
-import { type HandshakeReport, reportHandshakes } from '@tollgate/kit/tls-handshakes';
+import { createFailureLog } from '@tollgate/kit/logger';
+import type { WatchedTls } from '@tollgate/kit/tls';
+import { type HandshakeReport, reportHandshakes } from '@tollgate/kit/tls';
 import {
   type AuthorizeRequest,
   type AuthzDecision,

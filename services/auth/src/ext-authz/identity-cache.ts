@@ -1,4 +1,4 @@
-import { createRecentlyUsed } from '@tollgate/kit/recently-used';
+import { createRecentlyUsed } from '@tollgate/kit/collections';
 import { inTime } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';

@@ -2,7 +2,7 @@ import { SpanKind } from '@opentelemetry/api';
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
-import { traceCarrier } from '@tollgate/kit/trace-carrier';
+import { traceCarrier } from '@tollgate/kit/telemetry';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type AuthorizeRequest, type AuthzDecision, type AuthzRequest, judgeRoute } from './decision.ts';
 import { checkPath } from './grpc.ts';

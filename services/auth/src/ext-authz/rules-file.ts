@@ -1,6 +1,6 @@
 import { type WatchFilesOptions, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
-import { readTextFile } from '@tollgate/kit/read-text-file';
+import { readTextFile } from '@tollgate/kit/text-files';
 import { parseRouteRules, type RouteRules, routeRuleWarnings } from './route-rules.ts';
 import type { PlacedProblem } from './yaml-fields.ts';
 import { readPlacedYaml } from './yaml-fields.ts';

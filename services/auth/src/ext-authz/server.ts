@@ -1,12 +1,11 @@
-import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { createUnaryServer, type UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
-import { hostAndPort } from '@tollgate/kit/host-and-port';
 import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
-import { watchTlsFiles } from '@tollgate/kit/tls-files';
-import { createTlsMetrics } from '@tollgate/kit/tls-metrics';
+import { hostAndPort } from '@tollgate/kit/text';
+import { createTlsMetrics, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Registry } from 'prom-client';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { Settings } from '../config/settings.ts';

@@ -1,4 +1,4 @@
-import { createRecentlyUsed } from '@tollgate/kit/recently-used';
+import { createRecentlyUsed } from '@tollgate/kit/collections';
 import { checkJwtTimes, type JwtClaims, type VerifiedJwt, verifyJwt } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 

@@ -1,5 +1,5 @@
 import cors from '@fastify/cors';
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';

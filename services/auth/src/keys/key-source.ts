@@ -1,7 +1,7 @@
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
-import { readTextFile } from '@tollgate/kit/read-text-file';
+import { readTextFile } from '@tollgate/kit/text-files';
 import type { AddRoutes } from '../http/api.ts';
 import { leastSecretBytes, shortSecrets } from '../verification/one-time-tokens.ts';
 import { type KeySettings, parseSigningKeys, type SigningKeys } from './signing-keys.ts';

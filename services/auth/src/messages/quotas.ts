@@ -1,4 +1,4 @@
-import { type Millis, parseDuration } from '@tollgate/kit/duration';
+import { type Millis, parseDuration } from '@tollgate/kit/time';
 import { Counter, type Registry } from 'prom-client';
 import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/query.ts';

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import type { Millis } from '@tollgate/kit/duration';
+import type { Millis } from '@tollgate/kit/time';
 
 /** What is known of a refresh token that was presented. */
 export interface RefreshToken {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Millis } from '@tollgate/kit/duration';
+import type { Millis } from '@tollgate/kit/time';
 import { Counter, type Registry } from 'prom-client';
 import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';

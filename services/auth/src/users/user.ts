@@ -1,4 +1,4 @@
-import { parseDuration } from '@tollgate/kit/duration';
+import { parseDuration } from '@tollgate/kit/time';
 import type { Factor } from '../mfa/factors.ts';
 import type { Contact } from '../sign-up/input.ts';
 import type { NewUser } from './store.ts';

@@ -1,4 +1,4 @@
-import type { Millis } from '@tollgate/kit/duration';
+import type { Millis } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { type TlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls-files';
+import { type TlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls';
 
 /** What new connections to a store are made with, as long as its files are followed. */
 export interface StoreTls<T> {

@@ -1,4 +1,4 @@
-import { createKeyQueue } from '@tollgate/kit/key-queue';
+import { createKeyQueue } from '@tollgate/kit/collections';
 
 /** Figures of the cache, named after the gauges they feed (`ratelimit.localcache.*`). */
 interface LocalCacheFigures {

@@ -1,6 +1,6 @@
 import { toPublicError } from '@tollgate/kit/errors';
 import type { SpanOptions, Tracing } from '@tollgate/kit/telemetry';
-import { traceCarrier } from '@tollgate/kit/trace-carrier';
+import { traceCarrier } from '@tollgate/kit/telemetry';
 import { Code, type Decision } from '../domain/decision.ts';
 import type { Count, Counted } from './count-hits.ts';
 import type { Decide } from './create-decider.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@tollgate/rules/rule-document';
-import type { Unit } from '@tollgate/rules/unit';
+import type { Unit } from '@tollgate/rules/rule-set';
 
 /** Result codes with the numbers of the wire. @see envoy.service.ratelimit.v3.RateLimitResponse.Code */
 export const Code = { OK: 1, OVER_LIMIT: 2 } as const;

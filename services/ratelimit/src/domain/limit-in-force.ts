@@ -1,9 +1,8 @@
 import type { Entry, Match } from '@tollgate/rules/match';
-import { matchEntries } from '@tollgate/rules/match';
-import { applyReplaces } from '@tollgate/rules/replaces';
+import { applyReplaces, matchEntries } from '@tollgate/rules/match';
 import type { JsonObject } from '@tollgate/rules/rule-document';
 import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
-import { type Unit, unitSeconds } from '@tollgate/rules/unit';
+import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Descriptor, LimitOverride } from './rate-limit-request.ts';
 import { unitOfWire } from './wire-unit.ts';
 

@@ -1,4 +1,4 @@
-import type { Unit } from '@tollgate/rules/unit';
+import type { Unit } from '@tollgate/rules/rule-set';
 
 /**
  * The units by their number on the wire; WEEK came last and so follows YEAR.

@@ -1,4 +1,4 @@
-import type { Unit } from '@tollgate/rules/unit';
+import type { Unit } from '@tollgate/rules/rule-set';
 
 /** One counter to add to. */
 export interface CounterHit {

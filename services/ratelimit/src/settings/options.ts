@@ -1,7 +1,7 @@
 import type { UnaryServerOptions } from '@tollgate/kit/grpc/unary-server';
-import { hostAndPort } from '@tollgate/kit/host-and-port';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
-import type { TlsFiles } from '@tollgate/kit/tls-files';
+import { hostAndPort } from '@tollgate/kit/text';
+import type { TlsFiles } from '@tollgate/kit/tls';
 import type { DeciderOptions } from '../decide/create-decider.ts';
 import type { FileRuleSourceOptions } from '../rule-sources/file-rule-source.ts';
 import type { XdsRuleSourceOptions } from '../rule-sources/xds/xds-rule-source.ts';

@@ -1,4 +1,4 @@
-import { defaultMaxConnections } from '@tollgate/kit/grpc/server-lifecycle';
+import { defaultMaxConnections } from '@tollgate/kit/grpc/listener';
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
 import { bool, duration, int, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
 

@@ -1,4 +1,4 @@
-import { type TlsMetrics, tlsMetricNames } from '@tollgate/kit/tls-metrics';
+import { type TlsMetrics, tlsMetricNames } from '@tollgate/kit/tls';
 import { statsNames } from './stats-names.ts';
 import type { StatsRegistry } from './stats-registry.ts';
 

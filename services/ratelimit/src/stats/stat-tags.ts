@@ -1,4 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import { statsNames } from './stats-names.ts';
 import type { StatsRegistry, StatTags } from './stats-registry.ts';
 

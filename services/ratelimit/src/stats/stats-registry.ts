@@ -1,4 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import type { RuleTally } from '../domain/count-stats.ts';
 import { createRuleTable, maxDynamicKeyLength, otherSeries } from './rule-table.ts';
 import { sanitiseStatKey } from './stats-key.ts';

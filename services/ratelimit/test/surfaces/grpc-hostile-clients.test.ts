@@ -9,7 +9,7 @@ import { connect as connectTcp } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';

@@ -1,7 +1,7 @@
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
-import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls-files';
+import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls';
 import type { ApiClient } from '../kubernetes/api-client.ts';
 import { hasStatus } from '../kubernetes/api-error.ts';
 import { explainApiError } from '../kubernetes/explain-api-error.ts';

@@ -1,8 +1,8 @@
 import { compileRules } from '@tollgate/rules/compile';
-import { findExemptions } from '@tollgate/rules/find-exemptions';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import type { Steps } from '@tollgate/rules/steps';
+import { findExemptions } from '@tollgate/rules/warnings';
 import type { CatalogEntry, GoodVersion } from './catalog-entry.ts';
 import type { ConfigObject } from './config-object.ts';
 import { problemText } from './problem-text.ts';

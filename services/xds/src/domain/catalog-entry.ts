@@ -1,4 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import type { ConfigObject } from './config-object.ts';
 

@@ -1,4 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import type { Snapshot, SnapshotResource } from './snapshot.ts';
 
 /** Builds one snapshot after the other; those that were handed out never change. */

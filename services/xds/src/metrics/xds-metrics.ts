@@ -1,4 +1,4 @@
-import { createTlsMetrics } from '@tollgate/kit/tls-metrics';
+import { createTlsMetrics } from '@tollgate/kit/tls';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { acceptedReasons } from '../domain/verdict.ts';
 

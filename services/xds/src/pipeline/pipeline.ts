@@ -1,5 +1,5 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { runInSlices } from '@tollgate/kit/time';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import { createLimiterFleet } from '../clients/limiter-fleet.ts';
 import { type CatalogChange, createCatalog } from '../domain/catalog.ts';

@@ -1,6 +1,6 @@
-import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
-import { hostAndPort } from '@tollgate/kit/host-and-port';
+import type { ServerTlsFiles } from '@tollgate/kit/grpc/credentials';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
+import { hostAndPort } from '@tollgate/kit/text';
 import type { SecretCertificatesOptions } from '../certificates/secret-certificates.ts';
 import type { KubeConfigOptions } from '../kubernetes/kube-config.ts';
 import type { AdsServerOptions } from '../surfaces/grpc/ads-server.ts';

@@ -1,4 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import type { SnapshotStore } from '../../src/snapshots/snapshot-store.ts';

@@ -1,5 +1,5 @@
 import { ServerCredentials } from '@grpc/grpc-js';
-import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { createHealth } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';

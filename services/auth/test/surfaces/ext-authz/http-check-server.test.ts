@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
 import { createHttpCheckServer } from '../../../src/ext-authz/http.ts';

@@ -1,5 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
-import { hostAndPort } from '@tollgate/kit/host-and-port';
+import { compareText, hostAndPort } from '@tollgate/kit/text';
 
 /** Asks the DNS for SRV records, as `dns.promises.Resolver` does. */
 export type ResolveSrv = (

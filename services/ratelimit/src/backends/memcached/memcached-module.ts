@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { backoffDelays } from '@tollgate/kit/backoff';
-import { createFailureLog } from '@tollgate/kit/failure-log';
+import { createFailureLog } from '@tollgate/kit/logger';
 import type { Settings } from '../../settings/settings.ts';
 import { createTlsStats } from '../../stats/certificate-stats.ts';
 import { memcachedStatNames } from '../../stats/stats-names.ts';

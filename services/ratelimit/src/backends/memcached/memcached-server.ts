@@ -1,5 +1,5 @@
-import { hostAndPort } from '@tollgate/kit/host-and-port';
 import type { Logger } from '@tollgate/kit/logger';
+import { hostAndPort } from '@tollgate/kit/text';
 import { createNode, type MemcacheNode } from 'memcache';
 import type { MemcachedTls } from './memcached-tls.ts';
 import type { ServerAddress } from './server-address.ts';

@@ -1,4 +1,4 @@
-import { createKeyQueue, type KeyQueue } from '@tollgate/kit/key-queue';
+import { createKeyQueue, type KeyQueue } from '@tollgate/kit/collections';
 
 /** Figures of the store. */
 export interface CounterStoreFigures {

@@ -1,4 +1,4 @@
-import { hostAndPort } from '@tollgate/kit/host-and-port';
+import { hostAndPort } from '@tollgate/kit/text';
 /** Where a Redis listens and what it wants to hear first. */
 export type RedisAddress =
   | {

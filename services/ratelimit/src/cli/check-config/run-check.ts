@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describeFlags, parseFlags } from '@tollgate/kit/cli/flags';
-import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
+import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
 import { maxProblems } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import type { RuleLoad } from '../../ports/rule-source.ts';

@@ -1,5 +1,5 @@
-import { describeFlags, type FlagValues, parseFlags } from '@tollgate/kit/cli/flags';
-import { parseDuration } from '@tollgate/kit/duration';
+import { describeFlags, type FlagValues, parseFlags } from '@tollgate/kit/cli';
+import { parseDuration } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
 import { parseDescriptorText } from '../../domain/descriptor-text.ts';
 

@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { trimDetails } from '@tollgate/kit/grpc/trim-details';
+import { trimDetails } from '@tollgate/kit/grpc/library';
 
 /** What to look at, by the status of a failed call. */
 const advice: Readonly<Record<number, string>> = {

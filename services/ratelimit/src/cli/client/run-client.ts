@@ -1,5 +1,5 @@
 import { toJson } from '@bufbuild/protobuf';
-import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
+import { type Outcome, wrongUsage } from '@tollgate/kit/cli';
 import {
   type RateLimitResponse,
   RateLimitResponse_Code,

@@ -1,7 +1,7 @@
 import { checkServerIdentity } from 'node:tls';
 import { ChannelCredentials } from '@grpc/grpc-js';
 import type { Logger } from '@tollgate/kit/logger';
-import { type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls-files';
+import { type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls';
 
 /** TLS towards a server; an empty path is no file. */
 export interface ChannelTlsOptions {

@@ -1,5 +1,5 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { runInSlices } from '@tollgate/kit/time';
 import type { Steps } from '@tollgate/rules/steps';
 import type { RuleLoad } from '../../ports/rule-source.ts';
 import { statsNames } from '../../stats/stats-names.ts';

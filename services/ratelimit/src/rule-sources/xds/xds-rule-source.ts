@@ -1,4 +1,4 @@
-import { trimDetails } from '@tollgate/kit/grpc/trim-details';
+import { trimDetails } from '@tollgate/kit/grpc/library';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { RuleLoad, RuleSource } from '../../ports/rule-source.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { create, toBinary } from '@bufbuild/protobuf';
-import { everyPeer } from '@tollgate/kit/grpc/peer-guard';
+import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { createHealth } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';

@@ -1,8 +1,8 @@
 import { toJsonString } from '@bufbuild/protobuf';
-import { createFailureLog } from '@tollgate/kit/failure-log';
 import type { Health } from '@tollgate/kit/health';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
+import { createFailureLog } from '@tollgate/kit/logger';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import type { Decide } from '../../decide/create-decider.ts';

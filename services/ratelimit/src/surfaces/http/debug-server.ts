@@ -1,8 +1,8 @@
 import { isAppError, toPublicError } from '@tollgate/kit/errors';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
-import { dumpRules } from '@tollgate/rules/dump';
 import type { RuleSet } from '@tollgate/rules/rule-set';
+import { dumpRules } from '@tollgate/rules/rule-set';
 import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { StatsRegistry } from '../../stats/stats-registry.ts';
 import { statsText } from '../../stats/stats-text.ts';

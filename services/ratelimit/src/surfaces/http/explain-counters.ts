@@ -1,5 +1,5 @@
 import type { Entry } from '@tollgate/rules/match';
-import { type Unit, unitSeconds } from '@tollgate/rules/unit';
+import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import { counterKey } from '../../domain/counter-key.ts';
 import { secondsUntilReset } from '../../domain/window.ts';
 import type { CounterBackend } from '../../ports/counter-backend.ts';

@@ -1,6 +1,6 @@
-import { compareText } from '@tollgate/kit/compare-text';
-import type { FolderTexts } from '@tollgate/kit/read-text-files';
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { compareText } from '@tollgate/kit/text';
+import type { FolderTexts } from '@tollgate/kit/text-files';
+import { runInSlices } from '@tollgate/kit/time';
 import { problemsOfObject } from '../../domain/accept-object.ts';
 import type { ConfigObject, SourceProblem } from '../../domain/config-object.ts';
 import type { Verdict } from '../../domain/verdict.ts';

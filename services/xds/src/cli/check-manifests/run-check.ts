@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describeFlags, parseFlags } from '@tollgate/kit/cli/flags';
-import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
-import { readTextFiles } from '@tollgate/kit/read-text-files';
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { readTextFiles } from '@tollgate/kit/text-files';
+import { runInSlices } from '@tollgate/kit/time';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 import { createCatalog } from '../../domain/catalog.ts';
 import type { SourceProblem } from '../../domain/config-object.ts';

@@ -1,6 +1,6 @@
-import { compareText } from '@tollgate/kit/compare-text';
-import type { FolderTexts, TextFile } from '@tollgate/kit/read-text-files';
-import type { Sliceable } from '@tollgate/kit/run-in-slices';
+import { compareText } from '@tollgate/kit/text';
+import type { FolderTexts, TextFile } from '@tollgate/kit/text-files';
+import type { Sliceable } from '@tollgate/kit/time';
 import type { ConfigObject, SourceProblem } from '../../domain/config-object.ts';
 import { type ManifestObject, readManifest } from './manifest-object.ts';
 import { type Manifest, parseManifests } from './parse-manifests.ts';

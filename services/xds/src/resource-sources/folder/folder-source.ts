@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
-import { readTextFiles } from '@tollgate/kit/read-text-files';
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { readTextFiles } from '@tollgate/kit/text-files';
+import { runInSlices } from '@tollgate/kit/time';
 import type { SourceEvent } from '../../domain/config-object.ts';
 import type { XdsMetrics } from '../../metrics/xds-metrics.ts';
 import type { ResourceSource } from '../../ports/resource-source.ts';

@@ -1,4 +1,4 @@
-import type { TextFile } from '@tollgate/kit/read-text-files';
+import type { TextFile } from '@tollgate/kit/text-files';
 import { createPlaceFinder } from '@tollgate/rules/place-finder';
 import { parsePart } from './parse-manifests.ts';
 import { splitDocuments, type YamlPart } from './split-documents.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { createRecentlyUsed } from '@tollgate/kit/collections';
 import type { Logger } from '@tollgate/kit/logger';
-import { createRecentlyUsed } from '@tollgate/kit/recently-used';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { eventOf, type ObjectEvent } from '../../domain/object-event.ts';
 import type { ObjectStatus } from '../../domain/object-status.ts';

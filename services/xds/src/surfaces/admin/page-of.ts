@@ -1,4 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 
 /** A part of a long list, in the order of the names. */
 export interface PageOf<T> {

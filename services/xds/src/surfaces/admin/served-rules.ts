@@ -1,8 +1,8 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { compileRules } from '@tollgate/rules/compile';
-import { dumpRules } from '@tollgate/rules/dump';
 import { decodeMessage } from '@tollgate/rules/rule-message';
+import { dumpRules } from '@tollgate/rules/rule-set';
 import type { Steps } from '@tollgate/rules/steps';
 import type { SnapshotResource } from '../../domain/snapshot.ts';
 

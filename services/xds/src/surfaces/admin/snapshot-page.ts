@@ -1,4 +1,4 @@
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { runInSlices } from '@tollgate/kit/time';
 import type { Steps } from '@tollgate/rules/steps';
 import type { SnapshotResource } from '../../domain/snapshot.ts';
 import type { SnapshotStore } from '../../snapshots/snapshot-store.ts';

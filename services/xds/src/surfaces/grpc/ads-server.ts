@@ -1,8 +1,8 @@
 import { Server, type ServerCredentials } from '@grpc/grpc-js';
-import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health-service';
-import type { PeerGuard } from '@tollgate/kit/grpc/peer-guard';
-import { bidiStreamingMethod } from '@tollgate/kit/grpc/raw-method';
-import { GrpcListener } from '@tollgate/kit/grpc/server-lifecycle';
+import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health';
+import { bidiStreamingMethod } from '@tollgate/kit/grpc/library';
+import { GrpcListener } from '@tollgate/kit/grpc/listener';
+import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow } from '@tollgate/kit/time';

@@ -1,5 +1,5 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import { peerIdentity } from '@tollgate/kit/grpc/peer-identity';
+import { peerIdentity } from '@tollgate/kit/grpc/peer';
 import type { Logger } from '@tollgate/kit/logger';
 import type { ClientRegistry } from '../../clients/client-registry.ts';
 import { clientText } from '../../domain/client-text.ts';

@@ -1,5 +1,5 @@
-import { compareText } from '@tollgate/kit/compare-text';
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { compareText } from '@tollgate/kit/text';
+import { runInSlices } from '@tollgate/kit/time';
 import t from 'tap';
 import { parseManifests } from '../../../src/resource-sources/folder/parse-manifests.ts';
 import { splitDocuments } from '../../../src/resource-sources/folder/split-documents.ts';

@@ -1,8 +1,8 @@
 import { copyFile } from 'node:fs/promises';
 import { connect as connectTls } from 'node:tls';
 import { credentials, status } from '@grpc/grpc-js';
-import { createSanGuard } from '@tollgate/kit/grpc/peer-guard';
-import { watchServerCredentials } from '@tollgate/kit/grpc/server-credentials';
+import { watchServerCredentials } from '@tollgate/kit/grpc/credentials';
+import { createSanGuard } from '@tollgate/kit/grpc/peer';
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, makeCertificates } from '@tollgate/testkit/certificates';

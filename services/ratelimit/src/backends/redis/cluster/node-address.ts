@@ -1,4 +1,4 @@
-import { hostAndPort } from '@tollgate/kit/host-and-port';
+import { hostAndPort } from '@tollgate/kit/text';
 
 /** Where a node of a cluster listens. */
 export interface NodeAddress {

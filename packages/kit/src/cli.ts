@@ -1,3 +1,28 @@
+/** How a command ends: what it writes, and with which code it exits. */
+export interface Outcome {
+  readonly exitCode: number;
+  /** For standard output. */
+  readonly output?: string;
+  /** For standard error. */
+  readonly errors?: string;
+}
+
+/** The exit code of arguments that make no sense, as shells and Go's `flag` package have it. */
+const usageExitCode = 2;
+
+/** Refuses arguments: the problems, one a line, and where help is. */
+export function wrongUsage(command: string, problems: readonly string[]): Outcome {
+  const lines = [...problems, `${command} --help says how it is called`];
+  return { exitCode: usageExitCode, errors: lines.map((line) => `${line}\n`).join('') };
+}
+
+/** Writes what a command has to say, and lets the process end with its code once that is written. */
+export function finish({ exitCode, output = '', errors = '' }: Outcome): void {
+  process.stdout.write(output);
+  process.stderr.write(errors);
+  process.exitCode = exitCode;
+}
+
 /** One flag of a command: `text` takes a value, `list` takes one each time it comes, `switch` takes none. */
 interface Flag {
   readonly kind: 'text' | 'list' | 'switch';

@@ -1,8 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
+import type { Socket } from 'node:net';
+import { createSecureContext, type TLSSocket } from 'node:tls';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import { type FileWatch, type WatchFilesOptions, watchFiles } from './file-watch.ts';
-import type { Logger } from './logger.ts';
+import { createFailureLog, type Logger } from './logger.ts';
 
 /** Which PEM files to read; an absent or empty path is no file. Certificate and key go together. */
 export type TlsFiles = {
@@ -194,4 +196,81 @@ function sameMaterial(one: TlsMaterial, other: TlsMaterial): boolean {
 
 function shownTime(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString();
+}
+
+/** Where failed handshakes of a listener are reported. */
+export interface HandshakeReport {
+  readonly logger: Logger;
+  /** Name of the listener in log lines, the same as in metrics. */
+  readonly listener: string;
+  /** Called once for each failed handshake. */
+  readonly onFailure?: () => void;
+}
+
+/** Counts handshakes that fail, and logs them: equal failures once a second. */
+export function reportHandshakes(server: NodeJS.EventEmitter, report: HandshakeReport): void {
+  const { logger, listener, onFailure } = report;
+  const logFailure = createFailureLog({ logger, message: 'TLS handshake failed', level: 'warn' });
+  // A socket that was reset has forgotten its peer by the time of the error.
+  const peers = new WeakMap<Socket, string | undefined>();
+  server.on('connection', (socket: Socket) => peers.set(socket, socket.remoteAddress));
+  server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
+    // Undocumented, hence optional; the socket itself counts no bytes before the handshake is done.
+    const { _parent: transport } = socket as { _parent?: Socket };
+    // Health probes of load balancers and kubelets connect and close without a byte.
+    if (transport?.bytesRead === 0) return;
+    onFailure?.();
+    // Node says only "socket hang up" of a client whose certificate it refused.
+    const { authorizationError: refusal } = socket;
+    const certificate = refusal ? { certificateError: String(refusal) } : {};
+    logFailure(error, { listener, peer: transport && peers.get(transport), ...certificate });
+  });
+}
+
+/** Names of the TLS metrics; the same in every service, so that one alert covers all of them. */
+export const tlsMetricNames = {
+  certificateNotBefore: 'tollgate_tls_certificate_not_before_timestamp_seconds',
+  certificateExpiry: 'tollgate_tls_certificate_expiry_timestamp_seconds',
+  handshakeFailures: 'tollgate_tls_handshake_failures_total',
+} as const;
+
+/** Metrics of certificates and TLS listeners. Label values come from a fixed set per service. */
+export interface TlsMetrics {
+  /** Sets the validity of the certificate named `certificate`, such as `ads_server` or `redis_client`. */
+  setValidity(certificate: string, validity: TlsValidity): void;
+  /** Adds a listener with 0 failures; the returned function counts one. */
+  handshakeFailures(listener: string): () => void;
+}
+
+/** Registers the TLS metrics. */
+export function createTlsMetrics(registry: Registry): TlsMetrics {
+  const registers = [registry];
+  const notBefore = new Gauge({
+    name: tlsMetricNames.certificateNotBefore,
+    help: 'Unix time from which the certificate in use is valid.',
+    labelNames: ['certificate'],
+    registers,
+  });
+  const expiry = new Gauge({
+    name: tlsMetricNames.certificateExpiry,
+    help: 'Unix time at which the certificate in use expires.',
+    labelNames: ['certificate'],
+    registers,
+  });
+  const failures = new Counter({
+    name: tlsMetricNames.handshakeFailures,
+    help: 'TLS handshakes with clients that failed or were refused.',
+    labelNames: ['listener'],
+    registers,
+  });
+  return {
+    setValidity(certificate, { notBeforeMs, notAfterMs }) {
+      notBefore.set({ certificate }, notBeforeMs / 1000);
+      expiry.set({ certificate }, notAfterMs / 1000);
+    },
+    handshakeFailures(listener) {
+      failures.inc({ listener }, 0);
+      return () => failures.inc({ listener });
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from '../logger.ts';
-import { type TlsMaterial, type TlsValidity, type WatchedTls, watchTlsFiles } from '../tls-files.ts';
+import { type TlsMaterial, type TlsValidity, type WatchedTls, watchTlsFiles } from '../tls.ts';
 
 /** Files of the server's TLS; an empty path is none. */
 export interface ServerTlsFiles {

@@ -1,3 +1,9 @@
+/** Orders texts by code unit: the same everywhere, whatever the locale. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
 /**
  * Hides the user and password of every URL in a text: `redis://u:p@host` becomes `redis://***@host`.
  * A text that is `user:password@host` without a scheme is masked the same way. Hides too much rather than too little; takes time
@@ -24,4 +30,9 @@ function isBareCredentials(text: string): boolean {
   const colon = text.indexOf(':');
   const slash = text.indexOf('/');
   return colon >= 0 && (slash < 0 || slash > colon) && !text.startsWith('//', colon + 1) && !/\s/.test(text);
+}
+
+/** Writes `host:port`, with the brackets that an IPv6 address needs (RFC 3986 §3.2.2). */
+export function hostAndPort(host: string, port: number): string {
+  return `${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`;
 }

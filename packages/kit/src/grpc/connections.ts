@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import type { Logger } from './logger.ts';
-import { monotonicNow, startDeadline } from './time.ts';
+import type { Logger } from '../logger.ts';
+import { monotonicNow, startDeadline } from '../time.ts';
 
 /** Bounds of the connections of one port. */
 export interface ConnectionLimits {

@@ -1,5 +1,5 @@
-import { durationPattern, formatDuration, type Millis, parseDuration } from '../duration.ts';
-import type { Setting, SettingSchema } from './setting.ts';
+import type { Setting, SettingSchema } from './settings.ts';
+import { durationPattern, formatDuration, type Millis, parseDuration } from './time.ts';
 
 type Common = {
   /** The environment variable. */

@@ -9,8 +9,8 @@ import { status } from '@grpc/grpc-js';
 import { checkHealth, type HealthSource, ServingStatus, watchHealth } from '@tollgate/grpc-server/health';
 import { GrpcStatus } from '@tollgate/grpc-server/status';
 import type { Health } from '../health.ts';
-import type { PeerGuard } from './peer-guard.ts';
-import { unaryMethod } from './raw-method.ts';
+import { unaryMethod } from './library.ts';
+import type { PeerGuard } from './peer.ts';
 
 /** The definition of grpc.health.v1.Health for a server of grpc-js. */
 export const healthDefinition: ServiceDefinition = {

@@ -1,5 +1,0 @@
-/** Orders texts by code unit: the same everywhere, whatever the locale. */
-export function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
