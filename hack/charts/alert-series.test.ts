@@ -12,7 +12,7 @@ import t, { type Test } from 'tap';
 import { startAuthServer } from '../../services/auth/test/helpers/auth-server.ts';
 import { startApp as startRatelimit } from '../../services/ratelimit/test/support/start-app.ts';
 import { buildApp as buildXds, type App as XdsApp } from '../../services/xds/src/app.ts';
-import { readSettings as readXdsSettings } from '../../services/xds/src/settings/settings.ts';
+import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
 import { isSelected, readAlerts, type Series, selectorsOf, seriesOf } from './support/alert-rules.ts';
 
 t.setTimeout(120_000);

@@ -30,7 +30,7 @@ t.test('a test needs the programs in Go when an import leads to one that starts 
 
 t.test('in this repository about one in ten needs them', async (t) => {
   const files = splitByGoTools(root, allTestFiles(root));
-  const expected = ['services/xds/test/kubernetes/lease-elector.test.ts', 'hack/charts/render.test.ts'];
+  const expected = ['services/xds/test/kube/lease.test.ts', 'hack/charts/render.test.ts'];
   for (const path of expected) t.ok(files.with.includes(path), path);
   t.ok(files.without.includes('packages/rules/test/match.test.ts'));
   t.ok(files.with.length < files.without.length / 5, `${files.with.length} need them`);

@@ -20,37 +20,37 @@ import { startTracing } from '@tollgate/kit/telemetry';
 import { maskUrl } from '@tollgate/kit/text';
 import type { TlsValidity } from '@tollgate/kit/tls';
 import { Registry } from 'prom-client';
-import { SecretCertificates } from './certificates/secret-certificates.ts';
-import { createClientRegistry } from './clients/client-registry.ts';
-import { createApiClient } from './kubernetes/api-client.ts';
-import { currentNamespace, loadKubeConfig } from './kubernetes/kube-config.ts';
-import { createLeaseElector, leaseIdentity } from './kubernetes/lease-elector.ts';
-import { countReloads } from './metrics/count-reloads.ts';
-import { measureLimiters } from './metrics/measure-limiters.ts';
-import { createXdsMetrics, type XdsMetrics } from './metrics/xds-metrics.ts';
-import { createPipeline } from './pipeline/pipeline.ts';
-import type { LimiterReports } from './ports/limiter-reports.ts';
-import type { ResourceSource } from './ports/resource-source.ts';
-import type { StatusWriter } from './ports/status-writer.ts';
-import { createFolderSource } from './resource-sources/folder/folder-source.ts';
-import { createKubernetesSource } from './resource-sources/kubernetes/kubernetes-source.ts';
+import { createAdminServer } from './admin/server.ts';
+import { watchBearerTokens } from './ads/bearer-tokens.ts';
+import { createClientRegistry } from './ads/limiters.ts';
+import { createAdsServer } from './ads/server.ts';
+import { createPipeline } from './catalog/pipeline.ts';
+import { createSnapshotStore } from './catalog/snapshot.ts';
+import { SecretCertificates } from './certificates/certificates.ts';
 import {
   adsServerOptions,
   certificateOptions,
+  chosenSource,
   grpcHost,
   kubeConfigOptions,
+  type Settings,
   serverTlsFiles,
+  settingsSpec,
   tracingOptions,
-} from './settings/options.ts';
-import { chosenSource, type Settings, settingsSpec } from './settings/settings.ts';
-import { createSnapshotStore } from './snapshots/snapshot-store.ts';
-import { KubernetesEvents } from './status-writers/kubernetes/kubernetes-events.ts';
-import { createKubernetesLimiterReports } from './status-writers/kubernetes/kubernetes-limiter-reports.ts';
-import { createKubernetesStatusWriter } from './status-writers/kubernetes/kubernetes-status-writer.ts';
-import { createAdminServer } from './surfaces/admin/admin-server.ts';
-import { createAdsServer } from './surfaces/grpc/ads-server.ts';
-import { watchBearerTokens } from './surfaces/grpc/bearer-tokens.ts';
-import { PipelineTrace } from './tracing/pipeline-trace.ts';
+} from './config/settings.ts';
+import { createApiClient } from './kube/client.ts';
+import { currentNamespace, loadKubeConfig } from './kube/config.ts';
+import { createLeaseElector, leaseIdentity } from './kube/lease.ts';
+import { countReloads, createXdsMetrics, measureLimiters, type XdsMetrics } from './metrics.ts';
+import { createFolderSource } from './sources/folder.ts';
+import { createKubernetesSource } from './sources/kubernetes.ts';
+import type { ResourceSource } from './sources/source.ts';
+import { KubernetesEvents } from './status/events.ts';
+import { createKubernetesLimiterReports } from './status/replica-reports.ts';
+import type { LimiterReports } from './status/reported-limiters.ts';
+import type { StatusWriter } from './status/writer.ts';
+import { createKubernetesStatusWriter } from './status/writer.ts';
+import { PipelineTrace } from './tracing.ts';
 
 /** What the service takes from the process. */
 export interface AppDeps {

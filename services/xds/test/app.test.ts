@@ -10,7 +10,7 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t, { type Test } from 'tap';
 import { type App, buildApp } from '../src/app.ts';
-import { readSettings } from '../src/settings/settings.ts';
+import { readSettings } from '../src/config/settings.ts';
 import { connectAds } from './support/ads-client.ts';
 import {
   type Answer,

@@ -1,5 +1,13 @@
 import { createPrivateKey, type X509Certificate } from 'node:crypto';
-import { backdateMs, issueAuthority, type KeyPair, parseBundle, parseCertificate } from './issue.ts';
+import {
+  backdateMs,
+  issueAuthority,
+  issueLeaf,
+  type KeyPair,
+  type LeafRequest,
+  parseBundle,
+  parseCertificate,
+} from './issue.ts';
 
 /** The authorities of one management server, as its Secret has them. */
 export interface Authorities {
@@ -70,7 +78,7 @@ function usable(pair: KeyPair | undefined, nowMs: number): UsablePair | undefine
 }
 
 /** Whether a private key is that of a certificate. */
-export function fits(certificate: X509Certificate, key: string): boolean {
+function fits(certificate: X509Certificate, key: string): boolean {
   try {
     return certificate.checkPrivateKey(createPrivateKey(key));
   } catch {
@@ -89,4 +97,40 @@ function withBundle(
     ({ fingerprint256, ca, validTo }) => ca && !known.has(fingerprint256) && Date.parse(validTo) > nowMs,
   );
   return { signer, next, bundle: [...present, ...former].map(String).join('') };
+}
+
+/** How long certificates of the server and of limiters are valid. */
+export const leafValidMs = 90 * dayMs;
+
+/** How long before its end a certificate is renewed: before the alert on its expiry fires. */
+export const leafRenewMs = 30 * dayMs;
+
+/** What a certificate has to be. */
+export type WantedLeaf = Omit<LeafRequest, 'validMs'>;
+
+/** The stored certificate when it is still what is wanted, or a new one. */
+export async function renewLeaf(
+  stored: KeyPair | undefined,
+  wanted: WantedLeaf,
+  { signer, nowMs }: { readonly signer: KeyPair; readonly nowMs: number },
+): Promise<KeyPair> {
+  if (stored !== undefined && isGood(stored, wanted, { signer, nowMs })) return stored;
+  return await issueLeaf(signer, { ...wanted, validMs: leafValidMs }, nowMs);
+}
+
+function isGood(
+  { cert, key }: KeyPair,
+  { dnsNames = [], uri }: WantedLeaf,
+  { signer, nowMs }: { readonly signer: KeyPair; readonly nowMs: number },
+): boolean {
+  const certificate = parseCertificate(cert);
+  const issuer = parseCertificate(signer.cert);
+  if (certificate === undefined || issuer === undefined || !fits(certificate, key)) return false;
+  const names = [...dnsNames.map((name) => `DNS:${name}`), ...(uri === undefined ? [] : [`URI:${uri}`])];
+  return (
+    certificate.verify(issuer.publicKey) &&
+    Date.parse(certificate.validTo) - nowMs >= leafRenewMs &&
+    Date.parse(certificate.validFrom) <= nowMs &&
+    certificate.subjectAltName === names.join(', ')
+  );
 }

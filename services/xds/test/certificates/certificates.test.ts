@@ -1,100 +1,162 @@
 import { X509Certificate } from 'node:crypto';
-import t from 'tap';
-import {
-  type Authorities,
-  advanceAuthorities,
-  authorityRenewMs,
-  authorityValidMs,
-  overlapMs,
-} from '../../src/certificates/authorities.ts';
-import { issueLeaf, type KeyPair, parseBundle } from '../../src/certificates/issue.ts';
-import { leafRenewMs, leafValidMs, renewLeaf } from '../../src/certificates/leaf.ts';
+import { credentials, status } from '@grpc/grpc-js';
+import { followTls } from '@tollgate/kit/grpc/server-credentials';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t, { type Test } from 'tap';
+import { leafRenewMs, leafValidMs } from '../../src/certificates/authorities.ts';
+import { limiterUri, SecretCertificates } from '../../src/certificates/certificates.ts';
+import { readSecret } from '../../src/certificates/secrets.ts';
+import type { ApiClient } from '../../src/kube/client.ts';
+import { connectAds } from '../support/ads-client.ts';
+import { clientOf, deployFile } from '../support/cluster.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+import { startAdsServer } from '../support/start-ads-server.ts';
+import { testSnapshot } from '../support/test-snapshot.ts';
 
-const startMs = Date.parse('2030-01-01T00:00:00Z');
-const commonName = 'tollgate/tollgate-xds';
-const nothing = { signer: undefined, next: undefined, bundle: '' };
-const server = { commonName: 'xds', use: 'server', dnsNames: ['xds.tollgate.svc', 'xds'] } as const;
+const server = 'system:serviceaccount:tollgate:tollgate-xds';
+const namespace = 'tollgate';
+const name = 'tollgate-xds';
+const clientSecret = { namespace, name: `${name}-client` };
 
-const advance = (stored: Partial<Authorities>, nowMs: number) =>
-  advanceAuthorities({ ...nothing, ...stored }, { commonName, nowMs });
+/** A replica with these rights; it is closed when the test ends. */
+function startReplica(
+  t: Test,
+  api: ApiClient,
+  {
+    nowMs = Date.now,
+    clientSecrets = [clientSecret],
+  }: { nowMs?: () => number; clientSecrets?: (typeof clientSecret)[] } = {},
+): SecretCertificates & { readonly lines: readonly Record<string, unknown>[] } {
+  const { logger, lines } = recordingLogger();
+  const certificates = new SecretCertificates(
+    {
+      namespace,
+      name,
+      serverNames: ['localhost'],
+      clientSecrets,
+      backoff: { initialMs: 50, maxMs: 50, jitter: 0 },
+    },
+    { api, logger, nowMs, onAttempt: () => undefined },
+  );
+  t.teardown(() => certificates.close());
+  return Object.assign(certificates, { lines });
+}
 
-/** Certificates that a bundle trusts. */
-const trusted = ({ bundle }: Authorities) => parseBundle(bundle).map(({ fingerprint256 }) => fingerprint256);
-const fingerprint = ({ cert }: KeyPair) => new X509Certificate(cert).fingerprint256;
+const signal = new AbortController().signal;
 
-t.test('an authority is made once, and kept until its last year', async (t) => {
-  const first = await advance({}, startMs);
-  const certificate = new X509Certificate(first.signer.cert);
-  t.ok(certificate.ca);
-  t.ok(certificate.verify(certificate.publicKey));
-  t.same(trusted(first), [fingerprint(first.signer)]);
-  t.same(await advance(first, startMs + authorityValidMs - authorityRenewMs), first);
-});
+kubeSuite(
+  t,
+  'certificates in Secrets',
+  async (t, kube) => {
+    await kube.kubectl(['create', 'namespace', namespace]);
+    await kube.kubectl(['create', 'namespace', 'shop']);
+    await kube.apply(deployFile('rbac.yaml'));
+    const api = await clientOf(kube, server);
+    const admin = await clientOf(kube);
+    t.teardown(() => {
+      api.close();
+      admin.close();
+    });
+    const read = (of = clientSecret) => readSecret(admin, of, signal);
+    const client = async (of = clientSecret) => {
+      const { data } = await read(of);
+      const [ca = '', cert = '', key = ''] = [data['ca.crt'], data['tls.crt'], data['tls.key']];
+      return { ca, cert, key };
+    };
 
-t.test(
-  'the next authority is trusted a day before it signs, and the former one until it expires',
-  async (t) => {
-    const first = await advance({}, startMs);
-    const dueMs = startMs + authorityValidMs - authorityRenewMs + 1;
-    const both = await advance(first, dueMs);
-    t.equal(both.signer.cert, first.signer.cert, 'certificates of the new one are not known everywhere yet');
-    t.equal(trusted(both).length, 2);
-    t.same(await advance(both, dueMs + overlapMs - 1_000), both);
-    const second = await advance(both, dueMs + overlapMs);
-    t.equal(second.signer.cert, both.next?.cert);
-    t.equal(second.next, undefined);
-    t.same(new Set(trusted(second)), new Set(trusted(both)));
-    const third = await advance(second, startMs + authorityValidMs);
-    t.same(trusted(third), [fingerprint(second.signer)]);
+    await t.test('replicas that start together agree on one authority', async (t) => {
+      const replicas = [1, 2, 3].map(() => startReplica(t, api));
+      await Promise.all(replicas.map((replica) => replica.start({ signal })));
+      const [first, ...others] = replicas.map((replica) => replica.current());
+      for (const other of others) t.same(other, first);
+      const issued = replicas.flatMap(({ lines }) =>
+        lines.filter((line) => line['@message'] === 'certificate issued'),
+      );
+      t.ok(issued.length >= 3);
+      await awaitUntil(async () => (await client()).cert !== '', { what: 'the certificate of limiters' });
+      t.equal((await client()).ca, String(first?.ca));
+    });
+
+    await t.test(
+      'limiters with the certificate of their Secret are served, and others are not',
+      async (t) => {
+        const replica = startReplica(t, api);
+        await replica.start({ signal });
+        const ads = await startAdsServer(t, {
+          snapshot: testSnapshot({ shop: 1 }),
+          credentials: followTls(replica, { mutual: true }),
+        });
+        await awaitUntil(async () => (await client()).cert !== '', { what: 'the certificate of limiters' });
+        const { ca, cert, key } = await client();
+        const root = Buffer.from(ca);
+        const open = (pair?: { key: string; cert: string }) => {
+          const channel = pair
+            ? credentials.createSsl(root, Buffer.from(pair.key), Buffer.from(pair.cert))
+            : credentials.createSsl(root);
+          const stream = connectAds(t, `localhost:${ads.port}`, channel).sotw();
+          stream.send({ node: { id: 'limiter-1' } });
+          return stream;
+        };
+        t.ok(await open({ cert, key }).next());
+        t.match(ads.onlyClient(), { nodeId: 'limiter-1', identity: limiterUri(namespace) });
+        t.match(await open().ended, { code: status.UNAVAILABLE });
+        const { cert: serverCert, key: serverKey } = await client({ namespace, name: `${name}-server` });
+        t.match(
+          await open({ cert: serverCert, key: serverKey }).ended,
+          { code: status.UNAVAILABLE },
+          'it is for servers',
+        );
+      },
+    );
+
+    await t.test('certificates are renewed before their end, also for servers that run', async (t) => {
+      let offsetMs = 0;
+      const replica = startReplica(t, api, { nowMs: () => Date.now() + offsetMs });
+      await replica.start({ signal });
+      const before = replica.current().cert;
+      const first = await client();
+      offsetMs = leafValidMs - leafRenewMs + 1_000;
+      // Whatever happens to a Secret makes the server look.
+      await kube.kubectl(['label', 'secret', `${name}-client`, '-n', namespace, 'seen=true']);
+      await awaitUntil(async () => (await client()).cert !== first.cert, { what: 'a new certificate' });
+      const renewed = await client();
+      t.ok(
+        Date.parse(new X509Certificate(renewed.cert).validTo) >
+          Date.parse(new X509Certificate(first.cert).validTo),
+      );
+      t.equal(renewed.ca, first.ca);
+      // A pass that was under way when the clock moved may have renewed the client's certificate alone.
+      await awaitUntil(() => String(replica.current().cert) !== String(before), {
+        what: 'the new certificate of the server',
+      });
+    });
+
+    await t.test('a Secret that was emptied is filled again', async (t) => {
+      const replica = startReplica(t, api);
+      await replica.start({ signal });
+      const patch = '{"data":null}';
+      await kube.kubectl(['patch', 'secret', `${name}-client`, '-n', namespace, '--type=merge', '-p', patch]);
+      await awaitUntil(async () => (await client()).key !== '', { what: 'the key' });
+    });
+
+    await t.test(
+      'a Secret without rights is reported, and keeps no other from its certificate',
+      async (t) => {
+        const elsewhere = { namespace: 'shop', name: 'limiter-client' };
+        const replica = startReplica(t, api, { clientSecrets: [elsewhere, clientSecret] });
+        await replica.start({ signal });
+        t.ok(replica.current().cert);
+        await awaitUntil(
+          () => replica.lines.find((line) => line['@message'] === 'certificates not renewed, trying again'),
+          { what: 'the warning' },
+        );
+        t.match(
+          replica.lines.find((line) => line['@message'] === 'certificates not renewed, trying again')?.reason,
+          /not allowed to .* secrets .*rbac\.yaml/,
+        );
+      },
+    );
   },
+  { users: [{ name: server }] },
 );
-
-t.test('after a long time without a renewal there is a new authority', async (t) => {
-  const first = await advance({}, startMs);
-  const dueMs = startMs + authorityValidMs - authorityRenewMs + 1;
-  const both = await advance(first, dueMs);
-  const late = await advance(both, startMs + authorityValidMs);
-  t.equal(late.signer.cert, both.next?.cert, 'the next one, which is trusted already');
-  const later = await advance(first, startMs + authorityValidMs);
-  t.same(trusted(later), [fingerprint(later.signer)]);
-  t.not(later.signer.cert, first.signer.cert);
-});
-
-t.test('an authority that cannot be used is replaced', async (t) => {
-  const first = await advance({}, startMs);
-  const other = await advance({}, startMs);
-  for (const signer of [
-    { cert: 'no certificate', key: first.signer.key },
-    { cert: first.signer.cert, key: other.signer.key },
-    { cert: first.signer.cert, key: 'no key' },
-    await issueLeaf(first.signer, { ...server, validMs: leafValidMs }, startMs),
-  ]) {
-    const replaced = await advance({ signer }, startMs);
-    t.not(replaced.signer.cert, signer.cert);
-    t.same(trusted(replaced), [fingerprint(replaced.signer)]);
-  }
-});
-
-t.test('a certificate is renewed a month before its end, and when it is not what is wanted', async (t) => {
-  const { signer } = await advance({}, startMs);
-  const first = await renewLeaf(undefined, server, { signer, nowMs: startMs });
-  const certificate = new X509Certificate(first.cert);
-  t.equal(certificate.subjectAltName, 'DNS:xds.tollgate.svc, DNS:xds');
-  t.ok(certificate.verify(new X509Certificate(signer.cert).publicKey));
-  t.equal(certificate.ca, false);
-  const dueMs = startMs + leafValidMs - leafRenewMs;
-  const at = (nowMs: number, wanted: Parameters<typeof renewLeaf>[1] = server, by = signer) =>
-    renewLeaf(first, wanted, { signer: by, nowMs });
-  t.equal((await at(dueMs)).cert, first.cert);
-  t.not((await at(dueMs + 1)).cert, first.cert);
-  t.not((await at(startMs, { ...server, dnsNames: ['other'] })).cert, first.cert);
-  const { signer: other } = await advance({}, startMs);
-  t.not((await at(startMs, server, other)).cert, first.cert, 'there is another authority');
-});
-
-t.test('a certificate does not outlive its authority', async (t) => {
-  const { signer } = await advance({}, startMs);
-  const nowMs = startMs + authorityValidMs - 1_000;
-  const { cert } = await renewLeaf(undefined, server, { signer, nowMs });
-  t.equal(new X509Certificate(cert).validTo, new X509Certificate(signer.cert).validTo);
-});

@@ -5,10 +5,10 @@ import { compileRules } from '@tollgate/rules/compile';
 import { fromMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';
 import { runSteps } from '@tollgate/rules/steps';
-import { type Catalog, type CatalogChange, createCatalog } from '../../src/domain/catalog.ts';
-import type { ConfigObject, SourceEvent } from '../../src/domain/config-object.ts';
-import type { Snapshot } from '../../src/domain/snapshot.ts';
-import { encodeRules, hashContent } from '../../src/pipeline/encode-rules.ts';
+import { type Catalog, type CatalogChange, createCatalog } from '../../src/catalog/catalog.ts';
+import type { Snapshot } from '../../src/catalog/snapshot.ts';
+import { encodeRules, hashContent } from '../../src/catalog/snapshot.ts';
+import type { ConfigObject, SourceEvent } from '../../src/sources/source.ts';
 
 /** A catalog that works at once. */
 export interface TestCatalog extends Pick<Catalog, 'verdicts' | 'rules' | 'nextExpiryMs'> {

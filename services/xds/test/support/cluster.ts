@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { type ApiClient, createApiClient } from '../../src/kubernetes/api-client.ts';
-import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
-import { collectionPath, objectPath, rateLimitConfigs } from '../../src/kubernetes/kube-resource.ts';
+import { type ApiClient, createApiClient } from '../../src/kube/client.ts';
+import { loadKubeConfig } from '../../src/kube/config.ts';
+import { collectionPath, objectPath, rateLimitConfigs } from '../../src/kube/objects.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 

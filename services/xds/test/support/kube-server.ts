@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { KubeConfig } from '@kubernetes/client-node';
-import { type ApiClient, createApiClient } from '../../src/kubernetes/api-client.ts';
+import { type ApiClient, createApiClient } from '../../src/kube/client.ts';
 
 /** One request as the server saw it. */
 export interface SeenRequest {

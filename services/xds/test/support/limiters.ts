@@ -1,5 +1,5 @@
-import type { LimiterClient } from '../../src/domain/limiter-client.ts';
-import type { Snapshot, SnapshotResource } from '../../src/domain/snapshot.ts';
+import type { LimiterClient } from '../../src/ads/limiters.ts';
+import type { Snapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
 /** A limiter that has acknowledged nothing, but for what is told. */
 export function limiterOf(id: string, given: Partial<LimiterClient> = {}): LimiterClient {

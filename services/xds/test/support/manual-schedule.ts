@@ -1,4 +1,4 @@
-import type { Schedule } from '../../src/pipeline/schedule.ts';
+import type { Schedule } from '../../src/catalog/pipeline.ts';
 
 /** Timers that wait for the test. */
 export interface ManualSchedule {

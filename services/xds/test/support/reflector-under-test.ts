@@ -1,14 +1,14 @@
 import { Registry } from 'prom-client';
-import type { ApiClient } from '../../src/kubernetes/api-client.ts';
-import { rateLimitConfigs } from '../../src/kubernetes/kube-resource.ts';
+import type { ApiClient } from '../../src/kube/client.ts';
+import { rateLimitConfigs } from '../../src/kube/objects.ts';
 import {
   createReflector,
   type Reflector,
   type ReflectorDeps,
   type ReflectorEvent,
   type ReflectorOptions,
-} from '../../src/kubernetes/reflector.ts';
-import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
+} from '../../src/kube/reflector.ts';
+import { createXdsMetrics } from '../../src/metrics.ts';
 import { recordingLogger } from './recording-logger.ts';
 
 /** A reflector that has been started, with all that it has told. */

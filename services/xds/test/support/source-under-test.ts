@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Registry } from 'prom-client';
-import type { ConfigObject } from '../../src/domain/config-object.ts';
-import type { ApiClient } from '../../src/kubernetes/api-client.ts';
-import type { ReflectorDeps } from '../../src/kubernetes/reflector.ts';
-import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
+import type { ApiClient } from '../../src/kube/client.ts';
+import type { ReflectorDeps } from '../../src/kube/reflector.ts';
+import { createXdsMetrics } from '../../src/metrics.ts';
 import {
   createKubernetesSource,
   type KubernetesSource,
   type KubernetesSourceOptions,
-} from '../../src/resource-sources/kubernetes/kubernetes-source.ts';
+} from '../../src/sources/kubernetes.ts';
+import type { ConfigObject } from '../../src/sources/source.ts';
 import { recordingLogger } from './recording-logger.ts';
 
 /** A source that has been started, and what its events amount to. */

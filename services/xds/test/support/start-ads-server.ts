@@ -5,17 +5,17 @@ import { createLogger } from '@tollgate/kit/logger';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
-import { type ClientRegistry, createClientRegistry } from '../../src/clients/client-registry.ts';
-import type { LimiterClient } from '../../src/domain/limiter-client.ts';
-import type { Snapshot } from '../../src/domain/snapshot.ts';
-import { createXdsMetrics, type XdsMetrics } from '../../src/metrics/xds-metrics.ts';
-import { createSnapshotStore, type SnapshotStore } from '../../src/snapshots/snapshot-store.ts';
+import type { LimiterClient } from '../../src/ads/limiters.ts';
+import { type ClientRegistry, createClientRegistry } from '../../src/ads/limiters.ts';
 import {
   type AdsServer,
   type AdsServerDeps,
   type AdsServerOptions,
   createAdsServer,
-} from '../../src/surfaces/grpc/ads-server.ts';
+} from '../../src/ads/server.ts';
+import type { Snapshot } from '../../src/catalog/snapshot.ts';
+import { createSnapshotStore, type SnapshotStore } from '../../src/catalog/snapshot.ts';
+import { createXdsMetrics, type XdsMetrics } from '../../src/metrics.ts';
 import { type AdsTestClient, connectAds } from './ads-client.ts';
 
 /** A running ADS server with all that it works on. */

@@ -1,16 +1,14 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
-import { type ClientRegistry, createClientRegistry } from '../../src/clients/client-registry.ts';
-import type { SourceEvent } from '../../src/domain/config-object.ts';
-import type { LimiterReport } from '../../src/domain/limiter-report.ts';
-import type { ObjectStatus } from '../../src/domain/object-status.ts';
-import type { ReplicaReport } from '../../src/domain/reported-limiters.ts';
-import { createXdsMetrics } from '../../src/metrics/xds-metrics.ts';
-import { createPipeline, type Pipeline, type PipelineOptions } from '../../src/pipeline/pipeline.ts';
-import type { LimiterReports } from '../../src/ports/limiter-reports.ts';
-import type { SourceOutage } from '../../src/ports/resource-source.ts';
-import { createSnapshotStore, type SnapshotStore } from '../../src/snapshots/snapshot-store.ts';
+import { type ClientRegistry, createClientRegistry } from '../../src/ads/limiters.ts';
+import { createPipeline, type Pipeline, type PipelineOptions } from '../../src/catalog/pipeline.ts';
+import { createSnapshotStore, type SnapshotStore } from '../../src/catalog/snapshot.ts';
+import { createXdsMetrics } from '../../src/metrics.ts';
+import type { SourceEvent, SourceOutage } from '../../src/sources/source.ts';
+import type { ObjectStatus } from '../../src/status/conditions.ts';
+import type { LimiterReport } from '../../src/status/limiter-report.ts';
+import type { LimiterReports, ReplicaReport } from '../../src/status/reported-limiters.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
 import { recordingLogger } from './recording-logger.ts';
 

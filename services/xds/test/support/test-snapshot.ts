@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { AnySchema, anyPack } from '@bufbuild/protobuf/wkt';
 import { RateLimitConfigSchema, RateLimitUnit } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import type { Snapshot, SnapshotResource } from '../../src/domain/snapshot.ts';
+import type { Snapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
 /** A snapshot of domains with one limit each: requests a minute by domain. Versions follow from the content. */
 export function testSnapshot(limits: Readonly<Record<string, number>>): Snapshot {

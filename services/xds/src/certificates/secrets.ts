@@ -1,0 +1,103 @@
+import type { ApiClient } from '../kube/client.ts';
+import { hasStatus } from '../kube/errors.ts';
+import {
+  apiVersionOf,
+  collectionPath,
+  type ObjectName,
+  objectPath,
+  requireRecord,
+  secrets,
+} from '../kube/objects.ts';
+import type { KeyPair } from './issue.ts';
+
+/** A Secret as it was read. */
+export interface StoredSecret {
+  /** Decoded; empty for a Secret that does not exist. */
+  readonly data: Readonly<Partial<Record<string, string>>>;
+  /** Undefined for one that does not exist. */
+  readonly resourceVersion: string | undefined;
+}
+
+const timeoutMs = 10_000;
+
+/** Reads a Secret, which need not exist. */
+export async function readSecret(
+  api: ApiClient,
+  name: ObjectName,
+  signal: AbortSignal,
+): Promise<StoredSecret> {
+  try {
+    const value = await api.send({ method: 'GET', path: objectPath(secrets, name), timeoutMs, signal });
+    const manifest = requireRecord(value, 'a Secret');
+    const { resourceVersion } = requireRecord(manifest.metadata, 'metadata');
+    const data = Object.entries(requireRecord(manifest.data ?? {}, 'data of a Secret'));
+    return {
+      resourceVersion: String(resourceVersion),
+      data: Object.fromEntries(
+        data.map(([key, text]) => [key, Buffer.from(String(text), 'base64').toString('utf8')]),
+      ),
+    };
+  } catch (error) {
+    if (hasStatus(error, 404)) return { data: {}, resourceVersion: undefined };
+    throw error;
+  }
+}
+
+/**
+ * Writes the keys of a Secret that differ from what was read; undefined removes a key. Others are left alone.
+ *
+ * @throws ApiError 409 when the Secret has changed since, or was created meanwhile.
+ */
+export async function writeSecret(
+  api: ApiClient,
+  name: ObjectName,
+  {
+    stored,
+    data,
+    signal,
+  }: {
+    readonly stored: StoredSecret;
+    readonly data: Readonly<Record<string, string | undefined>>;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
+  const changed = Object.entries(data).filter(([key, text]) => stored.data[key] !== text);
+  if (changed.length === 0) return;
+  const encoded = Object.fromEntries(
+    changed.map(([key, text]) => [key, text === undefined ? null : Buffer.from(text).toString('base64')]),
+  );
+  const { resourceVersion } = stored;
+  if (resourceVersion === undefined) {
+    const created = Object.fromEntries(Object.entries(encoded).filter(([, text]) => text !== null));
+    const body = {
+      apiVersion: apiVersionOf(secrets),
+      kind: secrets.kind,
+      metadata: { ...name, labels: { 'app.kubernetes.io/part-of': 'tollgate' } },
+      data: created,
+    };
+    await api.send({
+      method: 'POST',
+      path: collectionPath(secrets, name.namespace),
+      body,
+      timeoutMs,
+      signal,
+    });
+    return;
+  }
+  await api.send({
+    method: 'PATCH',
+    path: objectPath(secrets, name),
+    contentType: 'application/merge-patch+json',
+    // The API server refuses the patch (409) when the Secret has another version by now.
+    body: { metadata: { resourceVersion }, data: encoded },
+    timeoutMs,
+    signal,
+  });
+}
+
+/** The certificate `<prefix>.crt` with its key; undefined when either is missing. */
+export function pairOf(data: StoredSecret['data'], prefix: string): KeyPair | undefined {
+  const cert = data[`${prefix}.crt`] ?? '';
+  const key = data[`${prefix}.key`] ?? '';
+  return cert === '' || key === '' ? undefined : { cert, key };
+}

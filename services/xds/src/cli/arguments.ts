@@ -1,0 +1,36 @@
+import { parseFlags } from '@tollgate/kit/cli/flags';
+import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
+import packageJson from '../../package.json' with { type: 'json' };
+
+const help = `tollgate-xds
+
+The management server of rate limits: takes RateLimitConfig resources (ratelimit.tollgate.dev/v1alpha1) from a Kubernetes
+cluster or from a folder of manifests, serves them to rate limit services over ADS, and reports back in their status.
+
+It is configured by environment variables alone: docs/settings-xds.md has the table. To try it here:
+
+  XDS_FOLDER=<folder of manifests> tollgate-xds
+
+and then, in another terminal:
+
+  BACKEND_TYPE=memory DISABLE_STATS=true LOG_LEVEL=info CONFIG_TYPE=GRPC_XDS_SOTW tollgate-ratelimit
+
+  -version
+        Print the version.
+  -help
+        Print this.
+
+http://localhost:8090/ shows what is served and to whom; tollgate-xds-check checks manifests without serving them.
+`;
+
+/** What the service's arguments ask for in the place of serving; undefined when there are none. */
+export function answerArguments(args: readonly string[]): Outcome | undefined {
+  if (args.length === 0) return undefined;
+  const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
+  if (parsed.kind === 'help') return { exitCode: 0, output: help };
+  if (parsed.kind === 'values') return { exitCode: 0, output: `tollgate-xds ${packageJson.version}\n` };
+  return wrongUsage('tollgate-xds', [
+    ...parsed.problems,
+    'the service is configured by environment variables',
+  ]);
+}

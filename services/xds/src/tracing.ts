@@ -1,0 +1,108 @@
+import type { Span, SpanOptions, Tracing } from '@tollgate/kit/telemetry';
+import type { CatalogChange } from './catalog/catalog.ts';
+import type { Snapshot } from './catalog/snapshot.ts';
+import type { ObjectStatus } from './status/conditions.ts';
+
+type Attributes = NonNullable<SpanOptions['attributes']>;
+
+/** A response on its way: begun when it is sent, ended by what the limiter says of it. */
+export interface PushSpan {
+  readonly snapshot: Snapshot;
+  end(outcome: 'ack' | 'nack' | 'superseded' | 'disconnected'): void;
+}
+
+/**
+ * Spans of a change on its way from the source to the limiters and back: `reconcile` contains `validate` and `snapshot`, a
+ * snapshot is followed by a `push` for each limiter, and a `status` follows what it reports on. Pushes and statuses begin
+ * after the spans that they are parts of have ended, so what a snapshot or status came from is remembered for as long as it
+ * is used.
+ */
+export class PipelineTrace {
+  readonly #tracing: Tracing;
+  readonly #snapshots = new WeakMap<Snapshot, Span>();
+  readonly #statuses = new WeakMap<ObjectStatus, Span>();
+  #reconcile: Span | undefined;
+
+  constructor(tracing: Tracing) {
+    this.#tracing = tracing;
+  }
+
+  reconcile(events: number, run: () => Promise<void>): Promise<void> {
+    const attributes = { 'tollgate.xds.events': events };
+    return this.#tracing.inSpan('reconcile', { parentSpan: null, attributes }, (span) => {
+      this.#reconcile = span;
+      return run();
+    });
+  }
+
+  validate(run: () => Promise<CatalogChange>): Promise<CatalogChange> {
+    return this.#tracing.inSpan('validate', {}, async (span) => {
+      const change = await run();
+      const rejected = change.verdicts.filter(({ accepted }) => accepted.reason !== 'Accepted');
+      span.setAttributes({
+        'tollgate.xds.objects': change.verdicts.length,
+        'tollgate.xds.rejected': rejected.length,
+        'tollgate.xds.reasons': [...new Set(rejected.map(({ accepted }) => accepted.reason))],
+      });
+      return change;
+    });
+  }
+
+  /** Runs what puts a snapshot in force; pushes that begin meanwhile or later are parts of its span. */
+  snapshot(snapshot: Snapshot, attributes: Attributes, run: () => void): void {
+    const span = this.#tracing.startSpan('snapshot', {
+      attributes: {
+        'tollgate.xds.version': snapshot.version,
+        'tollgate.xds.domains': snapshot.resources.size,
+        ...attributes,
+      },
+    });
+    this.#snapshots.set(snapshot, span);
+    try {
+      this.#tracing.withSpan(span, run);
+    } finally {
+      span.end();
+    }
+  }
+
+  /** Undefined for a snapshot that was not traced. */
+  push(snapshot: Snapshot, attributes: Attributes): PushSpan | undefined {
+    const parentSpan = this.#snapshots.get(snapshot);
+    if (parentSpan === undefined) return undefined;
+    const version = { 'tollgate.xds.version': snapshot.version };
+    const span = this.#tracing.startSpan('push', { parentSpan, attributes: { ...attributes, ...version } });
+    return {
+      snapshot,
+      end(outcome) {
+        span.setAttribute('tollgate.xds.outcome', outcome);
+        if (outcome === 'nack') span.setStatus({ code: errorStatus });
+        span.end();
+      },
+    };
+  }
+
+  /** A report on the status of all objects, after the latest change; `run` answers how many have changed. */
+  report(run: () => Promise<number>): Promise<void> {
+    const parentSpan = this.#reconcile ?? null;
+    return this.#tracing.inSpan('status', { parentSpan }, async (span) => {
+      span.setAttribute('tollgate.xds.statuses', await run());
+    });
+  }
+
+  /** Remembers that the active span is what a status came from. */
+  reported(status: ObjectStatus): void {
+    const span = this.#tracing.activeSpan();
+    if (span !== undefined) this.#statuses.set(status, span);
+  }
+
+  /** Runs the write of a status to the API server. */
+  write(status: ObjectStatus, attributes: Attributes, run: () => Promise<void>): Promise<void> {
+    const parentSpan = this.#statuses.get(status);
+    if (parentSpan === undefined) return run();
+    return this.#tracing.inSpan('write status', { parentSpan, kind: clientKind, attributes }, run);
+  }
+}
+
+/** Numbers of the OpenTelemetry API's SpanStatusCode and SpanKind. */
+const errorStatus = 2;
+const clientKind = 2;

@@ -1,0 +1,295 @@
+import { createHealth } from '@tollgate/kit/health';
+import t, { type Test } from 'tap';
+import { createAdminServer } from '../../src/admin/server.ts';
+import { changed, deleted, replaced } from '../support/catalogs.ts';
+import { limiterOf, rejectionOf } from '../support/limiters.ts';
+import { badSpec, objectOf } from '../support/manifests.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+import { startPipeline } from '../support/start-pipeline.ts';
+
+/** An admin server before a pipeline that is the test's. */
+async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] = {}) {
+  const started = await startPipeline(t, options);
+  const { pipeline, store: snapshots, clients, registry } = started;
+  const health = createHealth();
+  const served = health.component('snapshot', { healthy: false });
+  snapshots.onChange(() => served.set(true));
+  const { logger, lines: adminLines } = recordingLogger();
+  const deps = {
+    registry,
+    pipeline,
+    snapshots,
+    clients,
+    health,
+    logger,
+    nowMs: () => 65_000,
+    sourceName: 'folder',
+  };
+  const server = createAdminServer(deps, { host: '127.0.0.1', port: 0 });
+  const port = await server.start();
+  t.teardown(() => server.stop(AbortSignal.timeout(1_000)));
+  const ask = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const askJson = async (path: string): Promise<unknown> => JSON.parse((await ask(path)).text);
+  return { ...started, health, ask, askJson, adminLines };
+}
+
+t.test('it is alive at once, and ready when something is served', async (t) => {
+  const { ask, tell, settle } = await startAdmin(t);
+  t.match(await ask('/healthz'), { status: 200, text: 'ok\n' });
+  t.match(await ask('/readyz'), { status: 503, text: 'the source has not told of its objects yet\n' });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  t.match(await ask('/readyz'), { status: 200, text: 'ok\n' });
+});
+
+t.test('why the source cannot tell of its objects is said, and since when', async (t) => {
+  const { ask, tell, lose, settle } = await startAdmin(t);
+  lose({ reason: 'no right to list <shop>', sinceMs: 60_000 });
+  const reason = 'no right to list <shop> (since 1970-01-01T00:01:00.000Z)';
+  t.match(await ask('/readyz'), {
+    status: 503,
+    text: `the source has not told of its objects yet: ${reason}\n`,
+  });
+  t.match(
+    (await ask('/')).text,
+    'Not ready: the source has not told of its objects yet: no right to list &lt;',
+  );
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  t.match(await ask('/readyz'), { status: 200, text: 'ok\n' }, 'what is known stays in force');
+  const page = (await ask('/')).text;
+  t.match(
+    page,
+    'Objects cannot be followed; those that are known stay: no right to list &lt;shop&gt; (since 1970',
+  );
+  lose();
+  t.notMatch((await ask('/')).text, 'cannot be followed');
+});
+
+t.test('what else keeps it from being ready is named', async (t) => {
+  const { ask, tell, settle, health } = await startAdmin(t);
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  health.component('sigterm', { healthy: true }).set(false);
+  t.match(await ask('/readyz'), { status: 503, text: 'not ready: sigterm\n' });
+  t.match(await ask('/healthz'), { status: 200 });
+});
+
+t.test('metrics are those of the registry', async (t) => {
+  const { ask } = await startAdmin(t);
+  const { status, headers, text } = await ask('/metrics');
+  t.equal(status, 200);
+  t.match(headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
+  t.match(text, /tollgate_xds_source_synced 0/);
+});
+
+t.test('/snapshot shows the limits that are served, domain by domain', async (t) => {
+  const { askJson, tell, settle, store } = await startAdmin(t);
+  t.match(await askJson('/snapshot'), { version: null, total: 0, domains: [] });
+  tell(
+    replaced(
+      objectOf('ns/b', { domain: 'b/ü' }),
+      objectOf('ns/a', { domain: 'a', rules: [{ key: 'k', value: 'x' }] }),
+    ),
+  );
+  await settle();
+  const snapshot = store.current();
+  const a = {
+    domain: 'a',
+    version: snapshot?.resources.get('a')?.version,
+    rules: ['a.k_x: unit=MINUTE requests_per_unit=10, shadow_mode: false, quota_mode: false'],
+  };
+  t.match(await askJson('/snapshot'), {
+    version: snapshot?.version,
+    total: 2,
+    domains: [a, { domain: 'b/ü' }],
+  });
+  t.match(await askJson('/snapshot?limit=1'), { domains: [a], next: 'a' });
+  t.match(await askJson('/snapshot?limit=1&after=a'), { domains: [{ domain: 'b/ü' }] });
+  t.strictSame(await askJson('/snapshot?domain=a'), a);
+  t.match(await askJson(`/snapshot?domain=${encodeURIComponent('b/ü')}`), { domain: 'b/ü' });
+});
+
+t.test('/snapshot compiles 100 domains at most, and others have their turn meanwhile', async (t) => {
+  const { askJson, tell, settle } = await startAdmin(t);
+  const rules = Array.from({ length: 100 }, (_, i) => ({ key: `k${i}` }));
+  tell(
+    replaced(
+      ...Array.from({ length: 150 }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${1000 + i}`, rules })),
+    ),
+  );
+  await settle();
+  let turns = 0;
+  const turn = (): void => {
+    turns += 1;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  const page = await askJson('/snapshot?limit=1000');
+  clearImmediate(next);
+  t.match(page, { total: 150, next: 'd1099' });
+  t.match(page, { domains: { length: 100 } });
+  t.ok(turns > 5, `${turns} turns`);
+});
+
+t.test('a domain that is not served is not found', async (t) => {
+  const { ask } = await startAdmin(t);
+  t.match(await ask('/snapshot?domain=nope'), {
+    status: 404,
+    text: `{"message":"domain 'nope' is not served"}`,
+  });
+});
+
+t.test('/objects shows every object with its conditions, page by page', async (t) => {
+  const { askJson, tell, settle } = await startAdmin(t);
+  tell(replaced(objectOf('ns/b', { spec: badSpec, label: 'b.yaml#1' }), objectOf('ns/a', { generation: 4 })));
+  await settle();
+  t.match(await askJson('/objects'), {
+    total: 2,
+    items: [
+      {
+        id: 'ns/a',
+        domain: 'shop',
+        generation: 4,
+        inForce: 4,
+        rules: 1,
+        accepted: { status: 'True', reason: 'Accepted' },
+        programmed: { status: 'Unknown', reason: 'NoClients' },
+        limiters: { connected: 0, acknowledged: 0 },
+      },
+      { id: 'ns/b', label: 'b.yaml#1', accepted: { reason: 'Invalid', message: /spec\.descriptors\[0\]/ } },
+    ],
+  });
+  t.match(await askJson('/objects?limit=1'), { total: 2, items: [{ id: 'ns/a' }], next: 'ns/a' });
+  t.match(await askJson('/objects?limit=nonsense&after=ns/a'), { items: [{ id: 'ns/b' }] });
+});
+
+t.test('the page shows domains, objects, limiters and what is wrong', async (t) => {
+  const { ask, tell, settle, clients, store } = await startAdmin(t);
+  tell({
+    type: 'replaced',
+    objects: [objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { spec: badSpec, label: 'b.yaml#2' })],
+    problems: [{ source: 'c.yaml:3:1', message: 'no YAML' }],
+  });
+  await settle();
+  const version = store.current()?.version ?? '';
+  clients.put(limiterOf('1', { acceptedVersion: version, accepted: new Map() }));
+  clients.put(limiterOf('2', { rejection: rejectionOf(new Map(), 'a: will not') }));
+  await settle();
+  const { status, headers, text } = await ask('/');
+  t.equal(status, 200);
+  t.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+  t.match(headers.get('content-security-policy'), /^default-src 'none'; style-src 'sha256-/);
+  for (const expected of [
+    '1 limit in 1 domain, version',
+    `<code>${version}</code>`,
+    'Objects that are not accepted (1)',
+    '<span class="dim">b.yaml#2</span>',
+    'spec.descriptors[0].rateLimit.unit',
+    'c.yaml:3:1: no YAML',
+    'folder, 2 objects, last change 60 s ago',
+    '<td>limiter-1</td>',
+    'a: will not',
+    '<a href="/snapshot?domain=a">a</a>',
+  ])
+    t.ok(text.includes(expected), expected);
+});
+
+t.test('/snapshot tells a rule without a limit from one that refuses everything', async (t) => {
+  const { askJson, tell, settle } = await startAdmin(t);
+  const descriptors = [
+    { key: 'open', rateLimit: { unlimited: true } },
+    { key: 'shut', rateLimit: { unit: 'Second', requestsPerUnit: 0 } },
+  ];
+  tell(replaced(objectOf('ns/a', { spec: { domain: 'a', descriptors } })));
+  await settle();
+  t.match(await askJson('/snapshot?domain=a'), {
+    rules: [
+      'a.open: unlimited, shadow_mode: false, quota_mode: false',
+      'a.shut: unit=SECOND requests_per_unit=0, shadow_mode: false, quota_mode: false',
+    ],
+  });
+});
+
+t.test('the page says how many limiters are at other replicas', async (t) => {
+  const { ask, clients, hear } = await startAdmin(t, { hasReplicas: true });
+  clients.put(limiterOf('1'));
+  t.match((await ask('/')).text, '<dd>1 connected</dd>');
+  hear([{ identity: 'b_1', replica: 'b', report: { groups: [{ count: 2 }, { count: 3 }] } }]);
+  t.match((await ask('/')).text, '<dd>1 connected and 5 at other replicas</dd>');
+});
+
+t.test('nothing that comes from objects or limiters is markup', async (t) => {
+  const { ask, tell, settle, clients } = await startAdmin(t);
+  const evil = '"><script>alert(1)</script>';
+  tell({
+    type: 'replaced',
+    objects: [
+      objectOf('ns/a', { domain: evil, label: evil }),
+      objectOf('ns/b', {
+        spec: { domain: 'd', descriptors: [{ key: evil, rateLimit: { unit: evil, requestsPerUnit: 1 } }] },
+      }),
+    ],
+    problems: [{ source: evil, message: evil }],
+  });
+  await settle();
+  clients.put(
+    limiterOf('1', {
+      nodeId: evil,
+      peer: evil,
+      acceptedVersion: evil,
+      rejection: rejectionOf(new Map(), evil),
+    }),
+  );
+  await settle();
+  for (const path of ['/', `/?find=${encodeURIComponent(evil)}`]) {
+    const { text } = await ask(path);
+    t.notOk(text.includes('<script'), path);
+    t.ok(text.includes('&quot;&gt;&lt;script&gt;'), path);
+  }
+});
+
+t.test('the page finds by name, and is bounded with 10,000 objects', async (t) => {
+  const { ask, tell, settle, askJson } = await startAdmin(t);
+  tell(replaced(...Array.from({ length: 10_000 }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${i}` }))));
+  await settle();
+  const page = await ask('/');
+  t.match(page.text, /Objects \(10000\)/);
+  t.match(page.text, /and 9900 more/);
+  t.ok(page.text.length < 200_000, `${page.text.length} characters`);
+  const found = await ask('/?find=o9999');
+  t.match(found.text, /Objects \(1 of 10000\)/);
+  t.ok(found.text.includes('<td>ns/o9999</td>'));
+  t.match(await askJson('/objects?limit=100000'), { total: 10_000, items: { length: 1000 } });
+});
+
+t.test('what has another name than was asked for is counted, and not taken for missing', async (t) => {
+  const { ask, clients } = await startAdmin(t);
+  clients.put(limiterOf('1'));
+  const { text } = await ask('/?find=shared');
+  t.match(text, '<h2>Limiters (0 of 1)</h2><p class="dim">none with that in its name</p>');
+  t.match(text, '<h2>Objects (0)</h2><p class="dim">none</p>');
+  t.match((await ask('/?find=limiter')).text, '<h2>Limiters (1)</h2>');
+});
+
+t.test('an empty set that is held back is shown', async (t) => {
+  const { ask, tell, settle } = await startAdmin(t, { allowEmpty: false });
+  tell(replaced());
+  await settle();
+  t.match(await ask('/readyz'), { status: 503, text: /XDS_ALLOW_EMPTY=false/ });
+  t.match((await ask('/')).text, /Not ready: there is no limit/);
+  tell(changed(objectOf('ns/a')));
+  await settle();
+  tell(deleted('ns/a'));
+  await settle();
+  t.match(await ask('/readyz'), { status: 200 });
+  t.match((await ask('/')).text, /Limiters keep those they have/);
+});
+
+t.test('a path that is no page is not found', async (t) => {
+  const { ask } = await startAdmin(t);
+  t.match(await ask('/nope'), { status: 404, text: 'no such page: / lists what there is\n' });
+});

@@ -1,0 +1,323 @@
+import { once } from 'node:events';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  constants,
+} from 'node:http2';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import { DiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { fakeClock } from '@tollgate/testkit/fake-clock';
+import type { Test } from 'tap';
+import t from 'tap';
+import { maxRequestBytes, requestBudget } from '../../src/ads/limits.ts';
+import { createRequestBudget } from '../../src/ads/stream.ts';
+import { type SotwTestStream, typeUrl } from '../support/ads-client.ts';
+import { type StartedAdsServer, startAdsServer } from '../support/start-ads-server.ts';
+import { combined, largeSnapshot, testSnapshot } from '../support/test-snapshot.ts';
+
+/** Starts a server, lets a stream do something that ends it, and looks whether the stream beside it goes on. */
+async function endsAlone(
+  t: Test,
+  doWrong: (stream: SotwTestStream) => void,
+): Promise<{ readonly code: number; readonly details: string; readonly reason: unknown }> {
+  const { connect, snapshots, metrics } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const client = connect();
+  const beside = client.sotw();
+  beside.send();
+  beside.ack(await beside.next());
+  const stream = client.sotw();
+  doWrong(stream);
+  const end = await stream.ended;
+  snapshots.set(testSnapshot({ shop: 2 }));
+  await beside.next();
+  const reason = (await metrics.refusedStreams.get()).values[0]?.labels.reason;
+  return { ...end, reason };
+}
+
+/** A bare HTTP/2 connection whose client does not read: its window stays as small as it is. */
+async function openUnread(t: Test, port: number): Promise<ClientHttp2Session> {
+  const session = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 1_000 } });
+  session.on('error', () => undefined);
+  t.teardown(() => session.destroy());
+  await once(session, 'remoteSettings');
+  return session;
+}
+
+/** A request as gRPC frames it. */
+function framed(request: MessageInitShape<typeof DiscoveryRequestSchema>): Buffer {
+  const message = toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, request));
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+/** Subscribes on such a connection. */
+function subscribeUnread(session: ClientHttp2Session): ClientHttp2Stream {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  stream.on('error', () => undefined);
+  stream.write(framed({ typeUrl }));
+  return stream;
+}
+
+async function openStreams({ metrics }: StartedAdsServer): Promise<number> {
+  return (await metrics.streams.get()).values.reduce((sum, { value }) => sum + value, 0);
+}
+
+t.test('bytes that are no request end their stream', async (t) => {
+  for (const bytes of [Uint8Array.of(0xff), Uint8Array.of(0x12, 0x7f), new Uint8Array(1_000).fill(0x0a)]) {
+    t.match(await endsAlone(t, (stream) => stream.sendBytes(bytes)), {
+      code: status.INVALID_ARGUMENT,
+      details: 'the request is not a discovery request',
+      reason: 'malformed',
+    });
+  }
+});
+
+t.test('a request larger than two megabytes ends its stream', async (t) => {
+  const end = await endsAlone(t, (stream) => stream.sendBytes(new Uint8Array(maxRequestBytes + 1)));
+  t.equal(end.code, status.RESOURCE_EXHAUSTED);
+});
+
+t.test('a node that is nested beyond all measure ends its stream, and nothing else', async (t) => {
+  // DiscoveryRequest.node.metadata, a Struct of a Struct of a Struct …, written from the inside out.
+  const heads: Buffer[] = [];
+  let size = 0;
+  const wrap = (key: number): void => {
+    const head = [key];
+    let rest = size;
+    for (; rest >= 0x80; rest >>>= 7) head.push((rest & 0x7f) | 0x80);
+    head.push(rest);
+    heads.unshift(Buffer.from(head));
+    size += head.length;
+  };
+  for (let depth = 0; depth < 20_000; depth += 1) {
+    for (const key of [0x2a, 0x12, 0x0a]) wrap(key);
+  }
+  for (const key of [0x1a, 0x12]) wrap(key);
+  const bytes = Buffer.concat(heads);
+  t.match(await endsAlone(t, (stream) => stream.sendBytes(bytes)), {
+    code: status.INVALID_ARGUMENT,
+    reason: 'malformed',
+  });
+});
+
+t.test('a flood of requests ends its stream', async (t) => {
+  const end = await endsAlone(t, (stream) => {
+    for (let count = 0; count <= requestBudget.burst; count += 1) stream.send({ responseNonce: 'stale' });
+  });
+  t.match(end, { code: status.RESOURCE_EXHAUSTED, reason: 'flood' });
+});
+
+t.test('too many types, names or characters end their stream', async (t) => {
+  const manyTypes = await endsAlone(t, (stream) => {
+    for (let count = 0; count <= 32; count += 1)
+      stream.send({ typeUrl: `type.googleapis.com/type.${count}` });
+  });
+  t.match(manyTypes, { code: status.INVALID_ARGUMENT, reason: 'too_many_types' });
+  const manyNames = Array.from({ length: 16_385 }, (_, index) => `domain-${index}`);
+  for (const resourceNames of [manyNames, ['x'.repeat(513)]]) {
+    const end = await endsAlone(t, (stream) => stream.send({ resourceNames }));
+    t.match(end, {
+      code: status.INVALID_ARGUMENT,
+      details: /at most 16384 .* 512/,
+      reason: 'too_many_names',
+    });
+  }
+});
+
+t.test('names that a delta client adds one request after another are bounded all the same', async (t) => {
+  const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const stream = connect().delta();
+  for (let round = 0; round < 3; round += 1) {
+    const resourceNamesSubscribe = Array.from({ length: 8_000 }, (_, index) => `domain-${round}-${index}`);
+    stream.send({ resourceNamesSubscribe });
+  }
+  t.match(await stream.ended, { code: status.INVALID_ARGUMENT, details: /at most 16384 resource names/ });
+});
+
+t.test('a client that does not read is cut off, and keeps nobody waiting', async (t) => {
+  const server = await startAdsServer(t, {
+    snapshot: combined(largeSnapshot(8 * 1024 * 1024), testSnapshot({ shop: 1 })),
+    options: { sendTimeoutMs: 1_000 },
+  });
+  const session = await openUnread(t, server.port);
+  t.equal(session.remoteSettings.maxConcurrentStreams, 100);
+  const streams = Array.from({ length: 10 }, () => subscribeUnread(session));
+  const resets: (number | undefined)[] = [];
+  for (const stream of streams) stream.on('close', () => resets.push(stream.rstCode));
+  // What it asks for is read in a moment: also on a busy machine it is not taken for one that does not read.
+  const reader = server.connect().sotw();
+  reader.send({ resourceNames: ['shop'] });
+  reader.ack(await reader.next(), { resourceNames: ['shop'] });
+  await awaitUntil(() => resets.length === streams.length, { what: 'the end of those that do not read' });
+  t.ok(resets.every((code) => code === constants.NGHTTP2_ENHANCE_YOUR_CALM));
+  t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' }, value: 10 }]);
+  t.equal(await openStreams(server), 1);
+  t.equal(server.clients.size, 1);
+  t.equal(reader.responses.length, 1);
+});
+
+t.test('who ends its half, or is refused, while it does not read, is cut off as well', async (t) => {
+  const server = await startAdsServer(t, {
+    snapshot: largeSnapshot(1024 * 1024),
+    options: { sendTimeoutMs: 300 },
+  });
+  const session = await openUnread(t, server.port);
+  const [ended, refused] = [subscribeUnread(session), subscribeUnread(session)];
+  const resets: (number | undefined)[] = [];
+  for (const stream of [ended, refused]) stream.on('close', () => resets.push(stream.rstCode));
+  await awaitUntil(async () => (await server.metrics.pushes.get()).values[0]?.value === 2, {
+    what: 'a response on each stream',
+  });
+  ended.end();
+  refused.write(framed({ typeUrl: '' }));
+  await awaitUntil(() => resets.length === 2, { what: 'the end of both' });
+  t.same(resets, [constants.NGHTTP2_ENHANCE_YOUR_CALM, constants.NGHTTP2_ENHANCE_YOUR_CALM]);
+  t.equal(await openStreams(server), 0);
+});
+
+t.test('while it does not read, a client is written nothing more, and then the latest', async (t) => {
+  const size = 100_000;
+  const { port, snapshots, onlyClient, metrics } = await startAdsServer(t, { snapshot: largeSnapshot(size) });
+  const stream = subscribeUnread(await openUnread(t, port));
+  // It accepts what it has not read: nonces are easy to guess.
+  stream.write(framed({ typeUrl, responseNonce: '1' }));
+  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  for (let version = 2; version <= 20; version += 1) snapshots.set(largeSnapshot(size, String(version)));
+  t.match((await metrics.pushes.get()).values, [{ value: 1 }]);
+  let text = '';
+  stream.on('data', (bytes: Buffer) => {
+    text += bytes.toString('latin1');
+  });
+  await awaitUntil(() => text.length > 2 * size, { what: 'two responses' });
+  t.match(text, /v:large=1[\s\S]*v:large=20/);
+  t.match((await metrics.pushes.get()).values, [{ value: 2 }]);
+});
+
+t.test('streams that are cancelled, ended or lost are forgotten', async (t) => {
+  const server = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const client = server.connect();
+  const [cancelled, ended, silent] = [client.sotw(), client.delta(), client.sotw()];
+  for (const stream of [cancelled, ended]) {
+    stream.send();
+    await stream.next();
+  }
+  const session = await openUnread(t, server.port);
+  subscribeUnread(session);
+  await awaitUntil(async () => (await openStreams(server)) === 4, { what: 'four streams' });
+  await awaitUntil(() => server.clients.size === 3, { what: 'three subscriptions' });
+  cancelled.cancel();
+  ended.end();
+  session.destroy();
+  await awaitUntil(async () => (await openStreams(server)) === 1, { what: 'the end of three' });
+  t.equal(server.clients.size, 0);
+  silent.cancel();
+  await awaitUntil(async () => (await openStreams(server)) === 0, { what: 'the end of the last' });
+});
+
+/** Streams that ask for everything and never read, on as many connections as that takes. */
+async function subscribeManyUnread(t: Test, port: number, count: number): Promise<ClientHttp2Stream[]> {
+  const streams: ClientHttp2Stream[] = [];
+  while (streams.length < count) {
+    const session = await openUnread(t, port);
+    session.setMaxListeners(0);
+    const more = Math.min(100, count - streams.length);
+    streams.push(...Array.from({ length: more }, () => subscribeUnread(session)));
+  }
+  return streams;
+}
+
+t.test('a limiter is sent its update while hundreds of streams read nothing', async (t) => {
+  const server = await startAdsServer(t, {
+    snapshot: combined(largeSnapshot(100_000), testSnapshot({ shop: 1 })),
+    // Room for a sixth of the streams, and nothing ends for being slow.
+    options: { maxBytesInFlight: 8 * 600_000, sendTimeoutMs: 3_600_000, stallMs: 3_600_000 },
+  });
+  const limiter = server.connect().sotw();
+  limiter.send();
+  limiter.ack(await limiter.next());
+  const hostile = await subscribeManyUnread(t, server.port, 260);
+  await awaitUntil(() => server.clients.size === 261, { what: 'all streams', timeoutMs: 30_000 });
+  server.snapshots.set(combined(largeSnapshot(100_000, '2'), testSnapshot({ shop: 2 })));
+  t.equal((await limiter.next()).resources.length, 2);
+  t.ok(hostile.every(({ closed }) => !closed));
+  const acknowledged = [...server.clients.all()].filter(({ accepted }) => accepted !== undefined);
+  t.equal(acknowledged.length, 1);
+});
+
+t.test('streams that stop reading after an acknowledgement are cut while others wait', async (t) => {
+  const size = 100_000;
+  const server = await startAdsServer(t, {
+    snapshot: largeSnapshot(size),
+    options: { maxBytesInFlight: 8 * 600_000, sendTimeoutMs: 3_600_000, stallMs: 100 },
+  });
+  const hostile = await subscribeManyUnread(t, server.port, 260);
+  // It accepts what it has not read: nonces are easy to guess.
+  for (const stream of hostile) stream.write(framed({ typeUrl, responseNonce: '1' }));
+  const limiter = server.connect().sotw();
+  limiter.send();
+  limiter.ack(await limiter.next());
+  server.snapshots.set(largeSnapshot(size, '2'));
+  await limiter.next();
+  await awaitUntil(() => hostile.filter(({ closed }) => closed).length > 200, {
+    what: 'the stalled streams',
+  });
+  t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' } }]);
+});
+
+t.test('one address has so many streams and no more', async (t) => {
+  const server = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1 }),
+    options: { maxStreamsPerPeer: 2 },
+  });
+  const client = server.connect();
+  const streams = [client.sotw(), client.sotw()];
+  for (const stream of streams) {
+    stream.send();
+    await stream.next();
+  }
+  t.match(await client.sotw().ended, {
+    code: status.RESOURCE_EXHAUSTED,
+    details: /your address has 2 streams/,
+  });
+  streams[0]?.cancel();
+  await awaitUntil(async () => (await openStreams(server)) === 1, { what: 'one to go' });
+  const next = client.sotw();
+  next.send();
+  t.ok(await next.next());
+});
+
+t.test('a budget is spent, and earned back with time, but never more than it was', async (t) => {
+  const clock = fakeClock();
+  const budget = createRequestBudget({ burst: 3, perSecond: 2, bytesPerRequest: 100 }, clock.now);
+  const takeAll = (): number => {
+    let taken = 0;
+    while (budget.take(100)) taken += 1;
+    return taken;
+  };
+  t.equal(takeAll(), 3);
+  clock.advance(499);
+  t.equal(takeAll(), 0);
+  clock.advance(1);
+  t.equal(takeAll(), 1);
+  clock.advance(3_600_000);
+  t.equal(takeAll(), 3);
+  clock.set(0);
+  t.equal(takeAll(), 0, 'a clock that goes back gives nothing');
+});
+
+t.test('a large request costs as much as several', async (t) => {
+  const budget = createRequestBudget({ burst: 3, perSecond: 0, bytesPerRequest: 100 }, fakeClock().now);
+  t.notOk(budget.take(301));
+  t.ok(budget.take(101), 'what was too much has cost nothing');
+  t.notOk(budget.take(101));
+  t.ok(budget.take(0));
+});

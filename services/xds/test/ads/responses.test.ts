@@ -1,0 +1,119 @@
+import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
+import {
+  DeltaDiscoveryResponseSchema,
+  DiscoveryResponseSchema,
+} from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import t from 'tap';
+import {
+  createResponseCache,
+  deltaDiscoveryResponseBody,
+  discoveryResponseBody,
+  withNonce,
+} from '../../src/ads/responses.ts';
+import { noSubscription, replaceSubscription, select } from '../../src/ads/subscription.ts';
+import type { SnapshotResource } from '../../src/catalog/snapshot.ts';
+import { testSnapshot } from '../support/test-snapshot.ts';
+
+/** A resource with a value of this many bytes. */
+function resource(name: string, size: number) {
+  const value = create(AnySchema, {
+    typeUrl: 'type.googleapis.com/some.Type',
+    value: new Uint8Array(size).fill(7),
+  });
+  const encoded: SnapshotResource = { name, version: `of ${name}`, any: toBinary(AnySchema, value) };
+  return { value, encoded };
+}
+
+// Lengths of one, two, three and four bytes, on both sides of each step.
+const all = [0, 1, 60, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152].map((size) =>
+  resource(`ünïcode-${size}`, size),
+);
+const encoded = all.map((one) => one.encoded);
+
+/** Compares what the library writes of both: megabytes of it take it no time, unlike a comparison of the objects. */
+function decodesTo<Schema extends DescMessage>(
+  schema: Schema,
+  bytes: Uint8Array,
+  expected: MessageShape<Schema>,
+): boolean {
+  return Buffer.compare(toBinary(schema, fromBinary(schema, bytes)), toBinary(schema, expected)) === 0;
+}
+
+t.test('the bytes of a state-of-the-world response decode to it', async (t) => {
+  for (const resources of [[], all]) {
+    const typeUrl = 'type.googleapis.com/some.Type';
+    const body = discoveryResponseBody({
+      versionInfo: 'v1',
+      typeUrl,
+      resources: resources.map((one) => one.encoded),
+    });
+    const expected = create(DiscoveryResponseSchema, {
+      versionInfo: 'v1',
+      typeUrl,
+      nonce: '12345',
+      resources: resources.map(({ value }) => value),
+    });
+    t.ok(decodesTo(DiscoveryResponseSchema, withNonce(body, '12345'), expected));
+  }
+});
+
+t.test('the bytes of an incremental response decode to it', async (t) => {
+  for (const [resources, removed] of [[[], []] as const, [all, ['gone', 'gone too']] as const]) {
+    const body = deltaDiscoveryResponseBody({
+      systemVersionInfo: 'v1',
+      typeUrl: 'type.googleapis.com/some.Type',
+      changed: resources.length === 0 ? [] : encoded,
+      removed,
+    });
+    const expected = create(DeltaDiscoveryResponseSchema, {
+      systemVersionInfo: 'v1',
+      typeUrl: 'type.googleapis.com/some.Type',
+      nonce: '9',
+      resources: resources.map(({ value, encoded: { name, version } }) => ({
+        name,
+        version,
+        resource: value,
+      })),
+      removedResources: [...removed],
+    });
+    t.ok(decodesTo(DeltaDiscoveryResponseSchema, withNonce(body, '9'), expected));
+  }
+});
+
+const everythingOf = (snapshot: ReturnType<typeof testSnapshot>) => ({
+  snapshot,
+  resources: snapshot.resources,
+});
+
+t.test('what a snapshot encodes to is made once, for whoever wants all of it', async (t) => {
+  const cache = createResponseCache();
+  const snapshot = testSnapshot({ a: 1 });
+  t.equal(cache.sotwBody(everythingOf(snapshot)), cache.sotwBody(everythingOf(snapshot)));
+  t.equal(cache.versions(snapshot.resources), cache.versions(snapshot.resources));
+  const other = testSnapshot({ a: 2 });
+  const body = cache.sotwBody(everythingOf(snapshot));
+  t.not(cache.sotwBody(everythingOf(other)), body);
+  t.not(cache.sotwBody(everythingOf(snapshot)), body, 'that of an older snapshot is kept no more');
+});
+
+t.test('so is the difference of two snapshots, and what it encodes to', async (t) => {
+  const cache = createResponseCache();
+  const [before, after, later] = [testSnapshot({ a: 1 }), testSnapshot({ a: 2 }), testSnapshot({ a: 3 })];
+  const diff = cache.diff(before.resources, after.resources);
+  t.equal(cache.diff(before.resources, after.resources), diff);
+  t.equal(
+    cache.deltaBody({ selection: everythingOf(after), diff }),
+    cache.deltaBody({ selection: everythingOf(after), diff }),
+  );
+  t.not(cache.diff(before.resources, later.resources), diff);
+});
+
+t.test('what one client asks for by name is not kept', async (t) => {
+  const cache = createResponseCache();
+  const snapshot = testSnapshot({ a: 1, b: 1 });
+  const selection = select(snapshot, replaceSubscription(noSubscription, ['a']));
+  const body = cache.sotwBody(selection);
+  t.not(cache.sotwBody(selection), body);
+  t.strictSame(cache.sotwBody(selection), body);
+});

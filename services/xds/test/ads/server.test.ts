@@ -1,0 +1,161 @@
+import { connect as connectTcp } from 'node:net';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Client, credentials, status } from '@grpc/grpc-js';
+import { createHealth } from '@tollgate/kit/health';
+import { createLogger } from '@tollgate/kit/logger';
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponseSchema,
+  HealthCheckResponse_ServingStatus as Serving,
+} from '@tollgate/proto/grpc/health/v1/health';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { fakeClock } from '@tollgate/testkit/fake-clock';
+import type { Test } from 'tap';
+import t from 'tap';
+import { createRefusalLog } from '../../src/ads/server.ts';
+import { startAdsServer } from '../support/start-ads-server.ts';
+import { largeSnapshot, testSnapshot } from '../support/test-snapshot.ts';
+
+/** Asks grpc.health.v1 for a service. */
+function check(t: Test, port: number, service: string): Promise<Serving> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  t.teardown(() => client.close());
+  const request = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      '/grpc.health.v1.Health/Check',
+      (bytes: Uint8Array) => Buffer.from(bytes),
+      (bytes) => fromBinary(HealthCheckResponseSchema, bytes),
+      request,
+      (error, response) =>
+        response === undefined ? reject(error ?? new Error('no reply')) : resolve(response.status),
+    );
+  });
+}
+
+t.test('a server that stops sends its clients elsewhere', async (t) => {
+  const { server, connect, clients, logLines } = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1 }),
+  });
+  const client = connect();
+  const streams = [client.sotw(), client.delta()];
+  for (const stream of streams) {
+    stream.send({ node: { id: 'limiter-1' } });
+    await stream.next();
+  }
+  const silent = client.sotw();
+  await server.stop(AbortSignal.timeout(20_000));
+  for (const stream of [...streams, silent]) t.match(await stream.ended, { code: status.UNAVAILABLE });
+  t.equal(clients.size, 0);
+  t.match(await connect().sotw().ended, { code: status.UNAVAILABLE });
+  t.equal(logLines.filter((line) => line['@message'] === 'limiter disconnected').length, 2);
+  t.match(
+    logLines.find((line) => line['@message'] === 'limiter disconnected'),
+    { node: 'limiter-1', reason: 'the server is stopping', peer: /^127\.0\.0\.1:/ },
+  );
+});
+
+t.test('connections that are left when the time to stop is over are cut', async (t) => {
+  const { server, port } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const socket = connectTcp(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  t.teardown(() => socket.destroy());
+  // Begins to speak HTTP/2, and a request that it does not finish, and says no more.
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  socket.write(Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0));
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  socket.resume();
+  await server.stop(AbortSignal.abort());
+  await awaitUntil(() => closed, { what: 'the connection to be cut' });
+});
+
+t.test('rule 14: a client that is gone without a word is noticed', async (t) => {
+  const { port } = await startAdsServer(t, { options: { keepaliveTimeMs: 30, keepaliveTimeoutMs: 30 } });
+  const socket = connectTcp(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  t.teardown(() => socket.destroy());
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  socket.resume();
+  // Settings, and no answer to any ping.
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  socket.write(Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0));
+  await awaitUntil(() => closed, { what: 'the connection to be closed' });
+});
+
+t.test(
+  'rule 14: a connection that has come of age ends, so that its client may go to another replica',
+  async (t) => {
+    const { connect, logLines } = await startAdsServer(t, {
+      snapshot: testSnapshot({ shop: 1 }),
+      options: { maxConnectionAgeMs: 100, maxConnectionAgeGraceMs: 100 },
+    });
+    const client = connect();
+    // Of those that were answered: a busy machine may let a connection come of age before.
+    const peers = new Set<unknown>();
+    const livesAndEnds = async (): Promise<void> => {
+      const stream = client.sotw();
+      stream.send();
+      t.not((await stream.ended).code, status.OK);
+      const connected = logLines.filter((line) => line['@message'] === 'limiter connected').at(-1);
+      if (stream.responses.length > 0) peers.add(connected?.peer);
+    };
+    await awaitUntil(() => livesAndEnds().then(() => peers.size === 2), { what: 'another connection' });
+  },
+);
+
+t.test('rule 14: a response of 64 MiB is sent', async (t) => {
+  const bytes = 64 * 1024 * 1024;
+  const { connect, onlyClient } = await startAdsServer(t, { snapshot: largeSnapshot(bytes) });
+  const stream = connect().sotw();
+  stream.send();
+  const response = await stream.next();
+  t.equal(response.resources[0]?.value.length, bytes);
+  stream.ack(response);
+  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+});
+
+t.test('its health is that of the service xds', async (t) => {
+  const health = createHealth();
+  const source = health.component('source', { healthy: false });
+  const { port } = await startAdsServer(t, { health, tokens: () => 'no' });
+  t.equal(await check(t, port, ''), Serving.SERVING);
+  t.equal(await check(t, port, 'xds'), Serving.NOT_SERVING, 'and asking needs no token');
+  source.set(true);
+  t.equal(await check(t, port, 'xds'), Serving.SERVING);
+});
+
+t.test('an address that is taken is an error at the start', async (t) => {
+  const { port } = await startAdsServer(t);
+  await t.rejects(startAdsServer(t, { options: { address: `127.0.0.1:${port}` } }), {
+    message: /EADDRINUSE/,
+  });
+});
+
+t.test('refusals are told once a second, with how many there were besides', async (t) => {
+  const clock = fakeClock();
+  const lines: unknown[] = [];
+  const logger = createLogger({
+    level: 'trace',
+    format: 'json',
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  const logRefusal = createRefusalLog({ logger, nowMs: clock.now });
+  const refusal = { peer: '10.0.0.1:5000', node: 'limiter-1', reason: 'no token' };
+  for (let count = 0; count < 100; count += 1) logRefusal(refusal);
+  clock.advance(1_000);
+  logRefusal(refusal);
+  clock.set(0);
+  logRefusal(refusal);
+  t.match(lines, [
+    { ...refusal, level: 'warning', '@message': 'stream refused', withheld: 0 },
+    { ...refusal, withheld: 99 },
+    { ...refusal, withheld: 0 },
+  ]);
+  t.equal(lines.length, 3);
+});

@@ -1,0 +1,244 @@
+import { status } from '@grpc/grpc-js';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import type { SotwTestStream } from '../support/ads-client.ts';
+import { configsIn, namesIn } from '../support/names-in.ts';
+import { startAdsServer } from '../support/start-ads-server.ts';
+import { testSnapshot } from '../support/test-snapshot.ts';
+
+const node = { id: 'limiter-1' };
+
+/** Subscribes and acknowledges what comes. */
+async function subscribe(stream: SotwTestStream): Promise<void> {
+  stream.send({ node });
+  stream.ack(await stream.next());
+}
+
+t.test('a limiter gets all resources, then what changes, and is known by what it accepted', async (t) => {
+  const { connect, snapshots, onlyClient, clients, metrics } = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1, blog: 2 }),
+  });
+  const stream = connect().sotw();
+  stream.send({ node });
+  const first = await stream.next();
+  t.same(
+    configsIn(first).map(({ domain, descriptors }) => [domain, descriptors[0]?.rateLimit?.requestsPerUnit]),
+    [
+      ['blog', 2],
+      ['shop', 1],
+    ],
+  );
+  t.match(onlyClient(), { nodeId: 'limiter-1', protocol: 'sotw', accepted: undefined, rejection: undefined });
+  t.match(onlyClient().peer, /^127\.0\.0\.1:\d+$/);
+  stream.ack(first);
+  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  t.same(Object.fromEntries(onlyClient().accepted ?? []), { blog: '2', shop: '1' });
+  t.equal(onlyClient().acceptedVersion, first.versionInfo);
+
+  snapshots.set(testSnapshot({ shop: 5 }));
+  const second = await stream.next();
+  t.same(namesIn(second), ['shop'], 'rule 8: the complete set: what is not in it is gone');
+  stream.cancel();
+  await awaitUntil(() => clients.size === 0, { what: 'the client to be forgotten' });
+  t.equal((await metrics.streams.get()).values[0]?.value, 0);
+});
+
+t.test('rule 1: a request without a type URL ends its stream, and no other', async (t) => {
+  const { connect, metrics } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const client = connect();
+  const [wrong, right] = [client.sotw(), client.sotw()];
+  wrong.send({ typeUrl: '' });
+  t.same(await wrong.ended, { code: status.INVALID_ARGUMENT, details: 'type URL is required for ADS' });
+  await subscribe(right);
+  t.match((await metrics.refusedStreams.get()).values, [{ labels: { reason: 'no_type_url' }, value: 1 }]);
+});
+
+t.test('rule 2: the node of the first request is that of the stream', async (t) => {
+  const { connect, onlyClient, logLines } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const stream = connect().sotw();
+  stream.send({ typeUrl: 'type.googleapis.com/another.Type', node });
+  stream.send();
+  stream.ack(await stream.next(), { node: { id: 'somebody else' } });
+  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  t.equal(onlyClient().nodeId, 'limiter-1');
+  t.match(
+    logLines.find((line) => line['@message'] === 'limiter connected'),
+    { node: 'limiter-1', level: 'info' },
+  );
+});
+
+t.test(
+  'rules 3, 10, 11 and 15: who reconnects with version and nonce of its old stream is answered',
+  async (t) => {
+    for (const snapshot of [testSnapshot({ shop: 1 }), testSnapshot({})]) {
+      const { connect, onlyClient } = await startAdsServer(t, { snapshot });
+      const old = connect().sotw();
+      old.send({ node });
+      const { versionInfo, nonce: responseNonce } = await old.next();
+      old.send({ node, versionInfo, responseNonce });
+      await awaitUntil(() => onlyClient().acceptedVersion === versionInfo, { what: 'the ACK' });
+      old.cancel();
+
+      const stream = connect().sotw();
+      stream.send({ node, versionInfo, responseNonce });
+      const again = await stream.next();
+      t.equal(again.versionInfo, snapshot.version, 'the version is of the content, and no count');
+      t.same(namesIn(again), [...snapshot.resources.keys()]);
+      stream.send({ node, versionInfo, responseNonce: again.nonce });
+      await awaitUntil(() => onlyClient().acceptedVersion === versionInfo, {
+        what: 'the ACK of the new stream',
+      });
+      t.equal(stream.responses.length, 1);
+    }
+  },
+);
+
+t.test('rule 4: nonces grow with each response, and a stale one is no answer', async (t) => {
+  const { connect, snapshots, onlyClient } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const stream = connect().sotw();
+  await subscribe(stream);
+  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  snapshots.set(testSnapshot({ shop: 2 }));
+  const second = await stream.next();
+  t.same(
+    stream.responses.map(({ nonce }) => nonce),
+    ['1', '2'],
+  );
+  stream.send({
+    responseNonce: '1',
+    errorDetail: { $typeName: 'google.rpc.Status', code: 3, message: 'late', details: [] },
+  });
+  stream.ack(second);
+  await awaitUntil(() => onlyClient().acceptedVersion === second.versionInfo, { what: 'the ACK' });
+  t.equal(onlyClient().rejection, undefined);
+});
+
+t.test('rules 5 and 6: a limiter that rejects is told nothing more until the content differs', async (t) => {
+  const { connect, snapshots, onlyClient, metrics, logLines, clock } = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1 }),
+  });
+  const stream = connect().sotw();
+  await subscribe(stream);
+  snapshots.set(testSnapshot({ shop: 2 }));
+  const bad = await stream.next();
+  // As a limiter does that answers each response at once, and says it again and again.
+  for (let round = 0; round < 50; round += 1) {
+    stream.nack(bad, "shop: duplicate descriptor composite key 'user'", { versionInfo: 'old', node });
+  }
+  await awaitUntil(() => onlyClient().rejection, { what: 'the NACK' });
+  t.match(onlyClient(), {
+    acceptedVersion: testSnapshot({ shop: 1 }).version,
+    rejection: {
+      snapshotVersion: bad.versionInfo,
+      message: "shop: duplicate descriptor composite key 'user'",
+      atMs: clock.nowMs(),
+    },
+  });
+  t.same([...(onlyClient().rejection?.refused ?? [])], [['shop', '2']]);
+
+  snapshots.set(testSnapshot({ shop: 3 }));
+  const good = await stream.next();
+  t.equal(onlyClient().rejection, undefined, 'its replacement is on the way');
+  stream.ack(good);
+  await awaitUntil(() => onlyClient().acceptedVersion === good.versionInfo, { what: 'the ACK' });
+  t.equal(stream.responses.length, 3, 'one response for each content');
+  t.match((await metrics.nacks.get()).values, [{ labels: { protocol: 'sotw' }, value: 1 }]);
+  t.match((await metrics.acks.get()).values, [{ value: 2 }]);
+  t.match((await metrics.pushes.get()).values, [{ value: 3 }]);
+  const told = logLines.filter((line) => line['@message'] === 'limiter rejected the configuration');
+  t.match(told, [{ level: 'warning', node: 'limiter-1', rejection: /duplicate descriptor/ }]);
+  t.equal(told.length, 1);
+});
+
+t.test('rule 6: what a limiter says of its rejection is cut to a bearable length', async (t) => {
+  const { connect, onlyClient } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const stream = connect().sotw();
+  stream.send();
+  stream.nack(await stream.next(), 'x'.repeat(100_000));
+  await awaitUntil(() => onlyClient().rejection, { what: 'the NACK' });
+  t.equal(onlyClient().rejection?.message.length, 2_000);
+});
+
+t.test('rule 7: names, "*" and nothing', async (t) => {
+  const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1, b: 1, c: 1 }) });
+  const stream = connect().sotw();
+  stream.send({ resourceNames: ['a', 'c'] });
+  t.same(namesIn(await stream.next()), ['a', 'c']);
+  stream.send({ responseNonce: '1', resourceNames: ['*'] });
+  t.same(namesIn(await stream.next()), ['a', 'b', 'c']);
+  stream.send({ responseNonce: '2', resourceNames: [] });
+  stream.send({ responseNonce: '2', resourceNames: ['b'] });
+  t.same(namesIn(await stream.next()), ['b'], 'and nothing for who wanted nothing');
+});
+
+t.test('rule 7: what a limiter asks for is known, as it changes', async (t) => {
+  const { connect, onlyClient, clients } = await startAdsServer(t, {
+    snapshot: testSnapshot({ a: 1, b: 1 }),
+  });
+  const stream = connect().sotw();
+  stream.send({ resourceNames: ['a'] });
+  stream.ack(await stream.next(), { resourceNames: ['b'] });
+  await stream.next();
+  await awaitUntil(() => clients.size === 1, { what: 'the limiter' });
+  t.strictSame(onlyClient().names, new Set(['b']));
+  stream.send({ responseNonce: '2', resourceNames: ['*'] });
+  await stream.next();
+  t.equal(onlyClient().names, undefined);
+});
+
+t.test(
+  'rule 9: nothing is said before the source has synced; that there is nothing is said then',
+  async (t) => {
+    const { connect, clients, snapshots } = await startAdsServer(t);
+    const stream = connect().sotw();
+    stream.send({ node });
+    await awaitUntil(() => clients.size === 1, { what: 'the subscription' });
+    t.same(stream.responses, []);
+    snapshots.set(testSnapshot({}));
+    t.same(namesIn(await stream.next()), []);
+  },
+);
+
+t.test('rule 12: what comes while a response waits for its answer is sent as one', async (t) => {
+  const { connect, snapshots } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const stream = connect().sotw();
+  stream.send({ node });
+  const first = await stream.next();
+  for (let limit = 2; limit <= 100; limit += 1) snapshots.set(testSnapshot({ shop: limit }));
+  stream.ack(first);
+  const second = await stream.next();
+  t.equal(second.versionInfo, testSnapshot({ shop: 100 }).version);
+  t.equal(stream.responses.length, 2);
+});
+
+t.test('rule 13: a type that is not served is held in silence, and the stream goes on', async (t) => {
+  const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const stream = connect().sotw();
+  stream.send({ typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster', node });
+  await subscribe(stream);
+  stream.send({ typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster', responseNonce: '1' });
+  stream.end();
+  t.match(await stream.ended, { code: status.OK });
+  t.equal(stream.responses.length, 1);
+});
+
+t.test(
+  'how long a change took to be accepted is counted, for limiters that were there when it came',
+  async (t) => {
+    const { connect, snapshots, metrics, clock } = await startAdsServer(t);
+    snapshots.set(testSnapshot({ shop: 1 }));
+    clock.advance(60_000);
+    const stream = connect().sotw();
+    await subscribe(stream);
+    snapshots.set(testSnapshot({ shop: 2 }));
+    const second = await stream.next();
+    clock.advance(250);
+    stream.ack(second);
+    await awaitUntil(async () => (await metrics.acks.get()).values[0]?.value === 2, { what: 'the ACK' });
+    const { values } = await metrics.propagationSeconds.get();
+    const of = (name: string) =>
+      values.find(({ metricName }) => metricName === `tollgate_xds_propagation_seconds_${name}`)?.value;
+    t.equal(of('count'), 1);
+    t.equal(of('sum'), 0.25);
+  },
+);

@@ -1,0 +1,150 @@
+import t from 'tap';
+import { dueSotw, newSotwExchange, receiveSotw, type SotwRequest, sentSotw } from '../../src/ads/sotw.ts';
+import type { Snapshot } from '../../src/catalog/snapshot.ts';
+import { testSnapshot } from '../support/test-snapshot.ts';
+
+/** An exchange that sends whatever is due, under the nonces 1, 2, …, and says what that was: `name=version …`. */
+function startExchange(first?: Snapshot) {
+  let exchange = newSotwExchange;
+  let snapshot = first;
+  let nonce = 0;
+  const send = (): string | undefined => {
+    const selection = snapshot && dueSotw(exchange, snapshot);
+    if (selection === undefined) return undefined;
+    nonce += 1;
+    exchange = sentSotw(exchange, selection, String(nonce));
+    return [...selection.resources.values()].map(({ name, version }) => `${name}=${version}`).join(' ');
+  };
+  return {
+    /** What a request makes of the response before it, and what is sent thereupon. */
+    request(request: Partial<SotwRequest> = {}): [verdict: string, sent: string | undefined] {
+      const received = receiveSotw(exchange, { names: [], nonce: '', rejects: false, ...request });
+      exchange = received.exchange;
+      return [received.verdict.type, send()];
+    },
+    change(limits: Readonly<Record<string, number>>): string | undefined {
+      snapshot = testSnapshot(limits);
+      return send();
+    },
+    verdictVersion(request: Partial<SotwRequest>): string | undefined {
+      const { verdict } = receiveSotw(exchange, { names: [], nonce: '', rejects: false, ...request });
+      return verdict.type === 'none' ? undefined : verdict.snapshot.version;
+    },
+  };
+}
+
+t.test(
+  'rule 3: the first request is answered whatever nonce, version or error it carries over',
+  async (t) => {
+    for (const carriedOver of [{}, { nonce: '1' }, { nonce: '99', rejects: true }]) {
+      const { request } = startExchange(testSnapshot({ a: 1 }));
+      t.same(request(carriedOver), ['none', 'a=1']);
+    }
+  },
+);
+
+t.test('rule 4: a request with another nonce than the last is ignored, names included', async (t) => {
+  const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
+  request();
+  t.same(request({ nonce: '1' }), ['accepted', undefined]);
+  t.equal(change({ a: 2, b: 1 }), 'a=2 b=1');
+  for (const nonce of ['1', '0', '3', '']) {
+    t.same(request({ nonce, names: ['b'] }), ['none', undefined], `nonce ${JSON.stringify(nonce)}`);
+    t.same(request({ nonce, rejects: true }), ['none', undefined]);
+  }
+  t.same(request({ nonce: '2' }), ['accepted', undefined], 'the response waited for its answer');
+  t.equal(change({ a: 2, b: 2 }), 'a=2 b=2', 'and everything is still wanted');
+});
+
+t.test('rule 4: before anything was sent there is no nonce to be stale', async (t) => {
+  const { request, change } = startExchange();
+  t.same(request({ nonce: '7' }), ['none', undefined]);
+  t.same(request({ nonce: '8', names: ['b'] }), ['none', undefined]);
+  t.equal(change({ a: 1, b: 1 }), 'b=1');
+});
+
+t.test('rule 5: an error makes a NACK, and nothing else does', async (t) => {
+  const { request, change, verdictVersion } = startExchange(testSnapshot({ a: 1 }));
+  request();
+  t.equal(verdictVersion({ nonce: '1', rejects: true }), testSnapshot({ a: 1 }).version);
+  t.same(request({ nonce: '1', rejects: true }), ['rejected', undefined]);
+  change({ a: 2 });
+  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+});
+
+t.test('rule 5: only the first answer to a response counts', async (t) => {
+  const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
+  request();
+  t.same(request({ nonce: '1', rejects: true }), ['rejected', undefined]);
+  t.same(request({ nonce: '1' }), ['none', undefined], 'what comes after a NACK is no ACK');
+  t.equal(change({ a: 2 }), 'a=2');
+  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+  t.same(request({ nonce: '2', rejects: true }), ['none', undefined], 'nor a NACK what comes after an ACK');
+});
+
+t.test('rule 6: what was rejected is not sent again until its content differs', async (t) => {
+  const { request, change } = startExchange(testSnapshot({ a: 1 }));
+  request();
+  t.same(request({ nonce: '1', rejects: true }), ['rejected', undefined]);
+  for (let round = 0; round < 10; round += 1) {
+    t.same(request({ nonce: '1', rejects: true }), ['none', undefined]);
+    t.equal(change({ a: 1 }), undefined);
+  }
+  t.equal(change({ a: 2 }), 'a=2');
+  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+  t.equal(change({ a: 1 }), 'a=1', 'it is another content again by then');
+});
+
+t.test('rule 6: a client that takes less is sent that, rejected before or not', async (t) => {
+  const { request } = startExchange(testSnapshot({ a: 1, b: 1 }));
+  request({ names: ['a', 'b'] });
+  t.same(request({ nonce: '1', names: ['b'], rejects: true }), ['rejected', 'b=1']);
+});
+
+t.test(
+  'rule 7: who has named something and then nothing is sent nothing, until it names again',
+  async (t) => {
+    const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
+    t.same(request({ names: ['a'] }), ['none', 'a=1']);
+    t.same(request({ nonce: '1', names: [] }), ['accepted', undefined]);
+    t.equal(change({ a: 2, b: 1 }), undefined);
+    t.equal(change({ a: 1, b: 1 }), undefined);
+    t.same(request({ nonce: '1', names: ['a'] }), ['none', 'a=1'], 'even what it had before');
+    t.same(request({ nonce: '2', names: ['*'] }), ['accepted', 'a=1 b=1']);
+  },
+);
+
+t.test('a change of what is not subscribed to is not sent', async (t) => {
+  const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
+  request({ names: ['a'] });
+  request({ nonce: '1', names: ['a'] });
+  t.equal(change({ a: 1, b: 2, c: 1 }), undefined);
+  t.equal(change({ a: 2 }), 'a=2');
+});
+
+t.test('rule 8: every response is the complete set, the last removal too', async (t) => {
+  const { request, change } = startExchange(testSnapshot({ a: 1, b: 1, c: 1 }));
+  request();
+  request({ nonce: '1' });
+  t.equal(change({ a: 1, b: 2, c: 1 }), 'a=1 b=2 c=1');
+  request({ nonce: '2' });
+  t.equal(change({ a: 1 }), 'a=1');
+  request({ nonce: '3' });
+  t.equal(change({}), '');
+});
+
+t.test('rule 9: nothing is sent before there is a snapshot; an empty one is', async (t) => {
+  const { request, change } = startExchange();
+  t.same(request(), ['none', undefined]);
+  t.equal(change({}), '');
+});
+
+t.test('rule 12: one response at a time; its answer brings the latest of what came meanwhile', async (t) => {
+  const { request, change } = startExchange(testSnapshot({ a: 1 }));
+  request();
+  for (const limit of [2, 3, 4]) t.equal(change({ a: limit }), undefined);
+  t.same(request({ nonce: '1' }), ['accepted', 'a=4']);
+  change({ a: 5 });
+  change({ a: 4 });
+  t.same(request({ nonce: '2' }), ['accepted', undefined], 'nothing, when all is as it was');
+});

@@ -1,0 +1,115 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import { createPendingEvents } from '../../src/catalog/pipeline.ts';
+import { changed, deleted, replaced } from '../support/catalogs.ts';
+import { limiterOf } from '../support/limiters.ts';
+import { objectOf } from '../support/manifests.ts';
+import { startPipeline } from '../support/start-pipeline.ts';
+
+/** As in production. */
+const inSlices = { sliceMs: 5 };
+
+const many = (count: number) =>
+  Array.from({ length: count }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${i}` }));
+
+t.test('the event loop goes on turning while 10,000 objects are taken in', async (t) => {
+  const { tell, settle, store } = await startPipeline(t, inSlices);
+  let turns = 0;
+  const turn = (): void => {
+    turns += 1;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  tell(replaced(...many(10_000)));
+  await settle();
+  clearImmediate(next);
+  t.equal(store.current()?.resources.size, 10_000);
+  // Some 400 ms of work in slices of 5 ms.
+  t.ok(turns >= 20, `${turns} turns`);
+});
+
+t.test('the event loop goes on turning while the status of 10,000 objects is told', async (t) => {
+  const { tell, settle, written, pipeline } = await startPipeline(t, inSlices);
+  tell(replaced(...many(10_000)));
+  await settle();
+  t.ok(written.length < 10_000, `${written.length} at once`);
+  await awaitUntil(() => written.length === 10_000, { what: 'the status of all objects', everyMs: 1 });
+  t.equal(pipeline.state().statuses.size, 10_000);
+});
+
+t.test('what happens while the status of many objects is told is told right after it', async (t) => {
+  const { tell, settle, written, clients, time, pipeline } = await startPipeline(t, inSlices);
+  tell(replaced(...many(10_000)));
+  await settle();
+  clients.put(limiterOf('1', { accepted: new Map() }));
+  time.advance(100);
+  await awaitUntil(() => written.length === 10_000, { what: 'the status of all objects', everyMs: 1 });
+  t.ok(
+    written.every(({ limiters }) => limiters.connected === 0),
+    'one report says one thing',
+  );
+  time.advance(100);
+  await awaitUntil(() => written.length === 20_000, { what: 'the limiter to be told of', everyMs: 1 });
+  t.equal(pipeline.state().statuses.get('ns/o9999')?.limiters.connected, 1);
+});
+
+t.test('a pipeline that is closed stops telling', async (t) => {
+  const { tell, settle, written, pipeline } = await startPipeline(t, inSlices);
+  tell(replaced(...many(10_000)));
+  await settle();
+  await pipeline.close();
+  const count = written.length;
+  t.ok(count < 10_000, `${count} statuses`);
+});
+
+t.test('an edit among many computes one domain: the others are the very same resources', async (t) => {
+  const { tell, settle, store } = await startPipeline(t, inSlices);
+  tell(replaced(...many(500)));
+  await settle();
+  const before = store.current();
+  tell(changed(objectOf('ns/o7', { domain: 'd7', generation: 2, rules: [{ key: 'other' }] })));
+  await settle();
+  const after = store.current();
+  const different = [...(after?.resources ?? [])].filter(
+    ([name, one]) => before?.resources.get(name) !== one,
+  );
+  t.strictSame(
+    different.map(([name]) => name),
+    ['d7'],
+  );
+  t.not(after?.version, before?.version);
+});
+
+t.test('events that come while others are taken in are not lost', async (t) => {
+  const { tell, settle, store, time } = await startPipeline(t, inSlices);
+  tell(replaced(...many(3_000)));
+  time.advance(5);
+  tell(changed(objectOf('ns/late', { domain: 'late' })));
+  await settle();
+  await settle();
+  t.ok(store.current()?.resources.has('late'));
+  t.equal(store.current()?.resources.size, 3_001);
+});
+
+t.test('of each object the last event counts, and a list makes what came before it void', async (t) => {
+  const pending = createPendingEvents();
+  const list = replaced(objectOf('ns/a'));
+  const last = changed(objectOf('ns/a', { generation: 3 }));
+  for (const event of [deleted('ns/x'), list, changed(objectOf('ns/a', { generation: 2 })), last])
+    pending.add(event);
+  t.strictSame(pending.take(), [list, last]);
+  t.ok(pending.isEmpty);
+});
+
+t.test('events that are put back are older than those that came since', async (t) => {
+  const pending = createPendingEvents();
+  pending.add(changed(objectOf('ns/a')));
+  pending.add(changed(objectOf('ns/b')));
+  const taken = pending.take();
+  pending.add(deleted('ns/b'));
+  pending.putBack(taken);
+  t.strictSame(pending.take(), [taken[0], deleted('ns/b')]);
+  pending.add(replaced());
+  pending.putBack(taken);
+  t.strictSame(pending.take(), [replaced()]);
+});

@@ -1,0 +1,431 @@
+import { compareText } from '@tollgate/kit/text';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import type { SnapshotStore } from '../../src/catalog/snapshot.ts';
+import { changed, deleted, limitsOf, replaced } from '../support/catalogs.ts';
+import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
+import { badSpec, objectOf } from '../support/manifests.ts';
+import { startPipeline } from '../support/start-pipeline.ts';
+
+/** Versions of all that is served. */
+const acceptedOf = (store: SnapshotStore): ReadonlyMap<string, string> =>
+  new Map([...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]));
+
+t.test('nothing is served before the source has told of all its objects', async (t) => {
+  const { tell, settle, store, pipeline } = await startPipeline(t);
+  t.match(pipeline.notReady(), /the source has not told/);
+  tell(changed(objectOf('ns/a')));
+  await settle();
+  t.equal(store.current(), undefined);
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  t.strictSame([...(store.current()?.resources.keys() ?? [])], ['shop']);
+  t.equal(pipeline.notReady(), undefined);
+  t.match(pipeline.state(), { synced: true, lastEventMs: 5_000, rules: 1 });
+});
+
+t.test('a burst of changes becomes one snapshot, and the last one is exact', async (t) => {
+  const { tell, settle, served, store } = await startPipeline(t);
+  tell(replaced());
+  await settle();
+  for (let i = 1; i <= 1_000; i += 1)
+    tell(
+      changed(
+        objectOf(`ns/${i % 50}`, {
+          domain: `d${i % 50}`,
+          generation: i,
+          rules: [{ key: 'k', requestsPerUnit: i }],
+        }),
+      ),
+    );
+  await settle();
+  t.equal(served.length, 2, 'the empty one and that of the burst');
+  const snapshot = store.current();
+  t.strictSame(
+    snapshot && limitsOf(snapshot),
+    Array.from({ length: 50 }, (_, i) => `d${i}.k ${950 + (i === 0 ? 50 : i)}`).sort(compareText),
+  );
+});
+
+t.test('a change of no effect makes no snapshot', async (t) => {
+  const { tell, settle, served } = await startPipeline(t);
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  tell(changed(objectOf('ns/b', { spec: badSpec })), changed(objectOf('ns/c')), deleted('ns/c'));
+  await settle();
+  t.equal(served.length, 1);
+});
+
+t.test('a status is written when it changes, and only then', async (t) => {
+  const { tell, settle, written, clients, forgotten, store } = await startPipeline(t);
+  tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  t.strictSame(
+    written.splice(0).map(({ id, accepted, programmed }) => `${id} ${accepted.reason} ${programmed.reason}`),
+    ['ns/b Invalid NotAccepted', 'ns/a Accepted NoClients'],
+  );
+  const snapshot = store.current();
+  const accepted = new Map(
+    [...(snapshot?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
+  );
+  clients.put(limiterOf('1', { accepted }));
+  await settle();
+  t.match(written.splice(0), [
+    { id: 'ns/b', limiters: { connected: 1, acknowledged: 0 } },
+    { id: 'ns/a', limiters: { connected: 1, acknowledged: 1 }, programmed: { reason: 'Acknowledged' } },
+  ]);
+  clients.put(limiterOf('1', { accepted, connectedMs: 7 }));
+  await settle();
+  t.strictSame(written, [], 'nothing of a limiter that says nothing new');
+  tell(deleted('ns/b'));
+  await settle();
+  t.strictSame(forgotten, ['ns/b']);
+  t.strictSame(written, []);
+});
+
+t.test('nothing is written of a limiter that leaves and comes back', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  const resources = [...(store.current()?.resources.values() ?? [])];
+  const accepted = new Map(resources.map(({ name, version }) => [name, version]));
+  clients.put(limiterOf('1', { nodeId: 'one', accepted }));
+  time.advance(100);
+  written.splice(0);
+  clients.remove('1');
+  time.advance(100);
+  time.advance(5_000);
+  clients.put(limiterOf('2', { nodeId: 'one' }));
+  clients.put(limiterOf('2', { nodeId: 'one', accepted }));
+  time.advance(100);
+  t.strictSame(written, []);
+  clients.remove('2');
+  time.advance(100);
+  time.advance(14_900);
+  t.strictSame(written, []);
+  time.advance(100);
+  time.advance(100);
+  t.match(written, [{ limiters: { connected: 0 }, programmed: { reason: 'NoClients' } }]);
+});
+
+t.test('a rejection is in the status of the object whose domain it names', async (t) => {
+  const { tell, settle, clients, store, pipeline } = await startPipeline(t);
+  tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
+  await settle();
+  const refused = new Map(
+    [...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
+  );
+  clients.put(limiterOf('1', { rejection: rejectionOf(refused, 'b: no') }));
+  await settle();
+  const { statuses } = pipeline.state();
+  t.match(statuses.get('ns/b')?.programmed, {
+    reason: 'Nacked',
+    message: 'refused by 1 of 1 limiter; limiter-1 says: b: no',
+  });
+  t.match(statuses.get('ns/a')?.programmed.reason, 'Pending');
+});
+
+t.test('acknowledgements that come together are one computation', async (t) => {
+  const { tell, settle, clients, time } = await startPipeline(t);
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  for (let i = 0; i < 500; i += 1) clients.put(limiterOf(`${i}`, { accepted: versions({ shop: '1' }) }));
+  t.equal(time.waiting, 1);
+});
+
+t.test('an empty set is served, with a warning, unless that is not wanted', async (t) => {
+  const { tell, settle, store, lines } = await startPipeline(t);
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  tell(deleted('ns/a'));
+  await settle();
+  t.equal(store.current()?.resources.size, 0);
+  t.match(lines.at(-1), {
+    level: 'warning',
+    '@message': 'no rules left: limiters are told to lift every limit',
+  });
+});
+
+t.test('with allowEmpty false limiters keep their last set until there is a rule again', async (t) => {
+  const { tell, settle, store, lines, pipeline, registry } = await startPipeline(t, { allowEmpty: false });
+  tell(replaced());
+  await settle();
+  t.equal(store.current(), undefined, 'limiters that outlived this process are not told either');
+  t.match(pipeline.notReady(), /XDS_ALLOW_EMPTY=false/);
+  tell(changed(objectOf('ns/a')));
+  await settle();
+  t.equal(pipeline.notReady(), undefined);
+  const before = store.current();
+  tell(deleted('ns/a'));
+  await settle();
+  t.equal(store.current(), before);
+  t.ok(pipeline.state().emptyHeldBack);
+  t.match(lines.at(-1), { level: 'warning', '@message': /limiters keep those they have/ });
+  t.match(await registry.metrics(), /tollgate_xds_empty_set_held_back 1/);
+  t.match(await registry.metrics(), /tollgate_xds_rules 1\n/, 'limiters have it still');
+  t.equal(pipeline.state().rules, 1);
+  tell(changed(objectOf('ns/b', { domain: 'b' })));
+  await settle();
+  t.strictSame([...(store.current()?.resources.keys() ?? [])], ['b']);
+  t.notOk(pipeline.state().emptyHeldBack);
+});
+
+t.test('changes that could not be taken in are tried again, with what has come since', async (t) => {
+  const { tell, settle, time, store, lines } = await startPipeline(t);
+  const objects = [objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })];
+  let failures = 1;
+  tell({
+    type: 'replaced',
+    get objects() {
+      if (failures-- > 0) throw new Error('no memory left');
+      return objects;
+    },
+    problems: [],
+  });
+  time.advance(5);
+  await awaitUntil(() => time.waiting > 0, { what: 'another attempt to be planned', everyMs: 1 });
+  t.match(lines.at(-1), { level: 'error', '@message': 'changes of objects not taken in', events: 1 });
+  t.equal(store.current(), undefined);
+  tell(deleted('ns/b'));
+  time.advance(4_995);
+  await settle();
+  t.strictSame([...(store.current()?.resources.keys() ?? [])], ['a']);
+});
+
+t.test('metrics tell of objects by reason, domains, rules and events', async (t) => {
+  const { tell, settle, registry } = await startPipeline(t);
+  tell(
+    replaced(
+      objectOf('a/1', { createdMs: 1 }),
+      objectOf('a/2', { createdMs: 2 }),
+      objectOf('b/1', { createdMs: 3 }),
+      objectOf('c/1', { spec: badSpec }),
+    ),
+  );
+  await settle();
+  const metrics = await registry.metrics();
+  for (const line of [
+    'tollgate_xds_objects{reason="Accepted"} 1',
+    'tollgate_xds_objects{reason="DuplicateKey"} 1',
+    'tollgate_xds_objects{reason="DomainConflict"} 1',
+    'tollgate_xds_objects{reason="Invalid"} 1',
+    'tollgate_xds_domains 1',
+    'tollgate_xds_rules 1',
+    'tollgate_xds_source_synced 1',
+    'tollgate_xds_source_last_event_timestamp_seconds 5',
+    'tollgate_xds_source_events_total{type="replaced"} 1',
+  ])
+    t.ok(metrics.split('\n').includes(line), line);
+});
+
+t.test(
+  'an object that is not accepted is logged once, with the file it is in, until it changes',
+  async (t) => {
+    const { tell, settle, lines } = await startPipeline(t);
+    const bad = objectOf('ns/a', { spec: badSpec, label: 'config/api.yaml#2' });
+    tell(replaced(bad));
+    await settle();
+    tell(replaced(bad));
+    await settle();
+    const logged = lines.filter((line) => line['@message'] === 'object not accepted');
+    t.match(logged, [
+      {
+        level: 'warning',
+        object: 'ns/a',
+        file: 'config/api.yaml#2',
+        reason: 'Invalid',
+        problem: /spec\.descriptors\[0\]/,
+      },
+    ]);
+    t.equal(logged.length, 1);
+    tell(changed(objectOf('ns/a', { generation: 2 })));
+    await settle();
+    t.match(
+      lines.find((line) => line['@message'] === 'object accepted again'),
+      { object: 'ns/a', generation: 2 },
+    );
+  },
+);
+
+t.test('what the source cannot read is logged once, and shown while it lasts', async (t) => {
+  const { tell, settle, lines, pipeline } = await startPipeline(t);
+  const problems = [{ source: 'a.yaml:3:1', message: 'no YAML' }];
+  for (let i = 0; i < 2; i += 1) {
+    tell({ type: 'replaced', objects: [], problems });
+    await settle();
+  }
+  t.strictSame(pipeline.state().problems, problems);
+  t.equal(lines.filter(({ problem }) => problem === 'a.yaml:3:1: no YAML').length, 1);
+  tell(replaced());
+  await settle();
+  t.strictSame(pipeline.state().problems, []);
+});
+
+t.test('once closed nothing happens any more', async (t) => {
+  const { tell, pipeline, clients, time, store } = await startPipeline(t);
+  tell(replaced(objectOf('ns/a')));
+  await pipeline.close();
+  clients.put(limiterOf('1', { accepted: versions({ shop: '1' }) }));
+  tell(changed(objectOf('ns/b')));
+  t.equal(time.waiting, 0);
+  t.equal(store.current(), undefined);
+});
+
+t.test('every object is told of limiters that have gone when they are not expected back', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  t.strictSame(written, [], 'a process that has just started has seen no limiter');
+  const accepted = acceptedOf(store);
+  for (const id of ['1', '2', '3']) clients.put(limiterOf(id, { accepted }));
+  time.advance(100);
+  t.match(written.splice(0), [{ limiters: { connected: 3 } }, { programmed: { reason: 'Acknowledged' } }]);
+  clients.remove('1');
+  time.advance(100);
+  time.advance(10_000);
+  clients.remove('2');
+  time.advance(100);
+  t.strictSame(written, []);
+  time.advance(4_900);
+  time.advance(100);
+  t.strictSame(written, [], 'there were two a moment ago');
+  clients.put(limiterOf('4', { accepted }));
+  time.advance(100);
+  t.match(written.splice(0), [
+    { id: 'ns/b', limiters: { connected: 2 } },
+    { id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } },
+  ]);
+  clients.remove('3');
+  clients.put(limiterOf('4', { rejection: rejectionOf(accepted, 'no') }));
+  time.advance(100);
+  t.match(
+    written.splice(0),
+    [{ id: 'ns/a', programmed: { reason: 'Nacked' } }],
+    'a rejection is told at once',
+  );
+});
+
+t.test('an edit is told at once, also while limiters are away', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
+  await settle();
+  for (const id of ['1', '2', '3']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  time.advance(100);
+  written.splice(0);
+  clients.remove('3');
+  time.advance(100);
+  tell(changed(objectOf('ns/a', { domain: 'a', generation: 2, rules: [{ key: 'k', requestsPerUnit: 9 }] })));
+  await settle();
+  t.match(written.splice(0), [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 0 } }]);
+  for (const id of ['1', '2']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  time.advance(100);
+  t.match(written, [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } }]);
+});
+
+t.test('without any limiter for a while, that is what objects are told', async (t) => {
+  const { tell, settle, written, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  time.advance(15_000);
+  time.advance(100);
+  t.match(written, [{ programmed: { reason: 'NoClients' } }]);
+});
+
+t.test('limiters of other replicas count like those that are connected here', async (t) => {
+  const { tell, settle, written, clients, store, hear, time, published, pipeline } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  const version = store.current()?.version ?? '';
+  clients.put(limiterOf('1', { accepted: acceptedOf(store), acceptedVersion: version }));
+  time.advance(100);
+  t.match(published(), { snapshot: version, groups: [{ count: 1, accepted: version }] });
+  t.strictSame(written, [], 'the first number is that of all replicas');
+  const other = { identity: 'replica-2_x', replica: 'replica-2' };
+  hear([{ ...other, report: { snapshot: version, groups: [{ count: 2, accepted: version }] } }]);
+  time.advance(100);
+  t.match(written.splice(0), [{ limiters: { connected: 3, acknowledged: 3 } }]);
+  t.equal(pipeline.state().limitersElsewhere, 2);
+
+  const rejection = { node: 'limiter-9', message: 'no', snapshot: version };
+  hear([{ ...other, report: { snapshot: version, groups: [{ count: 2, rejection }] } }]);
+  time.advance(100);
+  t.match(written, [
+    { programmed: { message: 'refused by 2 of 3 limiters; limiter-9 at replica-2 says: no' } },
+  ]);
+});
+
+t.test('nothing is written of limiters that move from one replica to the other', async (t) => {
+  const { tell, settle, written, clients, store, hear, time } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  const version = store.current()?.version ?? '';
+  const elsewhere = (count: number): void =>
+    hear([
+      {
+        identity: 'replica-2_x',
+        replica: 'replica-2',
+        report: { snapshot: version, groups: [{ count, accepted: version }] },
+      },
+    ]);
+  for (const id of ['1', '2']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  elsewhere(1);
+  time.advance(100);
+  t.equal(written.splice(0).length, 2);
+  clients.remove('1');
+  time.advance(100);
+  time.advance(3_000);
+  elsewhere(2);
+  time.advance(100);
+  time.advance(20_000);
+  hear([]);
+  time.advance(100);
+  time.advance(10_000);
+  elsewhere(2);
+  time.advance(100);
+  time.advance(20_000);
+  time.advance(100);
+  t.strictSame(written, []);
+});
+
+t.test('whoever cannot hear the other replicas tells of its own limiters, a little later', async (t) => {
+  const { tell, settle, written, clients, store, time } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(objectOf('ns/a')));
+  await settle();
+  clients.put(limiterOf('1', { accepted: acceptedOf(store) }));
+  time.advance(14_900);
+  t.strictSame(written, []);
+  time.advance(100);
+  time.advance(100);
+  t.match(written, [{ limiters: { connected: 1, acknowledged: 1 } }]);
+});
+
+t.test('a domain whose grace period is over is served without another event', async (t) => {
+  let now = 0;
+  const graceMs = 600_000;
+  const { tell, settle, store, time, written } = await startPipeline(t, {
+    domainGraceMs: graceMs,
+    nowMs: () => now,
+  });
+  tell(replaced(objectOf('a/x', { createdMs: 1 }), objectOf('b/x', { createdMs: 2 })));
+  await settle();
+  now = 60_000;
+  tell(deleted('a/x'));
+  await settle();
+  t.equal(store.current()?.resources.size, 0);
+  t.match(written.at(-1), { id: 'b/x', domainOwner: 'a', accepted: { reason: 'DomainConflict' } });
+  now += graceMs;
+  time.advance(graceMs);
+  await awaitUntil(() => store.current()?.resources.size === 1, { what: 'the domain to be served' });
+  await settle();
+  t.match(written.at(-1), { id: 'b/x', accepted: { status: 'True' } });
+  t.equal(written.at(-1)?.domainOwner, undefined);
+});

@@ -1,0 +1,164 @@
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import t from 'tap';
+import { createManifestPlaces } from '../../src/cli/check.ts';
+import { runCommand } from '../support/run-command.ts';
+
+const check = (...args: string[]) => runCommand('cli/check-manifests.ts', args);
+
+const manifest = (name: string, domain: string, unit = 'Hour') => `
+apiVersion: ratelimit.tollgate.dev/v1alpha1
+kind: RateLimitConfig
+metadata: { name: ${name} }
+spec:
+  domain: ${domain}
+  descriptors:
+    - { key: user, rateLimit: { unit: ${unit}, requestsPerUnit: 1 } }
+`;
+
+t.test('a folder whose objects would all be accepted ends with what they come to', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('a.yaml', `${manifest('one', 'one')}---${manifest('two', 'two')}`);
+  const { exitCode, output, errors } = await check('-folder', folder.path);
+  t.strictSame([exitCode, output, errors], [0, 'ok: 2 objects, 2 domains, 2 limits\n', '']);
+});
+
+t.test('what is no YAML, objects that are not valid, and conflicts are told with their place', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('a.yaml', manifest('one', 'one'));
+  folder.write('b.yaml', manifest('two', 'one'));
+  folder.write('c.yaml', manifest('three', 'three', 'Eon'));
+  folder.write('d.yaml', 'kind: [');
+  const { exitCode, output } = await check('-folder', folder.path);
+  t.equal(exitCode, 1);
+  const lines = output.trimEnd().split('\n');
+  t.match(lines, [
+    /\/b\.yaml:2:1: DuplicateKey: 'user' is already in default\/one \(a\.yaml#1\), which comes first/,
+    /\/c\.yaml:8:33: spec\.descriptors\[0\]\.rateLimit\.unit: must be one of/,
+    /\/d\.yaml:1:8: /,
+    'not ok: 3 problems',
+  ]);
+  t.equal(lines.length, 4);
+});
+
+t.test('each mistake of an object is a line with its place, and counts', async (t) => {
+  const folder = makeTextFolder(t);
+  const item = `
+    apiVersion: ratelimit.tollgate.dev/v1alpha1
+    kind: RateLimitConfig
+    metadata: { name: two }
+    spec:
+      domain: two
+      descriptors:
+        - key: "a\\nb"
+          rateLimit:
+            unit: Eon
+            requests: 1
+            replaces: [{ name: "" }]
+`;
+  folder.write('a.yaml', `${manifest('one', 'one')}---\n---\nkind: List\nitems:\n  -${item}`);
+  const { exitCode, output } = await check('-folder', folder.path);
+  t.equal(exitCode, 1);
+  const lines = output.trimEnd().split('\n').slice(0, -1);
+  t.ok(lines.length >= 4, output);
+  for (const line of lines)
+    t.match(line, new RegExp(`^${folder.path}/a\\.yaml:\\d+:\\d+: spec\\.descriptors\\[0\\]`));
+  t.match(output, /a\.yaml:22:13: spec\.descriptors\[0\]\.rateLimit\.unit: must be one of/);
+  t.match(output, /a\.yaml:23:13: spec\.descriptors\[0\]\.rateLimit\.requests: unknown field/);
+  t.match(output, /a\.yaml:21:11: spec\.descriptors\[0\]\.rateLimit\.requestsPerUnit: is required/);
+  t.match(output, `not ok: ${lines.length} problems`);
+  const { problems } = JSON.parse((await check('-folder', folder.path, '-json')).output);
+  t.equal(problems.length, lines.length);
+  t.match(
+    problems.find(({ line }: { line: number }) => line === 22),
+    {
+      source: `${folder.path}/a.yaml`,
+      column: 13,
+      field: 'spec.descriptors[0].rateLimit.unit',
+      message: /^must be/,
+    },
+  );
+});
+
+t.test('manifests behind a link to a directory are passed over with a warning', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('elsewhere/b.yaml', manifest('two', 'two'));
+  folder.write('config/a.yaml', manifest('one', 'one'));
+  folder.swapLink('config/more', '../elsewhere');
+  const { exitCode, output } = await check('-folder', `${folder.path}/config`);
+  t.equal(exitCode, 0);
+  t.strictSame(output.trimEnd().split('\n'), [
+    `${folder.path}/config/more: warning: a link to a directory is not followed`,
+    'ok: 1 object, 1 domain, 1 limit',
+  ]);
+  t.match(JSON.parse((await check('-folder', `${folder.path}/config`, '-json')).output), {
+    ok: true,
+    warnings: [{ source: `${folder.path}/config/more`, message: 'a link to a directory is not followed' }],
+  });
+});
+
+t.test('-json prints the same for programs', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('a.yaml', manifest('one', 'one'));
+  const { exitCode, output } = await check('-folder', folder.path, '-json');
+  t.equal(exitCode, 0);
+  t.strictSame(JSON.parse(output), {
+    ok: true,
+    problems: [],
+    warnings: [],
+    objects: 1,
+    domains: 1,
+    limits: 1,
+  });
+});
+
+t.test('a folder with nothing for the server is told', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('a.yaml', 'apiVersion: apps/v1\nkind: Deployment\n');
+  const { exitCode, output } = await check('-folder', folder.path);
+  t.strictSame(
+    [exitCode, output],
+    [
+      1,
+      `${folder.path}: there is no RateLimitConfig in its .yaml, .yml and .json files\nnot ok: 1 problem\n`,
+    ],
+  );
+});
+
+t.test('a folder that is not there, or none, is told', async (t) => {
+  t.match(await check('-folder', '/nowhere'), { exitCode: 1, errors: 'there is no such folder' });
+  t.match(await check(), { exitCode: 2, errors: '-folder is needed' });
+});
+
+const text = `# first
+---
+a: &x { b: 1 }
+c: *x
+---
+# nothing
+---
+kind: List
+items:
+  - d: [1, { e: 2 }]
+...
+`;
+const placeOf = createManifestPlaces([{ source: 'x#1.yaml', text }]);
+
+t.test('a field is found in its document, at its key, and an item where it begins', (t) => {
+  t.strictSame(placeOf('x#1.yaml#1', 'a.b'), { source: 'x#1.yaml', line: 3, column: 9 });
+  t.strictSame(placeOf('x#1.yaml#2.items[0]', 'd[1].e'), { source: 'x#1.yaml', line: 10, column: 14 });
+  t.strictSame(placeOf('x#1.yaml#2.items[0]', 'd[1]'), { source: 'x#1.yaml', line: 10, column: 12 });
+  t.strictSame(placeOf('x#1.yaml#2.items[0]', ''), { source: 'x#1.yaml', line: 10, column: 5 });
+  t.end();
+});
+
+t.test('what is missing or behind an alias is where the nearest thing is that holds it', (t) => {
+  t.match(placeOf('x#1.yaml#1', 'c.b'), { line: 4, column: 1 });
+  t.match(placeOf('x#1.yaml#1', 'ab.c'), { line: 3, column: 1 });
+  t.end();
+});
+
+t.test('what is no label of a manifest has no place', (t) => {
+  for (const label of ['x#1.yaml', 'x#1.yaml#3', 'x#1.yaml:3:1', 'other.yaml#1'])
+    t.equal(placeOf(label, ''), undefined);
+  t.end();
+});

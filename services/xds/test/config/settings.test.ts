@@ -1,0 +1,110 @@
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import t from 'tap';
+import { adsServerOptions, chosenSource, readSettings, type Settings } from '../../src/config/settings.ts';
+
+function settingsOf(env: Record<string, string>): Settings {
+  const read = readSettings(env);
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  return read.settings;
+}
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  const read = readSettings(env);
+  return read.ok ? [] : read.problems.map(({ variable, expected }) => `${variable}: ${expected}`);
+}
+
+t.test('the source is the cluster inside a pod and a folder elsewhere, unless it is named', async (t) => {
+  t.equal(chosenSource(settingsOf({ XDS_FOLDER: '/m' })), 'folder');
+  t.equal(chosenSource(settingsOf({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })), 'kubernetes');
+  t.equal(chosenSource(settingsOf({ XDS_SOURCE: 'kubernetes' })), 'kubernetes');
+  const inPod = { XDS_SOURCE: 'folder', XDS_FOLDER: '/m', KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+  t.equal(chosenSource(settingsOf(inPod)), 'folder');
+});
+
+t.test('a folder source needs a folder', async (t) => {
+  t.match(problemsOf({}), [/^XDS_FOLDER: a directory of manifests, because XDS_SOURCE is auto/]);
+  t.match(problemsOf({ XDS_SOURCE: 'folder', KUBERNETES_SERVICE_HOST: 'x' }), [
+    /because XDS_SOURCE is folder/,
+  ]);
+});
+
+t.test('files of TLS belong together', async (t) => {
+  const env = { XDS_FOLDER: '/m' };
+  t.match(problemsOf({ ...env, XDS_GRPC_TLS_CERT: '/c' }), [/^XDS_GRPC_TLS_KEY: a PEM file/]);
+  t.match(problemsOf({ ...env, XDS_GRPC_TLS_KEY: '/k' }), [/^XDS_GRPC_TLS_CERT: a PEM file/]);
+  t.match(problemsOf({ ...env, XDS_GRPC_CLIENT_CACERT: '/ca' }), [
+    /^XDS_GRPC_TLS_CERT: .*XDS_GRPC_CLIENT_CACERT/,
+  ]);
+  t.match(problemsOf({ ...env, XDS_GRPC_CLIENT_SAN: 'a.b' }), [
+    /^XDS_GRPC_CLIENT_CACERT: .*XDS_GRPC_CLIENT_SAN/,
+  ]);
+});
+
+t.test('times of the Lease that would allow two holders are refused', async (t) => {
+  const env = { XDS_FOLDER: '/m' };
+  const expected = [
+    /^XDS_LEASE_RENEW_DEADLINE: more than XDS_LEASE_RETRY_PERIOD and less than XDS_LEASE_DURATION/,
+  ];
+  t.match(problemsOf({ ...env, XDS_LEASE_DURATION: '10s' }), expected);
+  t.match(problemsOf({ ...env, XDS_LEASE_RETRY_PERIOD: '10s' }), expected);
+  t.strictSame(problemsOf({ ...env, XDS_LEASE_DURATION: '11s', XDS_LEASE_RETRY_PERIOD: '9s' }), []);
+});
+
+t.test('without a word, it serves on the ports that limiters and probes expect', async (t) => {
+  t.match(settingsOf({ XDS_FOLDER: '/m' }), {
+    grpcPort: 18_000,
+    adminPort: 8090,
+    debounceMs: 5,
+    allowEmpty: true,
+    namespaces: [],
+  });
+});
+
+t.test('connections of the ADS server are as the settings say', async (t) => {
+  const settings = settingsOf({
+    XDS_FOLDER: '/m',
+    XDS_GRPC_HOST: '::',
+    XDS_GRPC_PLAINTEXT: 'true',
+    XDS_GRPC_MAX_STREAMS_PER_PEER: '7',
+    XDS_GRPC_PORT: '19000',
+    XDS_GRPC_KEEPALIVE_TIME: '11s',
+    XDS_GRPC_KEEPALIVE_TIMEOUT: '2s',
+    XDS_GRPC_MAX_CONNECTION_AGE: '5m',
+    XDS_GRPC_MAX_CONNECTION_AGE_GRACE: '3s',
+  });
+  t.strictSame(adsServerOptions(settings), {
+    address: '[::]:19000',
+    keepaliveTimeMs: 11_000,
+    keepaliveTimeoutMs: 2_000,
+    maxConnectionAgeMs: 300_000,
+    maxConnectionAgeGraceMs: 3_000,
+    maxStreamsPerPeer: 7,
+  });
+});
+
+t.test('without TLS, ADS is served to this host only unless plaintext was asked for', async (t) => {
+  const address = (env: Record<string, string>) => adsServerOptions(settingsOf(env)).address;
+  const folder = { XDS_FOLDER: '/m' };
+  t.equal(address(folder), '127.0.0.1:18000');
+  t.equal(address({ ...folder, XDS_GRPC_HOST: 'localhost' }), 'localhost:18000');
+  t.equal(address({ ...folder, XDS_GRPC_PLAINTEXT: 'true' }), '0.0.0.0:18000');
+  t.equal(address({ ...folder, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), '0.0.0.0:18000');
+  t.match(problemsOf({ ...folder, XDS_GRPC_HOST: '0.0.0.0' }), [
+    /XDS_GRPC_HOST: 127\.0\.0\.1, because ADS has no TLS/,
+  ]);
+});
+
+t.test('an authority of its own needs a cluster and names, and excludes other certificates', async (t) => {
+  const cluster = { XDS_SOURCE: 'kubernetes', XDS_GRPC_OWN_CA: 'true' };
+  const named = { ...cluster, XDS_GRPC_SERVER_NAMES: 'xds.tollgate.svc' };
+  t.match(settingsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'shop/ads-client' }), {
+    certificateSecret: 'tollgate-xds',
+    clientSecrets: ['shop/ads-client'],
+  });
+  t.equal(adsServerOptions(settingsOf(named)).address, '0.0.0.0:18000');
+  t.match(problemsOf(cluster), [/XDS_GRPC_SERVER_NAMES.*DNS names/]);
+  t.match(problemsOf({ ...named, XDS_SOURCE: 'folder', XDS_FOLDER: '/m' }), [/XDS_GRPC_OWN_CA/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_PLAINTEXT: 'true' }), [/exclude each other/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), [/exclude each other/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'ads-client' }), [/namespace\/name/]);
+});

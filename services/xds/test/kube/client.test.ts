@@ -1,0 +1,259 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { KubeConfig } from '@kubernetes/client-node';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { fakeClock } from '@tollgate/testkit/fake-clock';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import type { Test } from 'tap';
+import t from 'tap';
+import { createApiClient, createTokenBucket, readLines } from '../../src/kube/client.ts';
+import { type Answer, json, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
+
+async function serve(t: Test, answer: Answer) {
+  const server = await startScriptedServer(answer);
+  t.teardown(() => server.stop());
+  return server;
+}
+
+const get = { method: 'GET', path: '/apis/x' } as const;
+
+t.test('answers the JSON of a success', async (t) => {
+  const { api, requests } = await serve(t, json({ kind: 'Thing' }));
+  t.strictSame(await api.send({ ...get, query: { limit: '5', 'a b': 'c&d' } }), { kind: 'Thing' });
+  t.strictSame(
+    [...(requests[0]?.query ?? [])],
+    [
+      ['limit', '5'],
+      ['a b', 'c&d'],
+    ],
+  );
+  t.match(requests[0]?.headers, { accept: 'application/json', authorization: 'Bearer open' });
+});
+
+t.test('sends a body with its type and length', async (t) => {
+  const { api, requests } = await serve(t, json({}));
+  await api.send({
+    ...get,
+    method: 'PATCH',
+    body: { name: 'ä' },
+    contentType: 'application/merge-patch+json',
+  });
+  t.match(requests[0], {
+    method: 'PATCH',
+    body: '{"name":"ä"}',
+    headers: { 'content-type': 'application/merge-patch+json', 'content-length': '13' },
+  });
+});
+
+t.test('a refusal carries status, reason, message and how long to wait', async (t) => {
+  const { api } = await serve(t, refusal(429, 'TooManyRequests', { 'retry-after': '3' }));
+  await t.rejects(api.send(get), {
+    status: 429,
+    reason: 'TooManyRequests',
+    message: 'TooManyRequests it is',
+    retryAfterMs: 3_000,
+  });
+});
+
+t.test('a refusal that is no Status is told by its beginning', async (t) => {
+  const { api } = await serve(t, (response) => response.writeHead(502).end(`<html>${'x'.repeat(10_000)}`));
+  await t.rejects(api.send(get), { status: 502, message: /^the API server answered 502: <html>x{100,200}$/ });
+});
+
+t.test('a call that is not answered in time is given up, also in the middle of its answer', async (t) => {
+  const silent = await serve(t, () => undefined);
+  await t.rejects(silent.api.send({ ...get, timeoutMs: 50.5 }), { message: /did not answer within 50.5 ms/ });
+  const slow = await serve(t, (response) => void response.write('{'));
+  await t.rejects(slow.api.send({ ...get, timeoutMs: 50 }), { message: /did not answer within 50 ms/ });
+});
+
+t.test('a call ends with its signal, and with the client', async (t) => {
+  const { api, requests } = await serve(t, () => undefined);
+  const aborter = new AbortController();
+  const aborted = api.send({ ...get, signal: aborter.signal });
+  const closed = api.send(get);
+  await awaitUntil(() => requests.length === 2, { what: 'both calls' });
+  aborter.abort();
+  await t.rejects(aborted, { name: 'AbortError' });
+  api.close();
+  await t.rejects(closed, { name: 'AbortError' });
+  await t.rejects(api.send(get), { message: 'the client of the API server is closed' });
+});
+
+t.test('a watch that is refused rejects, one that is accepted has lines', async (t) => {
+  const signal = new AbortController().signal;
+  const refusing = await serve(t, refusal(403, 'Forbidden'));
+  await t.rejects(refusing.api.watch({ path: '/x', idleTimeoutMs: 30_000, signal }), {
+    message: 'Forbidden it is',
+  });
+  const accepting = await serve(t, watch({ n: 1 }, { n: 2 }));
+  const lines: string[] = [];
+  for await (const line of await accepting.api.watch({ path: '/x', idleTimeoutMs: 30_000, signal })) {
+    lines.push(line);
+    if (lines.length === 2) break;
+  }
+  t.strictSame(lines, ['{"n":1}', '{"n":2}']);
+});
+
+t.test('calls one after the other share a connection', async (t) => {
+  const ports = new Set<number | undefined>();
+  const { api } = await serve(t, (response) => {
+    ports.add(response.socket?.remotePort);
+    json({})(response, { ...get, query: new URLSearchParams(), headers: {}, body: '' });
+  });
+  for (let call = 0; call < 5; call += 1) await api.send(get);
+  t.equal(ports.size, 1);
+});
+
+t.test('a client certificate that was replaced is presented with the next call', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(() => certificates.remove());
+  const { ca, server: pair, issue } = certificates;
+  const seen: string[] = [];
+  const server = createServer(
+    { cert: pair.cert, key: pair.key, ca: ca.cert, requestCert: true, rejectUnauthorized: true },
+    (request, response) => {
+      // The server speaks TLS only.
+      seen.push(String((request.socket as TLSSocket).getPeerCertificate().subject.CN));
+      response.end('{}');
+    },
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const folder = temporaryFolder();
+  const [certFile, keyFile] = [join(folder.path, 'crt'), join(folder.path, 'key')];
+  const use = (name: string): void => {
+    const { cert, key } = issue({ name });
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key);
+  };
+  use('old');
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(
+    { name: 'test', server: `https://127.0.0.1:${port}`, caFile: ca.certFile, skipTLSVerify: false },
+    { name: 'test', certFile, keyFile },
+  );
+  const api = createApiClient(config);
+  t.teardown(() => {
+    api.close();
+    server.close();
+    server.closeAllConnections();
+    folder.remove();
+  });
+  await api.send(get);
+  await api.send(get);
+  use('new');
+  await api.send(get);
+  t.strictSame(seen, ['old', 'old', 'new']);
+});
+
+t.test('an exec plugin that hangs does not hold up a call for ever', async (t) => {
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(
+    { name: 'test', server: 'https://127.0.0.1:1', skipTLSVerify: true },
+    { name: 'test', exec: { command: 'sleep', args: ['1'] } },
+  );
+  const api = createApiClient(config);
+  t.teardown(() => api.close());
+  await t.rejects(api.send({ ...get, timeoutMs: 50 }), { message: /did not answer within 50 ms/ });
+});
+
+/** Yields the chunks, and notes whether the reader has let go of them. */
+function streamOf(...chunks: (string | Uint8Array)[]) {
+  const state: { taken: number; ended: boolean } = { taken: 0, ended: false };
+  async function* generate(): AsyncGenerator<Uint8Array> {
+    try {
+      for (const chunk of chunks) {
+        state.taken += 1;
+        yield Buffer.from(chunk);
+      }
+    } finally {
+      state.ended = true;
+    }
+  }
+  return { chunks: generate(), state };
+}
+
+async function linesOf(...chunks: (string | Uint8Array)[]): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of readLines(streamOf(...chunks).chunks, 100)) lines.push(line);
+  return lines;
+}
+
+t.test('lines are the same however they are cut into chunks', async (t) => {
+  const text = 'one\n\nthree\nvier: ä\n';
+  const expected = ['one', '', 'three', 'vier: ä'];
+  t.strictSame(await linesOf(text), expected);
+  t.strictSame(await linesOf(...Array.from(Buffer.from(text), (byte) => Buffer.of(byte))), expected);
+});
+
+t.test('what has no end is no line', async (t) => {
+  t.strictSame(await linesOf('one\ntw'), ['one']);
+  t.strictSame(await linesOf(), []);
+});
+
+t.test('a line of the largest size is read, one byte more is an error', async (t) => {
+  t.strictSame(await linesOf('x'.repeat(100), '\n'), ['x'.repeat(100)]);
+  await t.rejects(linesOf('x'.repeat(60), 'x'.repeat(41)), { message: 'a line of more than 100 bytes' });
+});
+
+t.test('whoever stops reading lets go of the stream, which is read no further', async (t) => {
+  const { chunks, state } = streamOf('one\ntwo\n', 'three\n', 'four\n');
+  for await (const line of readLines(chunks, 100)) {
+    if (line === 'two') break;
+  }
+  t.strictSame(state, { taken: 1, ended: true });
+});
+
+function makeBucket(options: { ratePerSecond: number; burst: number }) {
+  const clock = fakeClock();
+  const bucket = createTokenBucket(options, { now: clock.now, sleep: (ms, rest) => clock.sleep(ms, rest) });
+  const taken: number[] = [];
+  const { signal } = new AbortController();
+  const take = async (id: number): Promise<void> => {
+    await bucket.take(signal);
+    taken.push(id);
+  };
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  return { clock, bucket, take, taken, settle };
+}
+
+t.test('a burst goes at once, the rest at the rate and in order', async (t) => {
+  const { clock, take, taken, settle } = makeBucket({ ratePerSecond: 10, burst: 3 });
+  const all = Promise.all([1, 2, 3, 4, 5].map(take));
+  await settle();
+  t.strictSame(taken, [1, 2, 3]);
+  clock.advance(99);
+  await settle();
+  t.strictSame(taken, [1, 2, 3]);
+  clock.advance(1);
+  await settle();
+  t.strictSame(taken, [1, 2, 3, 4]);
+  clock.advance(100);
+  await all;
+});
+
+t.test('a rest earns no more than a burst', async (t) => {
+  const { clock, take, taken, settle } = makeBucket({ ratePerSecond: 10, burst: 2 });
+  clock.advance(3_600_000);
+  const all = Promise.all([1, 2, 3].map(take));
+  await settle();
+  t.strictSame(taken, [1, 2]);
+  clock.advance(100);
+  await all;
+});
+
+t.test('whoever is told to stop waits no longer', async (t) => {
+  const { bucket } = makeBucket({ ratePerSecond: 1, burst: 1 });
+  const aborter = new AbortController();
+  await bucket.take(aborter.signal);
+  const waiting = bucket.take(aborter.signal);
+  aborter.abort(new Error('closed'));
+  await t.rejects(waiting, { message: 'closed' });
+});

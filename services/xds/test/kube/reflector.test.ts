@@ -1,0 +1,420 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Test, test } from 'tap';
+import type { ApiClient } from '../../src/kube/client.ts';
+import {
+  type Answer,
+  inTurn,
+  item,
+  json,
+  page,
+  refusal,
+  type ScriptedServer,
+  startScriptedServer,
+  watch,
+} from '../support/kube-server.ts';
+import { followWith, type ReflectorUnderTest } from '../support/reflector-under-test.ts';
+
+/** Lists and watches have scripts of their own, so that a test reads as what the API server says to each. */
+async function serve(t: Test, script: { lists: Answer[]; watches: Answer[] }): Promise<ScriptedServer> {
+  const list = inTurn(...script.lists);
+  const watchAnswer = inTurn(...script.watches);
+  const server = await startScriptedServer((response, request) =>
+    (request.query.get('watch') === 'true' ? watchAnswer : list)(response, request),
+  );
+  t.teardown(() => server.stop());
+  return server;
+}
+
+function follow(t: Test, ...args: Parameters<typeof followWith>): ReflectorUnderTest {
+  const following = followWith(...args);
+  t.teardown(() => following.reflector.close());
+  return following;
+}
+
+const watchesOf = ({ requests }: ScriptedServer) => requests.filter(({ query }) => query.has('watch'));
+const listsOf = ({ requests }: ScriptedServer) => requests.filter(({ query }) => !query.has('watch'));
+const seen = (following: ReflectorUnderTest, ...expected: string[]) =>
+  awaitUntil(() => following.events.join() === expected.join(), { what: expected.join() });
+const added = (object: unknown) => ({ type: 'ADDED', object });
+const bookmark = (resourceVersion: string) => ({
+  type: 'BOOKMARK',
+  object: { metadata: { resourceVersion } },
+});
+const expired = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'old' } };
+
+/** Writes bytes as they are, then does with the connection as told. */
+function raw(text: string, end: 'keep open' | 'end' | 'cut'): Answer {
+  return (response) => {
+    response.writeHead(200);
+    response.flushHeaders();
+    response.write(text, () => {
+      if (end === 'end') response.end();
+      if (end === 'cut') response.destroy();
+    });
+  };
+}
+
+test('a list of several pages is told as one set, and the watch goes on from its version', async (t) => {
+  const server = await serve(t, {
+    lists: [
+      page([item('a', '1')], '10', 'p2'),
+      page([item('b', '2')], '10', 'p3'),
+      page([item('c', '3')], '10'),
+    ],
+    watches: [watch(added(item('d', '11')))],
+  });
+  const following = follow(t, server.api, { pageSize: 1 });
+  await following.reflector.synced;
+  await seen(following, 'replaced a b c', 'changed d');
+  t.same(
+    listsOf(server).map(({ query }) => [query.get('limit'), query.get('continue')]),
+    [
+      ['1', null],
+      ['1', 'p2'],
+      ['1', 'p3'],
+    ],
+  );
+  const [asked] = watchesOf(server);
+  t.equal(asked?.query.get('resourceVersion'), '10');
+  t.equal(asked?.query.get('allowWatchBookmarks'), 'true');
+  const seconds = Number(asked?.query.get('timeoutSeconds'));
+  t.ok(seconds >= 290 && seconds <= 590, `timeoutSeconds is ${seconds}`);
+  t.equal(asked?.headers.authorization, 'Bearer open');
+});
+
+test('a list whose pages are too large is taken in smaller ones', async (t) => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
+  const large = names.map((name) => item(name, '1', { spec: { domain: 'x'.repeat(1_000) } }));
+  const server = await startScriptedServer(
+    (response, request) => {
+      if (request.query.has('watch')) return watch()(response, request);
+      const from = Number(request.query.get('continue') ?? 0);
+      const to = from + Number(request.query.get('limit'));
+      page(large.slice(from, to), '10', to < large.length ? String(to) : '')(response, request);
+    },
+    { maxBodyBytes: 3_000 },
+  );
+  t.teardown(() => server.stop());
+  await seen(follow(t, server.api, { pageSize: 20 }), ['replaced', ...names].join(' '));
+  t.strictSame(
+    server.requests.slice(0, 4).map(({ query }) => [query.get('limit'), query.get('continue')]),
+    [
+      ['20', null],
+      ['2', null],
+      ['2', '2'],
+      ['2', '4'],
+    ],
+  );
+});
+
+test('an object that is too large even by itself is a failure', async (t) => {
+  const huge = page([item('a', '1', { spec: { domain: 'x'.repeat(4_000) } })], '10');
+  const server = await startScriptedServer(huge, { maxBodyBytes: 3_000 });
+  t.teardown(() => server.stop());
+  const following = follow(t, server.api);
+  await awaitUntil(() => following.logs.length > 0, { what: 'a log line' });
+  t.match(following.logs[0]?.reason, 'more than 3000 bytes');
+});
+
+test('a list whose continue token has expired begins anew', async (t) => {
+  const server = await serve(t, {
+    lists: [page([item('a', '1')], '10', 'p2'), refusal(410, 'Expired'), page([item('b', '2')], '20')],
+    watches: [watch()],
+  });
+  const following = follow(t, server.api);
+  await seen(following, 'replaced b');
+  t.equal(listsOf(server)[2]?.query.has('continue'), false);
+});
+
+test('objects carry their type, and not the bookkeeping of the API server', async (t) => {
+  const metadata = {
+    ...item('a', '1').metadata,
+    managedFields: [{ manager: 'kubectl' }],
+    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', owner: 'shop' },
+  };
+  const server = await serve(t, {
+    lists: [page([{ metadata, spec: {} }], '10')],
+    watches: [watch()],
+  });
+  const manifests: unknown[] = [];
+  const following = follow(t, server.api, {}, (event) => {
+    if (event.type === 'replaced') manifests.push(...event.objects.map(({ manifest }) => manifest));
+  });
+  await following.reflector.synced;
+  t.strictSame(manifests, [
+    {
+      apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
+      kind: 'RateLimitConfig',
+      metadata: { ...item('a', '1').metadata, annotations: { owner: 'shop' } },
+      spec: {},
+    },
+  ]);
+});
+
+test('a watch that expires as an event is followed by a list, of which only the differences are told', async (t) => {
+  const server = await serve(t, {
+    lists: [
+      page([item('same', '1'), item('edited', '2'), item('gone', '3')], '10'),
+      page([item('same', '1'), item('edited', '12'), item('new', '13')], '20'),
+    ],
+    watches: [watch(expired), watch()],
+  });
+  const following = follow(t, server.api);
+  await seen(following, 'replaced edited gone same', 'deleted gone', 'changed edited', 'changed new');
+  await awaitUntil(() => watchesOf(server)[1]?.query.get('resourceVersion') === '20', {
+    what: 'a watch from the new list',
+  });
+  t.equal(await following.metric('tollgate_xds_source_relists_total'), 2);
+});
+
+test('a watch that is refused as expired is followed by a list', async (t) => {
+  const server = await serve(t, {
+    lists: [page([], '10'), page([item('a', '11')], '20')],
+    watches: [refusal(410, 'Gone'), watch()],
+  });
+  await seen(follow(t, server.api), 'replaced', 'changed a');
+});
+
+test('an object that was deleted and made anew between two lists is told as both', async (t) => {
+  const reborn = item('a', '12');
+  const server = await serve(t, {
+    lists: [
+      page([item('a', '1')], '10'),
+      page([{ ...reborn, metadata: { ...reborn.metadata, uid: 'other' } }], '20'),
+    ],
+    watches: [watch(expired), watch()],
+  });
+  await seen(follow(t, server.api), 'replaced a', 'deleted a', 'changed a');
+});
+
+test('a connection that is cut goes on after the last event or bookmark, without a list', async (t) => {
+  const line = (event: unknown) => `${JSON.stringify(event)}\n`;
+  const server = await serve(t, {
+    lists: [page([], '10')],
+    watches: [
+      raw(`${line(added(item('a', '11')))}{"type":"ADDED","obj`, 'cut'),
+      raw(line(bookmark('15')), 'cut'),
+      watch(added(item('b', '16'))),
+    ],
+  });
+  const following = follow(t, server.api);
+  await seen(following, 'replaced', 'changed a', 'changed b');
+  t.same(
+    watchesOf(server).map(({ query }) => query.get('resourceVersion')),
+    ['10', '11', '15'],
+  );
+  t.equal(listsOf(server).length, 1);
+});
+
+test('an event that is sent twice is told once', async (t) => {
+  const event = added(item('a', '11'));
+  const server = await serve(t, {
+    lists: [page([], '10')],
+    watches: [watch(event, event, added(item('b', '12')))],
+  });
+  await seen(follow(t, server.api), 'replaced', 'changed a', 'changed b');
+});
+
+test('a watch that ends in order is opened again, not at once when it has just begun', async (t) => {
+  let waits = 0;
+  const random = (): number => {
+    waits += 1;
+    return 0.5;
+  };
+  const server = await serve(t, {
+    lists: [page([], '10')],
+    watches: [raw('', 'end'), raw('', 'end'), raw('', 'end'), watch(added(item('a', '11')))],
+  });
+  const backoff = { initialMs: 1, maxMs: 20, random };
+  // On a clock that stands still each of them has just begun, however busy the machine is.
+  const following = follow(t, server.api, { backoff }, undefined, { now: () => 0 });
+  await seen(following, 'replaced', 'changed a');
+  t.equal(waits, 3, 'one waiting time for each watch that ended early');
+});
+
+test('a line that is no JSON is followed by a list', async (t) => {
+  const server = await serve(t, {
+    lists: [page([], '10'), page([item('a', '11')], '20')],
+    watches: [raw('<html>\n', 'keep open'), watch()],
+  });
+  await seen(follow(t, server.api), 'replaced', 'changed a');
+});
+
+test('an event of an unknown type is followed by a list', async (t) => {
+  const server = await serve(t, {
+    lists: [page([], '10'), page([item('a', '11')], '20')],
+    watches: [watch({ type: 'RENAMED', object: item('b', '11') }), watch()],
+  });
+  await seen(follow(t, server.api), 'replaced', 'changed a');
+});
+
+test('a line without an end is given up before it fills the memory', async (t) => {
+  let written = 0;
+  const server = await serve(t, {
+    lists: [page([], '10'), page([item('a', '11')], '20')],
+    watches: [
+      (response) => {
+        response.writeHead(200);
+        const chunk = Buffer.alloc(1024 * 1024, 'x');
+        const more = (): void => {
+          if (response.destroyed) return;
+          written += chunk.length;
+          response.write(chunk, more);
+        };
+        more();
+      },
+      watch(),
+    ],
+  });
+  await seen(follow(t, server.api), 'replaced', 'changed a');
+  t.ok(written < 64 * 1024 * 1024, `${written} bytes were taken`);
+});
+
+test('a watch on which nothing arrives is opened again where it was', async (t) => {
+  const server = await serve(t, {
+    lists: [page([], '10')],
+    // A watch from before the bookmark is given up, too, when its bookmark came too late.
+    watches: [
+      (response, request) => {
+        const isFirst = request.query.get('resourceVersion') === '10';
+        watch(isFirst ? bookmark('12') : added(item('a', '13')))(response, request);
+      },
+    ],
+  });
+  const following = follow(t, server.api, { idleTimeoutMs: 100 });
+  await seen(following, 'replaced', 'changed a');
+  t.ok(watchesOf(server).some(({ query }) => query.get('resourceVersion') === '12'));
+  t.equal(following.logs[0]?.reason, 'nothing arrived for 100 ms');
+  // What follows is that of the next watch, on which nothing more arrives either.
+  t.strictSame(
+    following.logs
+      .map(({ level }) => level)
+      .filter((level) => level !== 'debug')
+      .slice(0, 2),
+    ['warning', 'info'],
+  );
+});
+
+test('everything is listed anew after the resync interval, though the watch is well', async (t) => {
+  const server = await serve(t, {
+    lists: [page([item('a', '1')], '10'), page([item('a', '1'), item('missed', '5')], '20')],
+    watches: [watch()],
+  });
+  const following = follow(t, server.api, { resyncMs: 50 });
+  await seen(following, 'replaced a', 'changed missed');
+  t.equal(await following.metric('tollgate_xds_source_errors_total'), 0);
+});
+
+test('failures are logged once for each reason, counted, and their end is told', async (t) => {
+  const server = await serve(t, {
+    lists: [refusal(503, 'Starting'), refusal(503, 'Starting'), refusal(403, 'Forbidden'), page([], '10')],
+    watches: [watch()],
+  });
+  const following = follow(t, server.api);
+  const told = () => following.logs.filter(({ level }) => level !== 'debug');
+  await awaitUntil(() => told().length === 3, { what: 'two failures and their end in the log' });
+  t.strictSame(
+    told().map(({ level, reason }) => [level, reason]),
+    [
+      ['warning', 'Starting it is'],
+      [
+        'warning',
+        'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, as services/xds/deploy/rbac.yaml does, or set XDS_NAMESPACES to the namespaces where it is granted',
+      ],
+      ['info', undefined],
+    ],
+  );
+  t.equal(await following.metric('tollgate_xds_source_errors_total'), 3);
+});
+
+test('why objects are not followed is known until they are', async (t) => {
+  const rights: { missing: boolean } = { missing: true };
+  const server = await startScriptedServer((response, request) => {
+    const answer = request.query.has('watch') ? watch() : page([], '10');
+    (rights.missing ? refusal(403, 'Forbidden') : answer)(response, request);
+  });
+  t.teardown(() => server.stop());
+  const { reflector } = follow(t, server.api, { namespace: 'shop' }, undefined, { now: () => 5_000 });
+  t.equal(reflector.outage(), undefined);
+  await awaitUntil(() => reflector.outage() !== undefined, { what: 'the outage' });
+  t.match(reflector.outage(), { reason: 'not allowed to list ratelimitconfigs', sinceMs: 5_000 });
+  t.match(reflector.outage()?.reason, 'in namespace shop');
+  rights.missing = false;
+  await awaitUntil(() => reflector.outage() === undefined, { what: 'the end of the outage' });
+});
+
+test('a cluster without the CRD is told how to get it, and asked again', async (t) => {
+  const server = await serve(t, {
+    lists: [refusal(404, 'NotFound'), page([item('a', '1')], '10')],
+    watches: [watch()],
+  });
+  const following = follow(t, server.api);
+  await seen(following, 'replaced a');
+  t.match(following.logs[0]?.reason, /kubectl apply -f crds\/ratelimitconfigs\.yaml/);
+});
+
+test('a server that asks to be left alone is left alone', async (t) => {
+  const waits: number[] = [];
+  const server = await serve(t, {
+    lists: [refusal(429, 'TooManyRequests', { 'retry-after': '7' }), page([], '10')],
+    watches: [watch()],
+  });
+  const following = follow(t, server.api, {}, undefined, {
+    sleep: async (ms) => void waits.push(ms),
+  });
+  await following.reflector.synced;
+  t.strictSame(waits, [7_000]);
+});
+
+test('what cannot be a list is a failure, and takes nothing away', async (t) => {
+  const broken: Answer[] = [
+    json({ items: 'none', metadata: { resourceVersion: '1' } }),
+    json({ items: [], metadata: {} }),
+    json({ items: [{ metadata: { name: 'nameless' } }], metadata: { resourceVersion: '1' } }),
+    (response) => response.end('<html>'),
+  ];
+  const server = await serve(t, {
+    lists: [page([item('a', '1')], '10'), ...broken, page([item('a', '1'), item('b', '2')], '20')],
+    watches: [watch(expired), watch()],
+  });
+  await seen(follow(t, server.api), 'replaced a', 'changed b');
+});
+
+test('a handler that throws is logged, and the next event comes', async (t) => {
+  const server = await serve(t, {
+    lists: [page([], '10')],
+    watches: [watch(added(item('bad', '11')), added(item('good', '12')))],
+  });
+  const following = follow(t, server.api, {}, (event) => {
+    if (event.type === 'changed' && event.object.name === 'bad') throw new Error('cannot bear it');
+  });
+  await seen(following, 'replaced', 'changed bad', 'changed good');
+  t.strictSame(
+    following.logs.map(({ level }) => level),
+    ['error'],
+  );
+});
+
+test('the time of the last sign of life is told', async (t) => {
+  const server = await serve(t, { lists: [page([], '10')], watches: [watch(bookmark('11'))] });
+  const before = Date.now() / 1_000;
+  const following = follow(t, server.api);
+  await following.reflector.synced;
+  t.ok((await following.metric('tollgate_xds_source_last_event_timestamp_seconds')) >= before);
+});
+
+test('closing ends a watch, a list that hangs, and the waiting between attempts', async (t) => {
+  const hanging: ScriptedServer = await serve(t, { lists: [() => undefined], watches: [] });
+  const refusing = await serve(t, { lists: [refusal(500, 'Broken')], watches: [] });
+  const watching = await serve(t, { lists: [page([], '10')], watches: [watch()] });
+  const apis: ApiClient[] = [hanging.api, refusing.api, watching.api];
+  const all = apis.map((api) => followWith(api, { backoff: { initialMs: 1e6, maxMs: 1e6 } }));
+  await awaitUntil(
+    () => hanging.requests.length + refusing.requests.length + watching.requests.length === 4,
+    {
+      what: 'all requests',
+    },
+  );
+  await Promise.all(all.map(({ reflector }) => reflector.close()));
+  t.equal(refusing.requests.length, 1);
+});

@@ -1,0 +1,90 @@
+import { compareText } from '@tollgate/kit/text';
+import { runInSlices } from '@tollgate/kit/time';
+import t from 'tap';
+import { parseManifests } from '../../src/sources/manifests.ts';
+import { splitDocuments } from '../../src/sources/yaml.ts';
+
+const parse = (text: string) => runInSlices(parseManifests({ source: 'a.yaml', text }), { sliceMs: 5 });
+
+t.test('a file has any number of documents, and those without content are not counted', async (t) => {
+  const parsed = await parse(
+    '# first\n---\na: 1\n---\n---\n# nothing\n---\nb: |\n  x\n  --- y\n...\n---\nc: 3\n',
+  );
+  t.match(parsed, {
+    ok: true,
+    manifests: [
+      { content: { a: 1 }, label: 'a.yaml#1' },
+      { content: { b: 'x\n--- y\n' }, label: 'a.yaml#2' },
+      { content: { c: 3 }, label: 'a.yaml#3' },
+    ],
+  });
+});
+
+t.test('documents sort by their number', async (t) => {
+  const parsed = await parse(Array.from({ length: 11 }, (_, i) => `n: ${i}`).join('\n---\n'));
+  const orders = parsed.ok ? parsed.manifests.map(({ order }) => order) : [];
+  t.strictSame([...orders].sort(compareText), orders);
+});
+
+t.test('lists are taken apart, each item with its place', async (t) => {
+  t.match(await parse('kind: List\nitems: [{ a: 1 }, { a: 2 }]\n'), {
+    ok: true,
+    manifests: [
+      { content: { a: 1 }, label: 'a.yaml#1.items[0]' },
+      { content: { a: 2 }, label: 'a.yaml#1.items[1]' },
+    ],
+  });
+  t.match(await parse('kind: RateLimitConfigList\nitems: [{ a: 1 }]\n'), { manifests: [{ label: /items/ }] });
+});
+
+t.test('JSON is read as well, and merge keys', async (t) => {
+  t.match(await parse('{\n\t"a": [1, "\\ud83d\\ude00"]\n}\n'), {
+    manifests: [{ content: { a: [1, '😀'] } }],
+  });
+  t.match(await parse('x: &x { k: 1 }\ny: { <<: *x }\n'), { manifests: [{ content: { y: { k: 1 } } }] });
+});
+
+t.test('a file without a word is a problem, one with nothing but comments is not', async (t) => {
+  for (const text of ['', ' \n\n'])
+    t.match(await parse(text), { ok: false, problem: { source: 'a.yaml', message: /is empty/ } });
+  t.strictSame(await parse('# nothing here\n'), { ok: true, manifests: [] });
+});
+
+t.test('what is no YAML is told with line and column, also in a later document', async (t) => {
+  t.match(await parse('a: 1\n---\nb: 2\nb: 3\n'), {
+    ok: false,
+    problem: { source: 'a.yaml:4:1', message: 'duplicated mapping key' },
+  });
+  t.match(await parse('%TAG ! x\n---\na: [\n'), { ok: false, problem: { source: /^a\.yaml:\d+:\d+$/ } });
+});
+
+t.test('a few lines of aliases that stand for millions of values are refused', async (t) => {
+  const lines = ['a0: &a0 [x, x, x, x, x, x, x, x]'];
+  for (let i = 1; i < 12; i += 1) lines.push(`a${i}: &a${i} [${`*a${i - 1}, `.repeat(8)}]`);
+  t.match(await parse(lines.join('\n')), { ok: false, problem: { source: 'a.yaml#1', message: /split it/ } });
+});
+
+t.test('aliases that nest without end, or deeper than can be followed, are refused', async (t) => {
+  const lines = ['a0: &a0 [x]'];
+  for (let i = 1; i < 200; i += 1) lines.push(`a${i}: &a${i} [${'['.repeat(90)}*a${i - 1}${']'.repeat(90)}]`);
+  for (const text of ['metadata: &m { name: x, self: *m }\n', lines.slice(0, 9).join('\n'), lines.join('\n')])
+    t.match(await parse(text), {
+      ok: false,
+      problem: { source: 'a.yaml#1', message: /^nests deeper than 100 levels/ },
+    });
+});
+
+t.test('text that is no Unicode is refused: on the wire different names would become one', async (t) => {
+  for (const text of ['a: "x\\ud800"\n', '"\\udfff": 1\n'])
+    t.match(await parse(text), { ok: false, problem: { source: 'a.yaml#1', message: /surrogate/ } });
+});
+
+t.test('the parts of a text are the text', async (t) => {
+  const text = 'a\r\n---\r\nb\n--- c\n----\n';
+  const parts = splitDocuments(text);
+  t.equal(parts.map((part) => part.text).join(''), text);
+  t.strictSame(
+    parts.map(({ linesBefore }) => linesBefore),
+    [0, 1, 3],
+  );
+});

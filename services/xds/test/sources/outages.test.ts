@@ -1,0 +1,45 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t, { type Test, test } from 'tap';
+import { outageText } from '../../src/sources/source.ts';
+import { type Answer, page, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
+import { startSource } from '../support/source-under-test.ts';
+
+/** A source of the namespaces shop, web and bank, whose lists the API server answers as told. */
+async function follow(t: Test, answerTo: (namespace: string) => Answer) {
+  const server = await startScriptedServer((response, request) => {
+    const [, namespace = ''] = /namespaces\/([^/]+)/.exec(request.path) ?? [];
+    (request.query.has('watch') ? watch() : answerTo(namespace))(response, request);
+  });
+  t.teardown(() => server.stop());
+  const { source } = await startSource(server.api, { namespaces: ['shop', 'web', 'bank'] });
+  t.teardown(() => source.close());
+  return () => source.outages?.() ?? [];
+}
+
+test('the namespace that may not be listed is named, the others are not', async (t) => {
+  const outages = await follow(t, (namespace) =>
+    namespace === 'web' ? refusal(403, 'Forbidden') : page([], '1'),
+  );
+  await awaitUntil(() => outages().length === 1, { what: 'the outage' });
+  t.match(outages()[0]?.reason, /^not allowed to list .* in namespace web/);
+});
+
+test('what is wrong with all namespaces is told once', async (t) => {
+  const asked = new Set<string>();
+  const outages = await follow(t, (namespace) => {
+    asked.add(namespace);
+    return refusal(503, 'Starting');
+  });
+  await awaitUntil(() => asked.size === 3 && outages().length === 1, { what: 'the outage' });
+  t.match(outages(), [{ reason: 'Starting it is' }]);
+});
+
+t.test('without an outage there is nothing to say', async (t) => {
+  t.equal(outageText([]), '');
+});
+
+t.test('of many reasons the first are told, and how many there are besides', async (t) => {
+  const outages = ['a', 'b', 'c', 'd', 'e'].map((reason) => ({ reason, sinceMs: 0 }));
+  const since = '(since 1970-01-01T00:00:00.000Z)';
+  t.equal(outageText(outages), `a ${since}; b ${since}; c ${since}; and 2 more`);
+});

@@ -1,0 +1,52 @@
+import t from 'tap';
+import { findAmbiguousScalars } from '../../src/sources/yaml.ts';
+
+const messagesOf = (text: string): readonly string[] =>
+  findAmbiguousScalars({ text, linesBefore: 0 }).map(({ message }) => message);
+
+t.test('a number with leading zeros is decimal here and octal for kubectl', (t) => {
+  t.strictSame(messagesOf('a: 0100'), ['0100 is 100 here and 64 for kubectl: write 100']);
+  t.strictSame(messagesOf('a: -010'), ['-010 is -10 here and -8 for kubectl: write -10']);
+  t.end();
+});
+
+t.test('what is text here and something else for kubectl belongs in quotes', (t) => {
+  for (const text of ['y', 'Y', 'yes', 'YES', 'on', 'On'])
+    t.strictSame(messagesOf(`a: ${text}`), [
+      `${text} is text here and true for kubectl: put it in quotes, or write true`,
+    ]);
+  for (const text of ['n', 'N', 'no', 'No', 'off', 'OFF'])
+    t.strictSame(messagesOf(`[${text}]`), [
+      `${text} is text here and false for kubectl: put it in quotes, or write false`,
+    ]);
+  for (const [text, number] of [
+    ['1_000', 1000],
+    ['0b11', 3],
+    ['-0x1F', -31],
+  ])
+    t.strictSame(messagesOf(`a: ${text}`), [
+      `${text} is text here and ${number} for kubectl: put it in quotes, or write ${number}`,
+    ]);
+  t.end();
+});
+
+t.test('what both read alike is left alone', (t) => {
+  const same =
+    '1 0 -0 +1 08 1e3 .5 1. 0x1F 0o17 .inf .nan true True FALSE null ~ yess yEs nope on-call one 1:30 2026-01-02 1.2.3.4 1a -a ---/ /a'
+      .split(' ')
+      .filter((text) => !text.startsWith('*'));
+  for (const text of same) t.strictSame(messagesOf(`a: ${text}`), [], text);
+  for (const text of ['"yes"', "'0100'", '!!str 0100', '|\n  0100', 'yes or no', '0100 0100', ''])
+    t.strictSame(messagesOf(`a: ${text}`), [], text);
+  t.end();
+});
+
+t.test('each is told with document, line, column and path, keys included', (t) => {
+  const text = '# c\n---\na:\n  - b: 1\n    c: &x yes\n  - [x, [010]]\n...\nno: *x\n';
+  t.match(findAmbiguousScalars({ text, linesBefore: 10 }), [
+    { document: 0, line: 15, column: 5, path: 'a[0].c' },
+    { document: 0, line: 16, column: 10, path: 'a[1][1][0]' },
+    { document: 1, line: 18, column: 1, path: 'no' },
+  ]);
+  t.end();
+});

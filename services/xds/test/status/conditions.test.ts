@@ -1,0 +1,280 @@
+import { runSteps } from '@tollgate/rules/steps';
+import t from 'tap';
+import type { LimiterClient } from '../../src/ads/limiters.ts';
+import type { Verdict } from '../../src/catalog/accepted.ts';
+import {
+  type Condition,
+  type ObjectStatus,
+  progressOf,
+  readyOf,
+  sameStatus,
+  statusOf,
+} from '../../src/status/conditions.ts';
+import { eventOf } from '../../src/status/events.ts';
+import { audienceOf, groupLimiters } from '../../src/status/limiter-groups.ts';
+import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
+
+const progress = (clients: readonly LimiterClient[], domain = 'shop', version = '2') =>
+  progressOf({ name: domain, version }, runSteps(audienceOf(groupLimiters(clients))));
+
+const current = versions({ shop: '2', web: '1' });
+const old = versions({ shop: '1', web: '1' });
+
+t.test('without limiters nobody knows', async (t) => {
+  t.match(progress([]), { connected: 0, programmed: { status: 'Unknown', reason: 'NoClients' } });
+});
+
+t.test('it is true when every limiter has accepted the version', async (t) => {
+  t.strictSame(
+    progress([limiterOf('a', { accepted: current }), limiterOf('b', { accepted: new Map(current) })]),
+    {
+      version: '2',
+      connected: 2,
+      acknowledged: 2,
+      programmed: { status: 'True', reason: 'Acknowledged', message: 'acknowledged by 2 of 2 limiters' },
+    },
+  );
+});
+
+t.test('what was said last is answered as it is as long as all have acknowledged', async (t) => {
+  const accepted = versions({ shop: '2', web: '1', other: '1' });
+  const audience = (...clients: readonly LimiterClient[]) => runSteps(audienceOf(groupLimiters(clients)));
+  const shop = { name: 'shop', version: '2' };
+  const before = progressOf(shop, audience(limiterOf('a', { accepted: current })));
+  t.equal(progressOf(shop, audience(limiterOf('a', { accepted })), before), before);
+  t.match(progressOf({ ...shop, version: '3' }, audience(limiterOf('a', { accepted })), before), {
+    version: '3',
+    acknowledged: 0,
+  });
+  const two = [limiterOf('a', { accepted }), limiterOf('b', { accepted })];
+  t.match(progressOf(shop, audience(...two), before), { connected: 2, acknowledged: 2 });
+  t.match(progressOf(shop, audience(), before), { connected: 0, programmed: { reason: 'NoClients' } });
+});
+
+t.test('one that has not answered, or has another version, is waited for', async (t) => {
+  t.match(
+    progress([limiterOf('a', { accepted: current }), limiterOf('b'), limiterOf('c', { accepted: old })]),
+    {
+      connected: 3,
+      acknowledged: 1,
+      programmed: { status: 'False', reason: 'Pending', message: 'acknowledged by 1 of 3 limiters' },
+    },
+  );
+});
+
+t.test('a rejection is told in the words of the limiter, with its name', async (t) => {
+  const rejection = rejectionOf(current, 'out of memory');
+  const { programmed } = progress([
+    limiterOf('a', { accepted: current }),
+    limiterOf('b', { accepted: old, rejection }),
+    limiterOf('c', { nodeId: '', accepted: old, rejection }),
+  ]);
+  t.strictSame(programmed, {
+    status: 'False',
+    reason: 'Nacked',
+    message: 'refused by 2 of 3 limiters; limiter-b says: out of memory',
+  });
+});
+
+t.test('a limiter without a name is called by its address', async (t) => {
+  const rejection = rejectionOf(current, 'no');
+  t.match(
+    progress([limiterOf('a', { nodeId: '', rejection })]).programmed.message,
+    /; 127\.0\.0\.1:1 says: no$/,
+  );
+});
+
+t.test('a rejection that names no domain is one of every domain that was new, and of no other', async (t) => {
+  const clients = [limiterOf('a', { accepted: old, rejection: rejectionOf(current, 'no') })];
+  t.equal(progress(clients).programmed.reason, 'Nacked');
+  t.match(progress(clients, 'web', '1'), { acknowledged: 1, programmed: { reason: 'Acknowledged' } });
+});
+
+t.test('a rejection that names a domain is that of this domain; others wait and are told why', async (t) => {
+  const set = versions({ shop: '2', 'shop:eu': '2', web: '2' });
+  const rejection = rejectionOf(set, 'shop:eu: duplicate key\nshop:eu: invalid unit\nmore of it');
+  const clients = [limiterOf('a', { accepted: old, rejection })];
+  t.match(progress(clients, 'shop:eu', '2').programmed, {
+    reason: 'Nacked',
+    message: 'refused by 1 of 1 limiter; limiter-a says: shop:eu: duplicate key\nshop:eu: invalid unit',
+  });
+  t.match(progress(clients, 'web', '2').programmed, {
+    reason: 'Pending',
+    message: "acknowledged by 0 of 1 limiter; limiter-a refused everything because of domain 'shop:eu'",
+  });
+});
+
+t.test('a rejection of an earlier version says nothing of this one', async (t) => {
+  const rejection = rejectionOf(old, 'no');
+  t.equal(progress([limiterOf('a', { rejection })]).programmed.reason, 'Pending');
+});
+
+t.test('nobody waits for a limiter that asks for other domains', async (t) => {
+  const elsewhere = limiterOf('b', { names: new Set(['web']), accepted: versions({ web: '1' }) });
+  const clients = [limiterOf('a', { accepted: current }), elsewhere];
+  t.match(progress(clients), { connected: 1, acknowledged: 1, programmed: { reason: 'Acknowledged' } });
+  t.match(progress(clients, 'web', '1'), { connected: 2, acknowledged: 2 });
+  t.match(progress([elsewhere]), {
+    connected: 0,
+    programmed: { reason: 'NoClients', message: 'no limiter that asks for this domain is connected' },
+  });
+});
+
+t.test('one that asks for the domain by name is waited for', async (t) => {
+  t.match(progress([limiterOf('a', { names: new Set(['shop']) })]), {
+    connected: 1,
+    programmed: { reason: 'Pending' },
+  });
+});
+
+t.test('a domain that is not served is acknowledged by nobody', async (t) => {
+  const { acknowledged, programmed } = progress([limiterOf('a', { accepted: current })], 'gone', '');
+  t.equal(acknowledged, 0);
+  t.match(programmed, { reason: 'Pending', message: 'not served yet' });
+});
+
+t.test('limiters that share what they accepted are one group, however many', async (t) => {
+  const clients = Array.from({ length: 500 }, (_, i) =>
+    limiterOf(`${i}`, { accepted: i % 2 === 0 ? current : old }),
+  );
+  t.strictSame(
+    groupLimiters(clients).map(({ size, example }) => `${size} ${example}`),
+    ['250 limiter-0', '250 limiter-1'],
+  );
+});
+
+t.test('a limiter is named by the identity of its certificate, whatever node id it claims', async (t) => {
+  const rejection = rejectionOf(current, 'no');
+  const identity = 'spiffe://tollgate/ns/other/limiter';
+  const { message } = progress([limiterOf('a', { nodeId: 'limiter-1', identity, rejection })]).programmed;
+  t.equal(message, `refused by 1 of 1 limiter; limiter-1 (${identity}) says: no`);
+});
+
+const verdict: Verdict = {
+  id: 'ns/a',
+  uid: 'u',
+  generation: 2,
+  label: 'ns/a',
+  domain: 'shop',
+  inForce: 2,
+  rules: 3,
+  domainOwner: undefined,
+  accepted: { status: 'True', reason: 'Accepted', message: '3 limits' },
+};
+const invalid: Verdict = { ...verdict, accepted: { status: 'False', reason: 'Invalid', message: 'bad' } };
+const domainProgress = progressOf(
+  { name: 'shop', version: 'v' },
+  runSteps(audienceOf(groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]))),
+);
+
+t.test('an accepted object is as far as its domain', async (t) => {
+  t.strictSame(statusOf(verdict, domainProgress), {
+    id: 'ns/a',
+    uid: 'u',
+    observedGeneration: 2,
+    rules: 3,
+    version: 'v',
+    limiters: { connected: 1, acknowledged: 1 },
+    accepted: { status: 'True', reason: 'Accepted', message: '3 limits' },
+    programmed: { status: 'True', reason: 'Acknowledged', message: 'acknowledged by 1 of 1 limiter' },
+  });
+});
+
+t.test('an edit that is not accepted is never programmed, and the status says what is', async (t) => {
+  t.match(statusOf({ ...invalid, inForce: 1 }, domainProgress), {
+    observedGeneration: 2,
+    version: 'v',
+    limiters: { acknowledged: 1 },
+    programmed: {
+      status: 'False',
+      reason: 'NotAccepted',
+      message: 'generation 1, which stays in force: acknowledged by 1 of 1 limiter',
+    },
+  });
+  t.match(statusOf(invalid, domainProgress).programmed, {
+    reason: 'NotAccepted',
+    message: 'what is accepted of generation 2: acknowledged by 1 of 1 limiter',
+  });
+});
+
+t.test('an object of which nothing is in force has no version, whoever has the domain', async (t) => {
+  t.match(statusOf({ ...invalid, inForce: undefined, rules: 0 }, domainProgress), {
+    version: '',
+    limiters: { connected: 1, acknowledged: 0 },
+    programmed: { status: 'False', reason: 'NotAccepted', message: 'nothing of this object is in force' },
+  });
+});
+
+t.test('a status is the same only if all of it is', async (t) => {
+  const status = statusOf(verdict, domainProgress);
+  t.ok(sameStatus(status, statusOf(verdict, domainProgress)));
+  for (const other of [
+    { ...verdict, uid: 'other' },
+    { ...verdict, generation: 3 },
+    { ...verdict, rules: 4 },
+    { ...verdict, inForce: undefined },
+    invalid,
+  ])
+    t.notOk(sameStatus(status, statusOf(other, domainProgress)), JSON.stringify(other));
+});
+
+const condition = (status: Condition['status'], reason: string, message = reason): Condition => ({
+  status,
+  reason,
+  message,
+});
+
+/** The status of an object of generation 2. */
+function statusWith(accepted: Condition, programmed: Condition): ObjectStatus {
+  return {
+    id: 'shop/web',
+    uid: 'uid-1',
+    observedGeneration: 2,
+    rules: 1,
+    version: 'v1',
+    limiters: { connected: 1, acknowledged: 1 },
+    accepted,
+    programmed,
+  };
+}
+
+const accepted = condition('True', 'Accepted');
+const invalidCondition = condition('False', 'Invalid', 'spec: wrong');
+const enforced = condition('True', 'Acknowledged', 'acknowledged by 1 of 1 limiter');
+
+t.test('an object is ready when it is accepted and every limiter enforces it', async (t) => {
+  const ready = (...conditions: Parameters<typeof statusWith>) => readyOf(statusWith(...conditions));
+  t.strictSame(ready(accepted, enforced), { ...enforced, reason: 'Enforced' });
+  t.strictSame(ready(invalidCondition, condition('False', 'NotAccepted')), invalidCondition);
+  t.strictSame(ready(accepted, condition('False', 'Pending')), condition('False', 'Pending'));
+  t.strictSame(ready(accepted, condition('Unknown', 'NoClients')), condition('Unknown', 'NoClients'));
+});
+
+t.test('refusals, conflicts and rejections are events, and nothing else is', async (t) => {
+  const event = (...conditions: Parameters<typeof statusWith>) => eventOf(statusWith(...conditions));
+  t.equal(event(accepted, enforced), undefined);
+  t.equal(event(accepted, condition('False', 'Pending')), undefined);
+  t.equal(event(accepted, condition('Unknown', 'NoClients')), undefined);
+  const notAccepted = condition('False', 'NotAccepted');
+  t.match(event(invalidCondition, notAccepted), { action: 'Accept', reason: 'Invalid', note: 'spec: wrong' });
+  t.match(event(condition('False', 'DomainConflict'), notAccepted), { reason: 'DomainConflict' });
+  t.match(event(accepted, condition('False', 'Nacked', 'a says: no')), {
+    action: 'Program',
+    reason: 'Nacked',
+  });
+});
+
+t.test('an event is the same one until there is something new', async (t) => {
+  const keyOf = (status: ObjectStatus) => eventOf(status)?.key;
+  const nacked = statusWith(accepted, condition('False', 'Nacked', 'refused by 1 of 2 limiters'));
+  const more = condition('False', 'Nacked', 'refused by 2 of 2 limiters');
+  t.equal(
+    keyOf({ ...nacked, programmed: more }),
+    keyOf(nacked),
+    'whichever limiter rejects the same version',
+  );
+  t.not(keyOf({ ...nacked, version: 'v2' }), keyOf(nacked));
+  const refused = statusWith(invalidCondition, condition('False', 'NotAccepted'));
+  t.not(keyOf({ ...refused, observedGeneration: 3 }), keyOf(refused));
+  t.not(keyOf({ ...refused, uid: 'uid-2' }), keyOf(refused));
+});

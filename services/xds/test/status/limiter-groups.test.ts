@@ -1,0 +1,22 @@
+import { runSteps } from '@tollgate/rules/steps';
+import t from 'tap';
+import { audienceOf, groupLimiters } from '../../src/status/limiter-groups.ts';
+import { limiterOf } from '../support/limiters.ts';
+
+t.test('a domain is asked for by those that name it and by those that name nothing', async (t) => {
+  const audience = runSteps(
+    audienceOf(
+      groupLimiters([
+        limiterOf('shop', { names: new Set(['shop', 'web']) }),
+        limiterOf('all'),
+        limiterOf('web', { names: new Set(['web']) }),
+        limiterOf('nothing', { names: new Set() }),
+      ]),
+    ),
+  );
+  const asking = (domain: string) => audience.of(domain).map(({ example }) => example);
+  t.strictSame(asking('web'), ['limiter-all', 'limiter-shop', 'limiter-web']);
+  t.strictSame(asking('shop'), ['limiter-all', 'limiter-shop']);
+  t.strictSame(asking('other'), ['limiter-all']);
+  t.equal(audience.size, 4);
+});

@@ -1,0 +1,116 @@
+import t from 'tap';
+import type { LimiterClient } from '../../src/ads/limiters.ts';
+import { formatLimiterReport, readLimiterReport, reportOf } from '../../src/status/limiter-report.ts';
+import { limiterOf, rejectionOf, snapshotOf, versions } from '../support/limiters.ts';
+
+const now = snapshotOf('new', { shop: '2', web: '1' });
+const current = versions({ shop: '2', web: '1' });
+const old = versions({ shop: '1', web: '1' });
+
+const present = (id: string): LimiterClient => limiterOf(id, { accepted: current, acceptedVersion: 'new' });
+
+/** As another replica reads it. */
+const passedOn = (clients: readonly LimiterClient[], snapshot = now) =>
+  readLimiterReport(formatLimiterReport(reportOf(clients, snapshot), 1));
+
+t.test('limiters that have the same are counted together', async (t) => {
+  const clients = [present('1'), present('2'), limiterOf('3')];
+  t.strictSame(reportOf(clients, now), {
+    snapshot: 'new',
+    groups: [
+      { count: 2, names: undefined, accepted: 'new', behind: undefined, rejection: undefined },
+      { count: 1, names: undefined, accepted: undefined, behind: undefined, rejection: undefined },
+    ],
+  });
+  t.strictSame(passedOn(clients), reportOf(clients, now), 'it is read as it was written');
+});
+
+t.test('what is known of none, before anything is served, is an empty report', async (t) => {
+  t.strictSame(reportOf([], undefined), { snapshot: undefined, groups: [] });
+});
+
+t.test('limiters with an older version are reported with what they lack', async (t) => {
+  const stuck = limiterOf('1', { accepted: old, acceptedVersion: 'old' });
+  t.match(passedOn([stuck]), { groups: [{ accepted: 'old', behind: ['shop'] }] });
+  const byName = limiterOf('2', { names: new Set(['web']), accepted: old, acceptedVersion: 'old' });
+  t.match(passedOn([byName]), { groups: [{ names: ['web'], behind: [] }] });
+});
+
+t.test('of limiters that lack more than fits only the version is told', async (t) => {
+  const domains = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`d${i}`, '2']));
+  const stuck = limiterOf('1', { accepted: old, acceptedVersion: 'old' });
+  t.strictSame(passedOn([stuck], snapshotOf('new', domains))?.groups, [
+    { count: 1, names: undefined, accepted: 'old', behind: undefined, rejection: undefined },
+  ]);
+});
+
+t.test('a rejection is told with the name of one that rejects, cut to a bearable length', async (t) => {
+  const rejection = rejectionOf(current, 'x'.repeat(1_000));
+  const clients = ['1', '2'].map((id) =>
+    limiterOf(id, { accepted: old, acceptedVersion: 'old', rejection, nodeId: 'n'.repeat(500) }),
+  );
+  t.match(passedOn(clients)?.groups, [
+    { count: 2, rejection: { node: 'n'.repeat(100), message: 'x'.repeat(300), snapshot: 's' } },
+  ]);
+});
+
+t.test('a report is small, and counts everybody, whatever limiters do', async (t) => {
+  const words = (i: number) => rejectionOf(current, `${i} ${'\u0001'.repeat(2_000)}`);
+  const clients = Array.from({ length: 3_000 }, (_, i) =>
+    limiterOf(`${i}`, {
+      nodeId: `${i}${'n'.repeat(500)}`,
+      names:
+        i % 3 === 0 ? new Set(Array.from({ length: 50 }, (_, j) => `${j}${'d'.repeat(250)}`)) : undefined,
+      accepted: old,
+      acceptedVersion: `version-${i % 500}`,
+      rejection: i % 2 === 0 ? words(i) : undefined,
+    }),
+  );
+  const report = reportOf(clients, now);
+  t.equal(
+    report.groups.reduce((sum, { count }) => sum + count, 0),
+    3_000,
+  );
+  t.ok(report.groups.length <= 34, `${report.groups.length} groups`);
+  const rejecting = report.groups.filter(({ rejection }) => rejection !== undefined).length;
+  t.ok(rejecting > 10 && rejecting <= 20, `${rejecting} groups that reject`);
+  const { length } = formatLimiterReport(report, 1);
+  t.ok(length < 100_000, `${length} characters`);
+  t.strictSame(passedOn(clients), report);
+});
+
+t.test('what is no report is none', async (t) => {
+  for (const text of [
+    '',
+    'null',
+    '[]',
+    '{',
+    '{"groups":{}}',
+    '"groups"',
+    `{"groups":[]${' '.repeat(200_000)}}`,
+  ])
+    t.equal(readLimiterReport(text), undefined, text.slice(0, 20));
+});
+
+t.test('what is not understood of a report is passed over', async (t) => {
+  const groups = [
+    ...[null, 5, {}, { count: -1 }, { count: 1.5 }, { count: '3' }, { count: 1e12 }],
+    { count: 1, accepted: 7, names: 'shop', behind: {}, rejection: 'no', colour: 'green' },
+    { count: 2, accepted: 'a', names: ['shop', 8], rejection: { message: 'no' } },
+    { count: 3, rejection: { message: 'm'.repeat(999), snapshot: 's' } },
+  ];
+  t.strictSame(readLimiterReport(JSON.stringify({ snapshot: 9, groups, later: true })), {
+    snapshot: undefined,
+    groups: [
+      { count: 1, names: undefined, accepted: undefined, behind: undefined, rejection: undefined },
+      { count: 2, names: ['shop'], accepted: 'a', behind: undefined, rejection: undefined },
+      {
+        count: 3,
+        names: undefined,
+        accepted: undefined,
+        behind: undefined,
+        rejection: { node: '', message: 'm'.repeat(300), snapshot: 's' },
+      },
+    ],
+  });
+});

@@ -1,0 +1,191 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t, { type Test } from 'tap';
+import type { ApiClient } from '../../src/kube/client.ts';
+import { configMaps, type ObjectName, objectPath } from '../../src/kube/objects.ts';
+import { formatLimiterReport } from '../../src/status/limiter-report.ts';
+import {
+  createKubernetesLimiterReports,
+  type KubernetesLimiterReportsOptions,
+} from '../../src/status/replica-reports.ts';
+import type { LimiterReports } from '../../src/status/reported-limiters.ts';
+import { clientOf } from '../support/cluster.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+
+interface Replica {
+  readonly reports: LimiterReports;
+  readonly logs: readonly Record<string, unknown>[];
+  /** How often listeners were told. */
+  told(): number;
+  /** Names and numbers of limiters of the others, such as `b 2`. */
+  others(): readonly string[] | undefined;
+  /** What they were each time listeners were told, such as `b 2,c 3`. */
+  readonly history: readonly string[];
+}
+
+/** Starts a replica in a hurry. */
+function startReplica(
+  t: Test,
+  api: ApiClient,
+  options: Partial<KubernetesLimiterReportsOptions> & { identity: string; name: string; leads?: boolean },
+): Replica {
+  const { leads = false, ...rest } = options;
+  const { logger, lines } = recordingLogger();
+  const leadership = { isLeader: () => leads, onChange: () => () => undefined };
+  const reports = createKubernetesLimiterReports(
+    {
+      namespace: 'default',
+      debounceMs: 5,
+      renewMs: 50,
+      expiryMs: 20_000,
+      backoff: { initialMs: 1, maxMs: 20, jitter: 1 },
+      ...rest,
+    },
+    { api, leadership, logger },
+  );
+  const others = () =>
+    reports.others()?.map(({ replica, report }) => `${replica} ${report.groups.map(({ count }) => count)}`);
+  const history: string[] = [];
+  reports.onChange(() => history.push(String(others())));
+  t.teardown(() => reports.close());
+  reports.start();
+  return { reports, logs: lines, told: () => history.length, others, history };
+}
+
+const problems = ({ logs }: Replica) => logs.filter(({ level }) => level === 'warning' || level === 'error');
+
+function hears(replica: Replica, ...expected: readonly string[]): Promise<unknown> {
+  const isSo = () => replica.others()?.join() === expected.join();
+  return awaitUntil(isSo, { what: `${expected}` });
+}
+
+/** For what may be over before one looks. */
+function hasHeard(replica: Replica, ...expected: readonly string[]): Promise<unknown> {
+  return awaitUntil(() => replica.history.includes(String(expected)), { what: `${expected}, once` });
+}
+
+async function dataOf(api: ApiClient, name: string): Promise<Readonly<Record<string, string>>> {
+  // A ConfigMap as the API server has it.
+  const { data = {} } = (await api.send({ method: 'GET', path: pathOf({ namespace: 'default', name }) })) as {
+    data?: Record<string, string>;
+  };
+  return data;
+}
+
+const pathOf = (name: ObjectName): string => objectPath(configMaps, name);
+
+const patch = (api: ApiClient, name: string, data: Record<string, string>): Promise<unknown> =>
+  api.send({
+    method: 'PATCH',
+    path: pathOf({ namespace: 'default', name }),
+    contentType: 'application/merge-patch+json',
+    body: { data },
+  });
+
+kubeSuite(t, 'reports of limiters', async (t, kube) => {
+  const api = await clientOf(kube);
+  t.teardown(() => api.close());
+
+  await t.test('replicas that start together make one ConfigMap, and hear of each other', async (t) => {
+    const name = 'together';
+    const replicas = ['a', 'b', 'c'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
+    const [a, b, c] = replicas;
+    if (a === undefined || b === undefined || c === undefined) throw new Error('three were made');
+    for (const [i, { reports }] of replicas.entries()) reports.publish({ groups: [{ count: i + 1 }] });
+    await hears(a, 'b 2', 'c 3');
+    await hears(b, 'a 1', 'c 3');
+    await hears(c, 'a 1', 'b 2');
+    t.strictSame(replicas.flatMap(problems), []);
+
+    b.reports.publish({ groups: [{ count: 9 }] });
+    await hears(a, 'b 9', 'c 3');
+    await hears(c, 'a 1', 'b 9');
+    const told = a.told();
+    const before = (await dataOf(api, name)).b_1;
+    await awaitUntil(async () => (await dataOf(api, name)).b_1 !== before, { what: 'a sign of life' });
+    await hears(a, 'b 9', 'c 3');
+    t.equal(a.told(), told, 'nobody is told of a sign of life');
+
+    await b.reports.close();
+    await hears(a, 'c 3');
+    t.strictSame(Object.keys(await dataOf(api, name)), ['a_1', 'c_1']);
+  });
+
+  await t.test('the leader clears away what is left of a replica that is gone', async (t) => {
+    const name = 'gone';
+    const follower = startReplica(t, api, { identity: 'b_1', name, expiryMs: 400 });
+    follower.reports.publish({ groups: [{ count: 1 }] });
+    await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
+    await patch(api, name, { killed_1: formatLimiterReport({ groups: [{ count: 5 }] }, 1) });
+    await hasHeard(follower, 'killed 5');
+    await hears(follower);
+    t.ok((await dataOf(api, name)).killed_1, 'who is not the leader leaves it there');
+    const leader = startReplica(t, api, { identity: 'a_1', name, expiryMs: 400, leads: true });
+    leader.reports.publish({ groups: [{ count: 2 }] });
+    await hasHeard(leader, 'b 1', 'killed 5');
+    await hears(leader, 'b 1');
+    await awaitUntil(async () => !('killed_1' in (await dataOf(api, name))), {
+      what: 'it to be cleared away',
+    });
+    await hears(follower, 'a 2');
+    t.strictSame([leader, follower].flatMap(problems), []);
+  });
+
+  await t.test('a replica that was killed and starts anew takes the place of what it has left', async (t) => {
+    const name = 'restarted';
+    const witness = startReplica(t, api, { identity: 'b_1', name });
+    witness.reports.publish({ groups: [{ count: 1 }] });
+    await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
+    await patch(api, name, { a_1: formatLimiterReport({ groups: [{ count: 5 }] }, 1) });
+    await hears(witness, 'a 5');
+    const restarted = startReplica(t, api, { identity: 'a_2', name });
+    restarted.reports.publish({ groups: [{ count: 4 }] });
+    await hears(witness, 'a 4');
+    await hears(restarted, 'b 1');
+    t.strictSame(Object.keys(await dataOf(api, name)), ['a_2', 'b_1']);
+  });
+
+  await t.test('what somebody deletes or spoils is there again with the next sign of life', async (t) => {
+    const name = 'spoiled';
+    const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
+    if (a === undefined || b === undefined) throw new Error('two were made');
+    for (const { reports } of [a, b]) reports.publish({ groups: [{ count: 1 }] });
+    await hears(a, 'b 1');
+    await patch(api, name, { b_1: 'nonsense' });
+    await hears(a, 'b 1');
+    await kube.kubectl(['delete', 'configmap', name]);
+    await awaitUntil(async () => Object.keys(await dataOf(api, name)).length === 2, { what: 'both' });
+    await hears(a, 'b 1');
+    await hears(b, 'a 1');
+  });
+
+  await t.test('an identity that is no key is made one', async (t) => {
+    const a = startReplica(t, api, { identity: `my pod/${'x'.repeat(300)}_1`, name: 'odd' });
+    a.reports.publish({ groups: [] });
+    await awaitUntil(async () => Object.keys(await dataOf(api, 'odd'))[0] === `${'x'.repeat(251)}_1`, {
+      what: 'the key',
+    });
+  });
+
+  await t.test(
+    'while the API server is away replicas stay known, and say more when it is back',
+    async (t) => {
+      const name = 'outage';
+      const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
+      if (a === undefined || b === undefined) throw new Error('two were made');
+      for (const { reports } of [a, b]) reports.publish({ groups: [{ count: 1 }] });
+      await hears(a, 'b 1');
+      await kube.killApiserver();
+      b.reports.publish({ groups: [{ count: 2 }] });
+      await awaitUntil(
+        () => problems(b).some(({ '@message': text }) => /cannot be told/.test(String(text))),
+        {
+          what: 'a warning',
+        },
+      );
+      t.strictSame(a.others(), ['b 1']);
+      await kube.startApiserver();
+      await awaitUntil(() => a.others()?.join() === 'b 2', { what: 'the news', timeoutMs: 40_000 });
+    },
+  );
+});

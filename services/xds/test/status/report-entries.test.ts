@@ -1,0 +1,109 @@
+import { fakeClock } from '@tollgate/testkit/fake-clock';
+import t from 'tap';
+import { readKubeObject } from '../../src/kube/objects.ts';
+import type { ReflectorEvent } from '../../src/kube/reflector.ts';
+import { formatLimiterReport } from '../../src/status/limiter-report.ts';
+import { createReportEntries } from '../../src/status/replica-reports.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+
+function start() {
+  const clock = fakeClock();
+  const { logger, lines } = recordingLogger();
+  const entries = createReportEntries({ own: 'me_1', expiryMs: 30_000 }, { now: clock.now, logger });
+  /** What the reflector tells when the ConfigMap has this data. */
+  const read = (data: Record<string, unknown> | undefined): void => {
+    const object = readKubeObject({
+      metadata: { namespace: 'tollgate', name: 'tollgate-xds-limiters', uid: 'u', resourceVersion: '1' },
+      data,
+    });
+    entries.read({ type: 'changed', object });
+  };
+  const counting = () => entries.counting()?.map(({ replica }) => replica);
+  return { clock, lines, entries, read, counting };
+}
+
+const report = (beat: number): string => formatLimiterReport({ groups: [{ count: 1 }] }, beat);
+
+t.test('the reports of the other replicas count, the own does not', async (t) => {
+  const { entries, read } = start();
+  t.equal(entries.counting(), undefined, 'before anything was read');
+  read({ me_1: report(1), 'replica-2_ab-c': report(7) });
+  t.match(entries.counting(), [
+    { identity: 'replica-2_ab-c', replica: 'replica-2', report: { groups: [{ count: 1 }] } },
+  ]);
+  read({ me_1: report(1) });
+  t.strictSame(entries.counting(), []);
+});
+
+t.test('without a ConfigMap there are no others', async (t) => {
+  const { entries, read } = start();
+  entries.read({ type: 'replaced', objects: [] });
+  t.strictSame(entries.counting(), []);
+  read({ other_1: report(1) });
+  t.equal(entries.counting()?.length, 1);
+  // The object is not looked at.
+  const deleted = { type: 'deleted', object: {} } as unknown as ReflectorEvent;
+  entries.read(deleted);
+  t.strictSame(entries.counting(), []);
+  read(undefined);
+  t.strictSame(entries.counting(), []);
+});
+
+t.test('one whose entry has not changed for the expiry is gone, until it speaks again', async (t) => {
+  const { clock, entries, read, counting } = start();
+  for (let beat = 0; beat < 3; beat += 1) {
+    read({ me_1: report(beat), alive_1: report(beat), dead_1: report(0) });
+    t.strictSame(counting(), ['alive', 'dead']);
+    t.strictSame(entries.expired(), []);
+    clock.advance(10_000);
+  }
+  read({ me_1: report(3), alive_1: report(3), dead_1: report(0) });
+  t.strictSame(counting(), ['alive']);
+  t.strictSame(entries.expired(), ['dead_1']);
+  read({ me_1: report(3), alive_1: report(3), dead_1: report(1) });
+  t.strictSame(counting(), ['alive', 'dead']);
+});
+
+t.test('what a former life of this replica has left does not count, unless it speaks up', async (t) => {
+  const { entries, read, counting } = start();
+  read({ me_0: report(9), other_1: report(1) });
+  t.strictSame(counting(), ['other']);
+  t.strictSame(entries.expired(), ['me_0']);
+  read({ me_0: report(10), me_1: report(1), other_1: report(1) });
+  t.strictSame(counting(), ['me', 'other'], 'two processes of one host');
+  read({ me_0: report(10), me_1: report(1), me_2: report(1), other_1: report(1) });
+  t.strictSame(counting(), ['me', 'me', 'other'], 'one that came later is no former life');
+});
+
+t.test('while nothing is heard at all nobody is taken for gone', async (t) => {
+  const { clock, entries, read, counting } = start();
+  read({ me_1: report(1), other_1: report(1) });
+  clock.advance(300_000);
+  t.strictSame(counting(), ['other'], 'the API server is away');
+  read({ me_1: report(2), other_1: report(1) });
+  t.strictSame(counting(), ['other'], 'it is back, and so is this replica, a moment before the other');
+  for (let beat = 3; beat < 6; beat += 1) {
+    clock.advance(10_000);
+    read({ me_1: report(beat), other_1: report(1) });
+  }
+  t.strictSame(entries.expired(), ['other_1']);
+});
+
+t.test('what is no report is not counted, and logged once for each replica', async (t) => {
+  const { lines, entries, read, counting } = start();
+  read({ new_1: 'v2;1', good_1: report(1), number: 5 });
+  read({ new_1: 'v2;2', good_1: report(2) });
+  t.strictSame(counting(), ['good']);
+  t.match(lines, [{ level: 'warning', key: 'new_1' }]);
+  t.equal(lines.length, 1);
+  read({ good_1: report(3) });
+  read({ new_1: 'v2;3' });
+  t.equal(lines.length, 2);
+  t.strictSame(entries.expired(), []);
+});
+
+t.test('as many replicas are counted as fit into a ConfigMap', async (t) => {
+  const { read, entries } = start();
+  read(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`r${i}_1`, report(1)])));
+  t.equal(entries.counting()?.length, 100);
+});

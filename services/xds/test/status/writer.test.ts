@@ -1,0 +1,492 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { Registry } from 'prom-client';
+import t, { type Test } from 'tap';
+import type { ApiClient } from '../../src/kube/client.ts';
+import type { Leadership } from '../../src/kube/lease.ts';
+import { createXdsMetrics } from '../../src/metrics.ts';
+import type { ConfigObject } from '../../src/sources/source.ts';
+import type { ObjectStatus } from '../../src/status/conditions.ts';
+import type { StatusWriter } from '../../src/status/writer.ts';
+import {
+  createKubernetesStatusWriter,
+  type KubernetesStatusWriterDeps,
+  type KubernetesStatusWriterOptions,
+} from '../../src/status/writer.ts';
+import { clientOf, createEditor, prepareCluster } from '../support/cluster.ts';
+import {
+  type Answer,
+  inTurn,
+  json,
+  refusal,
+  type ScriptedServer,
+  startScriptedServer,
+} from '../support/kube-server.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
+import { startSource } from '../support/source-under-test.ts';
+
+const accepted = { status: 'True', reason: 'Accepted', message: '3 limits' } as const;
+const pending = { status: 'False', reason: 'Pending', message: '0 of 1' } as const;
+
+function statusOf(id: string, rest: Partial<ObjectStatus> = {}): ObjectStatus {
+  return {
+    id,
+    uid: `uid-${id}`,
+    observedGeneration: 1,
+    rules: 3,
+    version: 'v1',
+    limiters: { connected: 1, acknowledged: 0 },
+    accepted,
+    programmed: pending,
+    ...rest,
+  };
+}
+
+function objectOf(id: string, status?: unknown): ConfigObject {
+  const [namespace = '', name = ''] = id.split('/');
+  const manifest = {
+    metadata: { namespace, name, resourceVersion: '1' },
+    ...(status !== undefined && { status }),
+  };
+  return { id, namespace, name, uid: `uid-${id}`, generation: 1, createdMs: 0, order: id, manifest };
+}
+
+/** A leadership that a test gives and takes. */
+function makeLeadership(leads = true) {
+  const listeners = new Set<(leader: boolean) => void>();
+  let leader = leads;
+  const leadership: Leadership = {
+    isLeader: () => leader,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const set = (next: boolean): void => {
+    leader = next;
+    for (const listener of listeners) listener(next);
+  };
+  return { leadership, set };
+}
+
+interface Writing {
+  readonly writer: StatusWriter;
+  readonly logs: readonly Record<string, unknown>[];
+  /** Count of writes by result. */
+  results(): Promise<Record<string, number>>;
+}
+
+async function startWriter(
+  t: Test,
+  deps: Pick<KubernetesStatusWriterDeps, 'api' | 'objects'> & Partial<KubernetesStatusWriterDeps>,
+  options: Partial<KubernetesStatusWriterOptions> = {},
+): Promise<Writing> {
+  const { logger, lines } = recordingLogger();
+  const registry = new Registry();
+  const { statusWrites } = createXdsMetrics(registry);
+  const writer = createKubernetesStatusWriter(
+    { debounceMs: 5, backoff: { initialMs: 5, maxMs: 20 }, ...options },
+    { logger, metrics: { statusWrites }, leadership: makeLeadership().leadership, ...deps },
+  );
+  await writer.start();
+  t.teardown(() => writer.close());
+  return {
+    writer,
+    logs: lines,
+    async results() {
+      const { values } = await statusWrites.get();
+      return Object.fromEntries(values.map(({ labels, value }) => [String(labels.result), value]));
+    },
+  };
+}
+
+/** An API server that takes each status as it is, or answers as the script says. */
+async function statusServer(t: Test, ...script: Answer[]): Promise<ScriptedServer> {
+  const accept: Answer = (response, { body }) => json(JSON.parse(body))(response, noRequest);
+  const server = await startScriptedServer(inTurn(...script, accept));
+  t.teardown(() => server.stop());
+  return server;
+}
+
+const noRequest = { method: '', path: '', query: new URLSearchParams(), headers: {}, body: '' };
+
+const paths = ({ requests }: ScriptedServer) => requests.map(({ path }) => path);
+const arrive = (server: ScriptedServer, count: number) =>
+  awaitUntil(() => server.requests.length === count, { what: `${count} writes` });
+const bodyOf = (server: ScriptedServer, index: number) => JSON.parse(server.requests[index]?.body ?? '{}');
+
+const base = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/shop/ratelimitconfigs';
+
+t.test('a status is applied to the status subresource of its object and no other', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map([['shop/web', objectOf('shop/web')]]);
+  const now = () => Date.parse('2026-01-02T03:04:05.678Z');
+  const { writer, results } = await startWriter(t, { api: server.api, objects, now });
+  writer.put(statusOf('shop/web'));
+  await arrive(server, 1);
+  const [request] = server.requests;
+  t.match(request, {
+    method: 'PATCH',
+    path: `${base}/web/status`,
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+  });
+  t.equal(request?.query.toString(), 'fieldManager=tollgate-xds&force=true');
+  const times = { observedGeneration: 1, lastTransitionTime: '2026-01-02T03:04:05Z' };
+  t.strictSame(bodyOf(server, 0), {
+    apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
+    kind: 'RateLimitConfig',
+    metadata: { namespace: 'shop', name: 'web', resourceVersion: '1' },
+    status: {
+      observedGeneration: 1,
+      rules: 3,
+      version: 'v1',
+      limiters: { connected: 1, acknowledged: 0 },
+      conditions: [
+        { type: 'Accepted', ...accepted, ...times },
+        { type: 'Programmed', ...pending, ...times },
+        { type: 'Ready', ...pending, ...times },
+      ],
+    },
+  });
+  await awaitUntil(async () => (await results()).written === 1, { what: 'the count' });
+});
+
+t.test('of several changes within the debounce time the latest is written, once', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map(['shop/web', 'shop/api'].map((id) => [id, objectOf(id)]));
+  const { writer } = await startWriter(t, { api: server.api, objects }, { debounceMs: 50, concurrency: 1 });
+  for (let rules = 1; rules <= 20; rules += 1) writer.put(statusOf('shop/web', { rules }));
+  writer.put(statusOf('shop/api'));
+  await arrive(server, 2);
+  t.strictSame(paths(server), [`${base}/web/status`, `${base}/api/status`]);
+  t.equal(bodyOf(server, 0).status.rules, 20);
+});
+
+t.test('what the object has already is not written, whatever others have added to it', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map(['shop/same', 'shop/other'].map((id) => [id, objectOf(id)]));
+  const { writer } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
+  writer.put(statusOf('shop/same'));
+  await arrive(server, 1);
+  // The source has not told of it yet; what the API server answered counts.
+  writer.put(statusOf('shop/same'));
+  writer.put(statusOf('shop/other'));
+  await arrive(server, 2);
+  // Now it has, with what somebody else wrote.
+  const { status } = bodyOf(server, 0);
+  const added = { type: 'Reviewed', status: 'True' };
+  objects.set(
+    'shop/same',
+    objectOf('shop/same', { ...status, x: 1, conditions: [added, ...status.conditions] }),
+  );
+  writer.put(statusOf('shop/same'));
+  writer.put(statusOf('shop/other', { rules: 4 }));
+  await arrive(server, 3);
+  t.strictSame(
+    paths(server),
+    ['same', 'other', 'other'].map((name) => `${base}/${name}/status`),
+  );
+});
+
+t.test('a condition keeps the time of its transition until its status is another one', async (t) => {
+  const server = await statusServer(t);
+  const old = '2020-01-01T00:00:00Z';
+  const conditions = [
+    { type: 'Accepted', ...accepted, observedGeneration: 1, lastTransitionTime: old },
+    { type: 'Programmed', ...pending, observedGeneration: 1, lastTransitionTime: old },
+    { type: 'Ready', ...pending, observedGeneration: 1, lastTransitionTime: old },
+  ];
+  const objects = new Map([['shop/web', objectOf('shop/web', { conditions })]]);
+  const { writer } = await startWriter(t, { api: server.api, objects });
+  const programmed = { status: 'True', reason: 'Acknowledged', message: '1 of 1' } as const;
+  writer.put(statusOf('shop/web', { programmed, accepted: { ...accepted, message: '4 limits' } }));
+  await arrive(server, 1);
+  const [first, second] = bodyOf(server, 0).status.conditions;
+  t.match(first, { type: 'Accepted', message: '4 limits', lastTransitionTime: old });
+  t.match(second, { type: 'Programmed', status: 'True' });
+  t.not(second.lastTransitionTime, old);
+});
+
+t.test('a message that the CRD would refuse is cut', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map([['shop/web', objectOf('shop/web')]]);
+  const { writer } = await startWriter(t, { api: server.api, objects });
+  writer.put(statusOf('shop/web', { accepted: { ...accepted, message: 'x'.repeat(100_000) } }));
+  await arrive(server, 1);
+  const { length } = bodyOf(server, 0).status.conditions[0].message;
+  t.ok(length > 30_000 && length <= 32_768, `${length} characters`);
+});
+
+t.test('only the leader writes; who becomes the leader writes all that differs', async (t) => {
+  const server = await statusServer(t);
+  const { leadership, set } = makeLeadership(false);
+  const objects = new Map(['shop/a', 'shop/b', 'shop/gone'].map((id) => [id, objectOf(id)]));
+  const { writer } = await startWriter(t, { api: server.api, objects, leadership }, { concurrency: 1 });
+  for (const id of objects.keys()) writer.put(statusOf(id));
+  writer.forget('shop/gone');
+  t.equal(server.requests.length, 0);
+  set(true);
+  await arrive(server, 2);
+  t.strictSame(paths(server), [`${base}/a/status`, `${base}/b/status`]);
+
+  set(false);
+  writer.put(statusOf('shop/b', { rules: 9 }));
+  set(true);
+  await arrive(server, 3);
+  t.equal(paths(server)[2], `${base}/b/status`);
+});
+
+t.test('who loses the leadership in the middle of a round stops', async (t) => {
+  const { leadership, set } = makeLeadership();
+  const server = await statusServer(t, (response, { body }) => {
+    set(false);
+    json(JSON.parse(body))(response, noRequest);
+  });
+  const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
+  const { writer } = await startWriter(t, { api: server.api, objects, leadership }, { concurrency: 1 });
+  for (const id of objects.keys()) writer.put(statusOf(id));
+  await arrive(server, 1);
+  set(true);
+  await arrive(server, 3);
+  t.strictSame(
+    paths(server).toSorted(),
+    ['a', 'b', 'c'].map((name) => `${base}/${name}/status`),
+  );
+});
+
+t.test('a status of a former life of the object is not written', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const { writer } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
+  writer.put(statusOf('shop/a', { uid: 'former' }));
+  writer.put(statusOf('shop/b'));
+  await arrive(server, 1);
+  t.strictSame(paths(server), [`${base}/b/status`]);
+});
+
+t.test('an object that is gone is given up, and does not hold up others', async (t) => {
+  const server = await statusServer(t, refusal(404, 'NotFound'));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
+  for (const id of objects.keys()) writer.put(statusOf(id));
+  await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
+  t.strictSame(await results(), { gone: 1, written: 1 });
+  t.notOk(logs.some(({ level }) => level !== 'debug'));
+});
+
+t.test(
+  'an object that has changed meanwhile is written once the source has told of the change',
+  async (t) => {
+    const server = await statusServer(t, refusal(409, 'Conflict'));
+    const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+    const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
+    for (const id of objects.keys()) writer.put(statusOf(id));
+    await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
+    writer.put(statusOf('shop/b', { rules: 4 }));
+    await arrive(server, 3);
+    t.strictSame(
+      paths(server),
+      ['a', 'b', 'b'].map((name) => `${base}/${name}/status`),
+      'not tried in vain',
+    );
+
+    objects.set('shop/a', objectOf('shop/a'));
+    await arrive(server, 4);
+    t.equal(paths(server)[3], `${base}/a/status`);
+    await awaitUntil(async () => (await results()).written === 3, { what: 'the answer to the last one' });
+    t.strictSame(await results(), { conflict: 1, written: 3 });
+    t.notOk(logs.some(({ level }) => level !== 'debug'));
+  },
+);
+
+t.test('what fails is tried again with the latest status, and told once', async (t) => {
+  const server = await statusServer(
+    t,
+    refusal(503, 'Unavailable'),
+    (response) => void response.destroy(),
+    refusal(503, 'Unavailable'),
+  );
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
+  writer.put(statusOf('shop/a'));
+  writer.put(statusOf('shop/b'));
+  await awaitUntil(() => server.requests.length > 0, { what: 'the first attempt' });
+  writer.put(statusOf('shop/a', { rules: 8 }));
+  await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
+  t.equal((await results()).failed, 3);
+  t.match(
+    server.requests
+      .slice(3)
+      .map(({ body }) => JSON.parse(body).status.rules)
+      .toSorted(),
+    [3, 8],
+  );
+  t.strictSame(
+    logs.map(({ reason }) => reason),
+    ['Unavailable it is', 'socket hang up', 'Unavailable it is'],
+  );
+});
+
+t.test('a missing right is told once, for all that is refused', async (t) => {
+  const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
+  for (const id of objects.keys()) writer.put(statusOf(id));
+  await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
+  t.strictSame(await results(), { refused: 2, written: 2 });
+  t.equal(logs.length, 1);
+  t.match(
+    logs.map(({ reason }) => reason),
+    ['not allowed to patch ratelimitconfigs/status.ratelimit.tollgate.dev in namespace shop: grant it'],
+  );
+});
+
+t.test('a status that was refused once is tried again soon, and the log says so', async (t) => {
+  const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
+  for (const id of objects.keys()) writer.put(statusOf(id));
+  await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
+  t.match(logs, [{ '@message': 'the API server refuses a status; trying again', retryWithinMs: 20 }]);
+});
+
+t.test(
+  'while a right is missing, one object of its namespace at a time is tried, each in turn',
+  async (t) => {
+    const forbidden = refusal(403, 'Forbidden');
+    const server = await statusServer(t, ...Array.from({ length: 6 }, () => forbidden));
+    const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
+    const { writer, results } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
+    for (const id of objects.keys()) writer.put(statusOf(id));
+    await awaitUntil(async () => (await results()).written === 3, { what: 'all of them' });
+    t.strictSame(
+      paths(server),
+      ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'].map((name) => `${base}/${name}/status`),
+    );
+    t.strictSame(await results(), { refused: 6, written: 3 });
+  },
+);
+
+t.test('writes keep to their rate and number', async (t) => {
+  let open = 0;
+  let most = 0;
+  const server = await startScriptedServer((response, { body }) => {
+    open += 1;
+    most = Math.max(most, open);
+    setTimeout(() => {
+      open -= 1;
+      json(JSON.parse(body))(response, noRequest);
+    }, 5);
+  });
+  t.teardown(() => server.stop());
+  const objects = new Map(
+    Array.from({ length: 60 }, (_, index) => [`shop/${index}`, objectOf(`shop/${index}`)]),
+  );
+  const startedMs = performance.now();
+  const { writer } = await startWriter(
+    t,
+    { api: server.api, objects },
+    { concurrency: 3, writesPerSecond: 200, burst: 10 },
+  );
+  for (const id of objects.keys()) writer.put(statusOf(id));
+  await arrive(server, 60);
+  t.equal(most, 3);
+  // 10 at once, 50 at 5 ms each.
+  t.ok(performance.now() - startedMs >= 245, 'not faster than the rate');
+});
+
+kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
+  await prepareCluster(kube, ['shop']);
+  const api: ApiClient = await clientOf(kube);
+  t.teardown(() => api.close());
+  const editor = createEditor(kube, api);
+  const following = await startSource(api);
+  t.teardown(() => following.source.close());
+  const { writer, results, logs } = await startWriter(t, { api, objects: following.source });
+  const known = async (id: string): Promise<ConfigObject> => {
+    await awaitUntil(() => following.source.get(id), { what: `${id} to be known` });
+    return following.source.get(id) ?? objectOf(id);
+  };
+  const written = (count: number) =>
+    awaitUntil(async () => (await results()).written === count, { what: `${count} writes` });
+
+  await t.test('can be read, and leaves the generation as it is', async (t) => {
+    await editor.create('shop', 'web');
+    const { uid } = await known('shop/web');
+    writer.put(statusOf('shop/web', { uid }));
+    await written(1);
+    const live = await editor.get('shop', 'web');
+    t.match(live, {
+      metadata: { generation: 1 },
+      status: { rules: 3, version: 'v1', limiters: { connected: 1, acknowledged: 0 } },
+    });
+    t.match(
+      live.metadata.managedFields.find(({ subresource }) => subresource === 'status'),
+      {
+        manager: 'tollgate-xds',
+        operation: 'Apply',
+      },
+    );
+    t.match((await kube.kubectl(['get', 'rlc', '-n', 'shop', 'web'])).stdout, /web +.*True/);
+  });
+
+  await t.test('comes back to the source with the same generation, and is not written again', async (t) => {
+    const back = () =>
+      awaitUntil(
+        () => JSON.stringify(following.source.get('shop/web')?.manifest).includes('"version":"v1"'),
+        {
+          what: 'the event',
+        },
+      );
+    await back();
+    const object = following.source.get('shop/web');
+    t.equal(object?.generation, 1);
+    const before = await editor.get('shop', 'web');
+    writer.put(statusOf('shop/web', { uid: object?.uid ?? '' }));
+    await editor.create('shop', 'marker');
+    const { uid } = await known('shop/marker');
+    writer.put(statusOf('shop/marker', { uid }));
+    await written(2);
+    t.equal((await editor.get('shop', 'web')).metadata.resourceVersion, before.metadata.resourceVersion);
+  });
+
+  await t.test('of a former life is refused by the API server, too', async (t) => {
+    const former = await known('shop/web');
+    await editor.delete('shop', 'web');
+    await editor.create('shop', 'web');
+    // A source that has not heard of it.
+    const late = await startWriter(t, { api, objects: { get: () => former } });
+    late.writer.put(statusOf('shop/web', { uid: former.uid, rules: 99 }));
+    await awaitUntil(async () => (await late.results()).conflict === 1, { what: 'the refusal' });
+    t.equal((await editor.get('shop', 'web')).status, undefined);
+  });
+
+  await t.test('that somebody else has changed is put right with the next look', async (t) => {
+    const { uid } = await known('shop/marker');
+    // Else the first write would be no repair.
+    await awaitUntil(
+      () => JSON.stringify(following.source.get('shop/marker')?.manifest).includes('"version":"v1"'),
+      { what: 'the status to come back' },
+    );
+    const healing = await startWriter(t, { api, objects: following.source }, { recheckMs: 50 });
+    healing.writer.put(statusOf('shop/marker', { uid }));
+    const vandal = JSON.stringify({ status: { rules: 77 } });
+    await kube.kubectl([
+      'patch',
+      'rlc',
+      '-n',
+      'shop',
+      'marker',
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      vandal,
+    ]);
+    await awaitUntil(async () => (await healing.results()).written === 1, { what: 'the repair' });
+    t.equal((await editor.get('shop', 'marker')).status?.rules, 3);
+  });
+  t.strictSame(
+    logs.filter(({ level }) => level !== 'debug'),
+    [],
+  );
+});
