@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 
 /** Markup that is safe to put into a page as it is. */
 export interface Html {

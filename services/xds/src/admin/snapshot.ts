@@ -1,9 +1,9 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import { runInSlices } from '@tollgate/kit/run-in-slices';
+import { runInSlices } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
-import { dumpRules } from '@tollgate/rules/dump';
 import { decodeMessage } from '@tollgate/rules/rule-message';
+import { dumpRules } from '@tollgate/rules/rule-set';
 import type { Steps } from '@tollgate/rules/steps';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import { type PageQuery, pageOf } from './html.ts';

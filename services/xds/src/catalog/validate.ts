@@ -1,10 +1,10 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import { compileRules } from '@tollgate/rules/compile';
-import { findExemptions } from '@tollgate/rules/find-exemptions';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import type { Steps } from '@tollgate/rules/steps';
+import { findExemptions } from '@tollgate/rules/warnings';
 import type { ConfigObject } from '../sources/source.ts';
 
 /** One object of the catalog, judged on its own. */

@@ -1,7 +1,7 @@
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
-import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls-files';
+import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls';
 import type { ApiClient } from '../kube/client.ts';
 import { explainApiError, hasStatus } from '../kube/errors.ts';
 import { type ObjectName, secrets } from '../kube/objects.ts';

@@ -1,5 +1,4 @@
-import { parseFlags } from '@tollgate/kit/cli/flags';
-import { type Outcome, wrongUsage } from '@tollgate/kit/cli/outcome';
+import { type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const help = `tollgate-xds

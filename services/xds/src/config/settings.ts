@@ -1,5 +1,4 @@
-import type { ServerTlsFiles } from '@tollgate/kit/grpc/server-credentials';
-import { hostAndPort } from '@tollgate/kit/host-and-port';
+import type { ServerTlsFiles } from '@tollgate/kit/grpc/credentials';
 import {
   defineSettings,
   type Environment,
@@ -9,6 +8,7 @@ import {
   type SettingsOf,
 } from '@tollgate/kit/settings';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
+import { hostAndPort } from '@tollgate/kit/text';
 import type { AdsServerOptions } from '../ads/server.ts';
 import type { SecretCertificatesOptions } from '../certificates/certificates.ts';
 import type { KubeConfigOptions } from '../kube/config.ts';

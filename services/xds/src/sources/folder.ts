@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
-import { compareText } from '@tollgate/kit/compare-text';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
-import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/read-text-files';
-import { runInSlices, type Sliceable } from '@tollgate/kit/run-in-slices';
+import { compareText } from '@tollgate/kit/text';
+import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
+import { runInSlices, type Sliceable } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
 import { type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
 import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from './source.ts';

@@ -1,5 +1,5 @@
-import type { TextFile } from '@tollgate/kit/read-text-files';
-import type { Sliceable } from '@tollgate/kit/run-in-slices';
+import type { TextFile } from '@tollgate/kit/text-files';
+import type { Sliceable } from '@tollgate/kit/time';
 import { readResource } from '@tollgate/rules/read-resource';
 import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import { CORE_SCHEMA, loadAll, mergeTag, YAMLException } from 'js-yaml';

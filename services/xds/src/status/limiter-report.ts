@@ -1,4 +1,4 @@
-import { compareText } from '@tollgate/kit/compare-text';
+import { compareText } from '@tollgate/kit/text';
 import { type LimiterClient, limiterName } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { credentials, status } from '@grpc/grpc-js';
-import { followTls } from '@tollgate/kit/grpc/server-credentials';
+import { followTls } from '@tollgate/kit/grpc/credentials';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
