@@ -1,50 +1,62 @@
-import { readFile } from 'node:fs/promises';
-import { deadLinks } from './dead-links.ts';
-import { forbiddenTexts } from './forbidden-texts.ts';
-import { generatedFilesCheck } from './generated-files.ts';
-import { repositoryFiles } from './repository-files.ts';
-import type { Check, Finding } from './run-checks.ts';
-import { runTool } from './run-tool.ts';
+import { generators } from '../generate/generators.ts';
+import { findStaleFiles, readAll, repositoryFiles } from './files.ts';
+import { findForbiddenTexts } from './forbidden-texts.ts';
+import { findDeadLinks } from './links.ts';
+import { type Check, type Finding, runTool } from './run-checks.ts';
+import { findNumberGaps, findUnusualSizes } from './sizes.ts';
 
-/** All that `npm run check` runs; a new check is one entry. The slowest come first. */
+/** Everything that `npm run check` runs. The slowest come first. */
 export const checks: readonly Check[] = [
-  { name: 'generated files up to date', run: generatedFilesCheck },
-  {
-    name: 'dead code (knip)',
-    run: () => runTool('knip', ['--no-progress', '--no-config-hints']),
-  },
+  { name: 'generated files up to date', run: checkGeneratedFiles },
+  { name: 'dead code (knip)', run: () => runTool('knip', ['--no-progress', '--no-config-hints']) },
   { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
   { name: 'types (tsc)', run: () => runTool('tsc', ['--noEmit', '--pretty', 'false']) },
-  { name: 'lock file whole (npm ci)', run: lockFileCheck },
-  { name: 'links in Markdown', run: linkCheck },
-  { name: 'texts that have no place here', run: () => lineByLine(/./, forbiddenTexts) },
+  { name: 'lock file complete (npm ci)', run: checkLockFile },
+  { name: 'links in Markdown', run: checkLinks },
+  { name: 'forbidden texts', run: checkTexts },
+  { name: 'numbers of decisions', run: async () => toFinding(findNumberGaps(await repositoryFiles())) },
+  { name: 'sizes', run: checkSizes },
 ];
 
-/** Would a fresh clone install? npm compares the lock file with every package.json before it touches anything. */
-async function lockFileCheck(): Promise<Finding> {
+async function checkGeneratedFiles(): Promise<Finding> {
+  const problems = (await Promise.all(generators.map(findStaleFiles))).flat();
+  const advice = 'Run make generate and commit the result; generated files are never edited.';
+  return toFinding(problems.length === 0 ? [] : [...problems, advice]);
+}
+
+/** npm compares the lock file with every package.json before it installs anything. */
+async function checkLockFile(): Promise<Finding> {
   const { ok, output } = await runTool('npm', ['ci', '--dry-run', '--ignore-scripts', '--loglevel=error']);
   const advice =
-    'Run npm install; if packages of other platforms are still missing, node hack/complete-lock/main.ts.';
+    'Run npm install; if packages of other platforms are still missing, node hack/complete-lock.ts.';
   return { ok, output: `${output}\n${advice}` };
 }
 
-async function linkCheck(): Promise<Finding> {
+async function checkLinks(): Promise<Finding> {
   const files = await repositoryFiles();
-  const read = async (path: string): Promise<[string, string]> => [path, await readFile(path, 'utf8')];
-  const pages = new Map(await Promise.all(files.filter((path) => path.endsWith('.md')).map(read)));
-  const output = deadLinks(files, pages).join('\n');
-  return { ok: output === '', output };
+  return toFinding(findDeadLinks(files, await readAll(files.filter((path) => path.endsWith('.md')))));
 }
 
-/** Applies a check of single files to all files of the repository whose path fits. */
-async function lineByLine(
-  paths: RegExp,
-  problemsOf: (path: string, text: string) => readonly string[],
-): Promise<Finding> {
-  const files = (await repositoryFiles()).filter((path) => paths.test(path));
-  const problems = await Promise.all(
-    files.map(async (path) => problemsOf(path, await readFile(path, 'utf8'))),
+async function checkTexts(): Promise<Finding> {
+  const texts = await readAll(await repositoryFiles());
+  return toFinding([...texts].flatMap(([path, text]) => findForbiddenTexts(path, text)));
+}
+
+/** Warns only: a table or a state machine may be long. */
+async function checkSizes(): Promise<Finding> {
+  const isSource = (path: string) =>
+    path.endsWith('.ts') && !/(?:^|\/)(?:test|generated|testdata)\/|\.test\.ts$|\.d\.ts$/.test(path);
+  const sources = await readAll((await repositoryFiles()).filter(isSource));
+  const only = '--only=complexity/noExcessiveLinesPerFunction';
+  const biome = await runTool('biome', ['lint', only, '--reporter=concise', '--max-diagnostics=none', '.']);
+  const functions = [
+    ...biome.output.matchAll(/^\S+ (\S+?\.ts):(\d+):\d+: .*too many lines \((\d+)\)/gm),
+  ].flatMap(([, path = '', line, lines]) =>
+    isSource(path) ? [`${path}:${line}: function of ${lines} lines, more than 60`] : [],
   );
-  const output = problems.flat().join('\n');
-  return { ok: output === '', output };
+  return { ok: true, output: '', warnings: [...findUnusualSizes(sources), ...functions] };
+}
+
+function toFinding(problems: readonly string[]): Finding {
+  return { ok: problems.length === 0, output: problems.join('\n') };
 }

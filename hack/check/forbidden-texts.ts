@@ -1,4 +1,4 @@
-/** A text that must not be committed, and why. Written so that this file does not contain what it looks for. */
+/** The patterns are written so that this file does not match them. */
 const forbidden: readonly { pattern: RegExp; reason: string; only?: RegExp }[] = [
   {
     pattern:
@@ -6,7 +6,7 @@ const forbidden: readonly { pattern: RegExp; reason: string; only?: RegExp }[] =
     reason: 'names a package registry; the machine decides where packages come from',
   },
   {
-    // A folder of some machine, not one that exists everywhere or that a setting defaults to.
+    // Home and work folders only: paths that exist on every machine are fine.
     pattern: /(?<![\w.~:/-])\/(?:work|root|Users|home)\/[\w.-]+/,
     reason: 'an absolute path of one machine',
   },
@@ -21,8 +21,8 @@ const forbidden: readonly { pattern: RegExp; reason: string; only?: RegExp }[] =
   },
 ];
 
-/** Problems as `path:line: reason: text`, one for each line of the file that must not be committed. */
-export function forbiddenTexts(path: string, text: string): string[] {
+/** Texts that must not be committed, as `path:line: reason: text`. */
+export function findForbiddenTexts(path: string, text: string): string[] {
   const rules = forbidden.filter(({ only }) => only === undefined || only.test(path));
   return text.split('\n').flatMap((line, index) =>
     rules.flatMap(({ pattern, reason }) => {

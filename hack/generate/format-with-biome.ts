@@ -1,4 +1,4 @@
-import { runTool } from '../check/run-tool.ts';
+import { runTool } from '../check/run-checks.ts';
 
 /**
  * Text as biome formats a file of that name, so that a generated one passes the same check as one written by hand.

@@ -1,4 +1,4 @@
-import { headingAnchors } from '../check/markdown-anchors.ts';
+import { headingAnchors } from '../check/links.ts';
 
 /**
  * Links within a page, whose `-1` no heading has, without it. The plugin that writes the pages numbers a name that it comes

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runTool } from '../check/run-tool.ts';
+import { runTool } from '../check/run-checks.ts';
 import { filesBelow } from './files-below.ts';
 
 /**

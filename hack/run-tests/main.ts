@@ -1,4 +1,5 @@
-// Runs the tests with tap. The programs in Go that some of them need are compiled once on a machine: until they are there, the tests that do without run beside the compiler, and the others after it.
+// Runs the tests with tap. Some need programs in Go, which are compiled once on a machine. Until then the other tests run
+// beside the compiler, and these after it.
 //
 //   node hack/run-tests/main.ts [file or option of tap]...
 //
@@ -8,8 +9,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
-import { type Duration, fileDurations, formatSummary } from './summary.ts';
-import { allTestFiles, splitByGoTools } from './test-files.ts';
+import { allTestFiles, type Duration, fileDurations, formatSummary, splitByGoTools } from './test-files.ts';
 
 const root = join(import.meta.dirname, '../..');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));

@@ -1,11 +1,13 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { load } from 'js-yaml';
-import { findImports } from '../check/find-imports.ts';
-import { scanSource } from '../check/scan-source.ts';
 
 /** A file that starts one of the programs that `hack/setup.sh go-tools` compiles. */
 const startsGoTool = /findBinary\('(?:helm|h2spec|kube[\w-]*)'\)|find\('kube-apiserver'\)/;
+
+/** The specifier of an `import` or `export … from` statement, or of `import()` with a constant. */
+const importPattern =
+  /^(?:import\s+|(?:import|export)\b[^'"`;]*\bfrom\s+)'([^'\n]+)'|\bimport\('([^'\n]+)'\)/gm;
 
 /** All test files of the repository at `root`, by the patterns of `.taprc`, sorted. */
 export function allTestFiles(root: string): string[] {
@@ -31,8 +33,8 @@ export function splitByGoTools(
     const source = readFileSync(join(root, path), 'utf8');
     const result =
       startsGoTool.test(source) ||
-      findImports(scanSource(source)).some(({ specifier }) => {
-        const target = resolveImport(path, specifier);
+      [...source.matchAll(importPattern)].some(([, named = '', dynamic]) => {
+        const target = resolveImport(path, dynamic ?? named);
         return target !== undefined && existsSync(join(root, target)) && needs(target);
       });
     known.set(path, result);
@@ -46,7 +48,30 @@ export function splitByGoTools(
 
 /** The file of an import of this repository; `undefined` for packages of npm and builtins. */
 function resolveImport(importer: string, specifier: string): string | undefined {
-  if (specifier.startsWith('.')) return posix.join(posix.dirname(importer), specifier);
+  if (/^\..*\.ts$/.test(specifier)) return posix.join(posix.dirname(importer), specifier);
   const [, workspace, module] = /^@tollgate\/([\w-]+)\/(.+)$/.exec(specifier) ?? [];
   return workspace === undefined ? undefined : `packages/${workspace}/src/${module}.ts`;
+}
+
+/** A step or a test file, and how long it took. */
+export interface Duration {
+  readonly name: string;
+  readonly seconds: number;
+}
+
+/** How many test files the summary names. */
+const slowest = 15;
+
+/** Durations of the test files in the output of one run of tap. */
+export function fileDurations(tap: string): Duration[] {
+  const lines = tap.matchAll(/^(?:not )?ok \d+ - (\S+\.test\.ts) # time=([\d.]+)ms/gm);
+  return [...lines].map(([, name = '', ms]) => ({ name, seconds: Number(ms) / 1000 }));
+}
+
+/** A table for people: all steps in their order, then the slowest test files. */
+export function formatSummary(steps: readonly Duration[], files: readonly Duration[]): string {
+  const row = ({ name, seconds }: Duration) => `${seconds.toFixed(1).padStart(8)} s  ${name}\n`;
+  const longest = [...files].sort((a, b) => b.seconds - a.seconds).slice(0, slowest);
+  const heading = `slowest of ${files.length} test files (two run at a time):\n`;
+  return ['what took long:\n', ...steps.map(row), heading, ...longest.map(row)].join('');
 }

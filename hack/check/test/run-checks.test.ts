@@ -6,7 +6,7 @@ const passing = (name: string): Check => ({
   run: async () => ({ ok: true, output: 'not of interest' }),
 });
 
-t.test('results come in the order of the checks, whichever ends first', async (t) => {
+t.test('results keep the order of the checks', async (t) => {
   let finishFirst = () => {};
   const first: Check = {
     name: 'first',
@@ -57,7 +57,17 @@ t.test('a check that throws has failed, and its error is the output', async (t) 
   t.match(result, { ok: false, output: /no such tool/ });
 });
 
-t.test('the table shows all, and output only of what failed', async (t) => {
+t.test('warnings are counted, and listed when verbose', async (t) => {
+  const warning: Check = {
+    name: 'sizes',
+    run: async () => ({ ok: true, output: '', warnings: ['a.ts: 500 lines', 'b.ts: 3 lines'] }),
+  };
+  const results = await runChecks([warning], { concurrency: 1 });
+  t.match(formatResults(results), /^sizes {2}ok .* s {2}2 warnings\n$/);
+  t.match(formatResults(results, { verbose: true }), '--- sizes: warnings\na.ts: 500 lines\nb.ts: 3 lines\n');
+});
+
+t.test('the table has every check, and output only of failed ones', async (t) => {
   const failing: Check = {
     name: 'a longer name',
     run: async () => ({ ok: false, output: 'line 3 is wrong\n' }),

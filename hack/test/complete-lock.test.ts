@@ -1,5 +1,5 @@
 import t from 'tap';
-import { missingPackages, platformEntry } from '../missing-platforms.ts';
+import { missingPackages, platformEntry } from '../complete-lock.ts';
 
 t.test('only optional dependencies that are nowhere in reach are missing', async (t) => {
   const lock = {

@@ -1,3 +1,6 @@
+// Run after `npm install` when `npm ci` says that packages are missing from the lock file: npm leaves out the binaries
+// for other platforms when the registry does not carry them, and then refuses its own lock file. This adds them.
+import { readFile, writeFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 
 /** The part of package-lock.json (version 3) that is used here; everything else is passed through. */
@@ -72,4 +75,15 @@ export function platformEntry({ name, version, wantedBy, dev }: MissingPackage):
 function libcOf(name: string): 'musl' | 'glibc' | undefined {
   if (name.includes('musl')) return 'musl';
   return name.includes('gnu') ? 'glibc' : undefined;
+}
+
+if (import.meta.main) {
+  const file = 'package-lock.json';
+  // npm wrote it; its version 3 has this shape.
+  const lock = JSON.parse(await readFile(file, 'utf8')) as LockFile;
+  const missing = missingPackages(lock);
+  for (const wanted of missing) lock.packages[`node_modules/${wanted.name}`] = platformEntry(wanted);
+  const sorted = Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, 'en'));
+  await writeFile(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`);
+  process.stdout.write(`${file}: ${missing.length} packages added\n`);
 }

@@ -1,0 +1,81 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { findStaleFiles } from '../files.ts';
+import { findForbiddenTexts } from '../forbidden-texts.ts';
+import { findNumberGaps, findUnusualSizes } from '../sizes.ts';
+
+/** Joined here, so that this file does not contain what the check looks for. */
+const host = ['registry', 'npmjs', 'org'].join('.');
+const machinePath = ['', 'home', 'ada', 'src'].join('/');
+
+t.test('host names of registries are reported with line and reason', async (t) => {
+  t.same(findForbiddenTexts('docs/a.md', `fine\nsee https://${host}/x`), [
+    `docs/a.md:2: names a package registry; the machine decides where packages come from: registry.${'npmjs'}`,
+  ]);
+});
+
+t.test('absolute paths of one machine are reported, other paths are not', async (t) => {
+  t.match(findForbiddenTexts('a.ts', `const x = '${machinePath}';`), [/absolute path of one machine/]);
+  t.same(
+    findForbiddenTexts(
+      'a.ts',
+      `open('/srv/runtime_data'); fetch('/api/home/x', './work/a', 'https://x.org/root/a')`,
+    ),
+    [],
+  );
+});
+
+t.test('addresses in a lock file are reported, links between workspaces are not', async (t) => {
+  const line = (address: string) => `      "resolved": "${address}",`;
+  t.same(findForbiddenTexts('package-lock.json', line('packages/kit')), []);
+  t.match(findForbiddenTexts('package-lock.json', line('https://example.org/a.tgz')), [/lock file/]);
+  t.same(findForbiddenTexts('docs/a.md', line('https://example.org/a.tgz')), []);
+});
+
+t.test('private keys are reported', async (t) => {
+  t.match(findForbiddenTexts('a.pem', `-----BEGIN ${'EC PRIVATE'} KEY-----`), [/private key/]);
+});
+
+t.test('a generated folder is compared file by file', async (t) => {
+  const folder = t.testdir({ 'same.js': 'a', 'old.js': 'b', deep: { 'left-over.js': 'c' } });
+  const output = `${folder}/`;
+  const expected = new Map([
+    [join(folder, 'same.js'), 'a'],
+    [join(folder, 'old.js'), 'B'],
+    [join(folder, 'new.js'), 'd'],
+  ]);
+  const problems = await findStaleFiles({ output, render: async () => expected });
+  t.same(problems, [
+    `${output}deep/left-over.js is not generated`,
+    `${output}old.js is out of date`,
+    `${output}new.js is missing`,
+  ]);
+});
+
+t.test('a single generated file that is as rendered is fine', async (t) => {
+  const output = join(t.testdir({ 'table.md': '| a |' }), 'table.md');
+  t.same(await findStaleFiles({ output, render: async () => new Map([[output, '| a |']]) }), []);
+});
+
+t.test('unusual sizes of files and folders are reported', async (t) => {
+  const lines = (count: number) => 'x\n'.repeat(count);
+  const sources = new Map([
+    ['a/src/main.ts', lines(3)],
+    ['a/src/short.ts', lines(29)],
+    ['a/src/fine.ts', lines(400)],
+    ['a/src/rules/long.ts', lines(401)],
+    ['a/src/rules/two.ts', lines(30)],
+  ]);
+  t.same(findUnusualSizes(sources), [
+    'a/src/short.ts: 29 lines, fewer than 30',
+    'a/src/rules/long.ts: 401 lines, more than 400',
+    'a/src/rules/: 2 files, fewer than 3',
+  ]);
+});
+
+t.test('decisions are numbered without gaps or duplicates', async (t) => {
+  const decisions = (...numbers: string[]) => numbers.map((number) => `docs/decisions/${number}-x.md`);
+  t.same(findNumberGaps([...decisions('0001', '0002'), 'docs/decisions/README.md', 'docs/a.md']), []);
+  t.match(findNumberGaps(decisions('0001', '0003')), [/look at 0003/]);
+  t.match(findNumberGaps(decisions('0001', '0002', '0002')), [/look at 0002/]);
+});
