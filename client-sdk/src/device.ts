@@ -4,21 +4,22 @@
  * @module
  */
 
-import type { Client } from './client/client.ts';
-import type { RequestOptions } from './client/request-options.ts';
-import type { WireParams } from './client/wire-params.ts';
-import { type DeviceAuthorization, readDeviceAuthorization } from './device/device-authorization.ts';
-import { type DevicePollEvent, pollForToken } from './device/poll.ts';
-import { ConfigurationError } from './errors/configuration-error.ts';
-import { TokenUnavailableError } from './errors/token-unavailable-error.ts';
-import { sleep as machineSleep, type Sleep } from './retry/sleep.ts';
-import type { AccessToken } from './token/access-token.ts';
-import { asksForIdToken } from './token/check-id-token.ts';
-import type { TokenRequestOptions } from './token/token-options.ts';
+import type { Client } from './client.ts';
+import {
+  type DeviceAuthorization,
+  type DevicePollEvent,
+  pollForToken,
+  readDeviceAuthorization,
+} from './device-flow.ts';
+import { ConfigurationError, TokenUnavailableError } from './errors.ts';
+import type { RequestOptions, WireParams } from './http/options.ts';
+import { sleep as machineSleep, type Sleep } from './timers.ts';
+import type { AccessToken } from './tokens/access-token.ts';
+import { asksForIdToken } from './tokens/id-token-check.ts';
+import type { TokenRequestOptions } from './tokens/options.ts';
 
-export type { DeviceAuthorization } from './device/device-authorization.ts';
-export type { DevicePollEvent } from './device/poll.ts';
-export type { Sleep } from './retry/sleep.ts';
+export type { DeviceAuthorization, DevicePollEvent } from './device-flow.ts';
+export type { Sleep } from './timers.ts';
 
 /** Options of polling: those of the token requests, and what each carries beside the device code. */
 export type DevicePollOptions = Omit<TokenRequestOptions, 'throwOnError'> & {

@@ -4,19 +4,21 @@
  * @module
  */
 
-import { Client } from './client/client.ts';
-import type { ClientOptions } from './client/client-options.ts';
-import { type ClientSettings, resolveSettings } from './client/client-settings.ts';
-import { assertSecure } from './client/secure-transport.ts';
-import { sendRequest } from './client/send-request.ts';
-import { copyPlain } from './copy-plain.ts';
-import { type AuthorizationServerMetadata, checkMetadata } from './discovery/metadata.ts';
-import { type MetadataFormat, wellKnownUrls } from './discovery/well-known-urls.ts';
-import { DiscoveryError } from './errors/discovery-error.ts';
-import { OAuthError } from './errors/oauth-error.ts';
+import { Client } from './client.ts';
+import type { ClientOptions } from './client-options.ts';
+import { DiscoveryError, OAuthError } from './errors.ts';
+import { sendRequest } from './http/request.ts';
+import { assertSecure } from './http/url.ts';
+import {
+  type AuthorizationServerMetadata,
+  checkMetadata,
+  type MetadataFormat,
+  wellKnownUrls,
+} from './metadata.ts';
+import { copyPlain } from './objects.ts';
+import { type ClientSettings, resolveSettings } from './settings.ts';
 
-export type { AuthorizationServerMetadata } from './discovery/metadata.ts';
-export type { MetadataFormat } from './discovery/well-known-urls.ts';
+export type { AuthorizationServerMetadata, MetadataFormat } from './metadata.ts';
 
 /** Options of discovery; those that a Client has too mean the same. */
 export type DiscoveryOptions = Pick<

@@ -4,15 +4,12 @@
  * @module
  */
 
-import type { Fetch } from './client/client-options.ts';
-import { importDpopKey } from './dpop/dpop-key.ts';
-import { isNonceDemand } from './dpop/nonce-demand.ts';
-import { createNonceMemory } from './dpop/nonce-memory.ts';
-import { signProof } from './dpop/proof.ts';
+import type { Fetch } from './client-options.ts';
+import { createNonceMemory, importDpopKey, isNonceDemand, signProof } from './dpop-proof.ts';
 import type { Jwk } from './jwt/import-key.ts';
-import { markAnswerToProof } from './token/token-type.ts';
+import { markAnswerToProof } from './tokens/request-token.ts';
 
-export { generateDpopKey } from './dpop/dpop-key.ts';
+export { generateDpopKey } from './dpop-proof.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
 export type { Jwk } from './jwt/import-key.ts';
 

@@ -4,27 +4,22 @@
  * @module
  */
 
-import type { Client } from './client/client.ts';
-import type { ClientSettings } from './client/client-settings.ts';
-import { ConfigurationError } from './errors/configuration-error.ts';
-import { IdTokenError } from './errors/id-token-error.ts';
-import { JwtError } from './errors/jwt-error.ts';
-import { checkIdTokenClaims, type IdTokenClaims } from './id-token/claims.ts';
-import { tokenHash } from './id-token/token-hash.ts';
+import type { Client } from './client.ts';
+import { ConfigurationError, IdTokenError, JwtError } from './errors.ts';
+import { checkIdTokenClaims, type IdTokenClaims, tokenHash } from './id-token-claims.ts';
 import { isJwsAlgorithm, isSymmetric, type JwsAlgorithm, jwsAlgorithms } from './jwt/algorithms.ts';
-import type { Jwks } from './jwt/key-set.ts';
-import { createLocalKeySource } from './jwt/key-set.ts';
-import type { KeySource } from './jwt/key-source.ts';
-import { createRemoteKeySource, type RemoteKeySourceOptions } from './jwt/remote-key-source.ts';
-import { createSecretKeySource } from './jwt/secret-key-source.ts';
+import type { Jwks, KeySource } from './jwt/key-sources.ts';
+import { createLocalKeySource, createSecretKeySource } from './jwt/key-sources.ts';
+import { createRemoteKeySource, type RemoteKeySourceOptions } from './jwt/remote-keys.ts';
 import { verifyJwt } from './jwt/verify.ts';
-import { quote } from './quote.ts';
+import type { ClientSettings } from './settings.ts';
+import { quote } from './text.ts';
 
-export type { IdTokenClaims } from './id-token/claims.ts';
+export type { IdTokenClaims } from './id-token-claims.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
 export type { Jwk } from './jwt/import-key.ts';
-export type { Jwks } from './jwt/key-set.ts';
-export type { RemoteKeySourceOptions } from './jwt/remote-key-source.ts';
+export type { Jwks } from './jwt/key-sources.ts';
+export type { RemoteKeySourceOptions } from './jwt/remote-keys.ts';
 
 /** Seconds by which server and client clocks may differ, unless the options say otherwise. */
 const DEFAULT_TOLERANCE_SECONDS = 30;

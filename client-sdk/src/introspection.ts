@@ -4,11 +4,9 @@
  * @module
  */
 
-import type { Client } from './client/client.ts';
-import type { RequestOptions } from './client/request-options.ts';
-import type { WireParams } from './client/wire-params.ts';
-import { ConfigurationError } from './errors/configuration-error.ts';
-import { ParseError } from './errors/parse-error.ts';
+import type { Client } from './client.ts';
+import { ConfigurationError, ParseError } from './errors.ts';
+import type { RequestOptions, WireParams } from './http/options.ts';
 
 /**
  * What the server says of a token: that it is not active (expired, revoked, unknown, of another server; it does not say

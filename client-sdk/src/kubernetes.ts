@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { ClientAssertionAuth } from './client-auth/client-auth.ts';
-import { ConfigurationError } from './errors/configuration-error.ts';
+import type { ClientAssertionAuth } from './client-auth.ts';
+import { ConfigurationError } from './errors.ts';
 import { readTokenFile, type TokenFileOptions } from './node/token-file.ts';
 
 export type { TokenFileOptions } from './node/token-file.ts';

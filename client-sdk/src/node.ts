@@ -5,6 +5,6 @@
  */
 export { diagnosticsChannels, diagnosticsHooks } from './node/diagnostics-hooks.ts';
 export { type FileTokenStoreOptions, fileTokenStore } from './node/file-token-store.ts';
-export { nodeTransport } from './node/node-transport.ts';
-export { type EnvironmentProxy, proxyFromEnvironment } from './node/proxy-settings.ts';
-export type { NodeTransport, NodeTransportOptions, Pem } from './node/transport-options.ts';
+export { type EnvironmentProxy, proxyFromEnvironment } from './node/proxy.ts';
+export type { NodeTransport, NodeTransportOptions, Pem } from './node/transport.ts';
+export { nodeTransport } from './node/transport.ts';

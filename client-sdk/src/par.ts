@@ -4,18 +4,13 @@
  * @module
  */
 
-import {
-  prepareAuthorization,
-  type StartAuthorizationOptions,
-} from './authorization/prepare-authorization.ts';
-import type { AuthorizationTransaction } from './authorization/transaction.ts';
-import type { Client } from './client/client.ts';
-import type { RequestOptions } from './client/request-options.ts';
-import type { WireParams } from './client/wire-params.ts';
-import { ConfigurationError } from './errors/configuration-error.ts';
-import { ParseError } from './errors/parse-error.ts';
+import type { AuthorizationTransaction } from './authorization/start.ts';
+import { prepareAuthorization, type StartAuthorizationOptions } from './authorization/start.ts';
+import type { Client } from './client.ts';
+import { ConfigurationError, ParseError } from './errors.ts';
+import type { RequestOptions, WireParams } from './http/options.ts';
 
-export type { AuthorizationTransaction } from './authorization/transaction.ts';
+export type { AuthorizationTransaction } from './authorization/start.ts';
 
 /** Options of the request that pushes. */
 export type PushOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'>;

@@ -4,9 +4,8 @@
  * @module
  */
 
-import { ConfigurationError } from './errors/configuration-error.ts';
-import { encodeBase64Url } from './jwt/base64url.ts';
-import { randomToken } from './random-token.ts';
+import { encodeBase64Url, randomToken } from './encoding.ts';
+import { ConfigurationError } from './errors.ts';
 
 /**
  * A fresh PKCE code verifier: 43 characters, 256 bits of entropy. Keep it with the user's session; it is a secret.

@@ -8,14 +8,12 @@ export {
   createAuthorizationServer,
   type RecordedRequest,
 } from './testing/authorization-server.ts';
-export type { AuthorizationDecision } from './testing/endpoints/authorization.ts';
-export type { EndpointName } from './testing/endpoints/metadata.ts';
-export type { TokenAnswer } from './testing/endpoints/token.ts';
+export type { AuthorizationDecision, EndpointName, TokenAnswer } from './testing/endpoints.ts';
 export type { Fault } from './testing/faults.ts';
-export type { AuthorizationServerOptions, TestClient, TestUser } from './testing/settings.ts';
 export {
   type StartedAuthorizationServer,
   type StartOptions,
   startAuthorizationServer,
-} from './testing/start-authorization-server.ts';
+} from './testing/listen.ts';
+export type { AuthorizationServerOptions, TestClient, TestUser } from './testing/settings.ts';
 export { type MakeStores, type TokenStoreRule, tokenStoreContract } from './testing/token-store-contract.ts';

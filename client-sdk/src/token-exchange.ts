@@ -4,10 +4,9 @@
  * @module
  */
 
-import type { Client } from './client/client.ts';
-import type { WireParams } from './client/wire-params.ts';
-import type { TokenRequestOptions } from './token/token-options.ts';
-import type { TokenOutcome } from './token/token-response.ts';
+import type { Client } from './client.ts';
+import type { WireParams } from './http/options.ts';
+import type { TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
 
 /**
  * Names of token types; where one is expected, any other URI is allowed too.

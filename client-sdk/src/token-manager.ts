@@ -1,16 +1,351 @@
 /**
- * Tokens that stay fresh, one renewal for all who wait, shared between processes.
+ * Tokens that are renewed before they expire, once for all callers and processes.
  *
  * @module
  */
-export type { ReplayableInit } from './token-manager/fetch-replay.ts';
-export { memoryTokenStore } from './token-manager/memory-token-store.ts';
-export type { AcquireToken } from './token-manager/obtain-token.ts';
-export { TokenManager, type TokenManagerOptions } from './token-manager/token-manager.ts';
+
+import type { Client } from './client.ts';
+import { AbortError, ConfigurationError, OAuthError, TokenUnavailableError } from './errors.ts';
+import { observe } from './hooks.ts';
+import type { WireParams } from './http/options.ts';
+import { parseWwwAuthenticate } from './http/response-error.ts';
+import { copyPlain } from './objects.ts';
+import { assertTimer, type Sleep, sleep } from './timers.ts';
+import type { AccessToken } from './tokens/access-token.ts';
+import type { AccessTokenOptions } from './tokens/options.ts';
+import {
+  type AcquireToken,
+  type Renewal,
+  type RenewalDeps,
+  renewalTime,
+  renewToken,
+  restoreToken,
+  type UnsavedToken,
+} from './tokens/renewal.ts';
+import { guardedStore, memoryTokenStore, type TokenStore } from './tokens/token-store.ts';
+
+export type { AcquireToken } from './tokens/renewal.ts';
 export type {
   SetOutcome,
   TokenLease,
   TokenRecord,
   TokenStore,
   VersionedRecord,
-} from './token-manager/token-store.ts';
+} from './tokens/token-store.ts';
+export { memoryTokenStore } from './tokens/token-store.ts';
+
+/** The `init` of `fetch`; its body may also be a function that makes one, called for each attempt. */
+export interface ReplayableInit extends Omit<RequestInit, 'body'> {
+  body?: RequestInit['body'] | (() => RequestInit['body']);
+}
+
+/** The `init` of one attempt. */
+function initOfAttempt(init: ReplayableInit | undefined): RequestInit | undefined {
+  if (init === undefined) return undefined;
+  const { body, ...rest } = init;
+  if (body === undefined) return rest;
+  return { ...rest, body: (typeof body === 'function' ? body() : body) ?? null };
+}
+
+/**
+ * Whether a response says that the access token is the reason: a 401 that names `invalid_token`, or nothing at all.
+ *
+ * @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1
+ */
+function saysTokenIsInvalid({ status, headers }: Response): boolean {
+  if (status !== 401) return false;
+  const header = headers.get('www-authenticate');
+  if (header === null) return true;
+  return parseWwwAuthenticate(header).some(({ parameters }) => parameters.error === 'invalid_token');
+}
+
+/**
+ * Refuses to send again what can be read only once.
+ *
+ * @throws ConfigurationError when the body is a stream, or belongs to a Request.
+ */
+function assertReplayable(input: string | URL | Request, init: ReplayableInit | undefined): void {
+  const body = init?.body ?? (input instanceof Request ? input.body : undefined);
+  if (!isReadOnce(body)) return;
+  throw new ConfigurationError(
+    'the API answered 401 and the body was a stream that has been read: the token is renewed, so call again; or give `body` as a function that makes it',
+    { retryable: true },
+  );
+}
+
+function isReadOnce(body: unknown): boolean {
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    (body instanceof ReadableStream || Symbol.asyncIterator in body)
+  );
+}
+
+/** Options of a TokenManager. One of `token`, `acquire` or a filled `store` is needed for a first token. */
+export interface TokenManagerOptions {
+  readonly client: Client<boolean>;
+  /** Where to begin while the store holds nothing; afterwards the store's token is the one that counts. */
+  readonly token?: AccessToken;
+  /** Gets a token where there is none, or where the refresh token is good no more. */
+  readonly acquire?: AcquireToken;
+  /** Where the token is kept and shared. Default: in the memory of this manager. */
+  readonly store?: TokenStore;
+  /** Whose token it is, where one client has tokens of many users. Part of the store's key. */
+  readonly subject?: string;
+  /** The store's key. Default: made of issuer (or token endpoint), client id and `subject`. */
+  readonly key?: string;
+  /** Sent with every refresh. */
+  readonly refreshParams?: WireParams;
+  /** Given to tokens that come out of the store: what cannot be kept there, such as a `mode` that is a function. */
+  readonly tokenOptions?: AccessTokenOptions;
+  /** Seconds before its expiry when a token is renewed in the background. Default 60; at most half of the life it has left. */
+  readonly earlySeconds?: number;
+  /** Up to so many seconds earlier by chance. Default 30. */
+  readonly jitterSeconds?: number;
+  /** Seconds for which one process may renew before others take over. Default 30: more than the client's `timeoutMs`. */
+  readonly leaseSeconds?: number;
+  /** Milliseconds after a failure in which no new attempt is made; longer where the server says so. Default 1000. */
+  readonly cooldownMs?: number;
+  /**
+   * Gets failures in the background: an early renewal, a store that cannot be written. What it throws itself goes to the
+   * client's `onHookError`. Default: they are dropped.
+   */
+  readonly onError?: (error: unknown) => void;
+  /** In [0, 1). Default `Math.random`. */
+  readonly random?: () => number;
+  /** Default: the machine's timers. */
+  readonly sleep?: Sleep;
+}
+
+/** A server's Retry-After is heeded up to this long: nobody should be locked out for an hour by one header. */
+const longestCooldownMs = 60_000;
+
+/**
+ * Keeps a token fresh. However many calls want one at the same time, and however many processes share the store, one of them
+ * renews it and the others get the result. A valid token is given out at once, and renewed in the background when its end is
+ * near. The old refresh token is kept until its successor is stored.
+ *
+ * @example
+ * await using manager = new TokenManager({ client, acquire: () => client.clientCredentials.getToken() });
+ * const response = await manager.fetch('https://api.example.com/me');
+ */
+export class TokenManager {
+  readonly #deps: RenewalDeps;
+  readonly #options: TokenManagerOptions;
+  readonly #onError: (error: unknown) => void;
+  readonly #closing = new AbortController();
+  #current: AccessToken | undefined;
+  /** Epoch seconds. */
+  #renewAt = 0;
+  #unsaved: UnsavedToken | undefined;
+  #flight: Promise<AccessToken> | undefined;
+  #failure: { readonly error: unknown; readonly untilSeconds: number } | undefined;
+
+  constructor(options: TokenManagerOptions) {
+    const { client, store = memoryTokenStore(), leaseSeconds = 30 } = options;
+    if (!(leaseSeconds > 0)) throw new ConfigurationError('`leaseSeconds` must be more than 0');
+    assertTimer('leaseSeconds', leaseSeconds * 1000);
+    this.#options = { ...options };
+    this.#onError = observe('onError', (error) => options.onError?.(error), client.settings.onHookError);
+    this.#deps = {
+      ...{ client, acquire: options.acquire, refreshParams: copyPlain(options.refreshParams ?? {}) },
+      ...{ store: guardedStore(store), key: options.key ?? defaultKey(options), seed: options.token },
+      ...{ tokenOptions: copyPlain(options.tokenOptions ?? {}), holder: crypto.randomUUID(), leaseSeconds },
+      ...{ sleep: options.sleep ?? sleep, random: options.random ?? Math.random },
+      onStoreError: this.#onError,
+    };
+  }
+
+  /**
+   * Gives a valid token: the one at hand, the store's, or a new one. An aborted signal ends this call alone, never the
+   * renewal that others wait for.
+   *
+   * @throws TokenUnavailableError when there is no way to get one.
+   * @throws StoreError when the store cannot be read.
+   * @throws OAuthClientError of the token request; the refresh token is kept, and the next call tries again after `cooldownMs`.
+   */
+  async getToken({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
+    const current = this.#current;
+    if (current !== undefined && !this.#closing.signal.aborted) {
+      const now = this.#deps.client.settings.now();
+      if (now < this.#renewAt && this.#unsaved === undefined) return current;
+      if (!current.expired(now)) {
+        this.#renewInBackground(current);
+        return current;
+      }
+    }
+    if (signal?.aborted) throw abortedBy(signal);
+    return await abortable(this.#renew(current), signal);
+  }
+
+  /**
+   * Renews the token now, whatever is left of the one at hand; what another process has renewed since counts as new. Errors
+   * are those of `getToken`, the last one again during `cooldownMs`.
+   */
+  async renew({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
+    return await abortable(this.#renew(await this.getToken({ signal })), signal);
+  }
+
+  /**
+   * Calls an API as `fetch` does, with the token. A 401 that blames the token has it renewed and the request sent once more;
+   * texts, forms and bytes are sent again as they are, and a body that is a function is asked again.
+   *
+   * @throws ConfigurationError when the body was a stream and would have to be sent again.
+   * @throws OAuthClientError as `getToken` does, and as the token's own `fetch` does.
+   */
+  async fetch(input: string | URL | Request, init?: ReplayableInit): Promise<Response> {
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
+    const token = await this.getToken({ signal });
+    const response = await token.fetch(input, initOfAttempt(init));
+    if (!saysTokenIsInvalid(response)) return response;
+    const renewed = await this.#renewRejected(token, signal);
+    if (renewed === undefined) return response;
+    await response.body?.cancel();
+    assertReplayable(input, init);
+    return await renewed.fetch(input, initOfAttempt(init));
+  }
+
+  /** Replaces the token, in the store as well: after the user has signed in anew. */
+  async setToken(token: AccessToken): Promise<void> {
+    const { store, key } = this.#deps;
+    for (;;) {
+      const entry = await store.get(key);
+      if ((await store.set(key, { token: token.toStored() }, entry?.version)).ok) break;
+    }
+    this.#adopt({ token, unsaved: undefined });
+  }
+
+  /**
+   * Revokes the grant (by its refresh token, where there is one) and forgets the token, in the store as well.
+   *
+   * @throws RevocationError when the server refuses; the token is kept then.
+   */
+  async revoke(): Promise<void> {
+    const { store, key } = this.#deps;
+    for (;;) {
+      const entry = await store.get(key);
+      const token = this.#unsaved?.token ?? restoreToken(this.#deps, entry);
+      const tokenTypeHint = token?.refreshToken === undefined ? 'access_token' : 'refresh_token';
+      await token?.revoke({ tokenTypeHint, throwOnError: true });
+      this.#current = undefined;
+      this.#unsaved = undefined;
+      if ((await store.set(key, { revoked: true }, entry?.version)).ok) return;
+    }
+  }
+
+  /**
+   * Ends waiting and refuses new calls. A token request under way is let finish, and its token stored: its answer may hold the
+   * only copy of a rotated refresh token. Idempotent.
+   */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    // Whoever waits for it learns of its error; here only its end counts.
+    await this.#flight?.catch(() => undefined);
+  }
+
+  /** The same as `close`, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #renewRejected(
+    token: AccessToken,
+    signal: AbortSignal | undefined,
+  ): Promise<AccessToken | undefined> {
+    // Another call has renewed it in the meantime.
+    if (this.#current !== undefined && this.#current.token !== token.token)
+      return await this.getToken({ signal });
+    try {
+      return await abortable(this.#renew(token), signal);
+    } catch (error) {
+      // Nothing to renew it with: the 401 is the answer.
+      if (error instanceof TokenUnavailableError) return undefined;
+      throw error;
+    }
+  }
+
+  #renewInBackground(current: AccessToken): void {
+    if (this.#flight !== undefined || this.#coolingError() !== undefined) return;
+    // One that is only not stored yet need not be renewed.
+    const isDue = this.#deps.client.settings.now() >= this.#renewAt;
+    this.#renew(isDue ? current : undefined).catch(this.#onError);
+  }
+
+  /** Joins the renewal under way, or begins one; `known` is the token that will not do. */
+  async #renew(known: AccessToken | undefined): Promise<AccessToken> {
+    if (this.#closing.signal.aborted) throw new ConfigurationError('the TokenManager is closed');
+    for (;;) {
+      const cooling = this.#coolingError();
+      if (cooling !== undefined) throw cooling.error;
+      const isOwn = this.#flight === undefined;
+      this.#flight ??= this.#fly(known);
+      const token = await this.#flight;
+      // A renewal that began before may bring the very token that will not do.
+      if (isOwn || token.token !== known?.token) return token;
+    }
+  }
+
+  async #fly(known: AccessToken | undefined): Promise<AccessToken> {
+    try {
+      const request = { known, unsaved: this.#unsaved, signal: this.#closing.signal };
+      return this.#adopt(await renewToken(this.#deps, request));
+    } catch (error) {
+      if (this.#closing.signal.aborted) throw new AbortError('the TokenManager was closed', { cause: error });
+      this.#coolDown(error);
+      throw error;
+    } finally {
+      this.#flight = undefined;
+    }
+  }
+
+  #adopt({ token, unsaved }: Renewal): AccessToken {
+    const { earlySeconds = 60, jitterSeconds = 30 } = this.#options;
+    const { client, random } = this.#deps;
+    const early = { earlySeconds, jitterSeconds, random: random() };
+    this.#current = token;
+    this.#renewAt = renewalTime(token.expiresAt, client.settings.now(), early);
+    this.#unsaved = unsaved;
+    this.#failure = undefined;
+    return token;
+  }
+
+  #coolingError(): { readonly error: unknown } | undefined {
+    if (this.#failure === undefined) return undefined;
+    return this.#deps.client.settings.now() < this.#failure.untilSeconds ? this.#failure : undefined;
+  }
+
+  #coolDown(error: unknown): void {
+    const { cooldownMs = 1000 } = this.#options;
+    const asked = error instanceof OAuthError ? (error.retryAfterMs ?? 0) : 0;
+    const lengthMs = Math.min(longestCooldownMs, Math.max(cooldownMs, asked));
+    this.#failure = { error, untilSeconds: this.#deps.client.settings.now() + lengthMs / 1000 };
+  }
+}
+
+function defaultKey({ client, subject = '' }: TokenManagerOptions): string {
+  return JSON.stringify([client.settings.issuer ?? client.tokenUrl(), client.clientId ?? '', subject]);
+}
+
+/** Settles as the promise does, or rejects when the signal is aborted first; the work goes on for others. */
+async function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await work;
+  const aborted = Promise.withResolvers<never>();
+  const stop = () => aborted.reject(abortedBy(signal));
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function abortedBy(signal: AbortSignal): AbortError {
+  return new AbortError('the call was aborted by its signal', { cause: signal.reason });
+}
+
+/**
+ * Tokens that stay fresh, one renewal for all who wait, shared between processes.
+ *
+ * @module
+ */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Client } from '../src/client/client.ts';
+import { Client } from '../src/client.ts';
 import { pushAuthorizationRequest, startPushedAuthorization } from '../src/par.ts';
 
 const answer = { request_uri: 'urn:ietf:params:oauth:request_uri:abc', expires_in: 60 };

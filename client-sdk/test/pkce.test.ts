@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ConfigurationError } from '../src/errors/configuration-error.ts';
+import { ConfigurationError } from '../src/errors.ts';
 import { calculateCodeChallenge, generateCodeVerifier } from '../src/pkce.ts';
 
 t.test('the challenge of RFC 7636 Appendix B comes out of its verifier', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { quote } from '../src/quote.ts';
+import { quote } from '../src/text.ts';
 
 t.test('a value that others chose is quoted, escaped and cut', (t) => {
   t.equal(quote('a\n"b'), '"a\\n\\"b"');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Client } from '../src/client/client.ts';
+import { Client } from '../src/client.ts';
 import { createAuthorizationServer } from '../src/testing/authorization-server.ts';
 import { exchangeToken, tokenTypes } from '../src/token-exchange.ts';
 

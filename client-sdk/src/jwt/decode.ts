@@ -1,4 +1,4 @@
-import { decodeBase64Url } from './base64url.ts';
+import { decodeBase64Url } from '../encoding.ts';
 
 /** A JWT taken apart, its signature not checked. */
 export interface DecodedJwt {

@@ -1,5 +1,5 @@
+import { encodeBase64Url } from '../encoding.ts';
 import { type JwsAlgorithm, jwsAlgorithms } from './algorithms.ts';
-import { encodeBase64Url } from './base64url.ts';
 import { importKey, type KeyInput } from './import-key.ts';
 
 /** How a JWT is signed. */

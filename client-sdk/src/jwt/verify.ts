@@ -1,9 +1,9 @@
-import { JwtError } from '../errors/jwt-error.ts';
-import { quote } from '../quote.ts';
+import { JwtError } from '../errors.ts';
+import { quote } from '../text.ts';
 import { isJwsAlgorithm, type JwsAlgorithm, jwsAlgorithms } from './algorithms.ts';
 import { type DecodedJwt, decodeJwt } from './decode.ts';
 import type { WebCryptoKey } from './import-key.ts';
-import type { KeySource } from './key-source.ts';
+import type { KeySource } from './key-sources.ts';
 
 /** How a JWT's signature is checked. */
 export interface VerifyJwtOptions {

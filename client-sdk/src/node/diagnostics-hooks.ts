@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import type { ClientHooks } from '../client/hooks.ts';
+import type { ClientHooks } from '../hooks.ts';
 
 /** The channels that `diagnosticsHooks` publishes on, with the messages of the hooks of the same name. */
 export const diagnosticsChannels = {

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StoreError } from '../errors/store-error.ts';
-import type { SetOutcome, TokenRecord, TokenStore } from '../token-manager/token-store.ts';
+import { StoreError } from '../errors.ts';
+import type { SetOutcome, TokenRecord, TokenStore } from '../tokens/token-store.ts';
 
 /** Where a file store keeps its records. */
 export interface FileTokenStoreOptions {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { TokenUnavailableError } from '../errors/token-unavailable-error.ts';
+import { TokenUnavailableError } from '../errors.ts';
 import { decodeJwt } from '../jwt/decode.ts';
 
 /** How a token file is read. */

@@ -1,16 +1,21 @@
-import { type AuthorizationDecision, authorizationEndpoint } from './endpoints/authorization.ts';
-import { deviceAuthorizationEndpoint } from './endpoints/device-authorization.ts';
-import { introspectionEndpoint } from './endpoints/introspection.ts';
-import { type EndpointName, endpointPaths, metadataEndpoint } from './endpoints/metadata.ts';
-import { resourceEndpoint } from './endpoints/resource.ts';
-import { revocationEndpoint } from './endpoints/revocation.ts';
-import { issueTokens, type TokenAnswer, tokenEndpoint } from './endpoints/token.ts';
+import {
+  type AuthorizationDecision,
+  authorizationEndpoint,
+  deviceAuthorizationEndpoint,
+  type EndpointName,
+  endpointPaths,
+  introspectionEndpoint,
+  issueTokens,
+  metadataEndpoint,
+  resourceEndpoint,
+  revocationEndpoint,
+  type TokenAnswer,
+  tokenEndpoint,
+} from './endpoints.ts';
 import { applyFault, ConnectionBroken, createFaultQueue, type Fault } from './faults.ts';
-import { ProtocolError } from './protocol-error.ts';
-import type { EndpointRequest, ServerContext } from './server-context.ts';
-import { type AuthorizationServerOptions, resolveSettings } from './settings.ts';
-import { generateSigningKey, type SigningKey } from './signing-key.ts';
-import { createTokenLedger } from './token-ledger.ts';
+import type { EndpointRequest, ServerContext } from './settings.ts';
+import { type AuthorizationServerOptions, ProtocolError, resolveSettings } from './settings.ts';
+import { createTokenLedger, generateSigningKey, type SigningKey } from './tokens.ts';
 
 /** A request as it reached the server. */
 export interface RecordedRequest {

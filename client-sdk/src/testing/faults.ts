@@ -1,4 +1,4 @@
-import type { EndpointName } from './endpoints/metadata.ts';
+import type { EndpointName } from './endpoints.ts';
 
 /** Something that goes wrong at an endpoint. */
 export interface Fault {

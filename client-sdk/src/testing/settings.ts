@@ -1,3 +1,5 @@
+import type { SigningKey, TestGrant, TokenLedger } from './tokens.ts';
+
 /** A client that the test server knows. Without secret and `verifyAssertion` it is a public client. */
 export interface TestClient {
   readonly clientId: string;
@@ -76,3 +78,78 @@ export function resolveSettings(options: AuthorizationServerOptions): ServerSett
     detectReuse: options.detectReuse ?? true,
   };
 }
+
+/** An OAuth error answer of the test server. */
+export class ProtocolError extends Error {
+  override name = 'ProtocolError';
+  readonly code: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  /** `code` is the wire's `error`, `description` its `error_description`; the status is 400 unless given. */
+  constructor(code: string, description: string, status = 400, headers: Record<string, string> = {}) {
+    super(description);
+    this.code = code;
+    this.status = status;
+    this.headers = headers;
+  }
+
+  /** The error as RFC 6749 §5.2 writes it. */
+  toResponse(): Response {
+    return Response.json(
+      { error: this.code, error_description: this.message },
+      { status: this.status, headers: { 'cache-control': 'no-store', ...this.headers } },
+    );
+  }
+}
+
+/** A code that waits to be redeemed. */
+export interface PendingCode {
+  readonly grant: TestGrant;
+  readonly redirectUri: string | null;
+  readonly challenge?: { readonly value: string; readonly method: string };
+  readonly expiresAt: number;
+  used: boolean;
+}
+
+/** A device that waits for its user. */
+interface PendingDevice {
+  readonly clientId: string;
+  readonly scope: string;
+  readonly userCode: string;
+  readonly expiresAt: number;
+  lastPolledAt: number | undefined;
+  intervalSeconds: number;
+  decision: { readonly subject: string } | 'denied' | 'pending';
+}
+
+/** What the endpoints of one test server share. */
+export interface ServerContext {
+  readonly settings: ServerSettings;
+  readonly ledger: TokenLedger;
+  readonly codes: Map<string, PendingCode>;
+  readonly devices: Map<string, PendingDevice>;
+  readonly signingKey: () => Promise<SigningKey>;
+  /** Epoch seconds. */
+  now(): number;
+}
+
+/** A request to an endpoint: what its parameters are, wherever they were sent. */
+export interface EndpointRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Headers;
+  readonly params: URLSearchParams;
+}
+
+/** Exchanges what the client shows for a grant, and says whether a refresh token goes with it. */
+export type GrantHandler = (
+  context: ServerContext,
+  client: TestClient,
+  params: URLSearchParams,
+) => Promise<GrantOutcome> | GrantOutcome;
+
+/** The grant to issue tokens for, or why not. */
+export type GrantOutcome =
+  | { readonly ok: true; readonly grant: TestGrant; readonly withRefreshToken: boolean }
+  | { readonly ok: false; readonly error: ProtocolError };

@@ -1,4 +1,4 @@
-import type { TokenRecord, TokenStore } from '../token-manager/token-store.ts';
+import type { TokenRecord, TokenStore } from '../tokens/token-store.ts';
 
 /** One rule that every token store keeps. */
 export interface TokenStoreRule {

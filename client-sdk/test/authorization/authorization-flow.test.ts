@@ -1,10 +1,7 @@
 import t from 'tap';
-import {
-  type AuthorizationFlowDeps,
-  createAuthorizationFlow,
-} from '../../src/authorization/authorization-flow.ts';
-import { prepareAuthorization } from '../../src/authorization/prepare-authorization.ts';
-import { ConfigurationError } from '../../src/errors/configuration-error.ts';
+import { type AuthorizationFlowDeps, createAuthorizationFlow } from '../../src/authorization/flow.ts';
+import { prepareAuthorization } from '../../src/authorization/start.ts';
+import { ConfigurationError } from '../../src/errors.ts';
 import { calculateCodeChallenge } from '../../src/pkce.ts';
 
 const client = { redirectUri: 'https://app.example/cb', issuer: 'https://as.example' };

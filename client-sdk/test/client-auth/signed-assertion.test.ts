@@ -1,10 +1,8 @@
 import { decodeJwt, exportJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
 import t from 'tap';
-import { clientAssertion } from '../../src/client-auth/client-assertion.ts';
-import type { ClientAuthContext, MutableTokenRequest } from '../../src/client-auth/client-auth.ts';
-import { clientSecretJwt } from '../../src/client-auth/client-secret-jwt.ts';
-import { privateKeyJwt } from '../../src/client-auth/private-key-jwt.ts';
-import { ConfigurationError } from '../../src/errors/configuration-error.ts';
+import { clientAssertion, clientSecretJwt, privateKeyJwt } from '../../src/client-assertion.ts';
+import type { ClientAuthContext, MutableTokenRequest } from '../../src/client-auth.ts';
+import { ConfigurationError } from '../../src/errors.ts';
 import { signJwt } from '../../src/jwt/sign.ts';
 
 const now = 1_800_000_000;

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { endpointUrl } from '../../src/client/endpoint-url.ts';
-import { ConfigurationError } from '../../src/errors/configuration-error.ts';
+import { ConfigurationError } from '../../src/errors.ts';
+import { endpointUrl } from '../../src/http/url.ts';
 
 const cases: readonly [name: string, site: string, location: string, url: string][] = [
   ['a relative path is under the site', 'https://a.test', 'oauth/token', 'https://a.test/oauth/token'],

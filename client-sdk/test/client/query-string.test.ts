@@ -1,5 +1,5 @@
 import t from 'tap';
-import { formOf, withQuery } from '../../src/client/query-string.ts';
+import { formOf, withQuery } from '../../src/http/params.ts';
 
 const url = 'https://a.test/x';
 

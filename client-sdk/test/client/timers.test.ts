@@ -2,8 +2,8 @@ import t from 'tap';
 import { pollDeviceToken, startDeviceAuthorization } from '../../src/device.ts';
 import { Client } from '../../src/index.ts';
 import { nodeTransport } from '../../src/node.ts';
-import { sleep } from '../../src/retry/sleep.ts';
 import { createRetryPolicy } from '../../src/retry.ts';
+import { sleep } from '../../src/timers.ts';
 import { TokenManager } from '../../src/token-manager.ts';
 import { recordingFetch } from '../deviations/recording-fetch.ts';
 

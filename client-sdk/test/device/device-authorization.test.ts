@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readDeviceAuthorization } from '../../src/device/device-authorization.ts';
+import { readDeviceAuthorization } from '../../src/device-flow.ts';
 
 const answer = {
   device_code: 'd',

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Client } from '../../src/client/client.ts';
+import { Client } from '../../src/client.ts';
 import { type DevicePollEvent, pollDeviceEvents } from '../../src/device.ts';
 
 type Answer = 'token' | 'down' | Response;

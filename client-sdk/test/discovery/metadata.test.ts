@@ -1,5 +1,5 @@
 import t from 'tap';
-import { checkMetadata } from '../../src/discovery/metadata.ts';
+import { checkMetadata } from '../../src/metadata.ts';
 
 const issuer = 'https://as.example';
 const strict = { issuer, allowInsecure: false };

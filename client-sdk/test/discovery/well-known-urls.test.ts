@@ -1,5 +1,5 @@
 import t from 'tap';
-import { wellKnownUrls } from '../../src/discovery/well-known-urls.ts';
+import { wellKnownUrls } from '../../src/metadata.ts';
 
 t.test('the well-known path goes after the issuer for OpenID Connect, before its path for RFC 8414', (t) => {
   t.same(wellKnownUrls('https://as.example', 'any'), [

@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, decodeProtectedHeader, EmbeddedJWK, type JWK, jwtVerify } from 'jose';
 import t from 'tap';
-import { Client } from '../../src/client/client.ts';
+import { Client } from '../../src/client.ts';
 import { createDpop, generateDpopKey, type Jwk, type JwsAlgorithm } from '../../src/dpop.ts';
 
 const now = 1_800_000_000;

@@ -1,8 +1,8 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
-import { Client } from '../../src/client/client.ts';
-import { tokenHash } from '../../src/id-token/token-hash.ts';
+import { Client } from '../../src/client.ts';
 import { createIdTokenValidator, type JwsAlgorithm } from '../../src/id-token.ts';
+import { tokenHash } from '../../src/id-token-claims.ts';
 import { createAuthorizationServer } from '../../src/testing/authorization-server.ts';
 
 const now = 1_800_000_000;

@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair } from 'jose';
 import t from 'tap';
-import { ConnectionError } from '../../src/errors/connection-error.ts';
-import { createRotatingKeySource } from '../../src/jwt/rotating-key-source.ts';
+import { ConnectionError } from '../../src/errors.ts';
+import { createRotatingKeySource } from '../../src/jwt/remote-keys.ts';
 import { signJwt } from '../../src/jwt/sign.ts';
 import { verifyJwt } from '../../src/jwt/verify.ts';
 

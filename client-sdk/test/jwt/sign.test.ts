@@ -1,8 +1,8 @@
 import { exportPKCS8, exportSPKI, generateKeyPair, importSPKI, jwtVerify } from 'jose';
 import t from 'tap';
-import { ConfigurationError } from '../../src/errors/configuration-error.ts';
+import { encodeBase64Url } from '../../src/encoding.ts';
+import { ConfigurationError } from '../../src/errors.ts';
 import { type JwsAlgorithm, jwsAlgorithms } from '../../src/jwt/algorithms.ts';
-import { encodeBase64Url } from '../../src/jwt/base64url.ts';
 import { importKey } from '../../src/jwt/import-key.ts';
 import { signJwt } from '../../src/jwt/sign.ts';
 

@@ -1,8 +1,8 @@
 import { CompactEncrypt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
+import { encodeBase64Url } from '../../src/encoding.ts';
 import type { JwsAlgorithm } from '../../src/jwt/algorithms.ts';
-import { encodeBase64Url } from '../../src/jwt/base64url.ts';
-import { createLocalKeySource } from '../../src/jwt/key-set.ts';
+import { createLocalKeySource } from '../../src/jwt/key-sources.ts';
 import { verifyJwt } from '../../src/jwt/verify.ts';
 
 const claims = { sub: 'user', name: 'Zoë' };

@@ -1,9 +1,7 @@
 import t from 'tap';
-import { camelView } from '../../src/keys/camel-view.ts';
-import { convertKeys } from '../../src/keys/convert-keys.ts';
-import { dump, load } from '../../src/keys/serialize.ts';
-import { snakeCase } from '../../src/keys/snake-case.ts';
-import type { SnakeCase, SnakeKeys } from '../../src/keys/snake-keys.ts';
+import { convertKeys } from '../../src/http/body.ts';
+import type { SnakeCase, SnakeKeys } from '../../src/keys.ts';
+import { camelView, dump, load, snakeCase } from '../../src/keys.ts';
 
 /** Pairs whose types the compiler works out the same way; it fails where the two differ. */
 const vectors = {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
-import { parseProxy } from '../../src/node/proxy-settings.ts';
+import { parseProxy } from '../../src/node/proxy.ts';
 import type { NodeTransportOptions } from '../../src/node.ts';
 import { nodeTransport, proxyFromEnvironment } from '../../src/node.ts';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { RequestContext } from '../../src/client/hooks.ts';
-import { ConnectionError } from '../../src/errors/connection-error.ts';
+import { ConnectionError } from '../../src/errors.ts';
+import type { RequestContext } from '../../src/hooks.ts';
 import { type Attributes, otelHooks } from '../../src/otel.ts';
 
 const context: RequestContext = {

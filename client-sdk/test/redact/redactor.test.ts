@@ -1,6 +1,6 @@
 import t from 'tap';
-import { snakeCase } from '../../src/keys/snake-case.ts';
-import { createRedactor } from '../../src/redact/redactor.ts';
+import { createRedactor } from '../../src/http/redact.ts';
+import { snakeCase } from '../../src/keys.ts';
 
 const redactor = createRedactor();
 

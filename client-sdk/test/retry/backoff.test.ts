@@ -1,7 +1,6 @@
 import t from 'tap';
-import { backoffDelayMs } from '../../src/retry/backoff.ts';
-import { certainlyNeverReachedServer } from '../../src/retry/reached-server.ts';
-import { sleep } from '../../src/retry/sleep.ts';
+import { certainlyNeverReachedServer } from '../../src/http/connection-failures.ts';
+import { backoffDelayMs, sleep } from '../../src/timers.ts';
 
 t.test('waits lie anywhere below a bound that doubles up to a limit', (t) => {
   const backoff = { baseDelayMs: 100, maxDelayMs: 1000 };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createLeaseWatch } from '../../src/token-manager/lease-watch.ts';
+import { createLeaseWatch } from '../../src/tokens/renewal.ts';
 
 const held = (version: string, expiresAt = 1030) => ({
   version,

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { tokenStoreContract } from '../../src/testing.ts';
-import { memoryTokenStore } from '../../src/token-manager/memory-token-store.ts';
+import { memoryTokenStore } from '../../src/tokens/token-store.ts';
 
 const makeStores = () => {
   const store = memoryTokenStore();

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { renewalTime } from '../../src/token-manager/renewal-time.ts';
+import { renewalTime } from '../../src/tokens/renewal.ts';
 
 const early = { earlySeconds: 60, jitterSeconds: 30 };
 

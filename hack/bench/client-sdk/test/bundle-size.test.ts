@@ -9,16 +9,16 @@ const [ours, ...peers] = await Promise.all(bundleRequests.map(bundleSize));
 if (ours === undefined) throw new Error('nothing was bundled');
 
 // Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the tokens in it.
-t.test('import { Client } is below 21 kB, minified and gzipped', async (t) => {
-  t.ok(ours.gzippedBytes < 21_000, `${ours.gzippedBytes} bytes`);
+t.test('import { Client } is below 22 kB, minified and gzipped', async (t) => {
+  t.ok(ours.gzippedBytes < 22_000, `${ours.gzippedBytes} bytes`);
 });
 
 t.test('only what runs before a request is sent is loaded later', async (t) => {
   t.same(
-    ours.lazyInputs.filter((path) => /src\/(?:errors|response|redact|token)\//.test(path)),
+    ours.lazyInputs.filter((path) => /src\/(?:errors\.ts|http\/|tokens\/)/.test(path)),
     [],
   );
-  t.ok(ours.lazyInputs.some((path) => path.endsWith('src/authorization/authorization-flow.ts')));
+  t.ok(ours.lazyInputs.some((path) => path.endsWith('src/authorization/flow.ts')));
 });
 
 t.test('import { Client } brings nothing of the subpaths along', async (t) => {

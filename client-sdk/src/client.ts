@@ -1,0 +1,259 @@
+import type { ClientAuth, ClientAuthContext } from './client-auth.ts';
+import { assertClientAuth, clientAuthName } from './client-auth.ts';
+import type { ClientOptions, TokenMethod } from './client-options.ts';
+import { ConfigurationError } from './errors.ts';
+import type { Operation } from './hooks.ts';
+import { exchange } from './http/exchange.ts';
+import type { RequestOptions, WireParams } from './http/options.ts';
+import { oauthParams, withQuery } from './http/params.ts';
+import { type EndpointRequest, prepareEndpointRequest, sendRequest } from './http/request.ts';
+import type { ApiResponse } from './http/response.ts';
+import { assertSecure, endpointUrl } from './http/url.ts';
+import type { IdTokenValidator } from './id-token.ts';
+import { copyPlain } from './objects.ts';
+import { type ClientSettings, resolveSettings } from './settings.ts';
+import {
+  type AssertionStrategy,
+  type AuthCodeStrategy,
+  assertionStrategy,
+  authCodeStrategy,
+  type ClientCredentialsStrategy,
+  clientCredentialsStrategy,
+  type ImplicitStrategy,
+  implicitStrategy,
+  type PasswordStrategy,
+  passwordStrategy,
+} from './strategies.ts';
+import type { RevokeOptions, TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
+import { requestToken } from './tokens/request-token.ts';
+
+/**
+ * An OAuth 2.0 client: builds authorization URLs, gets tokens by every grant, refreshes and revokes them, calls APIs.
+ * Immutable. Its secret appears in no inspection, JSON, error or log.
+ *
+ * @example
+ * // Where the server has metadata, `discoverClient` of `@tollgate/oauth2-client/discovery` finds the endpoints.
+ * const client = new Client({
+ *   ...{ clientId: 'app', clientSecret, site: 'https://api.example.com' },
+ *   tokenEndpoint: 'https://auth.example.com/oauth2/token',
+ * });
+ * const token = await client.clientCredentials.getToken({ scope: 'read' });
+ * const response = await token.get('/me');
+ */
+export class Client<Throws extends boolean = true> {
+  readonly #clientSecret: string | undefined;
+  readonly #clientAuth: ClientAuth;
+  readonly #authContext: ClientAuthContext;
+  #tokenUrl: string | undefined;
+  #idTokenValidator: IdTokenValidator | undefined;
+  /** The options with their defaults, without the credentials. */
+  readonly settings: ClientSettings;
+  /** Whether failures throw where the call does not say. */
+  readonly throwOnError: Throws;
+  /** Authorization code grant. @see RFC 6749 §4.1 */
+  readonly authCode: AuthCodeStrategy<Throws>;
+  /** Implicit grant; omitted by OAuth 2.1, for old servers only. @see RFC 6749 §4.2 */
+  readonly implicit: ImplicitStrategy;
+  /** Resource owner password grant; omitted by OAuth 2.1, for old servers only. @see RFC 6749 §4.3 */
+  readonly password: PasswordStrategy<Throws>;
+  /** Client credentials grant. @see RFC 6749 §4.4 */
+  readonly clientCredentials: ClientCredentialsStrategy<Throws>;
+  /** JWT bearer grant. @see RFC 7523 §2.1 */
+  readonly assertion: AssertionStrategy<Throws>;
+
+  /** @throws {ConfigurationError} naming every option that cannot be. */
+  constructor(options: ClientOptions<Throws> = {}) {
+    const settings = resolveSettings(options);
+    this.settings = settings;
+    // The type parameter is what the option is, or its default.
+    this.throwOnError = settings.throwOnError as Throws;
+    this.#clientSecret = options.clientSecret;
+    this.#clientAuth = copyPlain(options.clientAuth ?? 'client_secret_basic');
+    assertClientAuth(this.#clientAuth);
+    const tokenEndpoint = (): string => this.#tokenEndpoint();
+    this.#authContext = {
+      clientId: settings.clientId,
+      clientSecret: options.clientSecret,
+      basicEncoding: settings.basicEncoding,
+      issuer: settings.issuer,
+      // Worked out when asked for: a client may have no token endpoint.
+      get tokenEndpoint() {
+        return tokenEndpoint();
+      },
+      now: () => settings.now() + settings.clockSkew,
+    };
+    this.authCode = authCodeStrategy(this);
+    this.implicit = implicitStrategy(this);
+    this.password = passwordStrategy(this);
+    this.clientCredentials = clientCredentialsStrategy(this);
+    this.assertion = assertionStrategy(this);
+  }
+
+  get clientId(): string | undefined {
+    return this.settings.clientId;
+  }
+
+  /**
+   * The authorization endpoint's absolute URL with these parameters.
+   * @throws {ConfigurationError} when it cannot be made absolute, is plain http (see `allowInsecure`), or `client_secret` is among the
+   * parameters.
+   */
+  authorizationUrl(params: WireParams = {}): string {
+    if (Object.hasOwn(params, 'client_secret')) {
+      throw new ConfigurationError(
+        '`client_secret` must not be in an authorization URL: browsers and logs would see it',
+      );
+    }
+    const { authorizationEndpoint, redirectUri, allowInsecure } = this.settings;
+    const url = this.#url(
+      authorizationEndpoint,
+      redirectUri === undefined ? params : { redirect_uri: redirectUri, ...params },
+    );
+    assertSecure(url, allowInsecure, "the user's credentials");
+    return url;
+  }
+
+  /** The token endpoint's absolute URL with these parameters. */
+  tokenUrl(params?: WireParams): string {
+    return this.#url(this.settings.tokenEndpoint, params);
+  }
+
+  /** The revocation endpoint's absolute URL with these parameters. */
+  revocationUrl(params?: WireParams): string {
+    return this.#url(this.settings.revocationEndpoint, params);
+  }
+
+  /** A location made absolute by the site. */
+  url(location: string): string {
+    return endpointUrl(this.settings.site, location);
+  }
+
+  /**
+   * Sends a token request and makes an AccessToken of the answer. Parameters have their names on the wire; null and undefined are
+   * not sent. Options are never sent.
+   * @throws {TokenResponseError} when the server refuses or answers without a token; with `throwOnError: false` it is returned in a
+   * TokenFailure.
+   * @throws {TransportError} when no answer came.
+   * @see RFC 6749 §5 https://www.rfc-editor.org/rfc/rfc6749#section-5
+   */
+  getToken<T extends boolean = Throws>(
+    params: WireParams = {},
+    options: TokenRequestOptions<T> = {},
+  ): Promise<TokenOutcome<T>> {
+    return requestToken(this, params, options);
+  }
+
+  /**
+   * Revokes a token, with the parameters in a form unless `tokenMethod` says otherwise.
+   * @throws {RevocationError} when the server refuses: the token must be taken for alive.
+   * @see RFC 7009 §2.1 https://www.rfc-editor.org/rfc/rfc7009#section-2.1
+   */
+  async revokeToken(token: string, options: RevokeOptions = {}): Promise<ApiResponse> {
+    const { hint, params, tokenMethod, ...rest } = options;
+    const response = await this.send({
+      operation: 'revocation',
+      endpoint: this.settings.revocationEndpoint,
+      params: { token, token_type_hint: hint, ...params },
+      tokenMethod,
+      options: rest,
+    });
+    if (response.error === undefined) this.settings.hooks.onRevoke?.({ hint });
+    return response;
+  }
+
+  /**
+   * Sends any request, without an access token. Locations are relative to the site.
+   * @throws {OAuthError} for statuses of 400 and above, unless `throwOnError` is false.
+   * @throws {TransportError} when no answer came.
+   */
+  async request<T = unknown>(
+    method: string,
+    location: string,
+    options: RequestOptions = {},
+  ): Promise<ApiResponse<T>> {
+    return await sendRequest<T>(this.settings, { operation: 'request', method, location, options });
+  }
+
+  /**
+   * Sends parameters to an endpoint of the authorization server, the client authenticated: what all grants and the protocols around
+   * them have in common.
+   * @throws {OAuthError} of the operation's class, unless `throwOnError` is false.
+   */
+  async send(request: EndpointRequest): Promise<ApiResponse> {
+    const { settings } = this;
+    const { operation, params, options = {} } = request;
+    const url =
+      request.endpoint === settings.tokenEndpoint ? this.#tokenEndpoint() : this.url(request.endpoint);
+    const auth = this.#clientAuth;
+    const context = this.#authContext;
+    const tokenMethod = request.tokenMethod ?? defaultMethod(operation, settings.tokenMethod);
+    return await exchange(settings, {
+      context: {
+        operation,
+        grantType: typeof params.grant_type === 'string' ? params.grant_type : undefined,
+        clientAuth: request.authenticate === false ? undefined : clientAuthName(auth),
+        method: tokenMethod === 'get' ? 'GET' : 'POST',
+        url: url.split('?', 1)[0] ?? url,
+        signal: options.signal,
+      },
+      options,
+      prepare: () => prepareEndpointRequest(settings, { url, request, tokenMethod, auth, context }),
+      isBoundToOrigin: true,
+      secrets: this.#clientSecret === undefined ? [] : [this.#clientSecret],
+      basic: auth === 'client_secret_basic' ? context : undefined,
+    });
+  }
+
+  /** Whether the client knows what ID tokens are checked with: `issuer`, `clientId`, and `jwksUri` or a secret for HMAC. */
+  get canValidateIdTokens(): boolean {
+    const { issuer, clientId, jwksUri, idTokenSignedResponseAlg: algorithm } = this.settings;
+    const keys = algorithm?.startsWith('HS') === true ? this.#clientSecret : jwksUri;
+    return issuer !== undefined && clientId !== undefined && keys !== undefined;
+  }
+
+  /**
+   * The validator of this client's ID tokens, which token responses are checked with. One for the life of the client: it holds the
+   * issuer's keys.
+   * @throws {ConfigurationError} when the client lacks what `canValidateIdTokens` says.
+   */
+  async idTokenValidator(): Promise<IdTokenValidator> {
+    if (!this.canValidateIdTokens) {
+      throw new ConfigurationError(
+        'scope `openid` asks for an ID token, which must be checked: set `clientId`, `issuer` and `jwksUri` (discoverClient sets the last two), or give completeAuthorization a `validateIdToken`',
+      );
+    }
+    const { createIdTokenValidator } = await import('./id-token.ts');
+    const secret = this.#clientSecret;
+    this.#idTokenValidator ??= createIdTokenValidator({
+      client: this,
+      ...(secret !== undefined && { clientSecret: secret }),
+    });
+    return this.#idTokenValidator;
+  }
+
+  /** What is safe to print. */
+  toJSON(): Record<string, unknown> {
+    const { clientId, site, issuer, tokenEndpoint } = this.settings;
+    return { clientId, site, issuer, tokenEndpoint, clientAuth: clientAuthName(this.#clientAuth) };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): unknown {
+    return { Client: this.toJSON() };
+  }
+
+  /** Worked out once: it is part of every token request. */
+  #tokenEndpoint(): string {
+    this.#tokenUrl ??= this.url(this.settings.tokenEndpoint);
+    return this.#tokenUrl;
+  }
+
+  #url(endpoint: string, params: WireParams | undefined): string {
+    const url = this.url(endpoint);
+    return params === undefined ? url : withQuery(url, oauthParams(params), this.settings.arrayFormat);
+  }
+}
+
+/** The client's own method is for the two endpoints that it has always been for; the others know only forms. */
+function defaultMethod(operation: Operation, tokenMethod: TokenMethod): TokenMethod {
+  return operation === 'token' || operation === 'revocation' ? tokenMethod : 'post';
+}

@@ -1,0 +1,164 @@
+import {
+  AbortError,
+  ConfigurationError,
+  type OAuthClientError,
+  OAuthError,
+  ParseError,
+  TokenUnavailableError,
+  TransportError,
+} from './errors.ts';
+import { isTlsFailure } from './http/connection-failures.ts';
+import { longestTimerMs, type Sleep } from './timers.ts';
+
+/**
+ * What the device shows to its user, and polls with. Plain JSON; `deviceCode` is a secret.
+ *
+ * @see RFC 8628 §3.2 https://www.rfc-editor.org/rfc/rfc8628#section-3.2
+ */
+export interface DeviceAuthorization {
+  readonly deviceCode: string;
+  /** What the user types. */
+  readonly userCode: string;
+  /** Where the user types it. */
+  readonly verificationUri: string;
+  /** The same with the code inside, to show as a QR code; not every server sends it. */
+  readonly verificationUriComplete?: string;
+  /** Epoch seconds. */
+  readonly expiresAt: number;
+  /** Seconds between two polls, at least. */
+  readonly intervalSeconds: number;
+}
+
+/** Seconds between two polls where the server does not say. @see RFC 8628 §3.2 https://www.rfc-editor.org/rfc/rfc8628#section-3.2 */
+const DEFAULT_INTERVAL_SECONDS = 5;
+
+/**
+ * Reads the answer of a device authorization endpoint.
+ *
+ * @param now epoch seconds when it arrived
+ * @throws {ParseError} naming the member that is missing
+ */
+export function readDeviceAuthorization(parsed: unknown, now: number): DeviceAuthorization {
+  if (typeof parsed !== 'object' || parsed === null)
+    throw new ParseError('the device authorization response is not an object');
+  const members = new Map<string, unknown>(Object.entries(parsed));
+  // Google's name for it, older than the standard's.
+  const uri = members.get('verification_uri') ?? members.get('verification_url');
+  const complete = members.get('verification_uri_complete') ?? members.get('verification_url_complete');
+  return {
+    deviceCode: text(members.get('device_code'), 'device_code'),
+    userCode: text(members.get('user_code'), 'user_code'),
+    verificationUri: text(uri, 'verification_uri'),
+    ...(typeof complete === 'string' && complete !== '' && { verificationUriComplete: complete }),
+    expiresAt: now + seconds(members.get('expires_in'), 'expires_in'),
+    intervalSeconds: seconds(
+      members.get('interval') ?? DEFAULT_INTERVAL_SECONDS,
+      'interval',
+      longestTimerMs / 1000,
+    ),
+  };
+}
+
+function text(value: unknown, name: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new ParseError(`the device authorization response has no \`${name}\``);
+}
+
+function seconds(value: unknown, name: string, maximum = Number.MAX_SAFE_INTEGER): number {
+  const number = typeof value === 'string' ? Number(value) : value;
+  if (typeof number === 'number' && number >= 0 && number <= maximum) return number;
+  throw new ParseError(`the device authorization response has no usable \`${name}\``);
+}
+
+/** What one poll said. `waiting`: the user has not decided; `unreachable`: the server did not answer, or was busy. */
+export type DevicePollEvent<Token> =
+  | { readonly type: 'waiting'; readonly nextPollInSeconds: number }
+  | { readonly type: 'unreachable'; readonly nextPollInSeconds: number; readonly error: OAuthClientError }
+  | { readonly type: 'token'; readonly token: Token };
+
+/** What polling needs. */
+export interface DevicePollDeps<Token> {
+  /** Asks for the token once; throws what the server says. */
+  readonly requestToken: () => Promise<Token>;
+  /** Waits; rejects when the signal is aborted. */
+  readonly sleep: Sleep;
+  /** Epoch seconds. */
+  readonly now: () => number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Seconds that `slow_down` adds to the interval. @see RFC 8628 §3.5 https://www.rfc-editor.org/rfc/rfc8628#section-3.5 */
+const SLOW_DOWN_SECONDS = 5;
+
+/** Seconds beyond which an unreachable server does not stretch the interval: users wait in front of the device. */
+const MAXIMUM_BACKOFF_SECONDS = 60;
+
+/**
+ * Polls until there is a token, telling what each poll said. Waits before the first poll too: nobody types that fast.
+ *
+ * @throws {TokenResponseError} when the user refused (`access_denied`), the code expired, or the server refuses
+ * @throws {TokenUnavailableError} when the time the server gave is over
+ * @throws {AbortError} when the signal is aborted
+ * @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4
+ */
+export async function* pollForToken<Token>(
+  { intervalSeconds, expiresAt }: Pick<DeviceAuthorization, 'intervalSeconds' | 'expiresAt'>,
+  { requestToken, sleep, now, signal }: DevicePollDeps<Token>,
+): AsyncGenerator<DevicePollEvent<Token>, void, undefined> {
+  let interval = intervalSeconds;
+  let delay = interval;
+  for (;;) {
+    if (now() + delay >= expiresAt) throw tooLate();
+    await pause(sleep, delay, signal);
+    const outcome = await poll(requestToken);
+    if (outcome.type === 'token') {
+      yield outcome;
+      return;
+    }
+    if (outcome.type === 'slow_down') interval += SLOW_DOWN_SECONDS;
+    if (outcome.type === 'unreachable')
+      interval = Math.max(interval, Math.min(interval * 2, MAXIMUM_BACKOFF_SECONDS));
+    delay = outcome.type === 'unreachable' ? Math.max(interval, outcome.retryAfterSeconds) : interval;
+    yield outcome.type === 'unreachable'
+      ? { type: 'unreachable', nextPollInSeconds: delay, error: outcome.error }
+      : { type: 'waiting', nextPollInSeconds: delay };
+  }
+}
+
+type PollOutcome<Token> =
+  | { readonly type: 'token'; readonly token: Token }
+  | { readonly type: 'pending' }
+  | { readonly type: 'slow_down' }
+  | { readonly type: 'unreachable'; readonly error: OAuthClientError; readonly retryAfterSeconds: number };
+
+async function poll<Token>(requestToken: () => Promise<Token>): Promise<PollOutcome<Token>> {
+  try {
+    return { type: 'token', token: await requestToken() };
+  } catch (error) {
+    if (error instanceof OAuthError) {
+      if (error.code === 'authorization_pending') return { type: 'pending' };
+      if (error.code === 'slow_down') return { type: 'slow_down' };
+      if (error.retryable)
+        return { type: 'unreachable', error, retryAfterSeconds: (error.retryAfterMs ?? 0) / 1000 };
+    }
+    if (error instanceof TransportError && !(error instanceof AbortError) && !isTlsFailure(error)) {
+      return { type: 'unreachable', error, retryAfterSeconds: 0 };
+    }
+    throw error;
+  }
+}
+
+async function pause(sleep: Sleep, delaySeconds: number, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await sleep(delaySeconds * 1000, { signal });
+  } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
+    throw new AbortError('polling for the device token was aborted', { cause: signal?.reason ?? cause });
+  }
+}
+
+function tooLate(): TokenUnavailableError {
+  return new TokenUnavailableError(
+    'the user did not finish in the time the server gives; start the device flow again',
+  );
+}

@@ -1,0 +1,204 @@
+import { encodeBase64Url, randomToken } from './encoding.ts';
+import { ConfigurationError } from './errors.ts';
+import {
+  type AlgorithmParameters,
+  isJwsAlgorithm,
+  isSymmetric,
+  type JwsAlgorithm,
+  jwsAlgorithms,
+} from './jwt/algorithms.ts';
+import { importKey, type Jwk, type WebCryptoKey } from './jwt/import-key.ts';
+import { signJwt } from './jwt/sign.ts';
+
+/** A key pair that DPoP proofs are signed with, ready for use. */
+export interface DpopKey {
+  readonly algorithm: JwsAlgorithm;
+  readonly privateKey: WebCryptoKey;
+  /** The members of the public key that proofs carry, and nothing else. */
+  readonly publicJwk: Jwk;
+  /** SHA-256 thumbprint of the public key: `jkt` in tokens, `dpop_jkt` in authorization requests. */
+  readonly thumbprint: string;
+}
+
+/** Required members by key type, in the order that the thumbprint wants. @see RFC 7638 §3.2 https://www.rfc-editor.org/rfc/rfc7638#section-3.2 */
+const publicMembers: Readonly<Record<string, readonly string[]>> = {
+  EC: ['crv', 'kty', 'x', 'y'],
+  OKP: ['crv', 'kty', 'x'],
+  RSA: ['e', 'kty', 'n'],
+};
+
+/**
+ * Makes a fresh key pair as a private JSON Web Key. Tokens are of no use without the key they were asked for with:
+ * keep it beside the refresh token, as secret as that.
+ *
+ * @param algorithm default ES256, which every server that knows DPoP accepts
+ */
+export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promise<Jwk> {
+  if (!isJwsAlgorithm(algorithm) || isSymmetric(algorithm)) {
+    throw new ConfigurationError(
+      `DPoP proofs are signed with a key pair, such as ES256; got ${JSON.stringify(algorithm)}`,
+    );
+  }
+  const parameters: AlgorithmParameters = jwsAlgorithms[algorithm];
+  const rsa = parameters.keyType === 'RSA' && { modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1) };
+  const pair = await crypto.subtle.generateKey({ ...parameters.importParameters, ...rsa }, true, [
+    'sign',
+    'verify',
+  ]);
+  // A key pair for every asymmetric algorithm; the overload for a name only known at run time says either.
+  const { privateKey } = pair as unknown as { readonly privateKey: WebCryptoKey };
+  return { ...(await crypto.subtle.exportKey('jwk', privateKey)), alg: algorithm };
+}
+
+/**
+ * Prepares a private JSON Web Key for signing proofs. Its `alg` says which algorithm; without one the key type does.
+ *
+ * @throws {ConfigurationError} when the key is not a private key of a supported type
+ */
+export async function importDpopKey(jwk: Jwk): Promise<DpopKey> {
+  const algorithm = algorithmOf(jwk);
+  const names = publicMembers[jwk.kty ?? ''];
+  if (algorithm === undefined || names === undefined) {
+    throw new ConfigurationError('a DPoP key is a private JSON Web Key of type EC, OKP (Ed25519) or RSA');
+  }
+  const privateKey = await importKey(jwk, algorithm, 'sign');
+  const publicJwk = Object.fromEntries(names.map((name) => [name, jwk[name]]));
+  return { algorithm, privateKey, publicJwk, thumbprint: await thumbprintOf(publicJwk) };
+}
+
+function algorithmOf(jwk: Jwk): JwsAlgorithm | undefined {
+  const names: readonly unknown[] = [jwk.alg, 'ES256', 'ES384', 'ES512', 'EdDSA', 'PS256'];
+  return names.filter(isJwsAlgorithm).find((algorithm) => {
+    const { keyType, curve }: AlgorithmParameters = jwsAlgorithms[algorithm];
+    return keyType === jwk.kty && curve === jwk.crv && !isSymmetric(algorithm);
+  });
+}
+
+/** @see RFC 7638 §3 https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+async function thumbprintOf(publicJwk: Jwk): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(publicJwk)));
+  return encodeBase64Url(new Uint8Array(digest));
+}
+
+/** An OAuth error is far smaller; a body beyond this is something else. */
+const MAXIMUM_ERROR_BYTES = 65_536;
+
+/**
+ * Whether the response refuses the request only because its proof lacks the server's nonce, which it hands out. A
+ * nonce alone says nothing: servers rotate it with any response, and a spent code must not be sent again.
+ *
+ * @see RFC 9449 §8 https://www.rfc-editor.org/rfc/rfc9449#section-8
+ * @see RFC 9449 §9 https://www.rfc-editor.org/rfc/rfc9449#section-9
+ */
+export async function isNonceDemand(response: Response): Promise<boolean> {
+  const { status, headers } = response;
+  if ((status !== 400 && status !== 401) || !headers.has('dpop-nonce')) return false;
+  if (headers.get('www-authenticate')?.includes('use_dpop_nonce')) return true;
+  const isJson = headers.get('content-type')?.includes('json') ?? false;
+  return isJson && isNonceError(await readStart(response.clone()));
+}
+
+function isNonceError(text: string): boolean {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === 'object' && body !== null && 'error' in body && body.error === 'use_dpop_nonce';
+  } catch {
+    return false;
+  }
+}
+
+/** The body as text, cut where it gets too long to be an error. What breaks here breaks for the caller's copy as well. */
+async function readStart(copy: Response): Promise<string> {
+  if (copy.body === null) return '';
+  const decoder = new TextDecoder();
+  const reader = copy.body.getReader();
+  let text = '';
+  try {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      text += decoder.decode(chunk.value, { stream: true });
+      if (text.length > MAXIMUM_ERROR_BYTES) {
+        // Settles only when the caller's copy is read or cancelled too, so it cannot be awaited.
+        void reader.cancel().catch(() => undefined);
+        break;
+      }
+    }
+  } catch {
+    return '';
+  }
+  return text;
+}
+
+/** Origins whose nonces are kept; the one heard of longest ago goes first. */
+const MAXIMUM_ORIGINS = 100;
+
+/** Longer nonces are not remembered: they travel in every request. */
+const MAXIMUM_NONCE_LENGTH = 1024;
+
+/**
+ * The last nonce of each origin; authorization server and APIs each have their own.
+ *
+ * @see RFC 9449 §8 https://www.rfc-editor.org/rfc/rfc9449#section-8
+ */
+export interface NonceMemory {
+  get(origin: string): string | undefined;
+  /** Takes what a response's `DPoP-Nonce` header says, when it is there. */
+  learn(origin: string, nonce: string | null): void;
+}
+
+/** Makes an empty, bounded memory of nonces. */
+export function createNonceMemory(): NonceMemory {
+  const nonces = new Map<string, string>();
+  return {
+    get: (origin) => nonces.get(origin),
+    learn(origin, nonce) {
+      if (nonce === null || nonce === '' || nonce.length > MAXIMUM_NONCE_LENGTH) return;
+      nonces.delete(origin);
+      nonces.set(origin, nonce);
+      const [oldest] = nonces.keys();
+      if (nonces.size > MAXIMUM_ORIGINS && oldest !== undefined) nonces.delete(oldest);
+    },
+  };
+}
+
+/** What a proof is about. */
+export interface ProofSubject {
+  readonly method: string;
+  readonly url: string;
+  /** Epoch seconds. */
+  readonly now: number;
+  /** The access token sent with it, when there is one. */
+  readonly accessToken?: string | undefined;
+  /** The nonce that the server gave, when it did. */
+  readonly nonce?: string | undefined;
+}
+
+/**
+ * Signs a DPoP proof for one request; each has a `jti` of its own, so none can be used twice.
+ *
+ * @see RFC 9449 §4.2 https://www.rfc-editor.org/rfc/rfc9449#section-4.2
+ */
+export async function signProof(
+  key: DpopKey,
+  { method, url, now, accessToken, nonce }: ProofSubject,
+): Promise<string> {
+  const claims = {
+    jti: randomToken(16),
+    htm: method.toUpperCase(),
+    htu: withoutQuery(url),
+    iat: Math.floor(now),
+    ...(accessToken !== undefined && { ath: await hashOf(accessToken) }),
+    ...(nonce !== undefined && { nonce }),
+  };
+  const header = { typ: 'dpop+jwt', jwk: key.publicJwk };
+  return await signJwt(claims, { algorithm: key.algorithm, key: key.privateKey, header });
+}
+
+function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}
+
+async function hashOf(token: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
+  return encodeBase64Url(new Uint8Array(digest));
+}

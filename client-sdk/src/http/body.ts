@@ -1,0 +1,172 @@
+import { ParseError } from '../errors.ts';
+import { type KeyCase, snakeCase } from '../keys.ts';
+import { isPlainObject } from '../objects.ts';
+
+/**
+ * Parses `application/x-www-form-urlencoded` text into an object without prototype: `+` is a space, a repeated key becomes an array,
+ * values stay strings.
+ */
+function parseForm(text: string): Record<string, string | string[]> {
+  return formFields(new URLSearchParams(text));
+}
+
+/** The fields of parsed form data; a repeated name becomes an array. */
+export function formFields(pairs: Iterable<readonly [string, string]>): Record<string, string | string[]> {
+  const fields: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of pairs) {
+    const before = fields[name];
+    fields[name] =
+      before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];
+  }
+  return fields;
+}
+
+/** Reads a body. `contentType` is in lower case without parameters. */
+export type Parser = (body: string, response: ParsedFrom) => unknown;
+
+/** What a parser may know of the response. */
+export type ParsedFrom = { readonly status: number; readonly headers: Headers; readonly contentType: string };
+
+/** Parsers by MIME type. */
+export type Parsers = { readonly [mimeType: string]: Parser };
+
+/** How a body is read: by content type, as the format named, not at all, or by a function of one's own. */
+export type Parse = 'automatic' | 'json' | 'form' | 'xml' | 'text' | false | Parser;
+
+/**
+ * Parses a body. Text that no parser is for comes back as it is; so does an empty body.
+ * @throws {ParseError} when the body is not what its type says.
+ */
+export function parseBody(
+  body: string,
+  from: ParsedFrom,
+  how: { readonly parse: Parse; readonly parsers: Parsers },
+): unknown {
+  if (how.parse === false || how.parse === 'text') return body;
+  try {
+    return parserFor(how.parse, from.contentType, how.parsers)(body, from);
+  } catch (error) {
+    // The parser's message may quote the body, which may hold a token: it stays in `cause`'s place, named but not quoted.
+    throw new ParseError(
+      `the body is not valid ${from.contentType || 'content'}; read \`body\`, or set \`parse\``,
+      {
+        cause: error instanceof SyntaxError ? new SyntaxError('malformed body') : error,
+      },
+    );
+  }
+}
+
+function parserFor(parse: Exclude<Parse, false | 'text'>, contentType: string, parsers: Parsers): Parser {
+  if (typeof parse === 'function') return parse;
+  if (parse === 'json') return parseJson;
+  if (parse === 'form') return parseForm;
+  if (parse === 'xml') return xmlParser(parsers, contentType);
+  if (Object.hasOwn(parsers, contentType)) return parsers[contentType] ?? asText;
+  if (isJsonType(contentType)) return parseJson;
+  return contentType === 'application/x-www-form-urlencoded' ? parseForm : asText;
+}
+
+/** Whether a MIME type holds JSON: `application/json`, any `+json`, and JavaScript as some servers call it. */
+export function isJsonType(contentType: string): boolean {
+  return (
+    contentType === 'application/json' || contentType.endsWith('+json') || contentType === 'text/javascript'
+  );
+}
+
+/** The core parses no XML: the caller's parser for the type, or for any XML, else the text. */
+function xmlParser(parsers: Parsers, contentType: string): Parser {
+  const isKnown = Object.hasOwn(parsers, contentType);
+  const type = isKnown ? contentType : Object.keys(parsers).find((name) => name.endsWith('xml'));
+  return (type === undefined ? undefined : parsers[type]) ?? asText;
+}
+
+function parseJson(body: string): unknown {
+  return body === '' ? '' : JSON.parse(body);
+}
+
+function asText(body: string): string {
+  return body;
+}
+
+/**
+ * Reads a response's (or a request's) body as UTF-8 text.
+ * @throws {ParseError} when it is longer than `maxBytes`; the rest is not read.
+ */
+export async function readBody(response: Response | Request, maxBytes: number): Promise<string> {
+  if (response.body === null) return '';
+  const declared = response.headers.get('content-length');
+  if (declared !== null && Number(declared) > maxBytes) {
+    giveUp(response.body);
+    throw tooLong(maxBytes);
+  }
+  // A declared length holds for what is not compressed: then the fast way cannot read more than is allowed.
+  if (declared !== null && !response.headers.has('content-encoding')) return await response.text();
+  return await readBounded(response.body, maxBytes);
+}
+
+async function readBounded(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let text = '';
+  let length = 0;
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    length += chunk.value.length;
+    if (length > maxBytes) {
+      giveUp(reader);
+      throw tooLong(maxBytes);
+    }
+    text += decoder.decode(chunk.value, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Not awaited: of a clone it settles only when the other half is read or cancelled too. */
+function giveUp(source: { cancel(): Promise<void> }): void {
+  source.cancel().catch(() => undefined);
+}
+
+function tooLong(maxBytes: number): ParseError {
+  return new ParseError(`the body is longer than ${maxBytes} bytes; raise \`maxBodyBytes\` if it should be`);
+}
+
+/** Objects nested deeper are left as they came: no honest answer is, and unbounded recursion would end in a stack overflow. */
+const MAX_DEPTH = 100;
+
+/** How the keys of a parsed value become those of the result. */
+export type ConvertKeysOptions = {
+  readonly keyCase: KeyCase;
+  /** Told of a key that another one of the same object also became; the later value wins. */
+  readonly onCollision?: ((key: string) => void) | undefined;
+};
+
+/**
+ * Copies a parsed object into objects without prototype, so that `__proto__` and `constructor` are keys as any other; keys become
+ * snake_case unless they are to be preserved. Values stay; objects in objects and in arrays are converted too.
+ */
+export function convertKeys(parsed: unknown, options: ConvertKeysOptions): unknown {
+  return convertValue(parsed, options, 0);
+}
+
+function convertObject(
+  from: Readonly<Record<string, unknown>>,
+  options: ConvertKeysOptions,
+  depth: number,
+): Record<string, unknown> {
+  const to: Record<string, unknown> = Object.create(null);
+  const isSnake = options.keyCase === 'snake';
+  for (const key of Object.keys(from)) {
+    const converted = isSnake ? snakeCase(key) : key;
+    if (options.onCollision !== undefined && converted in to) options.onCollision(converted);
+    to[converted] = convertValue(from[key], options, depth);
+  }
+  return to;
+}
+
+function convertValue(value: unknown, options: ConvertKeysOptions, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth >= MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item) => convertValue(item, options, depth + 1));
+  // Parsers of one's own may return dates or class instances: values, not keys and values.
+  return isPlainObject(value)
+    ? convertObject(value as Readonly<Record<string, unknown>>, options, depth + 1)
+    : value;
+}

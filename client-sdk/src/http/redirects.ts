@@ -1,0 +1,236 @@
+import type { Fetch } from '../client-options.ts';
+import { RedirectError } from '../errors.ts';
+import { createRedactor, type RedactOptions } from './redact.ts';
+import type { EncodedBody } from './request.ts';
+import type { ApiResponse } from './response.ts';
+import { hasScheme, isSecure } from './url.ts';
+
+/** A request ready for `fetch`. */
+export type ReadyRequest = {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: EncodedBody;
+};
+
+/** How redirects are treated. */
+export type RedirectPolicy = {
+  readonly fetch: Fetch;
+  /** Given to every `fetch`, under what the request says. */
+  readonly init: RequestInit;
+  readonly redirect: 'follow' | 'manual' | 'error';
+  readonly maxRedirects: number;
+  /** Which statuses are followed, and with which verb: as the library's requests are, or as `fetch` does it. */
+  readonly rules: 'request' | 'fetch';
+  /** Whether the request carries credentials in its body: then it is never sent to another origin. */
+  readonly isBoundToOrigin: boolean;
+  /** Whether plain http is refused, as for the first request. */
+  readonly isSecureOnly: boolean;
+  /** Which parameters are secrets, beside those that always are. */
+  readonly redact: RedactOptions;
+  /** Reads a response that is refused, for its error. */
+  readonly describe: (response: Response, request: ReadyRequest) => Promise<ApiResponse>;
+};
+
+/** The answer to a request, its body unread. */
+export type Answer = {
+  readonly response: Response;
+  readonly method: string;
+  readonly url: string;
+  readonly redirected: boolean;
+};
+
+/**
+ * Sends a request and follows its redirects as the policy says. The request given is not changed.
+ * @throws {RedirectError} for what must not be followed.
+ */
+export async function sendFollowing(request: ReadyRequest, policy: RedirectPolicy): Promise<Answer> {
+  const response = await sendOnce(request, policy);
+  if (!isRedirect(response) || policy.redirect === 'manual')
+    return { response, method: request.method, url: request.url, redirected: false };
+  return await followRedirects(request, response, policy);
+}
+
+/** Whether a response redirects, as far as the runtime shows. */
+function isRedirect({ status, type }: Response): boolean {
+  return (status >= 300 && status < 400) || type === 'opaqueredirect';
+}
+
+/** Sends a request; redirects are returned. */
+function sendOnce(
+  { url, method, headers, body }: ReadyRequest,
+  { fetch, init }: RedirectPolicy,
+): Promise<Response> {
+  const isStream = body instanceof ReadableStream;
+  // Half duplex is what `fetch` demands for streams and the only kind there is.
+  const streaming = isStream ? { duplex: 'half' as const } : undefined;
+  return fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
+}
+
+/** The verb of the next request by status; undefined where the response is returned instead. */
+type RedirectRules = (status: number, method: string) => string | undefined;
+
+/** 301, 302 and 307 keep verb and body, 303 becomes a GET, all else is returned. */
+const requestRules: RedirectRules = (status, method) => {
+  if (status === 301 || status === 302 || status === 307) return method;
+  return status === 303 ? 'GET' : undefined;
+};
+
+/** As `fetch` does it. @see https://fetch.spec.whatwg.org/#http-redirect-fetch */
+const fetchRules: RedirectRules = (status, method) => {
+  if (status === 307 || status === 308) return method;
+  if (status === 301 || status === 302) return method === 'POST' ? 'GET' : method;
+  return status === 303 ? (method === 'HEAD' ? 'HEAD' : 'GET') : undefined;
+};
+
+/** Headers that stay behind when a redirect leaves the origin. */
+const originHeaders = ['authorization', 'proxy-authorization', 'cookie', 'dpop', 'x-api-key'];
+
+const rulesByName = { request: requestRules, fetch: fetchRules } as const;
+
+/**
+ * Follows a redirect, and those after it. Once over the limit, the 3xx itself is the answer. What leaves the origin leaves every
+ * credential behind; what would carry them in its body, or leave https, is refused. The request given is not changed.
+ * @throws {RedirectError} for what must not be followed.
+ */
+async function followRedirects(
+  first: ReadyRequest,
+  redirect: Response,
+  policy: RedirectPolicy,
+): Promise<Answer> {
+  const rules = rulesByName[policy.rules];
+  let request = first;
+  let response = redirect;
+  for (let count = 0; ; count++) {
+    const answer = { response, method: request.method, url: request.url, redirected: count > 0 };
+    const isOpaque = response.type === 'opaqueredirect';
+    const method = isOpaque ? request.method : rules(response.status, request.method);
+    if (!isRedirect(response) || method === undefined) return answer;
+    if (policy.redirect === 'error') {
+      throw await refusal('the server redirects, and `redirect` is `error`', response, request, policy);
+    }
+    if (count >= policy.maxRedirects && !isOpaque) return answer;
+    request = await nextRequest(request, method, response, policy);
+    await response.body?.cancel();
+    response = await sendOnce(request, policy);
+  }
+}
+
+async function nextRequest(
+  request: ReadyRequest,
+  method: string,
+  response: Response,
+  policy: RedirectPolicy,
+): Promise<ReadyRequest> {
+  const refuse = (message: string): Promise<RedirectError> => refusal(message, response, request, policy);
+  if (response.type === 'opaqueredirect') {
+    throw await refuse('this browser does not show where the server redirects to; call the final URL');
+  }
+  const location = response.headers.get('location');
+  if (location === null || location === '') {
+    throw await refuse(`Got ${response.status} status code, but no Location header was present`);
+  }
+  const from = new URL(request.url);
+  const to = resolveLocation(location, from);
+  if (to === null || (to.protocol !== 'https:' && to.protocol !== 'http:'))
+    throw await refuse('the redirect is not to an http(s) URL');
+  if (to.username !== '' || to.password !== '')
+    throw await refuse(`the redirect to ${to.host} holds a user or password`);
+  if (from.protocol === 'https:' && to.protocol === 'http:')
+    throw await refuse(`the redirect leaves https for http://${to.host}`);
+  if (policy.isSecureOnly && !isSecure(to.href, false))
+    throw await refuse(`the redirect leads to plain http at ${to.origin}`);
+  const isCrossOrigin = from.origin !== to.origin;
+  if (isCrossOrigin && policy.isBoundToOrigin) {
+    throw await refuse(
+      `the redirect would take credentials to ${to.origin}; configure the endpoint's final URL`,
+    );
+  }
+  const keepsBody = method === request.method;
+  if (keepsBody && request.body instanceof ReadableStream) {
+    throw await refuse(
+      'the redirect asks for the body again, and a stream can be sent only once; send a string or bytes',
+    );
+  }
+  return {
+    url: redirectUrl(from, to, isCrossOrigin, policy),
+    method,
+    headers: redirectHeaders(request.headers, isCrossOrigin, keepsBody),
+    body: keepsBody ? (isCrossOrigin ? withoutSecrets(request, policy) : request.body) : undefined,
+  };
+}
+
+/** Relative to the current URL. Only a scheme can name another host: `//host/x` and its spellings stay on the origin, as a path. */
+function resolveLocation(location: string, from: URL): URL | null {
+  if (hasScheme(location)) return URL.parse(location);
+  const isNetworkPath = /^[/\\]{2}/.test(location);
+  return isNetworkPath
+    ? URL.parse(`${from.origin}/${location.replaceAll('\\', '/')}`)
+    : URL.parse(location, from.href);
+}
+
+/** Within the origin a token in the query goes along; beyond it, no secret that was in the query does, even if the server put it there. */
+function redirectUrl(from: URL, to: URL, isCrossOrigin: boolean, { redact }: RedirectPolicy): string {
+  if (from.search === '') return to.href;
+  const { isSecretName } = createRedactor(redact);
+  for (const [name, value] of from.searchParams) {
+    if (!isSecretName(name)) continue;
+    if (isCrossOrigin) to.searchParams.delete(name, value);
+    else if (!to.searchParams.has(name)) to.searchParams.append(name, value);
+  }
+  return to.href;
+}
+
+function redirectHeaders(headers: Headers, isCrossOrigin: boolean, keepsBody: boolean): Headers {
+  if (!isCrossOrigin && keepsBody) return headers;
+  const copy = new Headers(headers);
+  if (isCrossOrigin) for (const name of originHeaders) copy.delete(name);
+  // The content type stays, as it always did; a length or encoding of what is not sent would be false.
+  if (!keepsBody) for (const name of ['content-length', 'content-encoding']) copy.delete(name);
+  return copy;
+}
+
+/** Forms and JSON lose their secrets; what cannot be looked into goes as it is, for it is the caller's data and no credential of ours. */
+function withoutSecrets({ body, headers }: ReadyRequest, { redact }: RedirectPolicy): EncodedBody {
+  const { isSecretName } = createRedactor(redact);
+  if (body instanceof FormData) return strip(copyForm(body), isSecretName);
+  if (typeof body !== 'string') return body;
+  const type = headers.get('content-type') ?? '';
+  if (type.startsWith('application/x-www-form-urlencoded'))
+    return strip(new URLSearchParams(body), isSecretName).toString();
+  return type.includes('json') ? withoutSecretKeys(body, isSecretName) : body;
+}
+
+function strip<Form extends FormData | URLSearchParams>(
+  form: Form,
+  isSecretName: (name: string) => boolean,
+): Form {
+  for (const name of [...form.keys()]) if (isSecretName(name)) form.delete(name);
+  return form;
+}
+
+function copyForm(form: FormData): FormData {
+  const copy = new FormData();
+  for (const [name, value] of form) copy.append(name, value);
+  return copy;
+}
+
+function withoutSecretKeys(json: string, isSecretName: (name: string) => boolean): string {
+  try {
+    return JSON.stringify(
+      JSON.parse(json, (key: string, value: unknown) => (isSecretName(key) ? undefined : value)),
+    );
+  } catch {
+    // Not JSON after all: the caller's own text.
+    return json;
+  }
+}
+
+async function refusal(
+  message: string,
+  response: Response,
+  request: ReadyRequest,
+  policy: RedirectPolicy,
+): Promise<RedirectError> {
+  return new RedirectError(message, { response: await policy.describe(response, request) });
+}

@@ -1,0 +1,100 @@
+import { ConfigurationError } from '../errors.ts';
+import type { ClientSettings } from '../settings.ts';
+import { printable } from '../text.ts';
+
+/**
+ * Makes a location absolute. Without a leading `/` it is under the site's path, with one under the host's root; an absolute URL is
+ * taken as it is. What is relative never leaves the site's origin, not even as `//host/path`.
+ * @throws {ConfigurationError} when it is relative and there is no site, or the result is not an http(s) URL.
+ */
+export function endpointUrl(site: string | undefined, location: string): string {
+  return hasScheme(location) ? absolute(location, location) : absolute(joined(site, location), location);
+}
+
+/** Whether a location names a scheme of its own, as absolute URLs do. */
+export function hasScheme(location: string): boolean {
+  const colonAt = location.indexOf(':');
+  return colonAt > 0 && /^[a-z][a-z0-9+.-]*$/i.test(location.slice(0, colonAt));
+}
+
+function joined(site: string | undefined, location: string): string {
+  if (site === undefined) {
+    throw new ConfigurationError(
+      `\`${location}\` is relative: set the client's \`site\`, or give an absolute URL`,
+    );
+  }
+  const base = plainSite.test(site) ? site : cleaned(site);
+  const pathAt = base.indexOf('/', base.indexOf('//') + 2);
+  const origin = pathAt < 0 ? base : base.slice(0, pathAt);
+  // The origin written out in front: no spelling of the location (`//host`, `/\host`) can then name another.
+  if (location.startsWith('/') || location.startsWith('\\')) return `${origin}${location}`;
+  return base.endsWith('/') ? `${base}${location}` : `${base}/${location}`;
+}
+
+/** Sites that need no parsing to be taken apart: a scheme, a host, perhaps a path. */
+const plainSite = /^https?:\/\/[^/?#@\\\s]+(?:\/[^?#@\\\s]*)?$/;
+
+function cleaned(site: string): string {
+  const { origin, pathname } = parsed(site, 'site');
+  return `${origin}${pathname}`;
+}
+
+function absolute(url: string, location: string): string {
+  const { href, protocol } = parsed(url, location);
+  if (protocol !== 'https:' && protocol !== 'http:') {
+    throw new ConfigurationError(`\`${protocol}\` is not http or https; give an http(s) URL`);
+  }
+  return href;
+}
+
+function parsed(url: string, what: string): URL {
+  const result = URL.parse(url);
+  if (result === null) throw new ConfigurationError(`\`${printable(what, 200)}\` is not a valid URL`);
+  if (result.username !== '' || result.password !== '') {
+    // `fetch` refuses it with an error that shows the password.
+    throw new ConfigurationError(
+      `the URL of ${result.host} holds a user or password: give them as \`clientId\` and \`clientSecret\`, or in a header`,
+    );
+  }
+  return result;
+}
+
+/**
+ * Refuses plain http, except to this machine itself, for what must be neither read nor changed on its way: credentials, and the
+ * metadata and keys that credentials are trusted by.
+ * @throws {ConfigurationError} unless `allowInsecure` is set.
+ * @see RFC 6749 §1.6 https://www.rfc-editor.org/rfc/rfc6749#section-1.6
+ * @see RFC 8414 §6.1 https://www.rfc-editor.org/rfc/rfc8414#section-6.1
+ */
+export function assertSecure(url: string, allowInsecure: boolean, what = 'credentials'): void {
+  if (isSecure(url, allowInsecure)) return;
+  throw new ConfigurationError(
+    `${what} would travel unencrypted, to or from ${new URL(url).origin}: use https, or set \`allowInsecure: true\` where the network itself is trusted`,
+  );
+}
+
+/** Whether a normalised http(s) URL is https, or of this machine itself. */
+export function isSecure(url: string, allowInsecure: boolean): boolean {
+  return allowInsecure || url.startsWith('https:') || loopback.test(url);
+}
+
+/** URLs are normalised by now, without user information. Not subdomains of localhost: systems may ask DNS for them. */
+const loopback = /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?\//;
+
+/**
+ * Lets an access token go only where it is meant to: the site, the server that made it, and the origins listed; never unencrypted.
+ * @throws {ConfigurationError} for any other origin.
+ */
+export function assertAllowed(url: string, { allowedOrigins, allowInsecure }: ClientSettings): void {
+  assertSecure(url, allowInsecure);
+  if (allowedOrigins === '*' || allowedOrigins.some((origin) => isUnder(url, origin))) return;
+  const { origin } = new URL(url);
+  throw new ConfigurationError(
+    `access tokens are not sent to ${origin}: add it to the client's \`allowedOrigins\` if they should be`,
+  );
+}
+
+/** URLs are normalised by now: what follows an origin begins with a slash. */
+function isUnder(url: string, origin: string): boolean {
+  return url.startsWith(origin) && url[origin.length] === '/';
+}

@@ -1,0 +1,155 @@
+import { encodeBase64Url } from './encoding.ts';
+import { IdTokenError } from './errors.ts';
+import type { JwsAlgorithm } from './jwt/algorithms.ts';
+import { quote } from './text.ts';
+
+/**
+ * The claims of an ID token after its validation.
+ *
+ * @see OpenID Connect Core §2 https://openid.net/specs/openid-connect-core-1_0.html#IDToken
+ */
+export interface IdTokenClaims {
+  readonly iss: string;
+  readonly sub: string;
+  readonly aud: string | readonly string[];
+  /** Epoch seconds. */
+  readonly exp: number;
+  /** Epoch seconds. */
+  readonly iat: number;
+  readonly nonce?: string;
+  /** Epoch seconds. */
+  readonly auth_time?: number;
+  readonly azp?: string;
+  readonly acr?: string;
+  readonly amr?: readonly string[];
+  readonly at_hash?: string;
+  readonly c_hash?: string;
+  readonly [claim: string]: unknown;
+}
+
+/** What the claims are compared with. */
+export interface ExpectedClaims {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Epoch seconds. */
+  readonly now: number;
+  /** Seconds by which the clocks may differ. */
+  readonly toleranceSeconds: number;
+  /** The nonce that was sent; undefined when none was, `false` when it is not to be compared. */
+  readonly nonce?: string | false | undefined;
+  /** `sub` of the ID token before a refresh. */
+  readonly subject?: string | undefined;
+  /** Seconds since the user authenticated, at most. */
+  readonly maxAgeSeconds?: number | undefined;
+}
+
+/**
+ * Checks the claims of an ID token whose signature is good.
+ *
+ * @throws {IdTokenError} naming the first claim that is wrong
+ * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+ */
+export function checkIdTokenClaims(
+  claims: Readonly<Record<string, unknown>>,
+  expected: ExpectedClaims,
+): IdTokenClaims {
+  checkIssuer(claims, expected);
+  checkAudience(claims, expected);
+  checkSubject(claims, expected);
+  checkTimes(claims, expected);
+  checkNonce(claims, expected);
+  checkAuthenticationAge(claims, expected);
+  // Every required member was checked above.
+  return claims as IdTokenClaims;
+}
+
+function checkIssuer({ iss }: Readonly<Record<string, unknown>>, { issuer }: ExpectedClaims): void {
+  if (iss !== issuer) throw unequal('iss', iss, issuer);
+}
+
+function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, { clientId }: ExpectedClaims): void {
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (!audiences.includes(clientId)) throw unequal('aud', aud, clientId);
+  if (azp === undefined && audiences.length > 1) {
+    throw new IdTokenError('azp', 'is for several audiences, so `azp` must say which of them asked for it');
+  }
+  if (azp !== undefined && azp !== clientId) throw unequal('azp', azp, clientId);
+}
+
+function checkSubject({ sub }: Readonly<Record<string, unknown>>, { subject }: ExpectedClaims): void {
+  if (typeof sub !== 'string' || sub === '')
+    throw new IdTokenError('sub', '`sub` is missing or not a string');
+  // The value is not in the message: it identifies a person.
+  if (subject !== undefined && sub !== subject)
+    throw new IdTokenError('sub', '`sub` is another than before the refresh');
+}
+
+function checkTimes(
+  claims: Readonly<Record<string, unknown>>,
+  { now, toleranceSeconds }: ExpectedClaims,
+): void {
+  const expiresAt = timeOf(claims, 'exp');
+  if (expiresAt <= now - toleranceSeconds) {
+    throw new IdTokenError('exp', `expired ${Math.round(now - expiresAt)} seconds ago; is the clock right?`);
+  }
+  for (const claim of claims.nbf === undefined ? (['iat'] as const) : (['iat', 'nbf'] as const)) {
+    const ahead = timeOf(claims, claim) - now;
+    if (ahead > toleranceSeconds) {
+      throw new IdTokenError(
+        claim,
+        `\`${claim}\` is ${Math.round(ahead)} seconds ahead of us; is the clock right?`,
+      );
+    }
+  }
+}
+
+function checkNonce({ nonce }: Readonly<Record<string, unknown>>, { nonce: expected }: ExpectedClaims): void {
+  if (expected === false || nonce === expected) return;
+  throw new IdTokenError(
+    'nonce',
+    expected === undefined
+      ? 'has a nonce, though none was sent: it belongs to another session'
+      : 'the nonce is not the one of this session',
+  );
+}
+
+function checkAuthenticationAge(claims: Readonly<Record<string, unknown>>, expected: ExpectedClaims): void {
+  const { maxAgeSeconds, now, toleranceSeconds } = expected;
+  if (maxAgeSeconds === undefined) {
+    if (claims.auth_time !== undefined) timeOf(claims, 'auth_time');
+    return;
+  }
+  const age = now - timeOf(claims, 'auth_time');
+  if (age > maxAgeSeconds + toleranceSeconds) {
+    throw new IdTokenError(
+      'auth_time',
+      `the user authenticated ${Math.round(age)} seconds ago; at most ${maxAgeSeconds} are allowed`,
+    );
+  }
+}
+
+function timeOf(claims: Readonly<Record<string, unknown>>, claim: string): number {
+  const value = claims[claim];
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
+  throw new IdTokenError(claim, `\`${claim}\` is missing or not a time in epoch seconds`);
+}
+
+function unequal(claim: string, actual: unknown, expected: string): IdTokenError {
+  return new IdTokenError(claim, `\`${claim}\` is ${quote(actual)}; expected ${quote(expected)}`);
+}
+
+/**
+ * The value that `at_hash` must have for an access token, or `c_hash` for a code: the left half of its hash, by the
+ * hash function of the ID token's algorithm.
+ *
+ * @see OpenID Connect Core §3.1.3.6 https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
+ */
+export async function tokenHash(token: string, algorithm: JwsAlgorithm): Promise<string> {
+  const digest = await crypto.subtle.digest(hashOf(algorithm), new TextEncoder().encode(token));
+  return encodeBase64Url(new Uint8Array(digest, 0, digest.byteLength / 2));
+}
+
+/** Ed25519 hashes with SHA-512 inside; its names do not say so. */
+function hashOf(algorithm: JwsAlgorithm): string {
+  return algorithm === 'EdDSA' || algorithm === 'Ed25519' ? 'SHA-512' : `SHA-${algorithm.slice(2)}`;
+}

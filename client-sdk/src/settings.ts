@@ -1,0 +1,207 @@
+import type { BasicEncoding } from './client-auth.ts';
+import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
+import { ConfigurationError } from './errors.ts';
+import type { WarningEvent } from './hooks.ts';
+import {
+  type ClientHooks,
+  type HookErrorHandler,
+  hookErrorHandler,
+  hookNames,
+  observe,
+  observedHooks,
+  observedLogger,
+} from './hooks.ts';
+import type { Parsers } from './http/body.ts';
+import type { ParsedFactory, RetryPolicy } from './http/options.ts';
+import type { RedactOptions } from './http/redact.ts';
+import { safeHeaders } from './http/request.ts';
+import { endpointUrl } from './http/url.ts';
+import type { JwsAlgorithm } from './jwt/algorithms.ts';
+import type { KeyCase } from './keys.ts';
+import { copyPlain } from './objects.ts';
+import { timerProblem } from './timers.ts';
+
+/** Milliseconds until an answer must be complete. */
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** Bytes of a body that are read: far above any token response, far below what hurts. */
+const DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024;
+
+const DEFAULT_MAX_REDIRECTS = 5;
+
+/** A client's options with their defaults: everything but its credentials. Frozen. */
+export type ClientSettings = {
+  readonly clientId?: string | undefined;
+  readonly site?: string | undefined;
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  readonly revocationEndpoint: string;
+  readonly introspectionEndpoint?: string | undefined;
+  readonly deviceAuthorizationEndpoint?: string | undefined;
+  readonly pushedAuthorizationRequestEndpoint?: string | undefined;
+  readonly userinfoEndpoint?: string | undefined;
+  readonly issuer: string | undefined;
+  readonly jwksUri?: string | undefined;
+  readonly idTokenSignedResponseAlg?: JwsAlgorithm | undefined;
+  readonly idTokenSigningAlgValuesSupported?: readonly string[] | undefined;
+  readonly authorizationResponseIssParameterSupported: boolean;
+  readonly redirectUri: string | undefined;
+  readonly basicEncoding: BasicEncoding;
+  readonly tokenMethod: TokenMethod;
+  readonly fetch: Fetch;
+  readonly requestInit: RequestInit;
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxRedirects: number;
+  readonly throwOnError: boolean;
+  readonly keyCase: KeyCase;
+  readonly parsedFactory?: ParsedFactory | undefined;
+  readonly parsers: Parsers;
+  readonly arrayFormat: ArrayFormat;
+  /** Undefined unless debugging. */
+  readonly debugLogger?: Logger | undefined;
+  readonly redact: RedactOptions;
+  readonly onWarning?: ((event: WarningEvent) => void) | undefined;
+  readonly accessTokenFactory?: ClientOptions['accessTokenFactory'] | undefined;
+  readonly allowedOrigins: readonly string[] | '*';
+  readonly allowInsecure: boolean;
+  readonly clockSkew: number;
+  /** Epoch seconds. */
+  readonly now: () => number;
+  /** None of them throws. */
+  readonly hooks: ClientHooks;
+  /** Never throws. */
+  readonly onHookError: HookErrorHandler;
+  readonly retry?: RetryPolicy | undefined;
+};
+
+/**
+ * Checks options and fills in the defaults.
+ * @throws {ConfigurationError} naming every option that cannot be.
+ */
+export function resolveSettings(options: ClientOptions): ClientSettings {
+  const problems = findProblems(options);
+  if (problems.length > 0) throw new ConfigurationError(`the client's options: ${problems.join('; ')}`);
+  // The credentials stay in the client's private fields: settings may be printed.
+  const { clientSecret: _secret, clientAuth: _auth, logger = console, debug, ...given } = options;
+  const onHookError = hookErrorHandler(options.onHookError);
+  const { onWarning } = options;
+  const settings: ClientSettings = {
+    ...defaults,
+    ...copyPlain(withoutUndefined(given)),
+    hooks: observedHooks(options.hooks ?? {}, onHookError),
+    onHookError,
+    requestInit: copyInit(options.requestInit),
+    ...(onWarning !== undefined && { onWarning: observe('onWarning', onWarning, onHookError) }),
+    debugLogger: (debug ?? isDebugEnvironment()) ? observedLogger(logger, onHookError) : undefined,
+    allowedOrigins: allowedOrigins(options),
+  };
+  return Object.freeze(settings);
+}
+
+function copyInit({ headers, ...init }: RequestInit = {}): RequestInit {
+  return { ...copyPlain(init), ...(headers !== undefined && { headers: safeHeaders(headers) }) };
+}
+
+/** What options are that are not given; the rest is undefined. */
+const defaults = Object.freeze({
+  authorizationEndpoint: 'oauth/authorize',
+  tokenEndpoint: 'oauth/token',
+  revocationEndpoint: 'oauth/revoke',
+  issuer: undefined,
+  redirectUri: undefined,
+  basicEncoding: 'rfc6749',
+  tokenMethod: 'post',
+  // Looked up at each call: instrumentation and tests replace the global one after clients were made.
+  fetch: (url: string, init: RequestInit) => globalThis.fetch(url, init),
+  timeoutMs: DEFAULT_TIMEOUT_MS,
+  maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
+  maxRedirects: DEFAULT_MAX_REDIRECTS,
+  throwOnError: true,
+  keyCase: 'snake',
+  parsers: {},
+  arrayFormat: 'brackets',
+  authorizationResponseIssParameterSupported: false,
+  redact: {},
+  allowInsecure: false,
+  clockSkew: 0,
+  now: epochSeconds,
+} satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins' | 'hooks' | 'onHookError' | 'requestInit'>);
+
+/** An option given as undefined is one not given. */
+function withoutUndefined<T extends object>(given: T): T {
+  // Only what is undefined goes, which every option may be.
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
+}
+
+function epochSeconds(): number {
+  return Date.now() / 1000;
+}
+
+/** The one look at the environment; there is none in browsers, and Deno throws where it may not be read. */
+function isDebugEnvironment(): boolean {
+  try {
+    return globalThis.process?.env?.OAUTH_DEBUG?.toLowerCase() === 'true';
+  } catch {
+    return false;
+  }
+}
+
+/** The site, and the server that made the tokens: it knows them. Its userinfo endpoint is made for them. */
+function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
+  const { tokenEndpoint = defaults.tokenEndpoint, allowedOrigins: listed = [] } = options;
+  if (listed.includes('*')) return '*';
+  const own = [
+    options.site,
+    options.site === undefined ? URL.parse(tokenEndpoint)?.origin : endpointUrl(options.site, tokenEndpoint),
+    options.userinfoEndpoint,
+  ];
+  const origins = [...own, ...listed].map((url) => (url === undefined ? undefined : URL.parse(url)?.origin));
+  return origins.filter((origin) => origin !== undefined);
+}
+
+/** Called long after the client was made: what is no function would look like a failure of the server. */
+const functionNames = [
+  'fetch',
+  'now',
+  'retry',
+  'onWarning',
+  'onHookError',
+  'accessTokenFactory',
+  'parsedFactory',
+] as const;
+
+function findProblems(options: ClientOptions): string[] {
+  const problems: string[] = [];
+  const timeoutProblem = timerProblem(options.timeoutMs ?? 0);
+  if (timeoutProblem !== undefined) problems.push(`\`timeoutMs\` ${timeoutProblem}`);
+  for (const name of ['maxRedirects', 'maxBodyBytes'] as const) {
+    const value = options[name];
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0))
+      problems.push(`\`${name}\` must be a number of 0 or more`);
+  }
+  if (options.site !== undefined && !/^https?:$/.test(URL.parse(options.site)?.protocol ?? '')) {
+    problems.push('`site` must be an http(s) URL');
+  }
+  const functions = functionNames.map((name) => [name, options[name]] as const);
+  const hooks = hookNames.map((name) => [`hooks.${name}`, options.hooks?.[name]] as const);
+  for (const [name, value] of [...functions, ...hooks])
+    if (value !== undefined && typeof value !== 'function') problems.push(`\`${name}\` must be a function`);
+  problems.push(
+    ...oneOf('tokenMethod', options.tokenMethod, ['post', 'get', 'post_query']),
+    ...oneOf('keyCase', options.keyCase, ['snake', 'preserve']),
+    ...oneOf('arrayFormat', options.arrayFormat, ['brackets', 'repeat']),
+    ...oneOf('basicEncoding', options.basicEncoding, ['rfc6749', 'raw']),
+  );
+  for (const origin of options.allowedOrigins ?? []) {
+    if (origin !== '*' && URL.parse(origin) === null)
+      problems.push(`\`allowedOrigins\`: \`${origin}\` is not an origin`);
+  }
+  return problems;
+}
+
+function oneOf(name: string, value: string | undefined, known: readonly string[]): string[] {
+  return value === undefined || known.includes(value)
+    ? []
+    : [`\`${name}\` must be one of ${known.join(', ')}`];
+}

@@ -1,0 +1,92 @@
+import { encodeBase64Url } from '../encoding.ts';
+import type { ServerSettings } from './settings.ts';
+
+/** What a user or a client was granted once; all tokens that come of it share it, and fall with it. */
+export interface TestGrant {
+  readonly clientId: string;
+  readonly subject: string;
+  readonly scope: string;
+  readonly nonce?: string;
+  revoked: boolean;
+}
+
+/** A token as the server remembers it. `expiresAt` is in epoch seconds. */
+interface IssuedToken {
+  readonly kind: 'access_token' | 'refresh_token';
+  readonly value: string;
+  readonly grant: TestGrant;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** A refresh token that was exchanged for its successor. */
+  spent: boolean;
+  revoked: boolean;
+}
+
+/** Remembers every token that was given out. */
+export interface TokenLedger {
+  issueAccessToken(grant: TestGrant): IssuedToken;
+  issueRefreshToken(grant: TestGrant): IssuedToken;
+  find(value: string): IssuedToken | undefined;
+  /** Found, not expired, not spent, not revoked, and its grant stands. */
+  findActive(value: string): IssuedToken | undefined;
+}
+
+/** An empty ledger. */
+export function createTokenLedger(settings: ServerSettings, now: () => number): TokenLedger {
+  const tokens = new Map<string, IssuedToken>();
+
+  function issue(kind: IssuedToken['kind'], grant: TestGrant, ttlSeconds: number): IssuedToken {
+    const issuedAt = Math.floor(now());
+    const value = `${kind === 'access_token' ? 'at' : 'rt'}-${tokens.size + 1}-${crypto.randomUUID()}`;
+    const token: IssuedToken = {
+      ...{ kind, value, grant, issuedAt, expiresAt: issuedAt + ttlSeconds },
+      ...{ spent: false, revoked: false },
+    };
+    tokens.set(value, token);
+    return token;
+  }
+
+  return {
+    issueAccessToken: (grant) => issue('access_token', grant, settings.accessTokenTtlSeconds),
+    issueRefreshToken: (grant) => issue('refresh_token', grant, settings.refreshTokenTtlSeconds),
+    find: (value) => tokens.get(value),
+    findActive(value) {
+      const token = tokens.get(value);
+      if (token === undefined || token.spent || token.revoked || token.grant.revoked) return undefined;
+      return token.expiresAt > now() ? token : undefined;
+    },
+  };
+}
+
+/** Signs JWTs, and shows the public half for a JWK set. */
+export interface SigningKey {
+  /** Public JWK with `kid`, `alg` and `use`. */
+  readonly publicJwk: Readonly<Record<string, unknown>>;
+  /** A compact JWS (RFC 7515 §7.1). */
+  sign(claims: Readonly<Record<string, unknown>>): Promise<string>;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+
+/** Makes a fresh ES256 key. */
+export async function generateSigningKey(): Promise<SigningKey> {
+  const { publicKey, privateKey } = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const kid = crypto.randomUUID();
+  const publicJwk = {
+    ...(await crypto.subtle.exportKey('jwk', publicKey)),
+    ...{ kid, alg: 'ES256', use: 'sig' },
+  };
+  return {
+    publicJwk,
+    async sign(claims) {
+      const input = `${encodeJson({ alg: 'ES256', typ: 'JWT', kid })}.${encodeJson(claims)}`;
+      const bytes = new TextEncoder().encode(input);
+      const signature = await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, privateKey, bytes);
+      return `${input}.${encodeBase64Url(new Uint8Array(signature))}`;
+    },
+  };
+}
+
+function encodeJson(value: unknown): string {
+  return encodeBase64Url(JSON.stringify(value));
+}

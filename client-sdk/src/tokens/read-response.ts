@@ -1,0 +1,155 @@
+import type { WarningEvent } from '../hooks.ts';
+import { convertKeys, parseBody } from '../http/body.ts';
+import type { ApiResponse } from '../http/response.ts';
+import { snakeCase } from '../keys.ts';
+import { isObject } from '../objects.ts';
+import { printable } from '../text.ts';
+import { isSeconds } from './stored-token.ts';
+
+/** Fields that may be the access token, the first one present being it. */
+const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
+
+/**
+ * The name of the access token among the fields of a token response: the one named (also by its snake_case), or the first of access_token, id_token, token,
+ * accessToken, idToken that is there; undefined where there is none.
+ */
+export function chooseToken(
+  fields: Readonly<Record<string, unknown>>,
+  tokenName: string | undefined,
+  onWarning: ((event: WarningEvent) => void) | undefined,
+): string | undefined {
+  const named = tokenName === undefined ? undefined : fieldNamed(fields, tokenName);
+  if (onWarning !== undefined) warn(fields, named, onWarning);
+  return named ?? tokenNames.find((name) => Object.hasOwn(fields, name));
+}
+
+/** The field of that name, or of its snake_case: keys of responses are converted before they are looked at. */
+function fieldNamed(fields: Readonly<Record<string, unknown>>, tokenName: string): string {
+  if (Object.hasOwn(fields, tokenName)) return tokenName;
+  const converted = snakeCase(tokenName);
+  return Object.hasOwn(fields, converted) ? converted : tokenName;
+}
+
+/** The text of a token; empty where it is no token. */
+export function tokenText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+function warn(
+  fields: Readonly<Record<string, unknown>>,
+  tokenName: string | undefined,
+  onWarning: (event: WarningEvent) => void,
+): void {
+  const present = tokenNames.filter((name) => Object.hasOwn(fields, name));
+  if (tokenName === undefined && present.length > 1) {
+    onWarning({
+      code: 'extra_tokens',
+      message: `more than one token: ${present.join(', ')}; using ${present[0]}`,
+    });
+  }
+  if (tokenName !== undefined && !Object.hasOwn(fields, tokenName)) {
+    const names = printable(Object.keys(fields).join(', '), 512);
+    onWarning({
+      code: 'token_name_missing',
+      message: `no \`${tokenName}\` among ${names}; are its keys converted? See \`keyCase\``,
+    });
+  }
+}
+
+/** The fields of a token response, or why there is no token in it. */
+export type TokenFields =
+  | { readonly ok: true; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly reason: string; readonly cause?: unknown };
+
+/**
+ * Reads the fields of a successful token response. Servers that stray from the specification are understood where what they mean is
+ * plain, and reported as warnings. An empty reason means that the server gives its own.
+ * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
+ */
+export function readTokenFields(
+  response: ApiResponse,
+  tokenName: string | undefined,
+  onWarning: ((event: WarningEvent) => void) | undefined,
+): TokenFields {
+  try {
+    const { parsed } = response;
+    const isUsual = isObject(parsed) && hasToken(parsed, tokenName);
+    if (isUsual && onWarning === undefined) return { ok: true, fields: parsed };
+    return readOddFields(response, tokenName, onWarning);
+  } catch (cause) {
+    return { ok: false, reason: 'the token response cannot be parsed', cause };
+  }
+}
+
+/** Whether there is anything to make a token of: under the name given or else a usual one, or a refresh token. */
+function hasToken(fields: Readonly<Record<string, unknown>>, tokenName: string | undefined): boolean {
+  const name = chooseToken(fields, tokenName, undefined);
+  const candidates = [name, 'refresh_token', 'refreshToken'];
+  return candidates.some((field) => field !== undefined && tokenText(fields[field]) !== '');
+}
+
+type OnWarning = ((event: WarningEvent) => void) | undefined;
+
+/**
+ * Reads a successful token response that may not be what the specification says: understood where what is meant is plain, and
+ * reported as warnings; else told why it is none. An empty reason means that the server gives its own.
+ * @throws {ParseError} when it cannot be parsed.
+ */
+function readOddFields(
+  response: ApiResponse,
+  tokenName: string | undefined,
+  onWarning: OnWarning,
+): TokenFields {
+  const { parsed } = response;
+  const fields = typeof parsed === 'string' ? reread(response, onWarning) : parsed;
+  if (!isObject(fields) || Object.keys(fields).length === 0) {
+    return { ok: false, reason: 'the token response is not an object of fields' };
+  }
+  if (hasToken(fields, tokenName)) {
+    if (onWarning !== undefined) reportOddities(fields, onWarning);
+    return { ok: true, fields };
+  }
+  if (!Object.hasOwn(fields, 'error')) {
+    return { ok: false, reason: 'AccessToken has no token: none in the token response' };
+  }
+  onWarning?.({
+    code: 'error_with_success_status',
+    message: 'the token endpoint answered with an error and a status of success',
+  });
+  return { ok: false, reason: '' };
+}
+
+/** JSON or a form under a content type that says something else. */
+function reread(response: ApiResponse, onWarning: OnWarning): unknown {
+  const { body, status, headers, contentType } = response;
+  const text = body.trim();
+  const parse = text.startsWith('{') ? 'json' : /^[^\s<>]+=/.test(text) ? 'form' : undefined;
+  if (parse === undefined) return body;
+  onWarning?.({
+    code: 'content_type_mismatch',
+    message: `the token response is ${parse}, but its content type is \`${contentType}\``,
+  });
+  const raw = parseBody(text, { status, headers, contentType }, { parse, parsers: {} });
+  return convertKeys(raw, { keyCase: 'snake' });
+}
+
+function reportOddities(
+  fields: Readonly<Record<string, unknown>>,
+  onWarning: (event: WarningEvent) => void,
+): void {
+  if (!fields.token_type && !fields.tokenType) {
+    onWarning({
+      code: 'token_type_missing',
+      message: 'the token response has no `token_type`; Bearer is assumed',
+    });
+  }
+  const { expires_in: expiresIn } = fields;
+  if (expiresIn === undefined || expiresIn === null || typeof expiresIn === 'number') return;
+  if (isSeconds(expiresIn))
+    onWarning({ code: 'expires_in_string', message: '`expires_in` is text and not a number' });
+  else
+    onWarning({
+      code: 'expires_in_invalid',
+      message: '`expires_in` is no number; the token counts as expired',
+    });
+}
