@@ -2,8 +2,7 @@ import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { Session } from '../sessions/sessions.ts';
-import { createListSessions } from '../sessions/sessions.ts';
+import { listSessions, type Session } from '../sessions/sessions.ts';
 
 /** Who does it, and of which request. */
 interface By {
@@ -23,7 +22,6 @@ export interface ManageSessions {
 /** Creates {@link ManageSessions}. */
 export function createManageSessions(deps: Context): ManageSessions {
   const { sessions } = deps.store;
-  const listSessions = createListSessions(deps);
 
   async function find(userId: string, sessionId?: string) {
     const found = await sessions.findWithUser(userId, sessionId);
@@ -38,7 +36,7 @@ export function createManageSessions(deps: Context): ManageSessions {
   return {
     async list(userId, metadata) {
       await find(userId);
-      return listSessions(userId, metadata);
+      return listSessions(deps, userId, metadata);
     },
     async end({ userId, sessionId }, by) {
       const { session } = await find(userId, sessionId);

@@ -9,14 +9,8 @@ import {
   type FactorStore,
   verifyChallenge,
 } from '../mfa/store.ts';
-import { advanceCounter, refreshSession } from '../sessions/refresh-store.ts';
-import {
-  endSessions,
-  findSession,
-  listSessions,
-  type SessionStore,
-  startSession,
-} from '../sessions/store.ts';
+import { RefreshTokenStore } from '../sessions/refresh-store.ts';
+import { SessionStore } from '../sessions/store.ts';
 import { type GuessStore, guessStore } from '../sign-in/guess-store.ts';
 import { type FlowStore, flows } from '../sign-in/pkce.ts';
 import {
@@ -50,6 +44,7 @@ import {
 export interface Store {
   readonly users: UserStore;
   readonly sessions: SessionStore;
+  readonly refreshTokens: RefreshTokenStore;
   readonly factors: FactorStore;
   readonly audit: AuditStore;
   readonly oneTimeTokens: OneTimeTokenStore;
@@ -105,14 +100,8 @@ function tablesOver(
       ...deleteUser(sql),
       rehashPassword: rehashPassword(sql, cipher),
     },
-    sessions: {
-      ...findSession(sql, cipher),
-      ...refreshSession(sql),
-      ...advanceCounter(sql, cipher),
-      start: startSession(sql, cipher),
-      end: endSessions(sql),
-      ...listSessions(sql),
-    },
+    sessions: new SessionStore(sql, cipher),
+    refreshTokens: new RefreshTokenStore(sql, cipher),
     factors: {
       ...enrollFactor(sql, cipher),
       ...challengeFactor(sql, cipher),

@@ -154,6 +154,8 @@ export function announceChanges(store: Store, onChange: (userIds: readonly strin
 
 function announceWrites(store: Store, note: (userId: string) => void): Store {
   const { users, sessions, factors } = store;
+  const endSessions = sessions.end.bind(sessions);
+  sessions.end = (scope, ids, audit) => after(endSessions(scope, ids, audit), ids.userId);
   const announcing: Store = {
     ...store,
     users: {
@@ -161,10 +163,6 @@ function announceWrites(store: Store, note: (userId: string) => void): Store {
       update: (id, ...rest) => after(users.update(id, ...rest), id),
       delete: (id, ...rest) => after(users.delete(id, ...rest), id),
       softDelete: (id, ...rest) => after(users.softDelete(id, ...rest), id),
-    },
-    sessions: {
-      ...sessions,
-      end: (scope, ids, audit) => after(sessions.end(scope, ids, audit), ids.userId),
     },
     factors: {
       ...factors,

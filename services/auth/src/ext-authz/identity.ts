@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import type { VerifiedJwt } from '../keys/jwt.ts';
-import { type AssuranceLevel, type SessionLimits, sessionEnd } from '../sessions/sessions.ts';
+import { type AssuranceLevel, type SessionLimits, sessionExpiry } from '../sessions/sessions.ts';
 import { isBanned } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { type AuthzDenied, badToken, forbidden, noToken, unavailable } from './decision.ts';
@@ -141,7 +141,7 @@ function stateProblem(
   const { createdAt, notAfter } = session;
   // A token is issued with a sign-in or a refresh. So one older than the longest pause is to be refreshed, which the session may outlive.
   const refreshedAt = issuedAt(token.claims);
-  const end = sessionEnd({ createdAt, refreshedAt, notAfter }, limits, nowMs);
+  const end = sessionExpiry({ createdAt, refreshedAt, notAfter }, limits, nowMs);
   return end === undefined ? undefined : 'session_expired';
 }
 

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import type { AuditActor } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { type JwtClaims, verifyJwt } from '../keys/jwt.ts';
-import { type Session, sessionEnd } from '../sessions/sessions.ts';
+import { type Session, sessionExpiry } from '../sessions/sessions.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { type Api, isUuid } from './api.ts';
 
@@ -81,7 +81,7 @@ function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {
 
 function checkSession(session: Session | undefined, { settings, nowMs }: Context): void {
   if (session === undefined) throw errors.session_not_found();
-  if (sessionEnd(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
+  if (sessionExpiry(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
 }
 
 function verifyBearer(request: FastifyRequest, { keys, nowMs, settings }: Context): JwtClaims {

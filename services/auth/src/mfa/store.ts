@@ -1,8 +1,7 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import { isUniqueViolation, nextRefreshTokenId, noInstance, type Queryable, query } from '../db/query.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
-import { refreshCounterColumns, refreshCounterOf } from '../sessions/refresh-store.ts';
-import type { RefreshCounter } from '../sessions/store.ts';
+import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
 import { lockOwner } from '../users/store.ts';
 
 /** A TOTP factor that its user has still to prove. */
@@ -294,7 +293,7 @@ export function verifyChallenge(sql: Queryable, cipher: ColumnCipher): FactorSto
     const [row] = rows;
     return (
       row !== undefined && {
-        refreshCounter: refreshCounterOf(row, { sessionId: verified.sessionId, cipher }),
+        refreshCounter: toRefreshCounter(row, { sessionId: verified.sessionId, cipher }),
       }
     );
   };

@@ -1,12 +1,89 @@
-import { auditInsert, auditParameters } from '../db/audit-log.ts';
+import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/query.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
-import type { RefreshCounter, SessionStore } from './store.ts';
+import { userColumns, userOf } from '../users/columns.ts';
+import type { User } from '../users/user.ts';
+import type { Session } from './sessions.ts';
+import { sessionColumns, toSession } from './store.ts';
 
-// Of statements that arrive together one finds the token unrevoked; the others wait for the session and then do not. The session comes
-// before its tokens, as where it ends: in the other order a refresh and a logout would wait for each other. A token never changes its
-// session: asking for it would let the planner go through all tokens of the session.
-const rotation = `
+/** State of a session with refresh tokens of version 2, which are signed and not stored. */
+export interface RefreshCounter {
+  /** In base64url. */
+  readonly hmacKey: string;
+  /** Of the current refresh token. */
+  readonly counter: number;
+}
+
+interface Refresh {
+  readonly sessionId: string;
+  readonly userAgent: string;
+  readonly ip: string;
+  readonly at: Date;
+}
+
+/** A session as a refresh needs it. */
+export interface RefreshableSession {
+  readonly session: Session;
+  readonly user: User;
+  /** Absent for a session with refresh tokens of version 1. */
+  readonly refreshCounter: RefreshCounter | undefined;
+}
+
+/** A refresh token of version 1. */
+export interface StoredRefreshToken {
+  readonly revoked: boolean;
+  /** When it was revoked, if it is; otherwise when it was issued. */
+  readonly updatedAt: Date;
+  /** Its stored successor, unless that is revoked. */
+  readonly activeChild: string | undefined;
+  /** Whether it has a stored successor, revoked or not. */
+  readonly hasChild: boolean;
+}
+
+/** Columns of a {@link RefreshCounter}, for `… sessions s`; {@link toRefreshCounter} reads them. */
+export const refreshCounterColumns = 's.refresh_token_hmac_key, s.refresh_token_counter';
+
+interface RefreshCounterRow {
+  readonly refresh_token_hmac_key: string | null;
+  /** A bigint, which the driver returns as text. */
+  readonly refresh_token_counter: string | null;
+}
+
+/** Reads {@link refreshCounterColumns}; undefined for a session with refresh tokens of version 1. */
+export function toRefreshCounter(
+  row: Row,
+  { sessionId, cipher }: { readonly sessionId: string; readonly cipher: ColumnCipher },
+): RefreshCounter | undefined {
+  // Parsed boundary: these are the columns selected above, with the types of the schema.
+  const { refresh_token_hmac_key: sealed, refresh_token_counter: counter } =
+    row as unknown as RefreshCounterRow;
+  return sealed === null
+    ? undefined
+    : { hmacKey: cipher.open(sessionId, sealed), counter: Number(counter ?? 0) };
+}
+
+// PostgreSQL keeps the plan of a prepared statement that it made while the tables were small, when
+// all indexes cost the same. These statements must therefore not allow a plan that scans all
+// sessions of a user or all tokens of a session.
+
+const findByToken = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns},
+    t.revoked as token_revoked, t.updated_at as token_updated_at,
+    case when t.revoked then (
+      select (array_agg(c.token order by c.id desc))[1] from refresh_tokens c where c.parent = t.token and c.revoked is not true
+    ) end as token_active_child,
+    t.revoked and exists (select 1 from refresh_tokens c where c.parent = t.token) as token_has_child
+  from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
+  where t.token = $1 and u.deleted_at is null`;
+
+const findBySession = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns}
+  from sessions s join users u on u.id = s.user_id
+  where s.id = $1 and u.deleted_at is null`;
+
+// Of concurrent statements one finds the token unrevoked. The others wait for the lock on the
+// session and then find it revoked. All statements lock the session before its tokens; otherwise a
+// refresh and a logout could deadlock. The condition does not compare the session of the token,
+// which never changes, because the planner would then scan all tokens of the session.
+const rotate = `
   with refreshed as (
     update sessions set refreshed_at = $6, updated_at = $6, user_agent = $4, ip = nullif($5, '')::inet
     where id = $3 and exists (select 1 from refresh_tokens where token = $1 and revoked is not true)
@@ -23,28 +100,6 @@ const rotation = `
 
 const touch = 'update sessions set refreshed_at = $2, updated_at = $2 where id = $1';
 
-/** The functions of {@link SessionStore} that a refresh calls. */
-export function refreshSession(sql: Queryable): Pick<SessionStore, 'rotate' | 'touch'> {
-  return {
-    async rotate({ token, successor, sessionId, userAgent, ip, at }, audit) {
-      const rows = await query(sql, rotation, [
-        token,
-        successor,
-        sessionId,
-        userAgent,
-        ip,
-        at,
-        ...auditParameters(audit),
-      ]);
-      return rows.length > 0;
-    },
-    async touch(sessionId, at) {
-      await query(sql, touch, [sessionId, at]);
-    },
-  };
-}
-
-// Of statements that arrive together one finds the counter as it was; the others wait for the session and then do not.
 const advance = `
   with refreshed as (
     update sessions set refresh_token_counter = refresh_token_counter + 1,
@@ -54,7 +109,6 @@ const advance = `
   ), audit as (${auditInsert(6, 'refreshed')})
   select 1 from refreshed`;
 
-// The session comes before its tokens, as in all statements on both.
 const upgrade = `
   with refreshed as (
     update sessions set refresh_token_hmac_key = $3, refresh_token_counter = 0,
@@ -68,47 +122,108 @@ const upgrade = `
   ), audit as (${auditInsert(7, 'refreshed')})
   select 1 from refreshed`;
 
-/** The functions of {@link SessionStore} for refresh tokens that are not kept. */
-export function advanceCounter(
-  sql: Queryable,
-  cipher: ColumnCipher,
-): Pick<SessionStore, 'advance' | 'upgrade'> {
-  return {
-    async advance({ sessionId, from, userAgent, ip, at }, audit) {
-      const rows = await query(sql, advance, [sessionId, from, userAgent, ip, at, ...auditParameters(audit)]);
-      return rows.length > 0;
+/**
+ * Refresh tokens: stored ones (version 1), and counters of sessions (version 2). Of concurrent
+ * writes for one token exactly one returns true.
+ */
+export class RefreshTokenStore {
+  readonly #sql: Queryable;
+  readonly #cipher: ColumnCipher;
+
+  constructor(sql: Queryable, cipher: ColumnCipher) {
+    this.#sql = sql;
+    this.#cipher = cipher;
+  }
+
+  /** The session of a stored token. */
+  async findByToken(
+    token: string,
+  ): Promise<(RefreshableSession & { readonly token: StoredRefreshToken }) | undefined> {
+    const [row] = await query(this.#sql, findByToken, [token]);
+    const found = row && toRefreshableSession(row, this.#cipher);
+    return row && found && { ...found, token: toStoredToken(row) };
+  }
+
+  async findBySession(sessionId: string): Promise<RefreshableSession | undefined> {
+    const [row] = await query(this.#sql, findBySession, [sessionId]);
+    return row && toRefreshableSession(row, this.#cipher);
+  }
+
+  /** Revokes a stored token and stores its successor. */
+  async rotate(
+    {
+      token,
+      successor,
+      sessionId,
+      userAgent,
+      ip,
+      at,
+    }: Refresh & {
+      readonly token: string;
+      readonly successor: string;
     },
-    async upgrade({ token, sessionId, hmacKey, userAgent, ip, at }, audit) {
-      const rows = await query(sql, upgrade, [
-        token,
-        sessionId,
-        cipher.seal(sessionId, hmacKey),
-        userAgent,
-        ip,
-        at,
-        ...auditParameters(audit),
-      ]);
-      return rows.length > 0;
+    audit: AuditEntry,
+  ): Promise<boolean> {
+    const parameters = [token, successor, sessionId, userAgent, ip, at, ...auditParameters(audit)];
+    return (await query(this.#sql, rotate, parameters)).length > 0;
+  }
+
+  /** Increments the counter, if it still is `from`. */
+  async advance(
+    { sessionId, from, userAgent, ip, at }: Refresh & { readonly from: number },
+    audit: AuditEntry,
+  ): Promise<boolean> {
+    const parameters = [sessionId, from, userAgent, ip, at, ...auditParameters(audit)];
+    return (await query(this.#sql, advance, parameters)).length > 0;
+  }
+
+  /** Revokes a stored token and changes its session over to version 2, with the counter 0. */
+  async upgrade(
+    {
+      token,
+      sessionId,
+      hmacKey,
+      userAgent,
+      ip,
+      at,
+    }: Refresh & {
+      readonly token: string;
+      readonly hmacKey: string;
     },
-  };
+    audit: AuditEntry,
+  ): Promise<boolean> {
+    const sealed = this.#cipher.seal(sessionId, hmacKey);
+    const parameters = [token, sessionId, sealed, userAgent, ip, at, ...auditParameters(audit)];
+    return (await query(this.#sql, upgrade, parameters)).length > 0;
+  }
+
+  /** Records a refresh that issues no new token. */
+  async touch(sessionId: string, at: Date): Promise<void> {
+    await query(this.#sql, touch, [sessionId, at]);
+  }
 }
 
-/** What is kept of a session whose refresh tokens are not kept, for `… sessions s`; {@link refreshCounterOf} reads it. */
-export const refreshCounterColumns = 's.refresh_token_hmac_key, s.refresh_token_counter';
-
-interface RefreshCounterRow {
-  readonly refresh_token_hmac_key: string | null;
-  /** A bigint, which the library answers as text. */
-  readonly refresh_token_counter: string | null;
+function toRefreshableSession(row: Row, cipher: ColumnCipher): RefreshableSession | undefined {
+  const session = toSession(row);
+  if (session === undefined) return undefined;
+  const refreshCounter = toRefreshCounter(row, { sessionId: session.id, cipher });
+  return { session, user: userOf(row), refreshCounter };
 }
 
-/** Reads {@link refreshCounterColumns}; undefined for a session whose refresh tokens are kept. */
-export function refreshCounterOf(
-  row: Row,
-  { sessionId, cipher }: { readonly sessionId: string; readonly cipher: ColumnCipher },
-): RefreshCounter | undefined {
+interface TokenRow {
+  readonly token_revoked: boolean | null;
+  readonly token_updated_at: Date;
+  readonly token_active_child: string | null;
+  readonly token_has_child: boolean | null;
+}
+
+function toStoredToken(row: Row): StoredRefreshToken {
   // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const { refresh_token_hmac_key: kept, refresh_token_counter: counter } =
-    row as unknown as RefreshCounterRow;
-  return kept === null ? undefined : { hmacKey: cipher.open(sessionId, kept), counter: Number(counter ?? 0) };
+  const r = row as unknown as TokenRow;
+  return {
+    revoked: r.token_revoked === true,
+    updatedAt: r.token_updated_at,
+    activeChild: r.token_active_child ?? undefined,
+    hasChild: r.token_has_child === true,
+  };
 }

@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify';
 import { type JsonObject, toUserJson } from '../users/user-json.ts';
 import type { IssuedSession } from './issue.ts';
-import { readCounterToken } from './refresh-token.ts';
+import { parseCounterToken } from './refresh-token.ts';
 import type { Session } from './sessions.ts';
 
 /**
- * Answers tokens, and what else there is to say. They must not be cached.
+ * Replies with tokens, which must not be cached.
  *
  * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */
@@ -32,9 +32,9 @@ export function sendSession(
     });
 }
 
-/** What helps to find out why somebody was signed out; it gives nothing away. */
+/** Help to find out why a user was signed out; they disclose no secret. */
 function refreshTokenHeaders({ refreshToken, refresh }: IssuedSession): Record<string, string> {
-  const counter = readCounterToken(refreshToken)?.counter;
+  const counter = parseCounterToken(refreshToken)?.counter;
   return {
     'sb-auth-refresh-token-prefix': refreshToken.slice(0, 5),
     ...(counter !== undefined && { 'sb-auth-refresh-token-counter': String(counter) }),
@@ -46,7 +46,7 @@ function refreshTokenHeaders({ refreshToken, refresh }: IssuedSession): Record<s
   };
 }
 
-/** A session as callers see it; `currentId` is the one that asks. Keys whose value is absent are left out. */
+/** The JSON of a session; `currentId` is the session of the caller. Absent values are omitted. */
 export function toSessionJson(session: Session, currentId?: string): JsonObject {
   const { refreshedAt, notAfter } = session;
   return {

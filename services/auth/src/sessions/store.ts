@@ -4,10 +4,8 @@ import type { ColumnCipher } from '../keys/column-encryption.ts';
 import { userColumns, userOf } from '../users/columns.ts';
 import { lockOwner } from '../users/store.ts';
 import type { User } from '../users/user.ts';
-import { refreshCounterColumns, refreshCounterOf } from './refresh-store.ts';
 import type { Session } from './sessions.ts';
 
-/** A session to be started, with its first refresh token. */
 interface NewSession {
   readonly id: string;
   readonly userId: string;
@@ -18,102 +16,20 @@ interface NewSession {
   readonly ip: string;
   /** Empty for none. */
   readonly tag: string;
-  /** Its first refresh token. */
   readonly refreshToken: string;
-  /** Signs its refresh tokens, of which that is the first (counter 0); none of them is kept then. */
+  /** Signs the refresh tokens of version 2, which are not stored. `refreshToken` is the one with counter 0. */
   readonly hmacKey?: string;
   readonly at: Date;
 }
 
-/** What is kept of a session whose refresh tokens are not kept. */
-export interface RefreshCounter {
-  /** Signs them; in base64url. */
-  readonly hmacKey: string;
-  /** Of the one that is good now. */
-  readonly counter: number;
-}
-
-/** A refresh of a session. */
-interface Refresh {
-  readonly sessionId: string;
-  readonly userAgent: string;
-  readonly ip: string;
-  readonly at: Date;
-}
-
-/** A session with what a refresh needs to know besides its token. */
-export interface RefreshableSession {
-  readonly session: Session;
-  readonly user: User;
-  /** Of a session whose refresh tokens are not kept. */
-  readonly refreshCounter: RefreshCounter | undefined;
-}
-
-/** The successor of a refresh token. */
-interface Rotation extends Refresh {
-  readonly token: string;
-  readonly successor: string;
-}
-
-/** More are of a program, and of no use to somebody who looks for a strange one. */
-const maxListedSessions = 100;
-
 /** Which sessions of a user end: all, one, or all but one. */
 export type LogoutScope = 'global' | 'local' | 'others';
 
-/** A refresh token that is kept. */
-export interface StoredRefreshToken {
-  readonly revoked: boolean;
-  /** When it was revoked, if it is; otherwise when it was issued. */
-  readonly updatedAt: Date;
-  /** Its successor, if that is kept and good now. */
-  readonly activeChild: string | undefined;
-  /** Has it a successor that is kept, good or not? */
-  readonly hasChild: boolean;
-}
+/** A user has few sessions; thousands are made by a program. */
+const maxListedSessions = 100;
 
-/** Sessions and their refresh tokens. */
-export interface SessionStore {
-  /** Starts a session; the user has signed in at that moment. */
-  start(session: NewSession, audit: AuditEntry): Promise<void>;
-  /** A user and one of their sessions, in one statement. `session` is absent when it has ended or is another user's. */
-  findWithUser(
-    userId: string,
-    sessionId: string | undefined,
-  ): Promise<{ readonly user: User; readonly session: Session | undefined } | undefined>;
-  /** A refresh token that is kept, with all that a refresh needs to know, in one statement. */
-  findByRefreshToken(
-    token: string,
-  ): Promise<(RefreshableSession & { readonly token: StoredRefreshToken }) | undefined>;
-  /** A session whose refresh tokens are not kept, with all that a refresh needs to know, in one statement. */
-  findForRefresh(sessionId: string): Promise<RefreshableSession | undefined>;
-  /** Revokes a token and issues its successor. Answers false when somebody else did so first. */
-  rotate(rotation: Rotation, audit: AuditEntry): Promise<boolean>;
-  /** Raises the counter by one. Answers false when it is not `from` any more. */
-  advance(refresh: Refresh & { readonly from: number }, audit: AuditEntry): Promise<boolean>;
-  /** Revokes a token that is kept; those that follow are not, and begin with the counter 0. Answers false when somebody else was first. */
-  upgrade(
-    refresh: Refresh & { readonly token: string; readonly hmacKey: string },
-    audit: AuditEntry,
-  ): Promise<boolean>;
-  /** Notes a refresh that issues no new token. */
-  touch(sessionId: string, at: Date): Promise<void>;
-  /** Sessions of a user, newest first; no more than {@link maxListedSessions}. */
-  list(userId: string): Promise<readonly Session[]>;
-  /**
-   * Has the user signed in again since? Only sessions of the same tag count; a session without one of `tags` counts as of the first.
-   */
-  hasNewer(sessionId: string, tags: readonly string[]): Promise<boolean>;
-  /** Ends sessions of a user. */
-  end(
-    scope: LogoutScope,
-    ids: { readonly userId: string; readonly sessionId: string | undefined },
-    audit: AuditEntry,
-  ): Promise<void>;
-}
-
-/** Columns of a session, for `… sessions s`; {@link sessionOf} reads them. */
-const sessionColumns = `
+/** Columns of a session, for `… sessions s`; {@link toSession} reads them. */
+export const sessionColumns = `
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
   s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
@@ -135,7 +51,7 @@ interface SessionRow {
 }
 
 /** Reads {@link sessionColumns}; undefined where an outer join found none. */
-function sessionOf(row: Row): Session | undefined {
+export function toSession(row: Row): Session | undefined {
   // Parsed boundary: these are the columns selected above, with the types of the schema.
   const r = row as unknown as SessionRow;
   if (r.session_id === null) return undefined;
@@ -154,7 +70,7 @@ function sessionOf(row: Row): Session | undefined {
   };
 }
 
-const text = `
+const start = `
   with new_session as (
     insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag, refresh_token_hmac_key, refresh_token_counter)
     values ($1, $2, $3::aal_level, $5, nullif($6, '')::inet, $8, $8, nullif($9, ''), $10::text, case when $10 is not null then 0 end)
@@ -169,10 +85,52 @@ const text = `
   )
   ${auditInsert(11)}`;
 
-/** {@link SessionStore.start} */
-export function startSession(sql: Queryable, cipher: ColumnCipher): SessionStore['start'] {
-  return async (session, audit) => {
-    await query(sql, text, [
+// PostgreSQL keeps the plan of a prepared statement that it made while the tables were small, when
+// all indexes cost the same. This statement must therefore not allow a plan that scans all sessions
+// of a user: no index serves `is not distinct from`.
+const findWithUser = `select ${userColumns}, ${sessionColumns}
+  from users u left join sessions s on s.id = $2::uuid and s.user_id is not distinct from u.id
+  where u.id = $1 and u.deleted_at is null`;
+
+const list = `select ${sessionColumns} from sessions s where s.user_id = $1
+  order by s.created_at desc, s.id limit ${maxListedSessions}`;
+
+function tagGroup(session: string): string {
+  return `case when ${session}.tag = any($2::text[]) then ${session}.tag else coalesce(($2::text[])[1], '') end`;
+}
+
+// Ids break the tie between sessions that started in the same instant.
+const hasNewer = `select 1 from sessions mine join sessions other on other.user_id = mine.user_id
+  where mine.id = $1 and (other.created_at, other.id) > (mine.created_at, mine.id)
+    and ${tagGroup('other')} = ${tagGroup('mine')}
+  limit 1`;
+
+// Refresh tokens and `amr` claims are deleted in cascade.
+function endWhere(condition: string): string {
+  return `with owner as (${lockOwner('$1')}), ended as (
+      delete from sessions where user_id = (select id from owner) and (${condition})
+    ) ${auditInsert(3)}`;
+}
+
+const end: Readonly<Record<LogoutScope, string>> = {
+  global: endWhere('$2::uuid is null or true'),
+  local: endWhere('id = $2'),
+  others: endWhere('id is distinct from $2'),
+};
+
+/** Sessions, except for what a refresh does (see `RefreshTokenStore`). */
+export class SessionStore {
+  readonly #sql: Queryable;
+  readonly #cipher: ColumnCipher;
+
+  constructor(sql: Queryable, cipher: ColumnCipher) {
+    this.#sql = sql;
+    this.#cipher = cipher;
+  }
+
+  /** Starts a session and updates the time of the user's last sign-in. */
+  async start(session: NewSession, audit: AuditEntry): Promise<void> {
+    await query(this.#sql, start, [
       session.id,
       session.userId,
       session.aal,
@@ -182,126 +140,39 @@ export function startSession(sql: Queryable, cipher: ColumnCipher): SessionStore
       session.refreshToken,
       session.at,
       session.tag,
-      session.hmacKey === undefined ? null : cipher.seal(session.id, session.hmacKey),
+      session.hmacKey === undefined ? null : this.#cipher.seal(session.id, session.hmacKey),
       ...auditParameters(audit),
     ]);
-  };
-}
+  }
 
-// A prepared statement keeps a plan made when tables were small, where all indexes look alike. These statements therefore name no
-// column that would let it go through all sessions of a user, or all tokens of a session: no index serves `is not distinct from`.
-const withUser = `select ${userColumns}, ${sessionColumns}
-  from users u left join sessions s on s.id = $2::uuid and s.user_id is not distinct from u.id
-  where u.id = $1 and u.deleted_at is null`;
+  /** A user and one of their sessions; `session` is absent when it has ended or is another user's. */
+  async findWithUser(
+    userId: string,
+    sessionId: string | undefined,
+  ): Promise<{ readonly user: User; readonly session: Session | undefined } | undefined> {
+    const [row] = await query(this.#sql, findWithUser, [userId, sessionId ?? null]);
+    return row && { user: userOf(row), session: toSession(row) };
+  }
 
-const byRefreshToken = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns},
-    t.revoked as token_revoked, t.updated_at as token_updated_at,
-    case when t.revoked then (
-      select (array_agg(c.token order by c.id desc))[1] from refresh_tokens c where c.parent = t.token and c.revoked is not true
-    ) end as token_active_child,
-    t.revoked and exists (select 1 from refresh_tokens c where c.parent = t.token) as token_has_child
-  from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
-  where t.token = $1 and u.deleted_at is null`;
+  /** The latest {@link maxListedSessions} sessions of a user, newest first. */
+  async list(userId: string): Promise<readonly Session[]> {
+    const rows = await query(this.#sql, list, [userId]);
+    return rows.flatMap((row) => toSession(row) ?? []);
+  }
 
-const forRefresh = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns}
-  from sessions s join users u on u.id = s.user_id
-  where s.id = $1 and u.deleted_at is null`;
+  /**
+   * Whether the user has started a later session with the same tag. A session whose tag is not in
+   * `tags` belongs to the first of them.
+   */
+  async hasNewer(sessionId: string, tags: readonly string[]): Promise<boolean> {
+    return (await query(this.#sql, hasNewer, [sessionId, tags])).length > 0;
+  }
 
-interface TokenRow {
-  readonly token_revoked: boolean | null;
-  readonly token_updated_at: Date;
-  readonly token_active_child: string | null;
-  readonly token_has_child: boolean | null;
-}
-
-/** The `find…` functions of {@link SessionStore}. */
-export function findSession(
-  sql: Queryable,
-  cipher: ColumnCipher,
-): Pick<SessionStore, 'findWithUser' | 'findByRefreshToken' | 'findForRefresh'> {
-  return {
-    async findWithUser(userId, sessionId) {
-      const [row] = await query(sql, withUser, [userId, sessionId ?? null]);
-      return row && { user: userOf(row), session: sessionOf(row) };
-    },
-    async findByRefreshToken(token) {
-      const [row] = await query(sql, byRefreshToken, [token]);
-      const found = row && refreshableOf(row, cipher);
-      return row && found && { ...found, token: tokenOf(row) };
-    },
-    async findForRefresh(sessionId) {
-      const [row] = await query(sql, forRefresh, [sessionId]);
-      return row && refreshableOf(row, cipher);
-    },
-  };
-}
-
-function refreshableOf(row: Row, cipher: ColumnCipher): RefreshableSession | undefined {
-  const session = sessionOf(row);
-  if (session === undefined) return undefined;
-  const refreshCounter = refreshCounterOf(row, { sessionId: session.id, cipher });
-  return { session, user: userOf(row), refreshCounter };
-}
-
-function tokenOf(row: Row): StoredRefreshToken {
-  // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const r = row as unknown as TokenRow;
-  return {
-    revoked: r.token_revoked === true,
-    updatedAt: r.token_updated_at,
-    activeChild: r.token_active_child ?? undefined,
-    hasChild: r.token_has_child === true,
-  };
-}
-
-const list = `select ${sessionColumns} from sessions s where s.user_id = $1
-  order by s.created_at desc, s.id limit ${maxListedSessions}`;
-
-function group(session: string): string {
-  return `case when ${session}.tag = any($2::text[]) then ${session}.tag else coalesce(($2::text[])[1], '') end`;
-}
-
-// Ids decide between sessions of one moment: one of them has to go.
-const hasNewer = `select 1 from sessions mine join sessions other on other.user_id = mine.user_id
-  where mine.id = $1 and (other.created_at, other.id) > (mine.created_at, mine.id)
-    and ${group('other')} = ${group('mine')}
-  limit 1`;
-
-/** The functions of {@link SessionStore} that look at several sessions of a user. */
-export function listSessions(sql: Queryable): Pick<SessionStore, 'list' | 'hasNewer'> {
-  return {
-    async list(userId) {
-      const rows = await query(sql, list, [userId]);
-      return rows.flatMap((row) => sessionOf(row) ?? []);
-    },
-    async hasNewer(sessionId, tags) {
-      return (await query(sql, hasNewer, [sessionId, tags])).length > 0;
-    },
-  };
-}
-
-// Refresh tokens and proofs go with their session.
-const whichOf: Readonly<Record<LogoutScope, string>> = {
-  global: '$2::uuid is null or true',
-  local: 'id = $2',
-  others: 'id is distinct from $2',
-};
-
-function textOf(which: string): string {
-  return `with owner as (${lockOwner('$1')}), ended as (
-      delete from sessions where user_id = (select id from owner) and (${which})
-    ) ${auditInsert(3)}`;
-}
-
-const texts: Readonly<Record<LogoutScope, string>> = {
-  global: textOf(whichOf.global),
-  local: textOf(whichOf.local),
-  others: textOf(whichOf.others),
-};
-
-/** {@link SessionStore.end} */
-export function endSessions(sql: Queryable): SessionStore['end'] {
-  return async (scope, { userId, sessionId }, audit) => {
-    await query(sql, texts[scope], [userId, sessionId ?? null, ...auditParameters(audit)]);
-  };
+  async end(
+    scope: LogoutScope,
+    { userId, sessionId }: { readonly userId: string; readonly sessionId: string | undefined },
+    audit: AuditEntry,
+  ): Promise<void> {
+    await query(this.#sql, end[scope], [userId, sessionId ?? null, ...auditParameters(audit)]);
+  }
 }

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { passwordWeakness } from '../passwords/policy.ts';
-import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
+import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { type Contact, readContact } from '../sign-up/input.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { GuessLimiter } from './guess-limiter.ts';
@@ -25,7 +25,6 @@ export type SignInWithPassword = (input: PasswordSignIn, metadata: RequestMetada
  */
 export function createSignInWithPassword(deps: Context): SignInWithPassword {
   const { store, passwords, leakedPasswords, settings } = deps;
-  const startSession = createStartSession(deps);
   const limiter = new GuessLimiter(deps);
 
   /** Nobody is kept out because that cannot be told. */
@@ -83,7 +82,7 @@ export function createSignInWithPassword(deps: Context): SignInWithPassword {
     await renewHash(user, password);
     const traits = { provider: contact.kind };
     const [session, leaked] = await Promise.all([
-      startSession(user, { method: 'password', traits }, metadata),
+      startSession(deps, { user, method: 'password', traits }, metadata),
       isLeaked(password),
     ]);
     const weakPassword = passwordWeakness(password, settings, { isLeaked: leaked });

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { type Queryable, query, type Row } from '../db/query.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
+import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { userColumns, userOf } from '../users/columns.ts';
 import { isBanned, type User } from '../users/user.ts';
 
@@ -171,11 +171,11 @@ export function createExchangeCode(deps: Context): ExchangeCode {
     if (isFlowOver(flow, metadata.nowMs)) throw errors.flow_state_expired();
     if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
     if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
-    const signIn = { method: flow.authenticationMethod, traits: { provider_type: 'email' } };
+    const signIn = { user, method: flow.authenticationMethod, traits: { provider_type: 'email' } };
     // All or nothing: a code that is spent has signed somebody in.
     return store.transaction(async (within) => {
       if (!(await within.flows.spend(flow.id))) throw errors.flow_state_not_found();
-      return createStartSession({ ...deps, store: within })(user, signIn, metadata);
+      return startSession({ ...deps, store: within }, signIn, metadata);
     });
   };
 }

@@ -9,7 +9,7 @@ import { bodyLimits, isTokenForm } from '../http/body.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
-import { createRefreshSession } from '../sessions/refresh.ts';
+import { refreshSession } from '../sessions/refresh.ts';
 import { sendSession } from '../sessions/session-json.ts';
 import { createSignInWithPassword } from './password.ts';
 import { createExchangeCode } from './pkce.ts';
@@ -47,7 +47,6 @@ type Grant = (request: GrantRequest) => Promise<IssuedSession>;
 /** The grants by `grant_type`; a new one is a use case and an entry here. */
 function createGrants(deps: Context): ReadonlyMap<string, Grant> {
   const signInWithPassword = createSignInWithPassword(deps);
-  const refreshSession = createRefreshSession(deps);
   const exchangeCode = createExchangeCode(deps);
   return new Map<string, Grant>([
     [
@@ -59,7 +58,7 @@ function createGrants(deps: Context): ReadonlyMap<string, Grant> {
       'refresh_token',
       ({ body: { refresh_token: refreshToken = '' }, metadata }) => {
         if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token required');
-        return refreshSession(refreshToken, metadata);
+        return refreshSession(deps, refreshToken, metadata);
       },
     ],
     [

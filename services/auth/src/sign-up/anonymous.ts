@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
+import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { NewUser } from '../users/store.ts';
 import { actorOf } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
@@ -25,7 +25,6 @@ export type SignUpAnonymously = (input: AnonymousSignUp, metadata: RequestMetada
 /** Creates {@link SignUpAnonymously}. */
 export function createSignUpAnonymously(deps: Context): SignUpAnonymously {
   const { store, random, settings } = deps;
-  const startSession = createStartSession(deps);
 
   return async ({ data = {}, aud }, metadata) => {
     if (!settings.externalAnonymousUsersEnabled) throw errors.anonymous_provider_disabled();
@@ -49,6 +48,6 @@ export function createSignUpAnonymously(deps: Context): SignUpAnonymously {
     await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { metadata }));
     const inserted = await store.users.findById(user.id);
     if (inserted === undefined) throw errors.user_not_found();
-    return startSession(inserted, { method: 'anonymous' }, metadata);
+    return startSession(deps, { user: inserted, method: 'anonymous' }, metadata);
   };
 }

@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Randomness } from '../keys/random.ts';
 import { createSendToContact } from '../messages/send.ts';
-import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
+import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { NewUser } from '../users/store.ts';
 import { newContactUser, type User } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
@@ -83,7 +83,6 @@ interface Attempt extends ReadSignUp {
 /** Creates {@link SignUp}: one hash and the same statements, whoever signs up. */
 export function createSignUp(deps: Context): SignUp {
   const { store, passwords, random, settings } = deps;
-  const startSession = createStartSession(deps);
   const findOrCreateUser = createFindOrCreateUser(deps);
   const sendToContact = createSendToContact(deps);
   const takeOver = createTakeOver(deps);
@@ -109,7 +108,10 @@ export function createSignUp(deps: Context): SignUp {
   async function signIn(attempt: Attempt, metadata: RequestMetadata): Promise<SignedUp> {
     const user = attempt.created ? attempt.user : await takeOver(attempt.user, attempt, metadata);
     const traits = { provider: attempt.contact.kind };
-    return { kind: 'session', session: await startSession(user, { method: 'password', traits }, metadata) };
+    return {
+      kind: 'session',
+      session: await startSession(deps, { user, method: 'password', traits }, metadata),
+    };
   }
 
   async function askToConfirm(attempt: Attempt, metadata: RequestMetadata): Promise<SignedUp> {

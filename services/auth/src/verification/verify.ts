@@ -7,7 +7,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota } from '../messages/quotas.ts';
 import { createNotify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
-import { createStartSession, type IssuedSession } from '../sessions/issue.ts';
+import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
 import type { UserChanges } from '../users/store.ts';
 import { createChangeContact } from '../users/update.ts';
@@ -187,9 +187,8 @@ export function createVerify(deps: VerifyDeps): Verify {
   ): Promise<Verified> {
     if (by === 'link' && found.token.keptAs.startsWith(pkcePrefix))
       return { kind: 'code', code: await issueCode(within, found, metadata) };
-    const startSession = createStartSession({ ...deps, store: within });
     const traits = { provider: verifications[found.type].contact };
-    const session = await startSession(user, { method: 'otp', traits }, metadata);
+    const session = await startSession({ ...deps, store: within }, { user, method: 'otp', traits }, metadata);
     return { kind: 'session', session, type: typeOf(found) };
   }
 

@@ -1,23 +1,23 @@
 import t from 'tap';
-import { isLowAssurance, sessionEnd } from '../../src/sessions/sessions.ts';
+import { isLowAssurance, sessionExpiry } from '../../src/sessions/sessions.ts';
 
 const began = new Date(1_000);
 const forEver = { sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };
 
 t.test('a session lasts until its limits, or its own end', (t) => {
   const session = { createdAt: began, refreshedAt: undefined, notAfter: undefined };
-  t.equal(sessionEnd(session, forEver, Number.MAX_SAFE_INTEGER), undefined);
+  t.equal(sessionExpiry(session, forEver, Number.MAX_SAFE_INTEGER), undefined);
   const timebox = { ...forEver, sessionTimeboxMs: 500 };
-  t.equal(sessionEnd(session, timebox, 1_499), undefined);
-  t.equal(sessionEnd(session, timebox, 1_500), 'timebox');
+  t.equal(sessionExpiry(session, timebox, 1_499), undefined);
+  t.equal(sessionExpiry(session, timebox, 1_500), 'timebox');
   const inactivity = { ...forEver, sessionInactivityTimeoutMs: 500 };
-  t.equal(sessionEnd(session, inactivity, 1_500), 'inactivity');
+  t.equal(sessionExpiry(session, inactivity, 1_500), 'inactivity');
   const refreshed = { ...session, refreshedAt: new Date(1_400) };
-  t.equal(sessionEnd(refreshed, inactivity, 1_500), undefined);
-  t.equal(sessionEnd(refreshed, timebox, 1_500), 'timebox', 'which a refresh does not move');
+  t.equal(sessionExpiry(refreshed, inactivity, 1_500), undefined);
+  t.equal(sessionExpiry(refreshed, timebox, 1_500), 'timebox', 'which a refresh does not move');
   const ending = { ...session, notAfter: new Date(1_200) };
-  t.equal(sessionEnd(ending, forEver, 1_199), undefined);
-  t.equal(sessionEnd(ending, forEver, 1_200), 'timebox');
+  t.equal(sessionExpiry(ending, forEver, 1_199), undefined);
+  t.equal(sessionExpiry(ending, forEver, 1_200), 'timebox');
   t.end();
 });
 

@@ -41,10 +41,10 @@ t.test('sign-ins, refreshes and what users say of themselves send nothing', asyn
   const { store } = replica;
   const ada = await insertUser(store, { email: 'ada@example.com' });
   const sessionId = await startSession(store, ada);
-  await store.sessions.touch(sessionId, at);
+  await store.refreshTokens.touch(sessionId, at);
   const [{ token } = { token: '' }] = await sql<{ token: string }[]>`select token from auth.refresh_tokens`;
   const rotation = { token, successor: 'next', sessionId, userAgent: '', ip: '', at };
-  t.ok(await store.sessions.rotate(rotation, auditEntry(ada, 'token_refreshed', { metadata })));
+  t.ok(await store.refreshTokens.rotate(rotation, auditEntry(ada, 'token_refreshed', { metadata })));
   await changeUser(store, ada, { userMetadata: { name: 'Ada' }, emailConfirmedAt: at });
   await changeUser(store, ada, { role: ada.role, appMetadata: {} });
 

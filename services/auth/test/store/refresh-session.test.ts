@@ -41,8 +41,8 @@ t.test('a refresh that waits for the end of its session adds no token', async (t
   const { store, observer, user, audit, id, rotation } = await startSession(t);
   const refreshed: Promise<boolean>[] = [];
   await store.transaction(async (within) => {
-    await within.sessions.touch(id, at);
-    refreshed.push(store.sessions.rotate(rotation, audit));
+    await within.refreshTokens.touch(id, at);
+    refreshed.push(store.refreshTokens.rotate(rotation, audit));
     await somebodyWaits(observer);
     await within.sessions.end('local', { userId: user.id, sessionId: id }, audit);
   });
@@ -53,7 +53,7 @@ t.test('the end of a session leaves no token of a refresh that was under way', a
   const { store, observer, user, audit, id, rotation } = await startSession(t);
   const ended: Promise<void>[] = [];
   await store.transaction(async (within) => {
-    t.ok(await within.sessions.rotate(rotation, audit));
+    t.ok(await within.refreshTokens.rotate(rotation, audit));
     ended.push(store.sessions.end('local', { userId: user.id, sessionId: id }, audit));
     await somebodyWaits(observer);
   });

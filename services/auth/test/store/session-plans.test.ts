@@ -52,8 +52,8 @@ async function refreshOften(store: Store): Promise<void> {
       audit,
     );
     await store.sessions.findWithUser(user.id, id);
-    await store.sessions.findByRefreshToken(token);
+    await store.refreshTokens.findByToken(token);
     const rotation = { token, successor: randomUUID(), sessionId: id, userAgent, ip, at };
-    t.ok(await store.sessions.rotate(rotation, audit));
+    t.ok(await store.refreshTokens.rotate(rotation, audit));
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { makeCounterToken, readCounterToken } from '../../src/sessions/refresh-token.ts';
+import { makeCounterToken, parseCounterToken } from '../../src/sessions/refresh-token.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64url');
 const sessionId = '00112233-4455-6677-8899-aabbccddeeff';
@@ -9,7 +9,7 @@ t.test('a token says which refresh of which session it is for', (t) => {
   for (const counter of [0, 1, 127, 128, 300, 2 ** 31, 2 ** 32 + 5, Number.MAX_SAFE_INTEGER]) {
     const token = makeCounterToken({ sessionId, counter }, key);
     t.match(token, /^[\w-]{51,61}$/);
-    const read = readCounterToken(token);
+    const read = parseCounterToken(token);
     t.match(read, { sessionId, counter });
     t.equal(read?.isSignedWith(key), true);
     t.equal(read?.isSignedWith(Buffer.alloc(32, 8).toString('base64url')), false);
@@ -29,7 +29,7 @@ t.test('what was changed by a single bit is no token', (t) => {
   for (const index of bytes.keys()) {
     const changed = Buffer.from(bytes);
     changed[index] = (changed[index] ?? 0) ^ 1;
-    t.equal(readCounterToken(changed.toString('base64url')), undefined, `byte ${index}`);
+    t.equal(parseCounterToken(changed.toString('base64url')), undefined, `byte ${index}`);
   }
   t.end();
 });
@@ -45,8 +45,8 @@ t.test('texts that are no such token are told from it', (t) => {
     token.slice(1),
     'A'.repeat(1000),
   ])
-    t.equal(readCounterToken(text), undefined, text.slice(0, 60));
+    t.equal(parseCounterToken(text), undefined, text.slice(0, 60));
   for (let i = 0; i < 1000; i++)
-    t.equal(readCounterToken(randomBytes(i % 64).toString('base64url')), undefined);
+    t.equal(parseCounterToken(randomBytes(i % 64).toString('base64url')), undefined);
   t.end();
 });

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { makeCounterToken, readCounterToken } from '../../../src/sessions/refresh-token.ts';
+import { makeCounterToken, parseCounterToken } from '../../../src/sessions/refresh-token.ts';
 import {
   type Answer,
   type AuthServer,
@@ -47,9 +47,9 @@ async function rowsOf(server: AuthServer, table: 'refresh_tokens' | 'sessions') 
 t.test('a refresh raises the counter of the session, and no token is kept', async (t) => {
   const server = await startServer(t);
   const first = await signUp(server);
-  t.match(readCounterToken(first.refreshToken), { counter: 0 });
+  t.match(parseCounterToken(first.refreshToken), { counter: 0 });
   const second = await refresh(server, first.refreshToken);
-  t.match(readCounterToken(signedIn(second).refreshToken), { counter: 1 });
+  t.match(parseCounterToken(signedIn(second).refreshToken), { counter: 1 });
   t.same(traceOf(second), { counter: '1', rotated: 'true', reuse: 'false', 'reuse-cause': null });
   t.equal(await isSignedIn(server, signedIn(second)), true);
   t.same([...(await rowsOf(server, 'refresh_tokens'))], []);
@@ -61,7 +61,7 @@ t.test('fifty parallel refreshes of one token raise the counter once', async (t)
   const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(server, refreshToken)));
   const successors = new Set(answers.map((answer) => signedIn(answer).refreshToken));
   t.equal(successors.size, 1);
-  t.match(readCounterToken([...successors][0] ?? ''), { counter: 1 });
+  t.match(parseCounterToken([...successors][0] ?? ''), { counter: 1 });
 });
 
 t.test('within the reuse interval tokens of before are answered the one that is good now', async (t) => {
@@ -119,7 +119,7 @@ t.test('without rotation the token stays good, and the counter where it is', asy
 t.test('a token that another key has signed is not found, and ends nothing', async (t) => {
   const server = await startServer(t);
   const { refreshToken } = await signUp(server);
-  const { sessionId = '' } = readCounterToken(refreshToken) ?? {};
+  const { sessionId = '' } = parseCounterToken(refreshToken) ?? {};
   const foreign = Buffer.alloc(32, 1).toString('base64url');
   for (const counter of [0, 1, 2])
     t.match(await refresh(server, makeCounterToken({ sessionId, counter }, foreign)), notFound);
@@ -138,7 +138,7 @@ t.test('sessions of version 1 change over at their next refresh', async (t) => {
   t.same(traceOf(answer), { counter: '0', rotated: 'true', reuse: 'false', 'reuse-cause': null });
   t.equal(await refreshed(server, first), second, 'a lost answer is answered again');
   const third = await refreshed(before, second);
-  t.match(readCounterToken(third), { counter: 1 }, 'also where version 1 is asked for');
+  t.match(parseCounterToken(third), { counter: 1 }, 'also where version 1 is asked for');
 
   server.clock.advance(60_000);
   t.match(await refresh(server, first), alreadyUsed);
@@ -177,10 +177,10 @@ t.test('a verified factor leaves no token of before that counts as the previous 
     token,
     body: { challenge_id: challenge.body.id, code },
   });
-  t.match(readCounterToken(signedIn(verified).refreshToken), { counter: 2 });
+  t.match(parseCounterToken(signedIn(verified).refreshToken), { counter: 2 });
   t.equal(await refreshed(server, refreshToken), signedIn(verified).refreshToken, 'a refresh under way');
   const last = await refreshed(server, signedIn(verified).refreshToken);
-  t.match(readCounterToken(last), { counter: 3 });
+  t.match(parseCounterToken(last), { counter: 3 });
   server.clock.advance(3_600_000);
   t.match(await refresh(server, refreshToken), alreadyUsed);
 });
