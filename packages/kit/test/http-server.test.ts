@@ -6,7 +6,9 @@ import { connect as connectTls } from 'node:tls';
 import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
-import t, { type Test } from 'tap';
+import type { Test } from 'tap';
+import t from 'tap';
+import { nameListenSettings } from '../src/http-server.ts';
 
 const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
@@ -175,4 +177,18 @@ t.test('a server that closes after answers takes connections and requests as bef
       /^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*connection: close\r\n(?:.*\r\n)*\r\n(?:.*\r\n)?hello/i,
     );
   await http.stop(patient);
+});
+
+const settings = { host: 'HOST', port: 'PORT' };
+
+t.test('a server that cannot listen is told with its settings', async (t) => {
+  const cause = new Error('listen EADDRINUSE: address already in use 127.0.0.1:80');
+  await t.rejects(nameListenSettings(Promise.reject(cause), settings), {
+    message: `cannot listen where HOST and PORT say: ${cause.message}`,
+    cause,
+  });
+});
+
+t.test('of one that listens the answer is handed on', async (t) => {
+  t.equal(await nameListenSettings(Promise.resolve(8080), settings), 8080);
 });

@@ -1,7 +1,16 @@
 import { once } from 'node:events';
 import { createConnection, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { inTime, monotonicNow, sleepFor, startDeadline } from '../src/time.ts';
+import {
+  formatDuration,
+  inTime,
+  monotonicNow,
+  parseDuration,
+  runInSlices,
+  type Sliceable,
+  sleepFor,
+  startDeadline,
+} from '../src/time.ts';
 
 t.test('sleep lasts as long as it was told, on the clock that does not go back', async (t) => {
   const startMs = monotonicNow();
@@ -57,4 +66,126 @@ t.test('what comes in time is answered, and what does not is an error', async (t
   t.equal(await inTime(Promise.resolve(7), 60_000, late), 7);
   await t.rejects(inTime(Promise.reject(new Error('lost')), 60_000, late), { message: 'lost' });
   await t.rejects(inTime(new Promise(() => undefined), 1, late), { message: 'too late' });
+});
+
+t.test('Go durations are read as milliseconds', (t) => {
+  const vectors: readonly (readonly [string, number])[] = [
+    ['0', 0],
+    ['-0', 0],
+    ['+0', 0],
+    ['0s', 0],
+    ['5s', 5_000],
+    ['30m', 1_800_000],
+    ['1h30m', 5_400_000],
+    ['1.5s', 1_500],
+    ['.5s', 500],
+    ['5.s', 5_000],
+    ['10ms', 10],
+    ['2us', 0.002],
+    ['2µs', 0.002],
+    ['2μs', 0.002],
+    ['1ns', 0.000001],
+    ['-1.5h', -5_400_000],
+    ['1.005s', 1_005],
+    ['1h1m1s1ms', 3_661_001],
+    ['2562047h47m16.854775807s', 9_223_372_036_854.775],
+  ];
+  for (const [text, ms] of vectors) t.equal(parseDuration(text), ms, text);
+  t.end();
+});
+
+t.test('what Go refuses is refused', (t) => {
+  const bad = [
+    '',
+    ' ',
+    '10',
+    '1 s',
+    's',
+    '.s',
+    '1h30',
+    '10S',
+    '1d',
+    '--1s',
+    '1s ',
+    '1e3s',
+    '2562048h',
+    '1ss',
+    '٣s',
+    '.',
+  ];
+  for (const text of bad) t.equal(parseDuration(text), undefined, JSON.stringify(text));
+  t.equal(parseDuration(`${'9'.repeat(1_000_000)}s`), undefined, 'a million digits');
+  t.end();
+});
+
+t.test('a written duration is short and reads back as itself', (t) => {
+  const vectors: readonly (readonly [number, string])[] = [
+    [0, '0s'],
+    [86_400_000, '24h'],
+    [5_400_000, '1h30m'],
+    [1_500, '1.5s'],
+    [61_000, '1m1s'],
+    [10, '10ms'],
+    [1.5, '1.5ms'],
+    [0.002, '2µs'],
+    [0.000001, '1ns'],
+    [-1_000, '-1s'],
+  ];
+  for (const [ms, text] of vectors) {
+    t.equal(formatDuration(ms), text, text);
+    t.equal(parseDuration(text), ms, `${text} reads back`);
+  }
+  t.end();
+});
+
+/** Work of as many steps, each of which takes a millisecond of the clock it moves. */
+function work(steps: number) {
+  const clock = { ms: 0 };
+  function* run(): Sliceable<string> {
+    for (let i = 0; i < steps; i += 1) {
+      clock.ms += 1;
+      yield;
+    }
+    return 'done';
+  }
+  return { run, nowMs: () => clock.ms };
+}
+
+/** Turns of the event loop until a promise has settled. */
+async function turnsUntil(promise: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let settled = false;
+  const settle = (): void => {
+    settled = true;
+  };
+  void promise.then(settle, settle);
+  await Promise.resolve();
+  await Promise.resolve();
+  while (!settled) {
+    await new Promise(setImmediate);
+    turns += 1;
+  }
+  return turns;
+}
+
+t.test('work that fits into a slice is done at once', async (t) => {
+  const { run, nowMs } = work(4);
+  const result = runInSlices(run(), { sliceMs: 5, nowMs });
+  t.equal(await turnsUntil(result), 0);
+  t.equal(await result, 'done');
+});
+
+t.test('longer work lets others have their turn after each slice', async (t) => {
+  const { run, nowMs } = work(52);
+  const result = runInSlices(run(), { sliceMs: 5, nowMs });
+  t.equal(await turnsUntil(result), 10);
+  t.equal(await result, 'done');
+});
+
+t.test('what the work throws is thrown', async (t) => {
+  function* broken(): Sliceable<never> {
+    yield;
+    throw new Error('no such rule');
+  }
+  await t.rejects(runInSlices(broken(), { sliceMs: 5 }), { message: 'no such rule' });
 });

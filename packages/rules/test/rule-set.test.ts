@@ -1,4 +1,5 @@
 import t from 'tap';
+import { parseUnit, unitSeconds } from '../src/rule-set.ts';
 import { loadDomain, matchOf } from './helpers/load-rules.ts';
 
 const limit = 'rate_limit: { unit: minute, requests_per_unit: 1 }';
@@ -97,4 +98,20 @@ t.test('with share_threshold and a star in the key alone the part before that st
   const shared = 'key: fo*, value: x, share_threshold: true';
   t.same(matchOf(one(`${shared}, value_to_metric: true`), ['foo', 'x'])?.metricPath, ['fo']);
   t.same(matchOf(one(shared), ['foo', 'x'])?.metricPath, ['fo*_x']);
+});
+
+t.test('every unit is read in any case', async (t) => {
+  for (const unit of ['second', 'minute', 'hour', 'day', 'week', 'month', 'year']) {
+    t.equal(parseUnit(unit), unit);
+    t.equal(parseUnit(unit.toUpperCase()), unit);
+  }
+});
+
+t.test('unknown, empty and inherited names are no units', async (t) => {
+  for (const text of ['unknown', '', 'seconds', 'constructor', '__proto__', ' day'])
+    t.equal(parseUnit(text), undefined);
+});
+
+t.test('windows are fixed: a month is 30 days, a year 365', async (t) => {
+  t.same(Object.values(unitSeconds), [1, 60, 3600, 86_400, 604_800, 2_592_000, 31_536_000]);
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { describeFlags, parseFlags } from '../../src/cli.ts';
+import { describeFlags, parseFlags } from '../src/cli.ts';
 
 const spec = {
   address: { kind: 'text', value: 'host:port', default: 'localhost:1', doc: 'Where.' },

@@ -1,5 +1,12 @@
 import t from 'tap';
-import { maskUrl } from '../src/text.ts';
+import { hostAndPort, maskUrl } from '../src/text.ts';
+
+t.test('an IPv6 address gets brackets, everything else stays as it is', async (t) => {
+  t.equal(hostAndPort('127.0.0.1', 80), '127.0.0.1:80');
+  t.equal(hostAndPort('limiter.example.com', 8081), 'limiter.example.com:8081');
+  t.equal(hostAndPort('::', 8081), '[::]:8081');
+  t.equal(hostAndPort('[::1]', 0), '[::1]:0');
+});
 
 t.test('credentials in URLs are hidden, wherever they stand', (t) => {
   const vectors: readonly (readonly [string, string])[] = [

@@ -2,6 +2,7 @@ import {
   bool,
   defineSettings,
   duration,
+  findMisspelled,
   formatSettingProblems,
   int,
   list,
@@ -9,6 +10,7 @@ import {
   pairs,
   parseSettings,
   port,
+  renderSettingsTable,
   type SettingsOf,
   text,
 } from '@tollgate/kit/settings';
@@ -233,5 +235,80 @@ t.test('problems are written one to a line', (t) => {
     '2 settings are wrong:\n  A is "x": expected a boolean\n  B is not set: expected text',
   );
   t.match(formatSettingProblems([{ variable: 'A', expected: 'x' }]), /^1 setting is wrong:/);
+  t.end();
+});
+
+const make = (env: string, ...aliases: string[]) => text({ env, aliases, group: 'G', doc: 'D', default: '' });
+const misspelledSpec = defineSettings({
+  host: make('HOST'),
+  port: make('PORT'),
+  url: make('KVSTORE_URL', 'REDIS_URL'),
+  flush: make('STATS_FLUSH_INTERVAL'),
+});
+
+t.test('a variable one or two letters from a known one is reported with what was meant', (t) => {
+  const env = { STATS_FLUSH_INTERVALL: '1s', STATS_FLUSH_INTEVRAL: '1s', REDIS_URI: 'h', kvstore_url: 'h' };
+  t.same(findMisspelled(misspelledSpec, env, ['REDIS_']), [
+    { variable: 'STATS_FLUSH_INTERVALL', meant: 'STATS_FLUSH_INTERVAL' },
+    { variable: 'STATS_FLUSH_INTEVRAL', meant: 'STATS_FLUSH_INTERVAL' },
+    { variable: 'REDIS_URI', meant: 'REDIS_URL' },
+    { variable: 'kvstore_url', meant: 'KVSTORE_URL' },
+  ]);
+  t.end();
+});
+
+t.test('known variables and those of other programs are left alone', (t) => {
+  const env = {
+    PATH: '/bin',
+    HOME: '/root',
+    HOSTS: 'x',
+    REDIS_URL: 'h',
+    REDIS_PORT: 'tcp://10.0.0.1',
+    LANG: 'C',
+  };
+  t.same(findMisspelled(misspelledSpec, env, ['REDIS_', 'KVSTORE_']), []);
+  t.end();
+});
+
+t.test('a short name counts only behind a prefix of ours', (t) => {
+  const short = defineSettings({ tls: make('MC_TLS') });
+  t.same(findMisspelled(short, { MC_TSL: 'x' }), []);
+  t.same(findMisspelled(short, { MC_TSL: 'x' }, ['MC_']), [{ variable: 'MC_TSL', meant: 'MC_TLS' }]);
+  t.end();
+});
+
+t.test('a spec is rendered as one table per group, with nothing secret in it', (t) => {
+  const spec = defineSettings({
+    flush: duration({ env: 'FLUSH', group: 'Statistics', default: '10s', doc: 'How often a|b is\nsent.' }),
+    auth: text({
+      env: 'AUTH',
+      aliases: ['REDIS_AUTH'],
+      group: 'Cache',
+      secret: true,
+      default: 'hunter2',
+      doc: 'Password.',
+    }),
+    key: text({ env: 'KEY', group: 'Cache', required: true, doc: 'Signs.' }),
+    off: bool({ env: 'OFF', group: 'Statistics', default: false, doc: 'Turns it off.' }),
+    prefix: text({ env: 'PREFIX', group: 'Cache', default: '', doc: 'Goes first.' }),
+  });
+  t.equal(
+    renderSettingsTable(spec),
+    `## Statistics
+
+| Variable | Also read as | Default | Meaning | Form |
+| --- | --- | --- | --- | --- |
+| \`FLUSH\` |  | \`10s\` | How often a\\|b is sent. | a duration such as 10ms, 1.5s or 1h30m |
+| \`OFF\` |  | \`false\` | Turns it off. | a boolean: true, t, 1, false, f or 0 |
+
+## Cache
+
+| Variable | Also read as | Default | Meaning | Form |
+| --- | --- | --- | --- | --- |
+| \`AUTH\` | \`REDIS_AUTH\` | (hidden) | Password. Secret: never printed. | text |
+| \`KEY\` |  | required | Signs. | text that is not empty |
+| \`PREFIX\` |  | empty | Goes first. | text |
+`,
+  );
   t.end();
 });
