@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { runSteps } from '@tollgate/kit/steps';
 import { compileRules } from '@tollgate/rules/compile';
 import { formatProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';
-import { runSteps } from '@tollgate/rules/steps';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';

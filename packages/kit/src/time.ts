@@ -1,4 +1,4 @@
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** The longest time of a timer: Node fires one that is to wait longer at once. */
 export const maxTimerMs = 2 ** 31 - 1;
@@ -112,34 +112,4 @@ function formatClock(nanos: bigint): string {
   const minutes = (nanos % perHour) / perMinute;
   const seconds = Number(nanos % perMinute) / 1e9;
   return `${hours > 0n ? `${hours}h` : ''}${minutes > 0n ? `${minutes}m` : ''}${seconds > 0 ? `${seconds}s` : ''}`;
-}
-
-/** Work that can be interrupted wherever it yields, and ends with its result. */
-export type Sliceable<T> = Generator<void, T, void>;
-
-/** How work is cut up. */
-export interface SliceOptions {
-  /** How long work goes on before others have their turn. */
-  readonly sliceMs: number;
-  /** A clock that only goes forward; the process' own when absent. */
-  readonly nowMs?: () => number;
-}
-
-/**
- * Runs work in slices: after each, the event loop serves what has arrived meanwhile. Work that fits into one slice is
- * done at once.
- */
-export async function runInSlices<T>(work: Sliceable<T>, options: SliceOptions): Promise<T> {
-  const { sliceMs, nowMs = monotonicNow } = options;
-  let endMs = nowMs() + sliceMs;
-  for (;;) {
-    const step = work.next();
-    if (step.done === true) {
-      return step.value;
-    }
-    if (nowMs() >= endMs) {
-      await nextTurn();
-      endMs = nowMs() + sliceMs;
-    }
-  }
 }

@@ -1,16 +1,7 @@
 import { once } from 'node:events';
 import { createConnection, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import {
-  formatDuration,
-  inTime,
-  monotonicNow,
-  parseDuration,
-  runInSlices,
-  type Sliceable,
-  sleepFor,
-  startDeadline,
-} from '../src/time.ts';
+import { formatDuration, inTime, monotonicNow, parseDuration, sleepFor, startDeadline } from '../src/time.ts';
 
 t.test('sleep lasts as long as it was told, on the clock that does not go back', async (t) => {
   const startMs = monotonicNow();
@@ -136,56 +127,4 @@ t.test('a written duration is short and reads back as itself', (t) => {
     t.equal(parseDuration(text), ms, `${text} reads back`);
   }
   t.end();
-});
-
-/** Work of as many steps, each of which takes a millisecond of the clock it moves. */
-function work(steps: number) {
-  const clock = { ms: 0 };
-  function* run(): Sliceable<string> {
-    for (let i = 0; i < steps; i += 1) {
-      clock.ms += 1;
-      yield;
-    }
-    return 'done';
-  }
-  return { run, nowMs: () => clock.ms };
-}
-
-/** Turns of the event loop until a promise has settled. */
-async function turnsUntil(promise: Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let settled = false;
-  const settle = (): void => {
-    settled = true;
-  };
-  void promise.then(settle, settle);
-  await Promise.resolve();
-  await Promise.resolve();
-  while (!settled) {
-    await new Promise(setImmediate);
-    turns += 1;
-  }
-  return turns;
-}
-
-t.test('work that fits into a slice is done at once', async (t) => {
-  const { run, nowMs } = work(4);
-  const result = runInSlices(run(), { sliceMs: 5, nowMs });
-  t.equal(await turnsUntil(result), 0);
-  t.equal(await result, 'done');
-});
-
-t.test('longer work lets others have their turn after each slice', async (t) => {
-  const { run, nowMs } = work(52);
-  const result = runInSlices(run(), { sliceMs: 5, nowMs });
-  t.equal(await turnsUntil(result), 10);
-  t.equal(await result, 'done');
-});
-
-t.test('what the work throws is thrown', async (t) => {
-  function* broken(): Sliceable<never> {
-    yield;
-    throw new Error('no such rule');
-  }
-  await t.rejects(runInSlices(broken(), { sliceMs: 5 }), { message: 'no such rule' });
 });

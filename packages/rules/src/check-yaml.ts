@@ -1,4 +1,5 @@
-import { descriptorsPerStep, runSteps, type Steps } from './steps.ts';
+import { runSteps, type Steps } from '@tollgate/kit/steps';
+import { descriptorsPerStep } from './rule-document.ts';
 import type { FieldName } from './yaml-fields.ts';
 import { isFieldName, isMergeKey } from './yaml-fields.ts';
 import { parseBoolean, parseInteger, refusedTypes, scalarType } from './yaml-scalar.ts';

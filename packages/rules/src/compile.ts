@@ -1,9 +1,10 @@
+import type { Steps } from '@tollgate/kit/steps';
 import type { Match } from './match.ts';
 import { findPlaces, formatPlace, type RuleProblem } from './problem.ts';
 import type { DescriptorSpec, LimitSpec, RuleDocument } from './rule-document.ts';
+import { descriptorsPerStep } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
 import { isRuntimeLevel, parseUnit, staticMetricText, type Unit, unitSeconds } from './rule-set.ts';
-import { descriptorsPerStep, type Steps } from './steps.ts';
 import { findWarnings } from './warnings.ts';
 import { createWildcardIndex, type WildcardIndex } from './wildcard-index.ts';
 

@@ -1,9 +1,9 @@
+import { runSteps, type Steps } from '@tollgate/kit/steps';
 import { checkYaml, type ReportYaml } from './check-yaml.ts';
 import { type CompileOptions, compileRules, maxProblems, type RulesResult } from './compile.ts';
 import type { RuleProblem } from './problem.ts';
 import { readYaml } from './read-yaml.ts';
 import type { RuleDocument } from './rule-document.ts';
-import { runSteps, type Steps } from './steps.ts';
 import { maxWarnings } from './warnings.ts';
 import { parseYaml, type YamlTree } from './yaml-tree.ts';
 

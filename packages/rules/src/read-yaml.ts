@@ -1,7 +1,8 @@
+import type { Steps } from '@tollgate/kit/steps';
 import type { ReportYaml } from './check-yaml.ts';
 import type { Place } from './problem.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
-import { descriptorsPerStep, type Steps } from './steps.ts';
+import { descriptorsPerStep } from './rule-document.ts';
 import { type FieldName, type Fields, fieldNode, readFields, readJsonObject } from './yaml-fields.ts';
 import { isNullText, parseBoolean, parseInteger, refusedTypes, scalarType } from './yaml-scalar.ts';
 import { yamlKind } from './yaml-table.ts';

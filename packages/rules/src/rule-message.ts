@@ -1,5 +1,6 @@
 import { create, fromBinary, type JsonObject as ProtoJsonObject } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import type { Steps } from '@tollgate/kit/steps';
 import {
   type RateLimitConfig,
   RateLimitConfigSchema,
@@ -12,7 +13,6 @@ import {
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
 import { parseUnit, type Unit } from './rule-set.ts';
-import type { Steps } from './steps.ts';
 
 /** The numbers of the units on the wire. */
 const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {

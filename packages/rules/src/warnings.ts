@@ -1,7 +1,8 @@
+import type { Steps } from '@tollgate/kit/steps';
 import { findPlaces, type RuleProblem } from './problem.ts';
 import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
+import { descriptorsPerStep } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
-import { descriptorsPerStep, type Steps } from './steps.ts';
 
 /** A rule and a name in its `replaces` that no limit has. */
 interface UnknownReplaces {

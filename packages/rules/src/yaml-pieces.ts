@@ -1,5 +1,5 @@
+import type { Steps } from '@tollgate/kit/steps';
 import { COLLECTION_STYLE, EVENT_ID, type Event, parseEvents, YAMLException } from 'js-yaml';
-import type { Steps } from './steps.ts';
 
 /** Events of a part of a text. */
 export interface EventPiece {

@@ -1,7 +1,7 @@
+import type { Steps } from '@tollgate/kit/steps';
 import { getScalarValue, parseEvents, YAMLException } from 'js-yaml';
 import { createPlaceFinder } from './place-finder.ts';
 import type { Place } from './problem.ts';
-import type { Steps } from './steps.ts';
 import { parsePieces } from './yaml-pieces.ts';
 import {
   createTableBuilder,

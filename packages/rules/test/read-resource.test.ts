@@ -1,8 +1,8 @@
+import { runSteps } from '@tollgate/kit/steps';
 import { compileRules } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
-import { runSteps } from '@tollgate/rules/steps';
 import t from 'tap';
 import { dumpRules } from '../src/rule-set.ts';
 import {

@@ -1,4 +1,5 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { runSteps } from '@tollgate/kit/steps';
 import {
   RateLimitConfigSchema,
   RateLimitDescriptorSchema,
@@ -9,7 +10,6 @@ import { compileRules } from '@tollgate/rules/compile';
 import { readYaml } from '@tollgate/rules/read-yaml';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage, fromMessage, toMessage } from '@tollgate/rules/rule-message';
-import { runSteps } from '@tollgate/rules/steps';
 import { parseYaml } from '@tollgate/rules/yaml-tree';
 import t from 'tap';
 import { dumpRules, unitSeconds } from '../src/rule-set.ts';

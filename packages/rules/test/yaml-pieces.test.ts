@@ -1,6 +1,6 @@
+import { runSteps } from '@tollgate/kit/steps';
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import { formatProblem } from '@tollgate/rules/problem';
-import { runSteps } from '@tollgate/rules/steps';
 import { parsePieces } from '@tollgate/rules/yaml-pieces';
 import { createTableBuilder } from '@tollgate/rules/yaml-table';
 import { parseEvents } from 'js-yaml';

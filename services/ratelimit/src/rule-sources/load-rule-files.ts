@@ -1,5 +1,5 @@
+import { runInSlices } from '@tollgate/kit/steps';
 import { type ReadTextFilesOptions, readTextFiles, type TextFileNotice } from '@tollgate/kit/text-files';
-import { runInSlices } from '@tollgate/kit/time';
 import { loadYamlSteps } from '@tollgate/rules/load-yaml';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { RuleLoad } from '../ports/rule-source.ts';

@@ -1,10 +1,10 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import { runInSlices } from '@tollgate/kit/time';
+import type { Steps } from '@tollgate/kit/steps';
+import { runInSlices } from '@tollgate/kit/steps';
 import { compileRules } from '@tollgate/rules/compile';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';
-import type { Steps } from '@tollgate/rules/steps';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import { type PageQuery, pageOf } from './html.ts';
 

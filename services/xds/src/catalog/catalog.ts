@@ -1,5 +1,5 @@
+import type { Steps } from '@tollgate/kit/steps';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
-import type { Steps } from '@tollgate/rules/steps';
 import type { ConfigObject, SourceEvent } from '../sources/source.ts';
 import { judge, sameVerdict, type Verdict } from './accepted.ts';
 import { byAge, DomainOwners, resolveDomain } from './domains.ts';

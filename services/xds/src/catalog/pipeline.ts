@@ -1,5 +1,5 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { runInSlices } from '@tollgate/kit/time';
+import { runInSlices } from '@tollgate/kit/steps';
 import type { ClientRegistry } from '../ads/limiters.ts';
 import type { XdsMetrics } from '../metrics.ts';
 import {

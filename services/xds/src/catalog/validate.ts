@@ -1,9 +1,9 @@
+import type { Steps } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
 import { compileRules } from '@tollgate/rules/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
-import type { Steps } from '@tollgate/rules/steps';
 import { findExemptions } from '@tollgate/rules/warnings';
 import type { ConfigObject } from '../sources/source.ts';
 

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { runInSlices } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
 import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
-import { runInSlices } from '@tollgate/kit/time';
 import { createPlaceFinder } from '@tollgate/rules/place-finder';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 import type { Verdict } from '../catalog/accepted.ts';

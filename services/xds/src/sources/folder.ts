@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
+import { runInSlices, type Steps } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
 import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
-import { runInSlices, type Sliceable } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
 import { type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
 import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from './source.ts';
@@ -25,7 +25,7 @@ interface OtherManifest {
 /** What a folder has held so far. */
 export interface FolderContents {
   /** Takes note of the texts of the folder. In steps; one run at a time. */
-  update(texts: FolderTexts): Sliceable<FolderObjects>;
+  update(texts: FolderTexts): Steps<FolderObjects>;
 }
 
 /** Makes contents of nothing. With `namespaces`, objects of others are left out. */
@@ -35,7 +35,7 @@ export function createFolderContents(namespaces: readonly string[]): FolderConte
   let reading = 0;
 
   /** The file as it was read last, if nothing of it has changed; one that cannot be parsed keeps what it had. */
-  function* readFile(file: TextFile): Sliceable<FileContents> {
+  function* readFile(file: TextFile): Steps<FileContents> {
     const known = files.get(file.source);
     if (known?.text === file.text) return known;
     const parsed = yield* parseManifests(file);
@@ -44,7 +44,7 @@ export function createFolderContents(namespaces: readonly string[]): FolderConte
     return { text: file.text, objects, others, problems: [parsed.problem] };
   }
 
-  function* readAll({ files: texts, problems: unread }: FolderTexts): Sliceable<Map<string, FileContents>> {
+  function* readAll({ files: texts, problems: unread }: FolderTexts): Steps<Map<string, FileContents>> {
     const read = new Map<string, FileContents>();
     for (const file of texts) read.set(file.source, yield* readFile(file));
     for (const { source } of unread) {

@@ -1,5 +1,5 @@
+import type { Steps } from '@tollgate/kit/steps';
 import type { TextFile } from '@tollgate/kit/text-files';
-import type { Sliceable } from '@tollgate/kit/time';
 import { readResource } from '@tollgate/rules/read-resource';
 import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import { CORE_SCHEMA, loadAll, mergeTag, YAMLException } from 'js-yaml';
@@ -34,7 +34,7 @@ const maxValues = 500_000;
 const maxDepth = 100;
 
 /** Parses a file of YAML or JSON with any number of documents; lists of manifests (`kind: List`) are taken apart. */
-export function* parseManifests({ source, text }: TextFile): Sliceable<ParsedFile> {
+export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
   // Many programs that save a file cut it to nothing first; that must not lift its limits.
   if (text.trim() === '') return failed(source, 'is empty: write a manifest, or remove the file');
   const manifests: Manifest[] = [];

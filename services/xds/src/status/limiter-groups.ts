@@ -1,4 +1,4 @@
-import type { Steps } from '@tollgate/rules/steps';
+import type { Steps } from '@tollgate/kit/steps';
 import { type LimiterClient, limiterName, type Rejection } from '../ads/limiters.ts';
 
 /** Limiters that ask for the same, have accepted the same and reject the same: there are few such groups, however many limiters. */

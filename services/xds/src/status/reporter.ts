@@ -1,6 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { runInSlices } from '@tollgate/kit/time';
-import type { Steps } from '@tollgate/rules/steps';
+import type { Steps } from '@tollgate/kit/steps';
+import { runInSlices } from '@tollgate/kit/steps';
 import type { Verdict } from '../catalog/accepted.ts';
 import type { Schedule } from '../catalog/pipeline.ts';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';

@@ -1,4 +1,4 @@
-import { runSteps } from '@tollgate/rules/steps';
+import { runSteps } from '@tollgate/kit/steps';
 import t from 'tap';
 import type { LimiterClient } from '../../src/ads/limiters.ts';
 import type { Verdict } from '../../src/catalog/accepted.ts';

@@ -1,4 +1,4 @@
-import { runSteps } from '@tollgate/rules/steps';
+import { runSteps } from '@tollgate/kit/steps';
 import t from 'tap';
 import { audienceOf, groupLimiters } from '../../src/status/limiter-groups.ts';
 import { limiterOf } from '../support/limiters.ts';

@@ -1,4 +1,4 @@
-import { runSteps } from '@tollgate/rules/steps';
+import { runSteps } from '@tollgate/kit/steps';
 import t from 'tap';
 import { type DomainProgress, progressOf } from '../../src/status/conditions.ts';
 import { audienceOf } from '../../src/status/limiter-groups.ts';

@@ -1,10 +1,10 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
+import { runSteps } from '@tollgate/kit/steps';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { compileRules } from '@tollgate/rules/compile';
 import { fromMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';
-import { runSteps } from '@tollgate/rules/steps';
 import { type Catalog, type CatalogChange, createCatalog } from '../../src/catalog/catalog.ts';
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { encodeRules, hashContent } from '../../src/catalog/snapshot.ts';

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
+import type { Steps } from '@tollgate/kit/steps';
 import { type CompileOptions, compileRules, maxProblems } from '@tollgate/rules/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
-import type { Steps } from '@tollgate/rules/steps';
 import { maxWarnings } from '@tollgate/rules/warnings';
 
 /** The rules of one domain, and what they were made of. */

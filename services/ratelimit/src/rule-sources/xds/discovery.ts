@@ -1,6 +1,7 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
+import type { Steps } from '@tollgate/kit/steps';
 import {
   AggregatedDiscoveryService,
   DiscoveryRequestSchema,
@@ -8,7 +9,6 @@ import {
   DiscoveryResponseSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import type { Steps } from '@tollgate/rules/steps';
 
 /** The type of the resources that are subscribed to. */
 const rateLimitConfigTypeUrl = `type.googleapis.com/${RateLimitConfigSchema.typeName}`;

@@ -1,6 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { runInSlices } from '@tollgate/kit/time';
-import type { Steps } from '@tollgate/rules/steps';
+import type { Steps } from '@tollgate/kit/steps';
+import { runInSlices } from '@tollgate/kit/steps';
 import type { RuleLoad } from '../../ports/rule-source.ts';
 import { statsNames } from '../../stats/stats-names.ts';
 import type { StatsRegistry } from '../../stats/stats-registry.ts';

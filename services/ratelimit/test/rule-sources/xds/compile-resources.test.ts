@@ -1,6 +1,6 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { runSteps } from '@tollgate/kit/steps';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import { runSteps } from '@tollgate/rules/steps';
 import t from 'tap';
 import {
   type CompiledResources,
