@@ -10,15 +10,16 @@ import {
 } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { type Settings, settingsSpec } from './config/settings.ts';
-import { countRemovedRows, createCleanupTimer, createRemoveExpired } from './db/cleanup.ts';
+import type { Context } from './context.ts';
+import { CleanupTimer } from './db/cleanup.ts';
 import { connect, disconnect } from './db/connection.ts';
 import { migrate } from './db/migrate.ts';
 import { measureDatabase, traceDatabase } from './db/observability.ts';
-import { createPostgresStore } from './db/store.ts';
+import { Store } from './db/store.ts';
 import { createAuthorizeRequest } from './ext-authz/decision.ts';
 import type { IdentityStates } from './ext-authz/identity-cache.ts';
 import { createIdentityStates } from './ext-authz/identity-cache.ts';
-import { announceChanges, createIdentityListener } from './ext-authz/identity-listener.ts';
+import { createIdentityListener } from './ext-authz/identity-listener.ts';
 import {
   measureIdentityStates,
   measureRouteRules,
@@ -31,16 +32,15 @@ import { createExtAuthzServers } from './ext-authz/server.ts';
 import { createVerifiedTokens } from './ext-authz/token-cache.ts';
 import type { OpenApiDocument } from './http/open-api.ts';
 import { createApiServer } from './http/server.ts';
-import { createColumnCipher } from './keys/column-encryption.ts';
+import { ColumnCipher } from './keys/column-encryption.ts';
 import { openSigningKeys } from './keys/key-source.ts';
 import { systemRandomness } from './keys/random.ts';
 import { createBackground } from './messages/background.ts';
 import { createMail } from './messages/mailer.ts';
-import { countRefusedMails } from './messages/quotas.ts';
 import { createSmsGateway } from './messages/sms.ts';
+import { Metrics } from './metrics.ts';
 import { countHashes, createPasswordHasher, withSealedHashes } from './passwords/hasher.ts';
 import { createPwnedPasswords } from './passwords/leaked.ts';
-import { countWrongGuesses } from './sign-in/guess-limiter.ts';
 import { startTelemetry } from './telemetry.ts';
 
 /** What the service takes from the process. */
@@ -84,28 +84,22 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const signingKeys = await openSigningKeys(settings, { logger });
   const telemetry = await startTelemetry(settings, { logger, nowMs });
   const sql = connect(settings);
-  const cipher = createColumnCipher(settings);
-  const bareStore = createPostgresStore(
-    traceDatabase(measureDatabase(sql, telemetry.registry), telemetry.tracing),
+  const cipher = new ColumnCipher(settings);
+  const metrics = new Metrics(telemetry.registry);
+  let onUserChange: (userIds: readonly string[]) => void = () => undefined;
+  const store = new Store(traceDatabase(measureDatabase(sql, telemetry.registry), telemetry.tracing), {
     cipher,
-    settings,
-  );
-  let onIdentityChange: (userIds: readonly string[]) => void = () => undefined;
-  const store = announceChanges(
-    {
-      ...bareStore,
-      quotas: countRefusedMails(bareStore.quotas, telemetry.registry),
-      guesses: countWrongGuesses(bareStore.guesses, telemetry.registry),
-    },
-    (userIds) => onIdentityChange(userIds),
-  );
+    dbSharedWithGotrue: settings.dbSharedWithGotrue,
+    metrics,
+    onUserChange: (userIds) => onUserChange(userIds),
+  });
   const { mailer, mailbox, templates } = createMail(settings, {
     logger,
     nowMs,
     registry: telemetry.registry,
   });
   const background = createBackground({ logger });
-  const api = createApiServer({
+  const context: Context = {
     settings,
     store,
     passwords: countHashes(withSealedHashes(createPasswordHasher(settings), cipher), telemetry.registry),
@@ -118,9 +112,9 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
     sms: createSmsGateway(settings, { logger }),
     logger,
     nowMs,
-    tracing: telemetry.tracing,
-    metrics: telemetry.registry,
-  });
+    metrics,
+  };
+  const api = createApiServer(context, telemetry);
 
   // Started in this order and stopped in reverse.
   for (const component of telemetry.components) lifecycle.add(component);
@@ -134,8 +128,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   });
   lifecycle.add({ name: 'database connections', stop: () => disconnect(sql) });
   if (settings.dbCleanupEnabled) {
-    const removeExpired = countRemovedRows(createRemoveExpired({ store, settings }), telemetry.registry);
-    lifecycle.add(createCleanupTimer({ removeExpired, logger, nowMs }));
+    lifecycle.add(new CleanupTimer(context));
   }
   lifecycle.add(templates);
   lifecycle.add({ name: 'background work', stop: ({ signal }) => background.close(signal) });
@@ -219,7 +212,7 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       { store: store.identityStates, nowMs },
       { maxStalenessMs: settings.extAuthzMaxStalenessMs },
     );
-    onIdentityChange = states.invalidate;
+    onUserChange = states.invalidate;
     const listener = createIdentityListener({ ...settings, onChange: states.invalidate, logger });
     if (telemetry.registry) measureIdentityStates({ states, listener }, telemetry.registry);
     lifecycle.add(listener);

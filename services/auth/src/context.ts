@@ -7,10 +7,11 @@ import type { Background } from './messages/background.ts';
 import type { Mailbox } from './messages/mailbox.ts';
 import type { Mailer } from './messages/mailer.ts';
 import type { SmsGateway } from './messages/sms.ts';
+import type { Metrics } from './metrics.ts';
 import type { PasswordHasher } from './passwords/hasher.ts';
 import type { LeakedPasswords } from './passwords/leaked.ts';
 
-/** Everything that functions of the service share: settings, storage, adapters and the clock. */
+/** What the functions of the service share: settings, storage, adapters and the clock. */
 export interface Context {
   readonly settings: Settings;
   readonly store: Store;
@@ -23,6 +24,7 @@ export interface Context {
   /** Development mode without SMTP_HOST only. */
   readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;
+  readonly metrics: Metrics;
   readonly logger: Logger;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;

@@ -7,12 +7,12 @@ import { createDeleteUser } from '../admin/users.ts';
 import type { Settings } from '../config/settings.ts';
 import { connect, disconnect } from '../db/connection.ts';
 import { migrate } from '../db/migrate.ts';
-import type { Store } from '../db/store.ts';
-import { createPostgresStore } from '../db/store.ts';
+import { Store } from '../db/store.ts';
 import { isUuid } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createColumnCipher, createReencrypt } from '../keys/column-encryption.ts';
+import { ColumnCipher } from '../keys/column-encryption.ts';
 import { systemRandomness } from '../keys/random.ts';
+import { reencrypt } from '../keys/reencrypt.ts';
 import { createPasswordHasher } from '../passwords/hasher.ts';
 import { createPwnedPasswords } from '../passwords/leaked.ts';
 import { checkPassword } from '../passwords/policy.ts';
@@ -56,7 +56,7 @@ export const deleteUserCommand: Command = async ({ environmentFiles, args: [who 
 /** `admin reencrypt`: prints how many values were encrypted, or decrypted, anew. */
 export const reencryptCommand: Command = async ({ environmentFiles }) => {
   await withStore(environmentFiles, async ({ store }) => {
-    const counts = Object.entries(await createReencrypt({ store })());
+    const counts = Object.entries(await reencrypt({ store }));
     return counts.map(([column, count]) => `${column}: ${count}`).join('\n');
   });
 };
@@ -86,7 +86,7 @@ async function withStore(
     await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
     sql = connect(settings);
     process.stdout.write(
-      `${await work({ store: createPostgresStore(sql, createColumnCipher(settings), settings), settings, logger })}\n`,
+      `${await work({ store: new Store(sql, { cipher: new ColumnCipher(settings), dbSharedWithGotrue: settings.dbSharedWithGotrue }), settings, logger })}\n`,
     );
   } catch (error) {
     const isRefusal = isAppError(error) || error instanceof TypeError;

@@ -1,9 +1,9 @@
 import type { Page, PageRequest } from '../http/pagination.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user-json.ts';
-import { containing, noInstance, type Parameter, type Queryable, query, type Row } from './query.ts';
+import { containing, noInstance, type Parameter, type Queryable, query } from './query.ts';
 
-/** What was done, with the kind of thing it was done to. */
+/** Values of `log_type` by action. */
 const auditActions = {
   login: 'account',
   logout: 'account',
@@ -29,10 +29,8 @@ const auditActions = {
   mfa_code_login: 'factor',
 } as const;
 
-/** One of the keys of {@link auditActions}. */
 export type AuditAction = keyof typeof auditActions;
 
-/** An entry of the audit log. */
 export interface AuditEntry {
   readonly payload: JsonObject;
   readonly at: Date;
@@ -40,7 +38,7 @@ export interface AuditEntry {
   readonly ip: string;
 }
 
-/** Who did it, as the log names them. */
+/** The user or administrator who performed an action. */
 export interface AuditActor {
   readonly id: string;
   readonly email: string;
@@ -49,7 +47,7 @@ export interface AuditActor {
   readonly userMetadata: JsonObject;
 }
 
-/** Makes an entry: who did what, and what there is to say about it. The request is told. */
+/** Creates an entry, and passes it to `metadata.onAudit` for the access log. */
 export function auditEntry(
   actor: AuditActor,
   action: AuditAction,
@@ -77,30 +75,23 @@ export function auditEntry(
   return entry;
 }
 
-/** An entry as it is kept. */
 export interface StoredAuditEntry extends AuditEntry {
   readonly id: string;
 }
 
-/** What entries are looked for by: who it was, what was done, to what kind of thing. */
+/** The field that a search looks at. */
 export type AuditScope = 'author' | 'action' | 'type';
 
-/** Which entries are listed, newest first. */
+/** Entries are listed newest first. */
 export interface AuditQuery extends PageRequest {
-  /** Those that have this text there, whatever its case; absent for all. */
+  /** Case-insensitive substring match. Undefined lists all entries. */
   readonly search: { readonly scope: AuditScope; readonly text: string } | undefined;
 }
 
-/** The audit log. Whoever changes something writes the entry in the statement of the change. */
-export interface AuditStore {
-  /** For events that change nothing else. */
-  append(entry: AuditEntry): Promise<void>;
-  list(query: AuditQuery): Promise<Page<StoredAuditEntry>>;
-}
-
 /**
- * SQL that writes an audit entry, for the `with` of the statement that it belongs to; takes {@link auditParameters} as the
- * parameters from `$first` on. `from`, a name of that `with`, keeps it from being written when there nothing happened.
+ * SQL that writes an audit entry, for a `with` clause of the statement that makes the change. Its
+ * parameters, {@link auditParameters}, start at `$first`. `from` names another part of the `with`
+ * clause: the entry is written only if that part has a row.
  */
 export function auditInsert(first: number, from?: string): string {
   return `insert into audit_log_entries (id, instance_id, payload, created_at, ip_address)
@@ -113,14 +104,7 @@ export function auditParameters({ payload, at, ip }: AuditEntry): Parameter[] {
   return [payload, at, ip];
 }
 
-const text = auditInsert(1);
-
-/** {@link AuditStore.append} */
-export function appendAuditEntry(sql: Queryable): AuditStore['append'] {
-  return async (entry) => {
-    await query(sql, text, auditParameters(entry));
-  };
-}
+const insertEntry = auditInsert(1);
 
 const conditions: Readonly<Record<AuditScope | 'all', string>> = {
   all: '$1::text is null',
@@ -129,8 +113,8 @@ const conditions: Readonly<Record<AuditScope | 'all', string>> = {
   type: `payload ->> 'log_type' ilike $1`,
 };
 
-/** The count is there also when the page is empty. */
-function textOf(condition: string): string {
+/** The total is returned even if the page is empty. */
+function listQuery(condition: string): string {
   const matching = `from audit_log_entries where ${condition}`;
   return `select t.total, p.* from (select count(*)::int as total ${matching}) t left join lateral (
       select id, payload, created_at, ip_address ${matching} order by created_at desc, id limit $2 offset $3
@@ -138,11 +122,11 @@ function textOf(condition: string): string {
     order by p.created_at desc, p.id`;
 }
 
-const texts: Readonly<Record<AuditScope | 'all', string>> = {
-  all: textOf(conditions.all),
-  author: textOf(conditions.author),
-  action: textOf(conditions.action),
-  type: textOf(conditions.type),
+const listEntries: Readonly<Record<AuditScope | 'all', string>> = {
+  all: listQuery(conditions.all),
+  author: listQuery(conditions.author),
+  action: listQuery(conditions.action),
+  type: listQuery(conditions.type),
 };
 
 interface EntryRow {
@@ -153,22 +137,29 @@ interface EntryRow {
   readonly ip_address: string | null;
 }
 
-/** {@link AuditStore.list} */
-export function listAuditEntries(sql: Queryable): AuditStore['list'] {
-  return async ({ search, limit, offset }) => {
+/** The table of audit entries. Statements that change something else write their entry themselves. */
+export class AuditLog {
+  readonly #sql: Queryable;
+
+  constructor(sql: Queryable) {
+    this.#sql = sql;
+  }
+
+  /** For events that change nothing else. */
+  async append(entry: AuditEntry): Promise<void> {
+    await query(this.#sql, insertEntry, auditParameters(entry));
+  }
+
+  async list({ search, limit, offset }: AuditQuery): Promise<Page<StoredAuditEntry>> {
     const pattern = search === undefined ? null : containing(search.text);
-    const rows = await query(sql, texts[search?.scope ?? 'all'], [pattern, limit, offset]);
-    return { total: rows[0] === undefined ? 0 : entryRow(rows[0]).total, items: rows.flatMap(entryOf) };
-  };
+    const rows = await query(this.#sql, listEntries[search?.scope ?? 'all'], [pattern, limit, offset]);
+    // Parsed boundary: these are the columns selected above, with the types of the schema.
+    const entries = rows as readonly unknown[] as readonly EntryRow[];
+    return { total: entries[0]?.total ?? 0, items: entries.flatMap(toEntry) };
+  }
 }
 
-function entryRow(row: Row): EntryRow {
-  // Parsed boundary: these are the columns selected above, with the types of the schema.
-  return row as unknown as EntryRow;
-}
-
-/** One entry, or none where the join found none. */
-function entryOf(row: Row): StoredAuditEntry[] {
-  const { id, payload, created_at: at, ip_address: ip } = entryRow(row);
+/** Empty for the row of a page without entries, which has the total alone. */
+function toEntry({ id, payload, created_at: at, ip_address: ip }: EntryRow): StoredAuditEntry[] {
   return id === null ? [] : [{ id, payload: payload ?? {}, at: at ?? new Date(0), ip: ip ?? '' }];
 }

@@ -1,14 +1,11 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
-import type { Logger } from '@tollgate/kit/logger';
 import type { Millis } from '@tollgate/kit/time';
-import { Counter, type Registry } from 'prom-client';
 import type { Context } from '../context.ts';
 import type { Quota } from '../messages/quotas.ts';
 import { knownNetworkMs, rememberMs } from '../sign-in/guess-limiter.ts';
 import { flowLifeMs } from '../sign-in/pkce.ts';
 import { type Queryable, query } from './query.ts';
 
-/** Kinds of rows that nobody needs any more after a while. */
 export const expiringKinds = [
   'revoked_refresh_tokens',
   'ended_sessions',
@@ -26,11 +23,11 @@ export const expiringKinds = [
 /** A kind of rows that expire. */
 export type ExpiringKind = (typeof expiringKinds)[number];
 
-/** The settings that say how long things are good for. */
+/** The settings that determine retention. */
 export interface RetentionPolicy {
-  /** 0 for no end. */
+  /** 0 for no limit. */
   readonly sessionTimeboxMs: Millis;
-  /** 0 for any. */
+  /** 0 for no limit. */
   readonly sessionInactivityTimeoutMs: Millis;
   readonly mailerOtpExpMs: Millis;
   readonly smsOtpExpMs: Millis;
@@ -39,20 +36,20 @@ export interface RetentionPolicy {
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** Whoever looks at what went wrong yesterday finds it. */
+/** Keeps expired rows for a day, so that operators can investigate recent failures. */
 const graceMs = dayMs;
-/** Whoever has not come back by then has lost the token that would have let them in, most likely. */
+/** By then the client has most likely lost its refresh token. */
 const anonymousUsersMs = 30 * dayMs;
-/** A stolen token that is used so much later is not found, which is a refusal too; what is lost is that its family is revoked. */
+/** Reuse of a token this old is still refused (not found), but no longer revokes its family. */
 const revokedTokensMs = 30 * dayMs;
 
-/** The moment before which rows of a kind are removed: made, or over, then. Undefined where they never expire. */
+/** Rows of a kind that ended before this time are removed. Undefined: they never expire. */
 export function removeBefore(kind: ExpiringKind, policy: RetentionPolicy, nowMs: number): Date | undefined {
-  const lifeMs = lifeOf(kind, policy);
-  return lifeMs === undefined ? undefined : new Date(nowMs - lifeMs - graceMs);
+  const lifetimeMs = getLifetime(kind, policy);
+  return lifetimeMs === undefined ? undefined : new Date(nowMs - lifetimeMs - graceMs);
 }
 
-function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined {
+function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined {
   switch (kind) {
     case 'revoked_refresh_tokens':
       return revokedTokensMs;
@@ -68,8 +65,8 @@ function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined
       return policy.mailerOtpExpMs + flowLifeMs;
     case 'rate_limits':
       return Math.max(
-        ...[periodOf(policy.rateLimitEmailSent), periodOf(policy.rateLimitSmsSent)],
-        // A code without guesses left stays refused until it has expired.
+        ...[getPeriod(policy.rateLimitEmailSent), getPeriod(policy.rateLimitSmsSent)],
+        // A code without remaining attempts stays refused until it expires.
         ...[policy.mailerOtpExpMs, policy.smsOtpExpMs, rememberMs],
       );
     case 'known_networks':
@@ -79,26 +76,21 @@ function lifeOf(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined
   }
 }
 
-/** How long what has happened counts: a bucket is full again after so much time. */
-function periodOf(quota: Quota): Millis {
+/** The time after which a counted event no longer matters: a bucket is full again by then. */
+function getPeriod(quota: Quota): Millis {
   return quota.kind === 'window' ? quota.periodMs : quota.size * quota.refillEveryMs;
 }
 
-/** Takes away what has expired. */
-export interface CleanupStore {
-  /** Removes up to `atMost` rows of a kind and answers how many; rows that others are busy with are left for the next time. */
-  removeExpired(kind: ExpiringKind, before: Date, atMost: number): Promise<number>;
-}
-
-/** Several replicas clean up at the same time without waiting for each other, or for those whose rows are in use. */
-function remove(table: string, which: string): string {
-  return `with expired as (select ctid from ${table} where ${which} limit $2 for update skip locked),
+/** `skip locked`: replicas clean up concurrently and do not wait for requests that use the rows. */
+function deleteWhere(table: string, condition: string): string {
+  return `with expired as (select ctid from ${table} where ${condition} limit $2 for update skip locked),
     removed as (delete from ${table} where ctid = any(array(select ctid from expired)) returning 1)
     select count(*)::int as removed from removed`;
 }
 
-// A session goes with the last of its tokens: its family was revoked, and nobody can refresh it, unless by tokens that are not kept.
-const revokedTokens = `
+// Deletes a session with the last of its tokens: nothing can refresh it any more, unless it uses
+// counter-based refresh tokens, which are not stored.
+const deleteRevokedTokens = `
   with expired as (
     select id from refresh_tokens where revoked and updated_at < $1 limit $2 for update skip locked
   ), removed as (
@@ -110,48 +102,93 @@ const revokedTokens = `
   )
   select count(*)::int as removed from removed`;
 
-// Not of those who are still there: a refresh is a sign of life as well.
-const isGone = `is_anonymous and created_at < $1 and coalesce(last_sign_in_at, created_at) < $1 and not exists (
+// A refresh counts as activity, too.
+const isInactiveAnonymous = `is_anonymous and created_at < $1 and coalesce(last_sign_in_at, created_at) < $1 and not exists (
   select 1 from sessions s where s.user_id = users.id and coalesce(s.refreshed_at at time zone 'utc', s.created_at) >= $1)`;
 
-const texts: Readonly<Record<ExpiringKind, string>> = {
-  revoked_refresh_tokens: revokedTokens,
-  ended_sessions: remove('sessions', 'not_after < $1'),
-  old_sessions: remove('sessions', 'created_at < $1'),
-  idle_sessions: remove('sessions', `coalesce(refreshed_at at time zone 'utc', created_at) < $1`),
-  one_time_tokens: remove('one_time_tokens', `created_at < $1::timestamptz at time zone 'utc'`),
-  flow_states: remove('flow_state', 'created_at < $1'),
-  mfa_challenges: remove('mfa_challenges', 'created_at < $1'),
-  unverified_factors: remove('mfa_factors', `status = 'unverified' and created_at < $1`),
-  rate_limits: remove('rate_limits', `limiter <> 'known_network' and since < $1`),
-  known_networks: remove('rate_limits', `limiter = 'known_network' and since < $1`),
-  anonymous_users: remove('users', isGone),
+const deleteExpired: Readonly<Record<ExpiringKind, string>> = {
+  revoked_refresh_tokens: deleteRevokedTokens,
+  ended_sessions: deleteWhere('sessions', 'not_after < $1'),
+  old_sessions: deleteWhere('sessions', 'created_at < $1'),
+  idle_sessions: deleteWhere('sessions', `coalesce(refreshed_at at time zone 'utc', created_at) < $1`),
+  one_time_tokens: deleteWhere('one_time_tokens', `created_at < $1::timestamptz at time zone 'utc'`),
+  flow_states: deleteWhere('flow_state', 'created_at < $1'),
+  mfa_challenges: deleteWhere('mfa_challenges', 'created_at < $1'),
+  unverified_factors: deleteWhere('mfa_factors', `status = 'unverified' and created_at < $1`),
+  rate_limits: deleteWhere('rate_limits', `limiter <> 'known_network' and since < $1`),
+  known_networks: deleteWhere('rate_limits', `limiter = 'known_network' and since < $1`),
+  anonymous_users: deleteWhere('users', isInactiveAnonymous),
 };
 
-/** {@link CleanupStore} over PostgreSQL. */
-export function cleanup(sql: Queryable): CleanupStore {
-  return {
-    async removeExpired(kind, before, atMost) {
-      const [row] = await query(sql, texts[kind], [before, atMost]);
-      return typeof row?.removed === 'number' ? row.removed : 0;
-    },
-  };
+export class CleanupStore {
+  readonly #sql: Queryable;
+
+  constructor(sql: Queryable) {
+    this.#sql = sql;
+  }
+
+  /** Removes up to `limit` rows of a kind and returns their number. Locked rows are skipped. */
+  async removeExpired(kind: ExpiringKind, before: Date, limit: number): Promise<number> {
+    const [row] = await query(this.#sql, deleteExpired[kind], [before, limit]);
+    return typeof row?.removed === 'number' ? row.removed : 0;
+  }
 }
 
-/** Removes what has expired and answers how many rows of each kind that were. Ends early when `signal` aborts. */
-export type RemoveExpired = (nowMs: number, signal: AbortSignal) => Promise<Readonly<Record<string, number>>>;
-
-/** Rows that are removed, and locked, by one statement. */
+/** Rows that one statement removes, and locks. */
 const batchSize = 1000;
-/** A run ends after so many of a kind: what is left waits for the next one. */
+/** Per kind and run. The next run removes the rest. */
 const maxBatches = 50;
+const intervalMs = 10 * 60_000;
 
-/** Creates {@link RemoveExpired}. */
-export function createRemoveExpired({ store, settings }: Pick<Context, 'store' | 'settings'>): RemoveExpired {
-  return async (nowMs, signal) => {
+interface CleanupContext extends Pick<Context, 'metrics' | 'logger' | 'nowMs'> {
+  readonly store: { readonly cleanup: Pick<CleanupStore, 'removeExpired'> };
+  readonly settings: RetentionPolicy;
+}
+
+/** Removes expired rows at the start and every ten minutes, one run at a time. */
+export class CleanupTimer implements LifecycleComponent {
+  readonly name = 'cleanup';
+  readonly #context: CleanupContext;
+  readonly #intervalMs: number;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(context: CleanupContext, options: { readonly intervalMs?: number } = {}) {
+    this.#context = context;
+    this.#intervalMs = options.intervalMs ?? intervalMs;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { logger } = this.#context;
+    try {
+      const removed = await this.#removeExpired();
+      if (Object.keys(removed).length > 0) logger.info({ removed }, 'removed expired rows');
+    } catch (error) {
+      logger.warn({ err: error }, 'failed to remove expired rows');
+    }
+    if (!this.#stopping.signal.aborted)
+      this.#timer = setTimeout(() => this.start(), this.#intervalMs).unref();
+  }
+
+  /** Returns the number of removed rows by kind. */
+  async #removeExpired(): Promise<Readonly<Record<string, number>>> {
+    const { store, settings, metrics, nowMs } = this.#context;
+    const { signal } = this.#stopping;
+    const startedMs = nowMs();
     const removed: Record<string, number> = {};
     for (const kind of expiringKinds) {
-      const before = removeBefore(kind, settings, nowMs);
+      const before = removeBefore(kind, settings, startedMs);
       if (before === undefined) continue;
       for (let batch = 0; batch < maxBatches && !signal.aborted; batch++) {
         const rows = await store.cleanup.removeExpired(kind, before, batchSize);
@@ -159,65 +196,7 @@ export function createRemoveExpired({ store, settings }: Pick<Context, 'store' |
         if (rows < batchSize) break;
       }
     }
+    for (const [kind, rows] of Object.entries(removed)) metrics.removedRows.inc({ kind }, rows);
     return removed;
-  };
-}
-
-/** Often enough that a run has little to do. */
-const defaultEveryMs = 10 * 60_000;
-
-/** Removes what has expired at the start and again and again, one run at a time. A run that fails is logged; the next may succeed. */
-export function createCleanupTimer(deps: {
-  readonly removeExpired: RemoveExpired;
-  readonly logger: Logger;
-  readonly nowMs: () => number;
-  readonly everyMs?: number;
-}): LifecycleComponent {
-  const { removeExpired, logger, nowMs, everyMs = defaultEveryMs } = deps;
-  const stopping = new AbortController();
-  let running: Promise<void> = Promise.resolve();
-  let timer: NodeJS.Timeout | undefined;
-
-  async function run(): Promise<void> {
-    try {
-      const removed = await removeExpired(nowMs(), stopping.signal);
-      if (Object.keys(removed).length > 0) logger.info({ removed }, 'expired rows removed');
-    } catch (error) {
-      logger.warn({ err: error }, 'expired rows not removed');
-    }
-    if (!stopping.signal.aborted) timer = setTimeout(start, everyMs).unref();
   }
-
-  function start(): void {
-    running = run();
-  }
-
-  return {
-    name: 'cleanup',
-    start,
-    async stop() {
-      stopping.abort();
-      clearTimeout(timer);
-      await running;
-    },
-  };
-}
-
-/** Counts the rows that were removed because they had expired, by kind. Without a registry, nothing. */
-export function countRemovedRows(
-  removeExpired: RemoveExpired,
-  registry: Registry | undefined,
-): RemoveExpired {
-  if (registry === undefined) return removeExpired;
-  const rows = new Counter({
-    name: 'gotrue_cleanup_affected_rows_total',
-    help: 'Expired rows removed, by kind.',
-    labelNames: ['kind'],
-    registers: [registry],
-  });
-  return async (nowMs, signal) => {
-    const removed = await removeExpired(nowMs, signal);
-    for (const [kind, count] of Object.entries(removed)) rows.inc({ kind }, count);
-    return removed;
-  };
 }

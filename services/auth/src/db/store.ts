@@ -1,7 +1,9 @@
 import type { Sql } from 'postgres';
-import { findIdentityStates, type IdentityStateStore } from '../ext-authz/store.ts';
-import { type ColumnCipher, resealColumns, type SealedColumnStore } from '../keys/column-encryption.ts';
+import { IdentityStateStore } from '../ext-authz/store.ts';
+import type { ColumnCipher } from '../keys/column-encryption.ts';
+import { EncryptedColumnStore } from '../keys/reencrypt.ts';
 import { type QuotaCounter, quotaCounter } from '../messages/quotas.ts';
+import { Metrics } from '../metrics.ts';
 import {
   challengeFactor,
   changeFactor,
@@ -26,8 +28,8 @@ import {
   updateUser,
 } from '../users/store.ts';
 import { type OneTimeTokenStore, oneTimeTokens } from '../verification/store.ts';
-import { type AuditStore, appendAuditEntry, listAuditEntries } from './audit-log.ts';
-import { type CleanupStore, cleanup } from './cleanup.ts';
+import { AuditLog } from './audit-log.ts';
+import { CleanupStore } from './cleanup.ts';
 import { type Queryable, query } from './query.ts';
 import {
   describeProblems,
@@ -37,59 +39,41 @@ import {
   usedColumns,
 } from './schema.ts';
 
+/** How rows are written, and who is notified of changes. */
+export interface StoreOptions {
+  readonly cipher: ColumnCipher;
+  /** Keeps one-time tokens in the columns and the form that GoTrue reads. Default false: as digests. */
+  readonly dbSharedWithGotrue?: boolean | undefined;
+  readonly metrics?: Metrics | undefined;
+  /** Called after a commit with the users whose role, metadata, ban or sessions changed. */
+  readonly onUserChange?: ((userIds: readonly string[]) => void) | undefined;
+}
+
 /**
- * All that is kept. Each function is one statement: atomic by itself, and its audit entry with it.
- * Several that must hold together run in `transaction`.
+ * The database. Each method of a table's store is one statement, which includes its audit entry;
+ * several statements that must succeed together run in `transaction`.
  */
-export interface Store {
+export class Store {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly refreshTokens: RefreshTokenStore;
   readonly factors: FactorStore;
-  readonly audit: AuditStore;
+  readonly audit: AuditLog;
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;
   readonly quotas: QuotaCounter;
   readonly guesses: GuessStore;
   readonly cleanup: CleanupStore;
-  readonly sealedColumns: SealedColumnStore;
+  readonly encryptedColumns: EncryptedColumnStore;
   readonly identityStates: IdentityStateStore;
-  /** Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it is given. */
-  transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
-  /** Rejects when the database does not answer, or lacks a column that requests use. */
-  ping(): Promise<void>;
-}
+  readonly #sql: Queryable;
+  readonly #options: StoreOptions;
 
-/** How rows are written. */
-export interface WriteOptions {
-  /** Keeps one-time tokens in the form and places that GoTrue reads. Default false: as digests. */
-  readonly dbSharedWithGotrue?: boolean;
-}
-
-/** The store over a pool of connections, with what is to be encrypted sealed by `cipher`; a new function is a file and a line here. */
-export function createPostgresStore(sql: Sql, cipher: ColumnCipher, options: WriteOptions = {}): Store {
-  return {
-    ...tablesOver(sql, cipher, options),
-    // The library's type unwraps arrays of queries, which a store never answers.
-    transaction: <T>(work: (store: Store) => Promise<T>) =>
-      sql.begin((connection) => work(storeWithin(connection, cipher, options))) as Promise<T>,
-    ping: () => ping(sql),
-  };
-}
-
-async function ping(sql: Queryable): Promise<void> {
-  const rows = await query(sql, schemaProblemsQuery, schemaProblemsParameters(usedColumns));
-  const problems = describeProblems(schemaProblemsOf(rows));
-  if (problems !== undefined) throw new Error(`the schema ${problems}`);
-}
-
-function tablesOver(
-  sql: Queryable,
-  cipher: ColumnCipher,
-  { dbSharedWithGotrue = false }: WriteOptions,
-): Omit<Store, 'transaction' | 'ping'> {
-  return {
-    users: {
+  constructor(sql: Queryable, options: StoreOptions) {
+    const { cipher, dbSharedWithGotrue = false, metrics = new Metrics(), onUserChange } = options;
+    this.#sql = sql;
+    this.#options = { ...options, metrics };
+    this.users = {
       ...findUser(sql),
       list: listUsers(sql),
       findTaken: findTaken(sql),
@@ -99,32 +83,77 @@ function tablesOver(
       countEmailConfirmation: countEmailConfirmation(sql),
       ...deleteUser(sql),
       rehashPassword: rehashPassword(sql, cipher),
-    },
-    sessions: new SessionStore(sql, cipher),
-    refreshTokens: new RefreshTokenStore(sql, cipher),
-    factors: {
+    };
+    this.sessions = new SessionStore(sql, cipher);
+    this.refreshTokens = new RefreshTokenStore(sql, cipher);
+    this.factors = {
       ...enrollFactor(sql, cipher),
       ...challengeFactor(sql, cipher),
       ...changeFactor(sql),
       verify: verifyChallenge(sql, cipher),
-    },
-    audit: { append: appendAuditEntry(sql), list: listAuditEntries(sql) },
-    oneTimeTokens: oneTimeTokens(sql, { asSent: dbSharedWithGotrue }),
-    flows: flows(sql),
-    quotas: quotaCounter(sql),
-    guesses: guessStore(sql),
-    cleanup: cleanup(sql),
-    sealedColumns: resealColumns(sql, cipher),
-    identityStates: findIdentityStates(sql),
-  };
+    };
+    this.audit = new AuditLog(sql);
+    this.oneTimeTokens = oneTimeTokens(sql, { asSent: dbSharedWithGotrue });
+    this.flows = flows(sql);
+    this.quotas = quotaCounter(sql, metrics);
+    this.guesses = guessStore(sql, metrics);
+    this.cleanup = new CleanupStore(sql);
+    this.encryptedColumns = new EncryptedColumnStore(sql, cipher);
+    this.identityStates = new IdentityStateStore(sql);
+    if (onUserChange !== undefined) this.#notify((userId) => onUserChange([userId]));
+  }
+
+  /**
+   * Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it
+   * is given. Within a transaction, a further one is part of it.
+   */
+  async transaction<T>(work: (store: Store) => Promise<T>): Promise<T> {
+    if (!isPool(this.#sql)) return work(this);
+    const changed = new Set<string>();
+    const options: StoreOptions = {
+      ...this.#options,
+      onUserChange: (userIds) => {
+        for (const userId of userIds) changed.add(userId);
+      },
+    };
+    // The library's type unwraps arrays of queries, which `work` never returns.
+    const result = (await this.#sql.begin((connection) => work(new Store(connection, options)))) as T;
+    if (changed.size > 0) this.#options.onUserChange?.([...changed]);
+    return result;
+  }
+
+  /** Rejects when the database does not answer, or lacks a column that requests use. */
+  async ping(): Promise<void> {
+    const rows = await query(this.#sql, schemaProblemsQuery, schemaProblemsParameters(usedColumns));
+    const problems = describeProblems(schemaProblemsOf(rows));
+    if (problems !== undefined) throw new Error(`the schema ${problems}`);
+  }
+
+  /**
+   * Notifies of the writes that change what ext_authz caches. The database notifies all replicas
+   * as well, but the response to the request may arrive sooner, and not every connection pooler
+   * supports notifications.
+   */
+  #notify(onChange: (userId: string) => void): void {
+    const { users, sessions, factors } = this;
+    const after = async <T>(write: Promise<T>, userId: string): Promise<T> => {
+      const result = await write;
+      onChange(userId);
+      return result;
+    };
+    const update = users.update.bind(users);
+    const remove = users.delete.bind(users);
+    const softDelete = users.softDelete.bind(users);
+    const end = sessions.end.bind(sessions);
+    const verify = factors.verify.bind(factors);
+    users.update = (id, ...rest) => after(update(id, ...rest), id);
+    users.delete = (id, ...rest) => after(remove(id, ...rest), id);
+    users.softDelete = (id, ...rest) => after(softDelete(id, ...rest), id);
+    sessions.end = (scope, ids, audit) => after(end(scope, ids, audit), ids.userId);
+    factors.verify = (verified, audit) => after(verify(verified, audit), verified.userId);
+  }
 }
 
-/** Within a transaction a further one is part of it. */
-function storeWithin(connection: Queryable, cipher: ColumnCipher, options: WriteOptions): Store {
-  const store: Store = {
-    ...tablesOver(connection, cipher, options),
-    transaction: (work) => work(store),
-    ping: () => ping(connection),
-  };
-  return store;
+function isPool(sql: Queryable): sql is Sql {
+  return 'begin' in sql;
 }

@@ -43,7 +43,7 @@ export interface BatchedReads<S> {
 
 /** What that takes. */
 export interface BatchedReadsDeps<S> {
-  readonly store: IdentityStateStore;
+  readonly store: Pick<IdentityStateStore, 'findMany'>;
   /** Called for each question at the moment when it is sent. */
   readonly note: (key: IdentityKey) => S;
   /** How long an answer may take. Default {@link defaultAnswerTimeoutMs}. */
@@ -154,7 +154,7 @@ export interface IdentityStatesOptions {
 
 /** What that takes. */
 export interface IdentityStatesDeps {
-  readonly store: IdentityStateStore;
+  readonly store: Pick<IdentityStateStore, 'findMany'>;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
 }

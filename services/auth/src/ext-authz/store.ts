@@ -2,7 +2,6 @@ import { type Queryable, query, type Row } from '../db/query.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import type { IdentityState } from './identity-cache.ts';
 
-/** Whose state is asked for. */
 export interface IdentityKey {
   /** A UUID in lower case. */
   readonly userId: string;
@@ -10,18 +9,12 @@ export interface IdentityKey {
   readonly sessionId: string | undefined;
 }
 
-/** Reads states where they are kept. */
-export interface IdentityStateStore {
-  /** States in the order of the keys; undefined for a user whom there is not. */
-  findMany(keys: readonly IdentityKey[]): Promise<readonly (IdentityState | undefined)[]>;
-}
-
-/** Whose state has changed: that of users (UUIDs in lower case), or anybody's. */
+/** User ids (UUIDs in lower case), or all users. */
 export type ChangedIdentities = readonly string[] | 'all';
 
-// A plan made when tables were small goes through them as a whole; `offset 0` has each row looked up by itself, by its primary key.
-// For the same reason no column is compared that would let it go through all sessions of a user.
-const text = `
+// A generic plan that was made when the tables were small would scan them. `offset 0` makes
+// PostgreSQL look up each row by its primary key; for the same reason sessions are not joined by user.
+const findStates = `
   select u.role, u.raw_app_meta_data, u.is_anonymous, u.banned_until, s.id as session_id, s.created_at, s.not_after
   from unnest($1::uuid[], $2::uuid[]) with ordinality as k(user_id, session_id, position)
   left join lateral (
@@ -45,18 +38,22 @@ interface StateRow {
   readonly not_after: Date | null;
 }
 
-/** {@link IdentityStateStore} over PostgreSQL: one statement, however many are asked for. */
-export function findIdentityStates(sql: Queryable): IdentityStateStore {
-  return {
-    async findMany(keys) {
-      const userIds = keys.map(({ userId }) => userId);
-      const sessionIds = keys.map(({ sessionId }) => sessionId ?? null);
-      return (await query(sql, text, [userIds, sessionIds])).map(stateOf);
-    },
-  };
+export class IdentityStateStore {
+  readonly #sql: Queryable;
+
+  constructor(sql: Queryable) {
+    this.#sql = sql;
+  }
+
+  /** Reads states in the order of the keys with one statement. Undefined: no such user. */
+  async findMany(keys: readonly IdentityKey[]): Promise<readonly (IdentityState | undefined)[]> {
+    const userIds = keys.map(({ userId }) => userId);
+    const sessionIds = keys.map(({ sessionId }) => sessionId ?? null);
+    return (await query(this.#sql, findStates, [userIds, sessionIds])).map(toState);
+  }
 }
 
-function stateOf(row: Row): IdentityState | undefined {
+function toState(row: Row): IdentityState | undefined {
   // Parsed boundary: these are the columns selected above, with the types of the schema.
   const r = row as unknown as StateRow;
   if (r.is_anonymous === null) return undefined;

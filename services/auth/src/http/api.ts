@@ -21,7 +21,7 @@ export type Api = FastifyInstance<
 >;
 
 /** Adds the routes of one area to the application. */
-export type AddRoutes = (api: Api, deps: Context) => void;
+export type AddRoutes = (api: Api, context: Context) => void;
 
 /** A member that may be absent; `null` is taken for absent before schemas are looked at. */
 export const optionalText = Type.Optional(Type.String());

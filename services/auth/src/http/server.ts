@@ -34,7 +34,6 @@ import { addCors, addUrlRefusals, watchRoutes } from './request-guards.ts';
 import { addForwardedForBound } from './request-metadata.ts';
 import { addStatusRoutes } from './status.ts';
 
-/** Every area of the API; a new one is a file and a line here. */
 const allRoutes: readonly AddRoutes[] = [
   addStatusRoutes,
   addKeyRoutes,
@@ -56,29 +55,26 @@ const allRoutes: readonly AddRoutes[] = [
   addDisabledRoutes,
 ];
 
-/** Ids of callers are taken over when they look like ids: they go to the log. */
+/** Request ids of callers are logged, so they must have this form. */
 const requestIdForm = /^[\w.:-]{1,128}$/;
 
-/** Of all headers together. An access token has up to 15 KiB; what is beside it, cookies for example, must not make it unusable. */
+/** All headers together: an access token of up to 15 KiB, cookies and others. */
 const maxHeaderBytes = 32 * 1024;
 
-/** What the API takes besides what its routes take. */
-export interface ApiServerDeps extends Context {
+interface Observability {
   readonly tracing: Tracing;
-  /** Absent for no metrics. */
-  readonly metrics: Registry | undefined;
+  /** Undefined if metrics are off. */
+  readonly registry: Registry | undefined;
 }
 
-/** The REST API. */
 export interface ApiServer extends HttpServer {
-  /** Describes all routes. */
   openApi(): Promise<OpenApiDocument>;
 }
 
 /** Creates the REST API. */
-export function createApiServer(deps: ApiServerDeps): ApiServer {
-  const { settings } = deps;
-  const api = createApi(deps);
+export function createApiServer(context: Context, observability: Observability): ApiServer {
+  const { settings } = context;
+  const api = createApi(context, observability);
   return {
     ...createHttpServer(api, { host: settings.apiHost, port: settings.port }),
     async openApi() {
@@ -88,8 +84,8 @@ export function createApiServer(deps: ApiServerDeps): ApiServer {
   };
 }
 
-function createApi(deps: ApiServerDeps): Api {
-  const { settings, logger } = deps;
+function createApi(context: Context, { tracing, registry }: Observability): Api {
+  const { settings, logger } = context;
   const api: Api = fastify({
     bodyLimit: bodyLimits.small,
     http: { maxHeaderSize: maxHeaderBytes },
@@ -99,32 +95,32 @@ function createApi(deps: ApiServerDeps): Api {
     trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
     genReqId: ({ headers }) => inheritedId(headers[settings.requestIdHeader.toLowerCase()]) ?? randomUUID(),
     routerOptions: { ignoreTrailingSlash: true },
-    // The client says what it means: a number is no text, and what a schema does not know is ignored.
+    // No type coercion; unknown members are ignored.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
   addForwardedForBound(api);
-  // Before the others, so that what they refuse is seen as well.
-  addTracing(api, deps.tracing);
-  addRequestMetrics(api, deps.metrics);
+  // Before the other hooks, so that the requests they reject are recorded.
+  addTracing(api, tracing);
+  addRequestMetrics(api, registry);
   addCors(api, settings);
   addOpenApi(api, settings);
   addBodyParsers(api);
   addAccessLog(api, logger);
-  // After the hooks of CORS, which are added once its plugin has loaded: without its headers a browser hides a refusal from the page.
+  // After the CORS plugin has added its hooks: browsers hide a response without CORS headers.
   api.after(() => {
     addUrlRefusals(api);
-    addRequestLimits(api, deps);
-    guardAdminRoutes(api, deps);
+    addRequestLimits(api, context);
+    guardAdminRoutes(api, context);
   });
   api.setErrorHandler(createErrorHandler(logger));
   api.setNotFoundHandler(() => {
     throw errors.not_found();
   });
-  // In a scope of its own, which starts once the plugins above are there.
+  // In a separate scope, which starts once the plugins above have loaded.
   void api.register((scope, _options, done) => {
     const typed = scope.withTypeProvider<TypeBoxTypeProvider>();
     const refuseOtherMethods = watchRoutes(typed);
-    for (const addRoutes of allRoutes) addRoutes(typed, deps);
+    for (const addRoutes of allRoutes) addRoutes(typed, context);
     refuseOtherMethods();
     done();
   });

@@ -1,9 +1,9 @@
 import { type Millis, parseDuration } from '@tollgate/kit/time';
-import { Counter, type Registry } from 'prom-client';
 import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/query.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Contact } from '../sign-up/input.ts';
 import { linkTraits } from './links.ts';
 
@@ -87,17 +87,20 @@ const bucket = `
   returning used`;
 
 /** {@link QuotaCounter} over PostgreSQL: one statement an event. */
-export function quotaCounter(sql: Queryable): QuotaCounter {
+export function quotaCounter(sql: Queryable, metrics: Metrics): QuotaCounter {
   return {
     async take({ limiter, key, quota }, nowMs) {
       const size = quota.kind === 'window' ? quota.events : quota.size;
       // The insert of a first event asks nobody.
-      if (size < 1) return refuse(quota, nowMs);
       const counted =
-        quota.kind === 'window'
-          ? await query(sql, window, [limiter, key, new Date(windowStart(quota, nowMs)), size])
-          : await query(sql, bucket, [limiter, key, new Date(nowMs), size, quota.refillEveryMs]);
-      return counted.length > 0 ? { allowed: true } : refuse(quota, nowMs);
+        size < 1
+          ? []
+          : quota.kind === 'window'
+            ? await query(sql, window, [limiter, key, new Date(windowStart(quota, nowMs)), size])
+            : await query(sql, bucket, [limiter, key, new Date(nowMs), size, quota.refillEveryMs]);
+      if (counted.length > 0) return { allowed: true };
+      if (limiter === 'email_sent') metrics.refusedEmails.inc();
+      return refuse(quota, nowMs);
     },
   };
 }
@@ -164,23 +167,5 @@ export function createTakeTurn({ store, settings }: Context): TakeTurn {
         ? errors.over_email_send_rate_limit(told)
         : errors.over_sms_send_rate_limit(told);
     throw new RetryLaterError(error, seconds);
-  };
-}
-
-/** Counts mails that were not sent because all users together had had as many as they may. Without a registry, nothing. */
-export function countRefusedMails(quotas: QuotaCounter, registry: Registry | undefined): QuotaCounter {
-  if (registry === undefined) return quotas;
-  const refused = new Counter({
-    name: 'gotrue_email_rate_limit_counter_total',
-    help: 'Mails beyond the quota of all users together.',
-    registers: [registry],
-  });
-  return {
-    ...quotas,
-    async take(of, nowMs) {
-      const answer = await quotas.take(of, nowMs);
-      if (!answer.allowed && of.limiter === 'email_sent') refused.inc();
-      return answer;
-    },
   };
 }

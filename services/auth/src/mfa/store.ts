@@ -114,7 +114,14 @@ export function enrollFactor(
 ): Pick<FactorStore, 'enroll' | 'removeUnverified'> {
   return {
     async enroll({ id, userId, friendlyName, secret, at }, audit) {
-      const parameters = [id, userId, friendlyName, cipher.seal(id, secret), at, ...auditParameters(audit)];
+      const parameters = [
+        id,
+        userId,
+        friendlyName,
+        cipher.encrypt(id, secret),
+        at,
+        ...auditParameters(audit),
+      ];
       return (await query(sql, enroll, parameters)).length > 0;
     },
     async removeUnverified(userId, before) {
@@ -179,7 +186,7 @@ export function challengeFactor(
         createdAt: r.created_at,
         isSpent: r.spent,
         isSameAddress: r.same_address,
-        secret: cipher.open(factorId, r.secret ?? ''),
+        secret: cipher.decrypt(factorId, r.secret ?? ''),
         lastPeriod: r.last_period,
       };
     },

@@ -111,8 +111,8 @@ async function verifyAny(password: string, hash: string): Promise<boolean> {
 export function withSealedHashes(hasher: BareHasher, cipher: ColumnCipher): PasswordHasher {
   return {
     ...hasher,
-    verify: async (password, kept, userId) => hasher.verify(password, cipher.open(userId, kept)),
-    isCurrent: (kept, userId) => cipher.isCurrent(kept) && hasher.isCurrent(cipher.open(userId, kept)),
+    verify: async (password, kept, userId) => hasher.verify(password, cipher.decrypt(userId, kept)),
+    isCurrent: (kept, userId) => cipher.isCurrent(kept) && hasher.isCurrent(cipher.decrypt(userId, kept)),
   };
 }
 

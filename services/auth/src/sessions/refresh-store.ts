@@ -59,7 +59,7 @@ export function toRefreshCounter(
     row as unknown as RefreshCounterRow;
   return sealed === null
     ? undefined
-    : { hmacKey: cipher.open(sessionId, sealed), counter: Number(counter ?? 0) };
+    : { hmacKey: cipher.decrypt(sessionId, sealed), counter: Number(counter ?? 0) };
 }
 
 // PostgreSQL keeps the plan of a prepared statement that it made while the tables were small, when
@@ -192,7 +192,7 @@ export class RefreshTokenStore {
     },
     audit: AuditEntry,
   ): Promise<boolean> {
-    const sealed = this.#cipher.seal(sessionId, hmacKey);
+    const sealed = this.#cipher.encrypt(sessionId, hmacKey);
     const parameters = [token, sessionId, sealed, userAgent, ip, at, ...auditParameters(audit)];
     return (await query(this.#sql, upgrade, parameters)).length > 0;
   }

@@ -140,7 +140,7 @@ export class SessionStore {
       session.refreshToken,
       session.at,
       session.tag,
-      session.hmacKey === undefined ? null : this.#cipher.seal(session.id, session.hmacKey),
+      session.hmacKey === undefined ? null : this.#cipher.encrypt(session.id, session.hmacKey),
       ...auditParameters(audit),
     ]);
   }

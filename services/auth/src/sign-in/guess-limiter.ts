@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Millis } from '@tollgate/kit/time';
-import { Counter, type Registry } from 'prom-client';
 import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createWorkQueue, QueueFull, type WorkQueue } from '../messages/background.ts';
-import type { GuessCounts, GuessKeys, GuessLimits, GuessStore } from './guess-store.ts';
+import type { GuessCounts, GuessKeys, GuessLimits } from './guess-store.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -187,24 +186,4 @@ function isKnownNetwork({ knownSinceMs }: GuessCounts, nowMs: number): boolean {
 
 function isWorthNoting({ network, knownSinceMs }: GuessCounts, nowMs: number): boolean {
   return network !== undefined || knownSinceMs === undefined || knownSinceMs + noteAgainMs <= nowMs;
-}
-
-/** Counts wrong passwords and codes. Returns the store itself without a registry. */
-export function countWrongGuesses(guesses: GuessStore, registry: Registry | undefined): GuessStore {
-  if (registry === undefined) return guesses;
-  const wrong = new Counter({
-    name: 'auth_wrong_guesses_total',
-    help: 'Wrong passwords and codes that were verified, by kind. Those refused before are answered with 429.',
-    labelNames: ['kind'],
-    registers: [registry],
-  });
-  // An alert needs the series from the start.
-  for (const kind of ['password', 'code']) wrong.inc({ kind }, 0);
-  return {
-    ...guesses,
-    async countWrong(keys, limits, nowMs) {
-      wrong.inc({ kind: keys.code === undefined ? 'password' : 'code' });
-      await guesses.countWrong(keys, limits, nowMs);
-    },
-  };
 }

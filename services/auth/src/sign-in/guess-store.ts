@@ -1,4 +1,5 @@
 import { type Queryable, query } from '../db/query.ts';
+import type { Metrics } from '../metrics.ts';
 import { accountLeakMs, forgetMs, rememberMs, type WrongGuesses } from './guess-limiter.ts';
 
 /** What guesses are counted by. Keys are digests, so that neither contacts nor addresses are stored. */
@@ -80,7 +81,7 @@ interface GuessRow {
 }
 
 /** {@link GuessStore} over PostgreSQL: one statement an operation. */
-export function guessStore(sql: Queryable): GuessStore {
+export function guessStore(sql: Queryable, metrics: Metrics): GuessStore {
   return {
     async read(keys) {
       const rows = (await query(sql, read, [...wrongKeys(keys), keys.knownNetwork ?? null])).map(
@@ -100,6 +101,7 @@ export function guessStore(sql: Queryable): GuessStore {
       };
     },
     async countWrong(keys, { perNetwork, perAccount }, nowMs) {
+      metrics.wrongGuesses.inc({ kind: keys.code === undefined ? 'password' : 'code' });
       const times = [new Date(nowMs), accountLeakMs(perAccount), perNetwork, forgetMs, rememberMs];
       await query(sql, countWrong, [...wrongKeys(keys), ...times]);
     },

@@ -199,7 +199,7 @@ export function insertUser(sql: Queryable, cipher: ColumnCipher): UserStore['ins
       user.role,
       user.email,
       user.phone,
-      user.passwordHash === undefined ? null : cipher.seal(user.id, user.passwordHash),
+      user.passwordHash === undefined ? null : cipher.encrypt(user.id, user.passwordHash),
       user.emailConfirmedAt ?? null,
       user.phoneConfirmedAt ?? null,
       user.appMetadata,
@@ -272,7 +272,7 @@ function updateUserTextOf(changed: readonly (keyof UserChanges)[]): string {
 export function updateUser(sql: Queryable, cipher: ColumnCipher): UserStore['update'] {
   return async (id, given, { at, audit, identities = [] }) => {
     const { passwordHash } = given;
-    const changes = passwordHash ? { ...given, passwordHash: cipher.seal(id, passwordHash) } : given;
+    const changes = passwordHash ? { ...given, passwordHash: cipher.encrypt(id, passwordHash) } : given;
     const changed = keys.filter((key) => changes[key] !== undefined);
     const parameters = [id, at, ...auditParameters(audit), identities, ...changed.map((key) => changes[key])];
     try {
@@ -373,7 +373,7 @@ const rehashPasswordText =
 /** {@link UserStore.rehashPassword} */
 export function rehashPassword(sql: Queryable, cipher: ColumnCipher): UserStore['rehashPassword'] {
   return async (id, { from, to }) => {
-    await query(sql, rehashPasswordText, [id, from, cipher.seal(id, to)]);
+    await query(sql, rehashPasswordText, [id, from, cipher.encrypt(id, to)]);
   };
 }
 

@@ -1,9 +1,11 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres, { type Sql } from 'postgres';
+import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
-import { cleanup, createCleanupTimer, expiringKinds, removeBefore } from '../../src/db/cleanup.ts';
+import { CleanupStore, CleanupTimer, expiringKinds, removeBefore } from '../../src/db/cleanup.ts';
 import { connect } from '../../src/db/connection.ts';
+import { Metrics } from '../../src/metrics.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
@@ -30,7 +32,7 @@ async function openDatabase(t: Test): Promise<Sql> {
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-t.test('of every kind the old rows go and the new ones stay', async (t) => {
+t.test('old rows of every kind are removed, and new ones are kept', async (t) => {
   const sql = await openDatabase(t);
   const session = async (n: number, row: Record<string, unknown> = {}) =>
     void (await sql`insert into sessions ${sql({ id: uuid(n), user_id: user, created_at: at(1), ...row })}`);
@@ -68,11 +70,11 @@ t.test('of every kind the old rows go and the new ones stay', async (t) => {
 
   await sql`insert into users (id, created_at, is_anonymous) values (${uuid(1)}, ${at(32)}, true), (${uuid(2)}, ${at(30)}, true)`;
 
-  const { removeExpired } = cleanup(sql);
+  const cleanup = new CleanupStore(sql);
   const removed = new Map<string, number>();
   for (const kind of expiringKinds) {
     const before = removeBefore(kind, policy, now);
-    removed.set(kind, before === undefined ? 0 : await removeExpired(kind, before, 100));
+    removed.set(kind, before === undefined ? 0 : await cleanup.removeExpired(kind, before, 100));
   }
   t.same(Object.fromEntries(removed), Object.fromEntries(expiringKinds.map((kind) => [kind, 1])));
   const left = await sql`select id from sessions order by id`;
@@ -84,7 +86,7 @@ t.test('of every kind the old rows go and the new ones stay', async (t) => {
   t.match(await sql`select count(*)::int as n from mfa_factors`, [{ n: 3 }]);
 });
 
-t.test('anonymous users who are still there stay, and take nobody else with them', async (t) => {
+t.test('active anonymous users are kept, and other users are not affected', async (t) => {
   const sql = await openDatabase(t);
   const old = { created_at: at(99), is_anonymous: true };
   await sql`insert into users ${sql([
@@ -99,7 +101,7 @@ t.test('anonymous users who are still there stay, and take nobody else with them
   ] as const)
     await sql`insert into sessions (id, user_id, created_at, refreshed_at)
       values (${uuid(n)}, ${uuid(n)}, ${at(99)}, ${at(days).toISOString()}::timestamptz at time zone 'utc')`;
-  t.equal(await cleanup(sql).removeExpired('anonymous_users', at(31), 100), 1);
+  t.equal(await new CleanupStore(sql).removeExpired('anonymous_users', at(31), 100), 1);
   const left = await sql`select id from users where id <> ${user} order by id`;
   t.same(
     left.map(({ id }) => id),
@@ -108,20 +110,20 @@ t.test('anonymous users who are still there stay, and take nobody else with them
   t.match(await sql`select id from sessions`, [{ id: uuid(3) }], 'sessions go with their user');
 });
 
-t.test('sessions without an end are kept for ever', (t) => {
+t.test('sessions without a time limit never expire', (t) => {
   const endless = { ...policy, sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };
   t.equal(removeBefore('old_sessions', endless, now), undefined);
   t.equal(removeBefore('idle_sessions', endless, now), undefined);
   t.end();
 });
 
-t.test('limits of guesses are kept as long as they hold', (t) => {
+t.test('guess limits are kept as long as they apply', (t) => {
   const endless = { ...policy, mailerOtpExpMs: 20 * dayMs };
   t.same(removeBefore('rate_limits', endless, now), at(21));
   t.end();
 });
 
-t.test('a bucket is kept until it is full again', (t) => {
+t.test('a bucket is kept until it is full', (t) => {
   const bucket = { kind: 'bucket', size: 10, refillEveryMs: dayMs } as const;
   t.same(removeBefore('rate_limits', { ...policy, rateLimitSmsSent: bucket }, now), at(11));
   t.end();
@@ -133,10 +135,10 @@ t.test('a session goes with the last token of its revoked family', async (t) => 
   for (const n of [1, 2, 3])
     await sql`insert into refresh_tokens (token, revoked, updated_at, session_id, user_id)
       values (${`t${n}`}, true, ${at(50)}, ${uuid(1)}, ${user})`;
-  const { removeExpired } = cleanup(sql);
-  t.equal(await removeExpired('revoked_refresh_tokens', at(31), 2), 2);
+  const cleanup = new CleanupStore(sql);
+  t.equal(await cleanup.removeExpired('revoked_refresh_tokens', at(31), 2), 2);
   t.match(await sql`select count(*)::int as n from sessions`, [{ n: 1 }]);
-  t.equal(await removeExpired('revoked_refresh_tokens', at(31), 2), 1);
+  t.equal(await cleanup.removeExpired('revoked_refresh_tokens', at(31), 2), 1);
   t.match(await sql`select count(*)::int as n from sessions`, [{ n: 0 }]);
 });
 
@@ -147,9 +149,9 @@ t.test('rows that somebody works on are left, and nobody waits', async (t) => {
       values (${uuid(n)}, 'email', 'otp', ${at(9)})`;
   await sql.begin(async (busy) => {
     await busy`select 1 from flow_state where id = ${uuid(1)} for update`;
-    t.equal(await cleanup(sql).removeExpired('flow_states', at(1), 100), 1);
+    t.equal(await new CleanupStore(sql).removeExpired('flow_states', at(1), 100), 1);
   });
-  t.equal(await cleanup(sql).removeExpired('flow_states', at(1), 100), 1);
+  t.equal(await new CleanupStore(sql).removeExpired('flow_states', at(1), 100), 1);
 });
 
 t.test('a server removes while it runs, unless SVC_DB_CLEANUP_ENABLED says no', async (t) => {
@@ -169,24 +171,38 @@ t.test('a server removes while it runs, unless SVC_DB_CLEANUP_ENABLED says no', 
   await awaitUntil(() => /"removed":\{"flow_states":1\}/.test(busy.logs()), { what: 'a line in the log' });
 });
 
-t.test('the timer runs again and again, also after a failure', async (t) => {
+t.test('cleanup runs repeatedly and continues after a failure', async (t) => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   let runs = 0;
-  const timer = createCleanupTimer({
-    removeExpired: () => {
-      runs++;
-      return runs === 1 ? Promise.reject(new Error('away')) : Promise.resolve({ flow_states: runs });
+  const cleanup: Pick<CleanupStore, 'removeExpired'> = {
+    async removeExpired(kind) {
+      if (kind === expiringKinds[0]) runs++;
+      if (runs === 1) throw new Error('away');
+      return Promise.resolve(kind === 'flow_states' ? runs : 0);
     },
-    logger: createLogger({ level: 'info', format: 'json', destination }),
-    nowMs: () => now,
-    everyMs: 1,
-  });
-  await timer.start?.({ signal: new AbortController().signal });
-  await awaitUntil(() => runs > 2, { what: 'a third run' });
-  await timer.stop?.({ signal: new AbortController().signal });
-  t.match(lines[0], /away.*not removed/s);
+  };
+  const registry = new Registry();
+  const timer = new CleanupTimer(
+    {
+      store: { cleanup },
+      settings: policy,
+      metrics: new Metrics(registry),
+      logger: createLogger({ level: 'info', format: 'json', destination }),
+      nowMs: () => now,
+    },
+    { intervalMs: 1 },
+  );
+  timer.start();
+  await awaitUntil(() => lines.length > 2, { what: 'a third run' });
+  await timer.stop();
+  t.match(lines[0], /away.*failed to remove expired rows/s);
   t.match(lines[1], /"removed":\{"flow_states":2\}/);
+  t.match(
+    await registry.metrics(),
+    /^gotrue_cleanup_affected_rows_total\{kind="flow_states"\} (?:[5-9]|\d{2,})$/m,
+    'removed rows are counted by kind',
+  );
 });
 
 t.test('policies of row level security know the caller', async (t) => {
@@ -209,7 +225,7 @@ t.test('policies of row level security know the caller', async (t) => {
   });
 });
 
-t.test('a session whose tokens are not kept any more outlives those that were', async (t) => {
+t.test('a session with counter-based tokens outlives its stored tokens', async (t) => {
   const sql = await openDatabase(t);
   for (const [n, hmacKey] of [
     [1, null],
@@ -220,6 +236,6 @@ t.test('a session whose tokens are not kept any more outlives those that were', 
     await sql`insert into refresh_tokens (token, revoked, updated_at, session_id, user_id)
       values (${`token-${n}`}, true, ${at(50)}, ${uuid(n)}, ${user})`;
   }
-  t.equal(await cleanup(sql).removeExpired('revoked_refresh_tokens', at(31), 10), 2);
+  t.equal(await new CleanupStore(sql).removeExpired('revoked_refresh_tokens', at(31), 10), 2);
   t.same([...(await sql`select id from sessions`)], [{ id: uuid(2) }]);
 });

@@ -1,13 +1,13 @@
 import { randomBytes, webcrypto } from 'node:crypto';
 import t from 'tap';
-import { createColumnCipher, type EncryptionSettings } from '../../src/keys/column-encryption.ts';
+import { ColumnCipher, type EncryptionSettings } from '../../src/keys/column-encryption.ts';
 
 const newKey = (): string => randomBytes(32).toString('base64url');
 const row = '11111111-1111-4111-8111-111111111111';
 const otherRow = '22222222-2222-4222-8222-222222222222';
 
 function cipherOf(settings: Partial<EncryptionSettings>) {
-  return createColumnCipher({
+  return new ColumnCipher({
     dbEncryptionEncrypt: true,
     dbEncryptionKeyId: 'a',
     dbEncryptionKey: newKey(),
@@ -16,35 +16,35 @@ function cipherOf(settings: Partial<EncryptionSettings>) {
   });
 }
 
-t.test('a value is sealed differently each time, and opens in its row only', (t) => {
+t.test('encryption is not deterministic, and a value can be decrypted in its row only', (t) => {
   const cipher = cipherOf({});
-  const sealed = cipher.seal(row, 'secret ü');
-  t.notMatch(sealed, 'secret');
-  t.not(cipher.seal(row, 'secret ü'), sealed);
-  t.equal(cipher.open(row, sealed), 'secret ü');
-  t.throws(() => cipher.open(otherRow, sealed));
-  t.equal(cipher.seal(row, sealed), sealed, 'what is sealed stays');
+  const encrypted = cipher.encrypt(row, 'secret ü');
+  t.notMatch(encrypted, 'secret');
+  t.not(cipher.encrypt(row, 'secret ü'), encrypted);
+  t.equal(cipher.decrypt(row, encrypted), 'secret ü');
+  t.throws(() => cipher.decrypt(otherRow, encrypted));
+  t.equal(cipher.encrypt(row, encrypted), encrypted, 'what is encrypted stays');
   t.end();
 });
 
-t.test('a value that was changed does not open', (t) => {
+t.test('a value that was changed cannot be decrypted', (t) => {
   const cipher = cipherOf({});
-  const sealed = JSON.parse(cipher.seal(row, 'secret'));
-  const data = Buffer.from(sealed.data, 'base64');
+  const encrypted = JSON.parse(cipher.encrypt(row, 'secret'));
+  const data = Buffer.from(encrypted.data, 'base64');
   for (const changed of [
     {
-      ...sealed,
+      ...encrypted,
       data: Buffer.concat([data.subarray(0, 1).map((byte) => byte ^ 1), data.subarray(1)]).toString('base64'),
     },
-    { ...sealed, data: data.subarray(0, -1).toString('base64') },
-    { ...sealed, data: '' },
-    { ...sealed, nonce: randomBytes(12).toString('base64') },
+    { ...encrypted, data: data.subarray(0, -1).toString('base64') },
+    { ...encrypted, data: '' },
+    { ...encrypted, nonce: randomBytes(12).toString('base64') },
   ])
-    t.throws(() => cipher.open(row, JSON.stringify(changed)), JSON.stringify(changed));
+    t.throws(() => cipher.decrypt(row, JSON.stringify(changed)), JSON.stringify(changed));
   t.end();
 });
 
-t.test('the form is that of GoTrue: AES-GCM with a key that HKDF-SHA-256 derives for the row', async (t) => {
+t.test('values have the format of GoTrue: AES-GCM with a key per row from HKDF-SHA-256', async (t) => {
   const key = newKey();
   const nonce = randomBytes(12);
   const { subtle } = webcrypto;
@@ -66,9 +66,9 @@ t.test('the form is that of GoTrue: AES-GCM with a key that HKDF-SHA-256 derives
     nonce: nonce.toString('base64'),
   };
   const cipher = cipherOf({ dbEncryptionKey: key });
-  t.equal(cipher.open(row, JSON.stringify(theirs)), '$2a$10$hash');
+  t.equal(cipher.decrypt(row, JSON.stringify(theirs)), '$2a$10$hash');
 
-  const ours = JSON.parse(cipher.seal(row, 'secret'));
+  const ours = JSON.parse(cipher.encrypt(row, 'secret'));
   t.same(Object.keys(ours), ['key_id', 'alg', 'data', 'nonce']);
   const opened = await subtle.decrypt(
     { name: 'AES-GCM', iv: Buffer.from(ours.nonce, 'base64') },
@@ -78,7 +78,7 @@ t.test('the form is that of GoTrue: AES-GCM with a key that HKDF-SHA-256 derives
   t.equal(Buffer.from(opened).toString(), 'secret');
 });
 
-t.test('after a change of keys the old one still opens, and says that it is not current', (t) => {
+t.test('after a key rotation old values can be decrypted and are not current', (t) => {
   const [old, current] = [newKey(), newKey()];
   const before = cipherOf({ dbEncryptionKey: old });
   const after = cipherOf({
@@ -86,31 +86,31 @@ t.test('after a change of keys the old one still opens, and says that it is not 
     dbEncryptionKey: current,
     dbEncryptionDecryptionKeys: { a: old },
   });
-  const sealed = before.seal(row, 'secret');
-  t.equal(after.open(row, sealed), 'secret');
-  t.equal(after.isCurrent(sealed), false);
-  t.equal(after.isCurrent(after.seal(row, 'secret')), true);
-  t.equal(after.isCurrent('secret'), false, 'nor is what was never encrypted');
+  const encrypted = before.encrypt(row, 'secret');
+  t.equal(after.decrypt(row, encrypted), 'secret');
+  t.equal(after.isCurrent(encrypted), false);
+  t.equal(after.isCurrent(after.encrypt(row, 'secret')), true);
+  t.equal(after.isCurrent('secret'), false, 'a plain value is not current');
   t.throws(
-    () => before.open(row, after.seal(row, 'secret')),
-    /encrypted with the key b, which is not in SVC_SECURITY/,
+    () => before.decrypt(row, after.encrypt(row, 'secret')),
+    /encrypted with key b, which is missing from SVC_SECURITY/,
   );
   t.end();
 });
 
-t.test('without encryption values stay as they are, and those of before open', (t) => {
+t.test('without encryption values are stored as they are, and old ones can be decrypted', (t) => {
   const key = newKey();
-  const sealed = cipherOf({ dbEncryptionKey: key }).seal(row, 'secret');
+  const encrypted = cipherOf({ dbEncryptionKey: key }).encrypt(row, 'secret');
   const plain = cipherOf({
     dbEncryptionEncrypt: false,
     dbEncryptionKeyId: '',
     dbEncryptionKey: '',
     dbEncryptionDecryptionKeys: { a: key },
   });
-  t.equal(plain.seal(row, 'secret'), 'secret');
-  t.equal(plain.open(row, sealed), 'secret');
+  t.equal(plain.encrypt(row, 'secret'), 'secret');
+  t.equal(plain.decrypt(row, encrypted), 'secret');
   t.equal(plain.isCurrent('secret'), true);
-  t.equal(plain.isCurrent(sealed), false);
+  t.equal(plain.isCurrent(encrypted), false);
   for (const text of [
     '',
     '{',
@@ -118,6 +118,6 @@ t.test('without encryption values stay as they are, and those of before open', (
     '{"alg":"aes-gcm-hkdf"}',
     '{"key_id":"a","data":"x","nonce":"x","alg":"other"}',
   ])
-    t.equal(plain.open(row, text), text, 'and what only looks like a sealed one is what it is');
+    t.equal(plain.decrypt(row, text), text, 'text that only resembles an encrypted value is plain');
   t.end();
 });

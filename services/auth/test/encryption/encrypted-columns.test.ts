@@ -6,8 +6,9 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { connect } from '../../src/db/connection.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
-import { createColumnCipher, createReencrypt } from '../../src/keys/column-encryption.ts';
+import { Store } from '../../src/db/store.ts';
+import { ColumnCipher } from '../../src/keys/column-encryption.ts';
+import { reencrypt } from '../../src/keys/reencrypt.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { testDatabase } from '../helpers/test-database.ts';
@@ -62,7 +63,7 @@ async function enroll(server: AuthServer, token: string) {
   };
 }
 
-t.test('nothing that would help a thief of the database is kept as it is, and all of it works', async (t) => {
+t.test('secrets are encrypted in the database and work', async (t) => {
   const server = await startAuthServer(t, encryptingWith('a', newKey()));
   const { accessToken, refreshToken } = await signUp(server);
   const verify = await enroll(server, accessToken);
@@ -102,34 +103,31 @@ t.test('a password that is changed, imported or reset by an administrator is enc
   t.ok(await allSealed());
 });
 
-t.test(
-  'keys change: what the old one has encrypted is read, and becomes the new one at the next sign-in',
-  async (t) => {
-    const [old, current] = [newKey(), newKey()];
-    const first = await startAuthServer(t, encryptingWith('a', old));
-    const { accessToken } = await signUp(first);
-    const verify = await enroll(first, accessToken);
-    const server = await restart(t, first, encryptingWith('b', current, `a:${old}`));
-    t.equal((await verify(server, accessToken)).status, 200);
-    t.equal((await signIn(server)).status, 200);
-    const [row] = await database(t, first)`select encrypted_password as kept from users`;
-    t.match(JSON.parse(row?.kept), { key_id: 'b' });
-    t.equal((await signIn(server)).status, 200);
-  },
-);
+t.test('after a key rotation old values are readable and re-encrypted at the next sign-in', async (t) => {
+  const [old, current] = [newKey(), newKey()];
+  const first = await startAuthServer(t, encryptingWith('a', old));
+  const { accessToken } = await signUp(first);
+  const verify = await enroll(first, accessToken);
+  const server = await restart(t, first, encryptingWith('b', current, `a:${old}`));
+  t.equal((await verify(server, accessToken)).status, 200);
+  t.equal((await signIn(server)).status, 200);
+  const [row] = await database(t, first)`select encrypted_password as kept from users`;
+  t.match(JSON.parse(row?.kept), { key_id: 'b' });
+  t.equal((await signIn(server)).status, 200);
+});
 
-t.test('a key that is not there is said, and nobody comes in', async (t) => {
+t.test('a missing key is logged and sign-in fails', async (t) => {
   const first = await startAuthServer(t, encryptingWith('a', newKey()));
   await signUp(first);
   const server = await restart(t, first, encryptingWith('b', newKey()));
   t.match(await signIn(server), { status: 500, body: { error_code: 'unexpected_failure' } });
   t.match(
     server.logs(),
-    /encrypted with the key a, which is not in SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
+    /encrypted with key a, which is missing from SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
   );
 });
 
-t.test('a hash that is put in the row of somebody else opens nothing', async (t) => {
+t.test('a hash copied to the row of another user cannot be decrypted', async (t) => {
   const server = await startAuthServer(t, encryptingWith('a', newKey()));
   await signUp(server);
   await signUp(server, { email: 'mallory@example.com', password: 'of mallory' });
@@ -138,7 +136,7 @@ t.test('a hash that is put in the row of somebody else opens nothing', async (t)
   t.not((await signIn(server, 'of mallory')).status, 200);
 });
 
-t.test('all that is there is encrypted, encrypted anew and decrypted at once', async (t) => {
+t.test('reencrypt encrypts, rotates keys, and decrypts', async (t) => {
   const plain = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2' });
   const { accessToken } = await signUp(plain);
   await enroll(plain, accessToken);
@@ -147,14 +145,14 @@ t.test('all that is there is encrypted, encrypted anew and decrypted at once', a
 
   const reencryptWith = async (id: string, encrypts = true) => {
     const sql = connect({ databaseUrl: plain.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
-    const cipher = createColumnCipher({
+    const cipher = new ColumnCipher({
       dbEncryptionEncrypt: encrypts,
       dbEncryptionKeyId: id,
       dbEncryptionKey: id === 'a' ? old : current,
       dbEncryptionDecryptionKeys: { a: old },
     });
     try {
-      return await createReencrypt({ store: createPostgresStore(sql, cipher) })();
+      return await reencrypt({ store: new Store(sql, { cipher }) });
     } finally {
       await sql.end();
     }
@@ -170,13 +168,13 @@ t.test('all that is there is encrypted, encrypted anew and decrypted at once', a
   t.same(await kept(t, plain), before);
 });
 
-t.test('it goes through any number of rows, and leaves what others write meanwhile', async (t) => {
+t.test('reencrypt processes all rows and keeps concurrent writes', async (t) => {
   const server = await startAuthServer(t);
   const sql = database(t, server);
   await sql`insert into users (id, encrypted_password) select gen_random_uuid(), 'hash ' || n from generate_series(1, 1201) n`;
   const pool = connect({ databaseUrl: server.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => pool.end());
-  const cipher = createColumnCipher({
+  const cipher = new ColumnCipher({
     dbEncryptionEncrypt: true,
     dbEncryptionKeyId: 'a',
     dbEncryptionKey: newKey(),
@@ -185,7 +183,7 @@ t.test('it goes through any number of rows, and leaves what others write meanwhi
   const [busy] = await sql`select id from users where encrypted_password = 'hash 7'`;
   const written = await sql.begin(async (somebody) => {
     await somebody`update users set encrypted_password = 'of another password' where id = ${busy?.id}`;
-    const running = createReencrypt({ store: createPostgresStore(pool, cipher) })();
+    const running = reencrypt({ store: new Store(pool, { cipher }) });
     const waiting = async () => {
       const [row] = await somebody`select count(*)::int as n from pg_locks where not granted`;
       return Number(row?.n) > 0;

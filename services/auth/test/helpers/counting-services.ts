@@ -3,9 +3,10 @@ import type t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Context } from '../../src/context.ts';
 import { connect } from '../../src/db/connection.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
+import { Store } from '../../src/db/store.ts';
 import { systemRandomness } from '../../src/keys/random.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
+import { Metrics } from '../../src/metrics.ts';
 import { createPasswordHasher } from '../../src/passwords/hasher.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
@@ -58,10 +59,11 @@ export async function countingServices(
   if (!parsed.ok) throw new Error(parsed.expected);
   const services: Context = {
     nowMs: Date.now,
+    metrics: new Metrics(),
     logger: createLogger({ level: 'fatal', format: 'json' }),
     mailbox: undefined,
     settings,
-    store: createPostgresStore(counted, unencrypted),
+    store: new Store(counted, { cipher: unencrypted }),
     keys: parsed.keys,
     random: systemRandomness,
     passwords: {

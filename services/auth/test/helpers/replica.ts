@@ -5,8 +5,7 @@ import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect, disconnect } from '../../src/db/connection.ts';
-import type { Store } from '../../src/db/store.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
+import { Store } from '../../src/db/store.ts';
 import { createIdentityStates, type KnownIdentityStates } from '../../src/ext-authz/identity-cache.ts';
 import { createIdentityListener, type IdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import type { ChangedIdentities } from '../../src/ext-authz/store.ts';
@@ -34,7 +33,7 @@ export async function startReplica(
 ): Promise<Replica> {
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 3 });
   test.teardown(() => disconnect(sql));
-  const store = createPostgresStore(sql, unencrypted);
+  const store = new Store(sql, { cipher: unencrypted });
   const clock = fakeClock(metadata.nowMs);
   const states = createIdentityStates(
     { store: store.identityStates, nowMs: clock.nowMs },

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
-import type { Store } from '../../src/db/store.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
+import { Store, type StoreOptions } from '../../src/db/store.ts';
 import type { RequestMetadata } from '../../src/http/request-metadata.ts';
 import type { User } from '../../src/users/user.ts';
 import { actorOf, newContactUser } from '../../src/users/user.ts';
@@ -19,11 +18,14 @@ export const metadata: RequestMetadata = {
 };
 
 /** The store over a database of its own. */
-export async function testStore(test: Pick<typeof t, 'teardown'>): Promise<Store> {
+export async function testStore(
+  test: Pick<typeof t, 'teardown'>,
+  options: Partial<StoreOptions> = {},
+): Promise<Store> {
   const { url: databaseUrl } = await testDatabase(test);
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 5 });
   test.teardown(() => sql.end());
-  return createPostgresStore(sql, unencrypted);
+  return new Store(sql, { cipher: unencrypted, ...options });
 }
 
 /** A confirmed user who has signed up by email. */

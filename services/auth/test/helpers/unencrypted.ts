@@ -1,7 +1,7 @@
-import { createColumnCipher } from '../../src/keys/column-encryption.ts';
+import { ColumnCipher } from '../../src/keys/column-encryption.ts';
 
 /** Keeps everything as it is, which is the default. */
-export const unencrypted = createColumnCipher({
+export const unencrypted = new ColumnCipher({
   dbEncryptionEncrypt: false,
   dbEncryptionKeyId: '',
   dbEncryptionKey: '',

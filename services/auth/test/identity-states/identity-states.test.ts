@@ -179,12 +179,12 @@ function makeStates(options: {
   readonly maxStalenessMs: number;
   readonly capacity?: number;
   readonly answer?: () => IdentityState | undefined;
-  readonly store?: IdentityStateStore;
+  readonly store?: Pick<IdentityStateStore, 'findMany'>;
 }) {
   const { maxStalenessMs, capacity, answer = () => stateOf(`asked ${calls.length}`) } = options;
   const clock = fakeClock();
   const calls: (readonly IdentityKey[])[] = [];
-  const counting: IdentityStateStore = {
+  const counting: Pick<IdentityStateStore, 'findMany'> = {
     async findMany(keys) {
       calls.push(keys);
       return keys.map(answer);
@@ -207,7 +207,7 @@ function holdAnswers() {
   const held: PromiseWithResolvers<readonly IdentityState[]>[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   let asked = 0;
-  const store: IdentityStateStore = {
+  const store: Pick<IdentityStateStore, 'findMany'> = {
     findMany() {
       const answer = Promise.withResolvers<readonly IdentityState[]>();
       held.push(answer);

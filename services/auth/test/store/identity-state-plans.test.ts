@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { connect, disconnect } from '../../src/db/connection.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
+import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
@@ -13,7 +13,7 @@ t.test('to ask for states does not cost more the more users and sessions there a
   // All statements on one connection, which can tell their plans.
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => disconnect(sql));
-  const store = createPostgresStore(sql, unencrypted);
+  const store = new Store(sql, { cipher: unencrypted });
   const keys = Array.from({ length: 500 }, () => ({ userId: randomUUID(), sessionId: randomUUID() }));
   for (let call = 0; call < callsUntilOnePlan; call++) await store.identityStates.findMany(keys);
 

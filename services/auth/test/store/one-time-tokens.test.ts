@@ -1,7 +1,7 @@
 import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect, disconnect } from '../../src/db/connection.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
+import { Store } from '../../src/db/store.ts';
 import type { OneTimeToken } from '../../src/verification/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
@@ -90,7 +90,7 @@ t.test('the column of its user where GoTrue keeps a token is emptied with it', a
   const { url: databaseUrl } = await testDatabase(t);
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => disconnect(sql));
-  const store = createPostgresStore(sql, unencrypted, { dbSharedWithGotrue: true });
+  const store = new Store(sql, { cipher: unencrypted, dbSharedWithGotrue: true });
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'user_recovery_requested', { metadata });
   const token: OneTimeToken = {
@@ -125,7 +125,7 @@ t.test('the column of its user where GoTrue keeps a token is emptied with it', a
   await store.oneTimeTokens.withdraw([token]);
   t.match(await columns(), { recovery_token: '' });
 
-  const digesting = createPostgresStore(sql, unencrypted);
+  const digesting = new Store(sql, { cipher: unencrypted });
   await store.oneTimeTokens.replace([token], audit);
   await digesting.oneTimeTokens.replace([next], audit);
   t.match(await columns(), { recovery_token: '' }, 'a digest is of no use to GoTrue');

@@ -4,7 +4,7 @@ import postgres, { type Sql } from 'postgres';
 import t, { type Test } from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
+import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
@@ -18,7 +18,7 @@ async function startSession(t: Test) {
   const pool = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 5 });
   const observer = postgres(databaseUrl, { max: 1 });
   t.teardown(() => Promise.all([pool.end(), observer.end()]));
-  const store = createPostgresStore(pool, unencrypted);
+  const store = new Store(pool, { cipher: unencrypted });
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'token_refreshed', { metadata });
   const [id, token] = [randomUUID(), 'first-token'];

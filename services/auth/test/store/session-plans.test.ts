@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
-import type { Store } from '../../src/db/store.ts';
-import { createPostgresStore } from '../../src/db/store.ts';
+import { Store } from '../../src/db/store.ts';
 import { actorOf } from '../../src/users/user.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata } from '../helpers/test-store.ts';
@@ -19,7 +18,7 @@ t.test(
     // All statements on one connection, which can tell their plans.
     const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
     t.teardown(() => sql.end());
-    await refreshOften(createPostgresStore(sql, unencrypted));
+    await refreshOften(new Store(sql, { cipher: unencrypted }));
 
     const statements = await sql<{ name: string; parameters: number; statement: string }[]>`
     select name, statement, cardinality(parameter_types) as parameters

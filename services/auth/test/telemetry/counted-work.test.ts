@@ -2,7 +2,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { countRemovedRows } from '../../src/db/cleanup.ts';
 import { countHashes, createPasswordHasher } from '../../src/passwords/hasher.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 
@@ -61,15 +60,4 @@ t.test('a password that is refused, as too many wait, is submitted and not compl
     'gotrue_compare_hash_and_password_completed_total 51',
   ]);
   t.same(samplesOf(await registry.metrics(), /^auth_password_queue/), ['auth_password_queue_full_total 1']);
-});
-
-t.test('rows that have expired are counted by kind', async (t) => {
-  const registry = new Registry();
-  const removed = { sessions: 3, flows: 1 };
-  const removeExpired = countRemovedRows(async () => removed, registry);
-  for (const _ of [1, 2]) t.equal(await removeExpired(0, new AbortController().signal), removed);
-  t.same(samplesOf(await registry.metrics(), /^gotrue_cleanup/), [
-    'gotrue_cleanup_affected_rows_total{kind="sessions"} 6',
-    'gotrue_cleanup_affected_rows_total{kind="flows"} 2',
-  ]);
 });

@@ -68,13 +68,14 @@ t.test(
     await insertUser(services.store, { email: known });
     const afterAnswer: (() => Promise<void>)[] = [];
     let answered = false;
-    const findByEmail: typeof services.store.users.findByEmail = (...of) => {
+    const { users } = services.store;
+    const findByEmail = users.findByEmail.bind(users);
+    users.findByEmail = (...of) => {
       t.ok(answered, 'the user is looked for after the answer');
-      return services.store.users.findByEmail(...of);
+      return findByEmail(...of);
     };
     const recover = createRecover({
       ...services,
-      store: { ...services.store, users: { ...services.store.users, findByEmail } },
       background: { run: (_what, work) => void afterAnswer.push(work) },
     });
     const costs = [];
