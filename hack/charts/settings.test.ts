@@ -1,6 +1,6 @@
 import t from 'tap';
 import { readSettings as readAuthSettings } from '../../services/auth/src/config/settings.ts';
-import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
+import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
 import type { ContainerSpec } from './kubelet/pod-spec.ts';
 import { chartCases } from './support/chart-cases.ts';

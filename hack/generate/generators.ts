@@ -1,8 +1,8 @@
 import { ignoredSettings } from '../../services/auth/src/config/gotrue.ts';
 import { settingsSpec as authSettings } from '../../services/auth/src/config/settings.ts';
 import { errors as authErrors } from '../../services/auth/src/errors.ts';
+import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
-import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/settings/settings.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
 import { chartFiles } from './charts/generate-charts.ts';
 import { formatWithBiome } from './format-with-biome.ts';

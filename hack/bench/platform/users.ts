@@ -1,5 +1,4 @@
-import type { HttpConnection } from '../auth/http-connection.ts';
-import { openHttpConnection, requestBytes } from '../auth/http-connection.ts';
+import { type HttpConnection, openHttpConnection, requestBytes } from '../auth/http-connection.ts';
 
 /** Settings under which users can be made fast: without a password, which takes a core 30 ms each. */
 export const userSettings = { SVC_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' };

@@ -1,6 +1,6 @@
 import type { SettingsSpec } from '@tollgate/kit/settings';
 import { settingsSpec as authSettings } from '../../../services/auth/src/config/settings.ts';
-import { settingsSpec as ratelimitSettings } from '../../../services/ratelimit/src/settings/settings.ts';
+import { settingsSpec as ratelimitSettings } from '../../../services/ratelimit/src/config/settings.ts';
 import { settingsSpec as xdsSettings } from '../../../services/xds/src/config/settings.ts';
 
 /** What the values of a service's chart are made from. */

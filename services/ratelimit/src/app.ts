@@ -10,33 +10,29 @@ import { startTracing } from '@tollgate/kit/telemetry';
 import { maxTimerMs, monotonicNow } from '@tollgate/kit/time';
 import { watchTlsFiles } from '@tollgate/kit/tls';
 import { counterBackends } from './backends/counter-backends.ts';
-import { createCountHits } from './decide/count-hits.ts';
-import { createDecider } from './decide/create-decider.ts';
-import { createDecisionStats } from './decide/decision-stats.ts';
-import { createLocalCache, type LocalCache } from './decide/local-cache.ts';
-import { registerLocalCacheGauges } from './decide/local-cache-gauges.ts';
-import { traceDecisions } from './decide/trace-decisions.ts';
-import { ruleSources } from './rule-sources/rule-sources.ts';
-import { createRuleStore } from './rules/rule-store.ts';
 import {
   deciderOptions,
   grpcServerOptions,
   serverTlsFiles,
   statsSinkOptions,
   tracingOptions,
-} from './settings/options.ts';
-import { type Settings, sinkSwitches } from './settings/settings.ts';
-import { countCertificateLoads, createTlsStats } from './stats/certificate-stats.ts';
-import { chooseSink } from './stats/choose-sink.ts';
-import { countReservedTags } from './stats/stat-tags.ts';
-import { createStatsFlusher, type StatsFlusher } from './stats/stats-flusher.ts';
-import { createStatsRegistry, type StatsRegistry } from './stats/stats-registry.ts';
-import { statsSinks } from './stats/stats-sinks.ts';
-import { createServerStats } from './surfaces/grpc/server-stats.ts';
-import { createShouldRateLimit, shouldRateLimitPath } from './surfaces/grpc/should-rate-limit.ts';
-import { warmUp } from './surfaces/grpc/warm-up.ts';
-import { createApiServer } from './surfaces/http/api-server.ts';
-import { createDebugServer } from './surfaces/http/debug-server.ts';
+} from './config/options.ts';
+import { type Settings, sinkSwitches } from './config/settings.ts';
+import { chooseSink } from './config/stats.ts';
+import { createApiServer } from './http/api-server.ts';
+import { createDebugServer } from './http/debug-server.ts';
+import { createCountHits } from './ratelimit/hits.ts';
+import { createLocalCache, type LocalCache, registerLocalCacheGauges } from './ratelimit/local-cache.ts';
+import { createDecider, createShouldRateLimit, shouldRateLimitPath } from './ratelimit/service.ts';
+import { createDecisionStats } from './ratelimit/stats.ts';
+import { traceDecisions } from './ratelimit/tracing.ts';
+import { warmUp } from './ratelimit/warm-up.ts';
+import { ruleSources } from './rules/rule-sources.ts';
+import { createRuleStore } from './rules/rule-store.ts';
+import { createStatsRegistry, type StatsRegistry } from './stats/registry.ts';
+import { countCertificateLoads, createServerStats, createTlsStats } from './stats/server-stats.ts';
+import { createStatsFlusher, type StatsFlusher, statsSinks } from './stats/sinks.ts';
+import { countReservedTags } from './stats/tags.ts';
 
 /** What the service takes from the process. */
 export interface AppDeps {

@@ -1,5 +1,5 @@
 import { type AppError, defineErrors, grpcStatus } from '@tollgate/kit/errors';
-import type { RequestProblem } from './domain/check-request.ts';
+import type { RequestProblem } from './ratelimit/request.ts';
 
 /**
  * Everything a caller can be told, by its stable code.

@@ -4,8 +4,8 @@ import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
 import { findMisspelled, findReplaced, formatSettingProblems } from '@tollgate/kit/settings';
 import { buildApp } from './app.ts';
-import { answerArguments } from './cli/service/service-arguments.ts';
-import { readSettings, settingsSpec } from './settings/settings.ts';
+import { answerArguments } from './cli/service-arguments.ts';
+import { readSettings, settingsSpec } from './config/settings.ts';
 
 const answer = answerArguments(process.argv.slice(2));
 if (answer !== undefined) {

@@ -1,4 +1,4 @@
-import type { CounterHit } from '../ports/counter-backend.ts';
+import type { CounterHit } from './counter-backend.ts';
 
 /** What a batch needs to know of a hit. */
 export interface BatchHit extends Pick<CounterHit, 'key' | 'addend' | 'ttlSeconds'> {

@@ -1,7 +1,7 @@
-import type { Settings } from '../settings/settings.ts';
-import type { BackendModule } from './backend-module.ts';
-import { memcachedBackend } from './memcached/memcached-module.ts';
-import { memoryBackend } from './memory/memory-module.ts';
+import type { Settings } from '../config/settings.ts';
+import type { BackendModule } from './counter-backend.ts';
+import { memcachedBackend } from './memcached/memcached-backend.ts';
+import { memoryBackend } from './memory.ts';
 import { redisBackend } from './redis/redis-module.ts';
 
 /** All backends by their BACKEND_TYPE: a new one is its folder, a line here and a value of that setting. */

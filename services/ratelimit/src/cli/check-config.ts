@@ -1,5 +1,5 @@
 #!/usr/bin/env node
 import { finish } from '@tollgate/kit/cli';
-import { runCheck } from './check-config/run-check.ts';
+import { runCheck } from './run-check.ts';
 
 finish(await runCheck(process.argv.slice(2)));

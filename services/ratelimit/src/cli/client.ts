@@ -1,5 +1,5 @@
 #!/usr/bin/env node
 import { finish } from '@tollgate/kit/cli';
-import { runClient } from './client/run-client.ts';
+import { runClient } from './run-client.ts';
 
 finish(await runClient(process.argv.slice(2)));

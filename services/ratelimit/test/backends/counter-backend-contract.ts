@@ -1,7 +1,7 @@
 import type { TAP, Test } from 'tap';
-import { type Counted, createCountHits } from '../../src/decide/count-hits.ts';
-import type { CounterBackend, CounterHit } from '../../src/ports/counter-backend.ts';
-import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
+import type { CounterBackend, CounterHit } from '../../src/backends/counter-backend.ts';
+import { type Counted, createCountHits } from '../../src/ratelimit/hits.ts';
+import { createStatsRegistry } from '../../src/stats/registry.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
 /** Makes a started backend for one test and closes it at its end. */

@@ -3,8 +3,8 @@ import { createLogger } from '@tollgate/kit/logger';
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import t from 'tap';
 import { createRuleStore } from '../../src/rules/rule-store.ts';
-import { statsNames } from '../../src/stats/stats-names.ts';
-import { createStatsRegistry } from '../../src/stats/stats-registry.ts';
+import { statsNames } from '../../src/stats/names.ts';
+import { createStatsRegistry } from '../../src/stats/registry.ts';
 import { rulesText } from '../support/rule-folder.ts';
 
 const load = (text: string) => loadYaml([{ source: 'a.yaml', text }], { mergeDomains: false });

@@ -2,10 +2,9 @@ import { createHealth, type Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import type { Test } from 'tap';
-import type { BackendModule } from '../../src/backends/backend-module.ts';
-import type { CounterBackend } from '../../src/ports/counter-backend.ts';
-import { readSettings } from '../../src/settings/settings.ts';
-import { createStatsRegistry, type StatsRegistry } from '../../src/stats/stats-registry.ts';
+import type { BackendModule, CounterBackend } from '../../src/backends/counter-backend.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { createStatsRegistry, type StatsRegistry } from '../../src/stats/registry.ts';
 
 /** A backend as the service makes it, with what it reports. */
 export interface BackendFromSettings {

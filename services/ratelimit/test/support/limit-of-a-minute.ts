@@ -1,4 +1,4 @@
-import type { LimitInForce } from '../../src/domain/limit-in-force.ts';
+import type { LimitInForce } from '../../src/ratelimit/limit.ts';
 
 /** A limit of so many requests a minute, and nothing else to it. */
 export function limitOfAMinute(requestsPerUnit: number): LimitInForce {

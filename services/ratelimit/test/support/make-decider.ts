@@ -1,15 +1,15 @@
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import { formatProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
-import { createMemoryBackend } from '../../src/backends/memory/memory-backend.ts';
-import { createCountHits } from '../../src/decide/count-hits.ts';
-import { createDecider, type DeciderOptions } from '../../src/decide/create-decider.ts';
-import { createDecisionStats } from '../../src/decide/decision-stats.ts';
-import { createLocalCache } from '../../src/decide/local-cache.ts';
-import type { Decision } from '../../src/domain/decision.ts';
-import type { Descriptor } from '../../src/domain/rate-limit-request.ts';
-import type { CounterBackend, CounterHit } from '../../src/ports/counter-backend.ts';
-import { createStatsRegistry, type StatsRegistry } from '../../src/stats/stats-registry.ts';
+import type { CounterBackend, CounterHit } from '../../src/backends/counter-backend.ts';
+import { createMemoryBackend } from '../../src/backends/memory.ts';
+import { createCountHits } from '../../src/ratelimit/hits.ts';
+import { createLocalCache } from '../../src/ratelimit/local-cache.ts';
+import type { Descriptor } from '../../src/ratelimit/request.ts';
+import type { Decision } from '../../src/ratelimit/response.ts';
+import { createDecider, type DeciderOptions } from '../../src/ratelimit/service.ts';
+import { createDecisionStats } from '../../src/ratelimit/stats.ts';
+import { createStatsRegistry, type StatsRegistry } from '../../src/stats/registry.ts';
 
 /** A descriptor written as `key=value` pairs, with what else it may carry. */
 export function descriptor(

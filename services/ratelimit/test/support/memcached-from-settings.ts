@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import type { ResolveSrv } from '../../src/backends/memcached/find-servers.ts';
-import { memcachedModule } from '../../src/backends/memcached/memcached-module.ts';
+import type { ResolveSrv } from '../../src/backends/memcached/addresses.ts';
+import { memcachedModule } from '../../src/backends/memcached/memcached-backend.ts';
 import { type BackendFromSettings, backendFromSettings } from './backend-from-settings.ts';
 
 /** The memcached backend as the service makes it, with what it reports. */

@@ -1,8 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
-import type { RuleLoad, RuleSource } from '../../src/ports/rule-source.ts';
-import { createFileRuleSource, type FileRuleSourceOptions } from '../../src/rule-sources/file-rule-source.ts';
+import { createFileRuleSource, type FileRuleSourceOptions } from '../../src/rules/file-source.ts';
+import type { RuleLoad, RuleSource } from '../../src/rules/rule-store.ts';
 
 /** A rule file with one limit for each key. */
 export function rulesText(domain: string, requestsPerUnit: number, keys: readonly string[] = ['k']): string {

@@ -6,8 +6,8 @@ import { formatSettingProblems } from '@tollgate/kit/settings';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import type { Test } from 'tap';
 import { type App, buildApp } from '../../src/app.ts';
-import { readSettings } from '../../src/settings/settings.ts';
-import type { StatsRegistry } from '../../src/stats/stats-registry.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import type { StatsRegistry } from '../../src/stats/registry.ts';
 
 /** What a test wants to differ from the usual. */
 export interface StartAppOptions {

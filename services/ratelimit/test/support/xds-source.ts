@@ -1,13 +1,13 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
-import type { RuleLoad } from '../../src/ports/rule-source.ts';
+import type { RuleLoad } from '../../src/rules/rule-store.ts';
 import {
   createXdsRuleSource,
   type XdsRuleSourceDeps,
   type XdsRuleSourceOptions,
-} from '../../src/rule-sources/xds/xds-rule-source.ts';
-import { createStatsRegistry, type StatsRegistry } from '../../src/stats/stats-registry.ts';
+} from '../../src/rules/xds/xds-source.ts';
+import { createStatsRegistry, type StatsRegistry } from '../../src/stats/registry.ts';
 import { limitOf } from './rule-folder.ts';
 
 /** A source of one test. */

@@ -1,15 +1,38 @@
+import { createHash } from 'node:crypto';
+import { Resolver } from 'node:dns/promises';
+import type { ConnectionOptions } from 'node:tls';
 import { crc32 } from 'node:zlib';
+import { backoffDelays } from '@tollgate/kit/backoff';
+import { createFailureLog } from '@tollgate/kit/logger';
+import type { Settings } from '../../config/settings.ts';
 import { backendFailure } from '../../errors.ts';
-import type { CounterBackend, CounterHit } from '../../ports/counter-backend.ts';
+import { memcachedStatNames } from '../../stats/names.ts';
+import { createTlsStats } from '../../stats/server-stats.ts';
 import { type Batch, type BatchCounter, createBatch } from '../batch.ts';
-import { countOnServer, type ServerBatch } from './count-on-server.ts';
-import type { MemcachedServer } from './memcached-server.ts';
-import type { MemcachedStats } from './memcached-stats.ts';
-import type { ServerList } from './server-list.ts';
-import { storedKey } from './stored-key.ts';
+import type { BackendDeps, BackendModule, CounterBackend, CounterHit } from '../counter-backend.ts';
+import { type StoreTls, type StoreTlsDeps, watchStoreTls } from '../store-tls.ts';
+import { findServers, type ResolveSrv } from './addresses.ts';
+import { countOnServer, createMemcachedStats, type MemcachedStats, type ServerBatch } from './commands.ts';
+import { createMemcachedServer, createServerList, type MemcachedServer, type ServerList } from './servers.ts';
+
+/** The longest key that memcached takes, in bytes. */
+const maxKeyBytes = 250;
+
+/** Bytes that end a key or a command in memcached's protocol: control characters and the blank. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const unfit = /[\u0000-\u0020\u007f]/;
+
+/**
+ * The name under which memcached holds a counter: its key, or a hash of it where memcached could not take the key.
+ * Clients choose the values in keys; one that is too long or holds a blank must not be a way around a limit.
+ */
+function storedKey(key: string): string {
+  const fits = Buffer.byteLength(key) <= maxKeyBytes && !unfit.test(key) && key !== '';
+  return fits ? key : `tollgate_sha256_${createHash('sha256').update(key).digest('hex')}`;
+}
 
 /** What the backend is made of. */
-export interface MemcachedBackendDeps {
+interface MemcachedBackendDeps {
   readonly servers: ServerList;
   readonly stats: MemcachedStats;
   /** Unix time in whole seconds. */
@@ -34,7 +57,7 @@ const maxHitsUnderWay = 20_000;
  * A counter that cannot be had stands at nothing: memcached forgets by design, so this backend never was a place for
  * limits that must hold, and requests are let through rather than refused. `add` and `read` never reject.
  */
-export function createMemcachedBackend(deps: MemcachedBackendDeps): CounterBackend {
+function createMemcachedBackend(deps: MemcachedBackendDeps): CounterBackend {
   const { servers, stats } = deps;
   let collecting = createBatch();
   let scheduled = false;
@@ -143,4 +166,118 @@ async function startUnlessAborted(servers: ServerList, signal: AbortSignal | und
   } finally {
     signal?.removeEventListener('abort', abort);
   }
+}
+
+/** What `tls.connect` takes besides the address. */
+export type MemcachedTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'checkServerIdentity'>;
+
+/** The settings that say with which certificates memcached is spoken to. */
+type MemcachedTlsSettings = Pick<
+  Settings,
+  | 'memcacheTls'
+  | 'memcacheTlsCacert'
+  | 'memcacheTlsClientCert'
+  | 'memcacheTlsClientKey'
+  | 'memcacheTlsSkipHostnameVerification'
+>;
+
+/**
+ * Reads the files that the settings name, and follows them; undefined without TLS.
+ *
+ * @throws Error naming settings and file when they cannot be used.
+ */
+async function watchMemcachedTls(
+  settings: MemcachedTlsSettings,
+  deps: StoreTlsDeps,
+): Promise<StoreTls<MemcachedTls> | undefined> {
+  if (!settings.memcacheTls) {
+    return undefined;
+  }
+  const { current, close } = await watchStoreTls(
+    'MCACHE_TLS',
+    {
+      caFile: settings.memcacheTlsCacert,
+      certFile: settings.memcacheTlsClientCert,
+      keyFile: settings.memcacheTlsClientKey,
+    },
+    deps,
+  );
+  const identity = settings.memcacheTlsSkipHostnameVerification
+    ? { checkServerIdentity: () => undefined }
+    : {};
+  return { current: () => ({ ...current(), ...identity }), close };
+}
+
+/** Pauses between attempts to connect again: the first is short for a restart, the last bounds how much later we are back. */
+const reconnect = { initialMs: 50, maxMs: 5_000, jitter: 0.5 };
+
+/** How often and how long each DNS server is asked. */
+const dns = { timeout: 2_000, tries: 2 };
+
+/** What MCACHE_MAX_IDLE_CONNS is when it is 0. */
+const defaultConnections = 2;
+
+/** Makes the module with a way to resolve SRV records. */
+export function memcachedModule(resolveSrv: ResolveSrv): BackendModule {
+  return {
+    async create(settings, deps) {
+      const { stats, logger } = deps;
+      const tls = await watchMemcachedTls(settings, {
+        logger,
+        onCertificate: (validity) => createTlsStats(stats).setValidity('memcached_client', validity),
+      });
+      const servers = createServerList(
+        {
+          find: serverNames(settings, resolveSrv),
+          open: (address) =>
+            createMemcachedServer(
+              address,
+              { reconnectDelayMs: backoffDelays({ ...reconnect, random: deps.random }), logger },
+              {
+                connections: settings.memcacheMaxIdleConnections || defaultConnections,
+                timeoutMs: settings.memcacheTimeoutMs,
+                tls: tls?.current,
+              },
+            ),
+          logger,
+        },
+        settings.memcacheSrv === '' ? 0 : settings.memcacheSrvRefreshMs,
+      );
+      stats.gauge(memcachedStatNames.servers, () => servers.current().length);
+      stats.gauge(
+        memcachedStatNames.unreachableServers,
+        () => servers.current().filter((server) => !server.isReachable()).length,
+      );
+      const backend = createMemcachedBackend({
+        servers,
+        stats: createMemcachedStats(stats),
+        nowSeconds: deps.nowSeconds,
+        onFailure: failureLog(deps),
+      });
+      return {
+        ...backend,
+        async close() {
+          tls?.close();
+          await backend.close();
+        },
+      };
+    },
+  };
+}
+
+/** BACKEND_TYPE=memcache. */
+export const memcachedBackend: BackendModule = memcachedModule((name) => new Resolver(dns).resolveSrv(name));
+
+function serverNames(
+  { memcacheSrv, memcacheHostPort }: Settings,
+  resolveSrv: ResolveSrv,
+): () => Promise<readonly string[]> {
+  return memcacheSrv === ''
+    ? () => Promise.resolve(memcacheHostPort)
+    : () => findServers(memcacheSrv, resolveSrv);
+}
+
+function failureLog({ logger }: BackendDeps): (error: unknown, server?: string) => void {
+  const log = createFailureLog({ logger, message: 'memcached did not count; hits were let through' });
+  return (error, memcached) => log(error, { memcached });
 }

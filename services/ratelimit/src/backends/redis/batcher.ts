@@ -2,6 +2,7 @@ import { startDeadline } from '@tollgate/kit/time';
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 import { type Batch, type BatchHit, createBatch } from '../batch.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 import {
   type AskElsewhere,
   lostPrimary,
@@ -10,8 +11,7 @@ import {
   settleBatch,
   settleUnsent,
   toBackendFailure,
-} from './batch-pipeline.ts';
-import type { ConnectionPool } from './connection-pool.ts';
+} from './pipeline.ts';
 
 /** Settings of a batcher. */
 export interface BatcherOptions {

@@ -1,6 +1,6 @@
 import { backendFailure } from '../../errors.ts';
-import type { CounterBackend, CounterHit } from '../../ports/counter-backend.ts';
-import type { RedisInstance } from './redis-instance.ts';
+import type { CounterBackend, CounterHit } from '../counter-backend.ts';
+import type { RedisInstance } from './instance.ts';
 
 /** What the backend is made of. */
 export interface RedisBackendParts {

@@ -2,22 +2,26 @@ import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Setting } from '@tollgate/kit/settings';
 import type { Redis } from 'ioredis';
-import { redisSettings } from '../../settings/redis-settings.ts';
-import { createTlsStats } from '../../stats/certificate-stats.ts';
-import { poolStatNames, statsNames } from '../../stats/stats-names.ts';
-import type { BackendDeps, BackendModule } from '../backend-module.ts';
-import { createClusterInstance } from './cluster/cluster-instance.ts';
-import { clusterLog } from './cluster/cluster-log.ts';
-import { nodeAddress } from './cluster/node-address.ts';
+import { redisSettings } from '../../config/redis.ts';
+import { poolStatNames, statsNames } from '../../stats/names.ts';
+import { createTlsStats } from '../../stats/server-stats.ts';
+import type { BackendDeps, BackendModule } from '../counter-backend.ts';
+import { clusterLog, createClusterInstance } from './cluster/cluster.ts';
+import { nodeAddress } from './cluster/slots.ts';
+import { openRedis, type RedisTls, watchRedisTls } from './connection.ts';
 import type { ConnectionPoolDeps, PoolFigures } from './connection-pool.ts';
-import { createPooledInstance, type PooledInstanceOptions } from './pooled-instance.ts';
-import { describeRedisAddress, parseRedisAuth, type RedisAddress } from './redis-address.ts';
+import { createPooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
 import { createRedisBackend } from './redis-backend.ts';
-import { openRedis, type RedisTls } from './redis-connection.ts';
-import type { RedisInstance } from './redis-instance.ts';
-import { describeRedisTarget, parseRedisTarget, type RedisTarget, sharedByNodes } from './redis-target.ts';
-import { watchRedisTls } from './redis-tls.ts';
-import { createSentinelInstance, type SentinelInstanceDeps } from './sentinel/sentinel-instance.ts';
+import { createSentinelInstance, type SentinelInstanceDeps } from './sentinel.ts';
+import {
+  describeRedisAddress,
+  describeRedisTarget,
+  parseRedisAuth,
+  parseRedisTarget,
+  type RedisAddress,
+  type RedisTarget,
+  sharedByNodes,
+} from './target.ts';
 
 /**
  * Pauses between attempts to connect again. The first is short, because most losses are a stall or a failover of

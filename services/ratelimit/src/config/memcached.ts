@@ -1,0 +1,123 @@
+import { bool, duration, int, list, longestTimer, type SettingsCheck, text } from '@tollgate/kit/settings';
+import { isSrvName, parseServerAddress } from '../backends/memcached/addresses.ts';
+import type { counterSettings } from './ratelimit.ts';
+
+const group = 'memcached';
+const named = (name: string) => ({ env: `MCACHE_${name}`, aliases: [`MEMCACHE_${name}`], group });
+
+/** How the memcached servers are reached, with BACKEND_TYPE=memcache. */
+export const memcacheSettings = {
+  memcacheHostPort: list({
+    ...named('HOST_PORT'),
+    default: [],
+    doc: 'The memcached servers, `host:port,host:port`. Every limiter needs the same ones in the same order: the place in the list decides which server holds a counter. Either this or MCACHE_SRV.',
+  }),
+  memcacheSrv: text({
+    ...named('SRV'),
+    default: '',
+    doc: 'SRV record that names the servers instead, `_service._proto.name`; the name in full, no search domain is put behind it.',
+  }),
+  memcacheSrvRefreshMs: duration({
+    ...named('SRV_REFRESH'),
+    default: '0',
+    max: longestTimer,
+    clamp: true,
+    bareSeconds: true,
+    doc: 'How often the SRV record is looked up again; 0 never. While that fails the servers stay as they were.',
+  }),
+  memcacheMaxIdleConnections: int({
+    ...named('MAX_IDLE_CONNS'),
+    default: 2,
+    min: 0,
+    max: 1000,
+    clamp: true,
+    doc: 'Connections to each server; 0 means 2. Requests share them: all that arrive within a tick travel together over one.',
+  }),
+  memcacheTimeoutMs: duration({
+    env: 'MCACHE_TIMEOUT',
+    group,
+    default: '500ms',
+    min: '1ms',
+    max: longestTimer,
+    clamp: true,
+    zeroAs: '500ms',
+    doc: 'Bound on each exchange with a server; what is not counted by then is let through.',
+  }),
+  memcacheTls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),
+  memcacheTlsClientCert: text({
+    ...named('TLS_CLIENT_CERT'),
+    default: '',
+    doc: 'PEM file with a client certificate. Read again when it changes, like the next two; connections made from then on use it.',
+  }),
+  memcacheTlsClientKey: text({
+    ...named('TLS_CLIENT_KEY'),
+    default: '',
+    doc: 'PEM file with its private key.',
+  }),
+  memcacheTlsCacert: text({
+    ...named('TLS_CACERT'),
+    default: '',
+    doc: 'PEM file with the authorities that vouch for the servers; empty for those Node.js knows.',
+  }),
+  memcacheTlsSkipHostnameVerification: bool({
+    ...named('TLS_SKIP_HOSTNAME_VERIFICATION'),
+    default: false,
+    doc: 'Do not compare the host name with the certificate; its chain is verified all the same.',
+  }),
+};
+
+type Check = SettingsCheck<typeof counterSettings & typeof memcacheSettings>;
+
+const serversAreNamed: Check = (s, { nameOf }) =>
+  s.backendType === 'memcache' && s.memcacheHostPort.length === 0 && s.memcacheSrv === ''
+    ? {
+        variable: nameOf('memcacheHostPort'),
+        expected: `host:port,host:port, because ${nameOf('backendType')} is memcache and ${nameOf('memcacheSrv')} is not set either`,
+      }
+    : undefined;
+
+const serversAreNamedOnce: Check = (s, { nameOf, shownOf }) =>
+  s.backendType === 'memcache' && s.memcacheHostPort.length > 0 && s.memcacheSrv !== ''
+    ? {
+        variable: nameOf('memcacheSrv'),
+        value: shownOf('memcacheSrv') ?? '',
+        expected: `nothing, because ${nameOf('memcacheHostPort')} names the servers already`,
+      }
+    : undefined;
+
+const serversAreAddresses: Check = (s, { nameOf }) => {
+  const bad = s.memcacheHostPort.find((server) => parseServerAddress(server) === undefined);
+  return bad === undefined || s.backendType !== 'memcache'
+    ? undefined
+    : {
+        variable: nameOf('memcacheHostPort'),
+        value: JSON.stringify(bad),
+        expected: 'host:port,host:port; an IPv6 address as [::1]:11211',
+      };
+};
+
+const srvIsOne: Check = (s, { nameOf, shownOf }) =>
+  s.backendType === 'memcache' && s.memcacheSrv !== '' && !isSrvName(s.memcacheSrv)
+    ? {
+        variable: nameOf('memcacheSrv'),
+        value: shownOf('memcacheSrv') ?? '',
+        expected: '_service._proto.name, such as _memcache._tcp.memcached.default.svc.cluster.local',
+      }
+    : undefined;
+
+const clientPair: Check = (s, { nameOf }) =>
+  (s.memcacheTlsClientCert === '') === (s.memcacheTlsClientKey === '')
+    ? undefined
+    : {
+        variable: nameOf(s.memcacheTlsClientCert === '' ? 'memcacheTlsClientCert' : 'memcacheTlsClientKey'),
+        expected: 'a PEM file: certificate and key belong together',
+      };
+
+/** What must fit together among the settings of memcached. */
+export const memcacheChecks: readonly Check[] = [
+  serversAreNamed,
+  serversAreNamedOnce,
+  serversAreAddresses,
+  srvIsOne,
+  clientPair,
+];

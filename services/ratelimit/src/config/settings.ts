@@ -1,0 +1,137 @@
+import {
+  defineSettings,
+  type Environment,
+  type ParsedSettings,
+  parseSettings,
+  type SettingProblem,
+  type SettingsCheck,
+  type SettingsOf,
+} from '@tollgate/kit/settings';
+import { parseRedisTarget } from '../backends/redis/target.ts';
+import { memcacheChecks, memcacheSettings } from './memcached.ts';
+import { counterSettings, decisionSettings } from './ratelimit.ts';
+import { redisSettings } from './redis.ts';
+import { ruleSettings, xdsChecks, xdsSettings } from './rules.ts';
+import { serverSettings, serverTlsSettings } from './server.ts';
+import { chooseSink, type SinkSwitches, statsSettings, tracingSettings } from './stats.ts';
+
+/** Every setting of the service, in the order of docs/settings-ratelimit.md. */
+export const settingsSpec = defineSettings({
+  ...serverSettings,
+  ...serverTlsSettings,
+  ...ruleSettings,
+  ...xdsSettings,
+  ...decisionSettings,
+  ...counterSettings,
+  ...redisSettings,
+  ...memcacheSettings,
+  ...statsSettings,
+  ...tracingSettings,
+});
+
+/** The settings as the composition root sees them. */
+export type Settings = SettingsOf<typeof settingsSpec>;
+
+type Check = SettingsCheck<typeof settingsSpec>;
+
+const tlsNeeds =
+  (file: 'grpcServerTlsCert' | 'grpcServerTlsKey'): Check =>
+  (s, { nameOf }) =>
+    s.grpcServerUseTls && s[file] === ''
+      ? { variable: nameOf(file), expected: `a PEM file, because ${nameOf('grpcServerUseTls')} is true` }
+      : undefined;
+
+const clientTlsNeedsServerTls: Check = (s, { nameOf }) =>
+  s.grpcClientTlsCacert !== '' && !s.grpcServerUseTls
+    ? {
+        variable: nameOf('grpcServerUseTls'),
+        value: 'false',
+        expected: `true, because ${nameOf('grpcClientTlsCacert')} is set`,
+      }
+    : undefined;
+
+const sanNeedsAuthority: Check = (s, { nameOf }) =>
+  s.grpcClientTlsSan !== '' && s.grpcClientTlsCacert === ''
+    ? {
+        variable: nameOf('grpcClientTlsCacert'),
+        expected: `a PEM file, because ${nameOf('grpcClientTlsSan')} is set`,
+      }
+    : undefined;
+
+const redisAddress: Check = (s, context) =>
+  s.backendType === 'redis' ? addressProblem('redis', s, context) : undefined;
+
+const redisPerSecondAddress: Check = (s, context) =>
+  s.backendType === 'redis' && s.redisPerSecond ? addressProblem('redisPerSecond', s, context) : undefined;
+
+function addressProblem(
+  instance: 'redis' | 'redisPerSecond',
+  s: Settings,
+  { nameOf, shownOf }: Parameters<Check>[1],
+): SettingProblem | undefined {
+  const key = `${instance}Url` as const;
+  const result = parseRedisTarget(s[`${instance}Type`], s[key], s[`${instance}SocketType`]);
+  const value = shownOf(key);
+  return result.ok
+    ? undefined
+    : { variable: nameOf(key), ...(value === undefined ? {} : { value }), expected: result.expected };
+}
+
+const redisClientPair: Check = (s, { nameOf }) =>
+  (s.redisTlsClientCert === '') === (s.redisTlsClientKey === '')
+    ? undefined
+    : {
+        variable: nameOf(s.redisTlsClientCert === '' ? 'redisTlsClientCert' : 'redisTlsClientKey'),
+        expected: 'a PEM file: certificate and key belong together',
+      };
+
+const sinkSettings = {
+  pushStats: 'usePushStats',
+  taggedPush: 'useTagStatsd',
+  pull: 'usePullMetrics',
+} as const;
+
+const oneSink: Check = (s, { nameOf }) => {
+  const choice = chooseSink(sinkSwitches(s));
+  if (choice.ok) return undefined;
+  const why =
+    choice.because === 'not served'
+      ? 'tagged statistics are not served yet; USE_PUSHSTATS=true puts tags into names'
+      : `${nameOf(sinkSettings[choice.because])} is true, and statistics go to one place only`;
+  const byDefault = choice.turnOff === 'pushStats' ? ' (it is true unless set)' : '';
+  return {
+    variable: nameOf(sinkSettings[choice.turnOff]),
+    value: 'true',
+    expected: `false${byDefault}: ${why}`,
+  };
+};
+
+/** The settings that choose where statistics go. */
+export function sinkSwitches(
+  s: Pick<Settings, 'usePushStats' | 'useTagStatsd' | 'usePullMetrics' | 'disableStats'>,
+): SinkSwitches {
+  return {
+    pushStats: s.usePushStats,
+    taggedPush: s.useTagStatsd,
+    pull: s.usePullMetrics,
+    disabled: s.disableStats,
+  };
+}
+
+/** Reads the settings from the environment; all problems at once. */
+export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
+  return parseSettings(settingsSpec, env, {
+    checks: [
+      tlsNeeds('grpcServerTlsCert'),
+      tlsNeeds('grpcServerTlsKey'),
+      clientTlsNeedsServerTls,
+      sanNeedsAuthority,
+      ...xdsChecks,
+      redisAddress,
+      redisPerSecondAddress,
+      redisClientPair,
+      ...memcacheChecks,
+      oneSink,
+    ],
+  });
+}

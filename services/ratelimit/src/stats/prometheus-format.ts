@@ -1,0 +1,189 @@
+import { bucketBoundsMs } from './histogram.ts';
+import { sanitiseStatKey } from './names.ts';
+import type { Counter, Gauge, StatsRegistry, StatTags, Timer } from './registry.ts';
+
+/** Labels of one sample, in the order they are written. */
+export type MetricLabels = readonly (readonly [name: string, value: string])[];
+
+/** One line of an exposition. */
+export interface MetricSample {
+  /** What follows the family's name: `_bucket`, `_sum` or `_count` of histograms, otherwise missing. */
+  readonly suffix?: string;
+  readonly labels: MetricLabels;
+  readonly value: number;
+}
+
+/** All samples of one metric. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly samples: Iterable<MetricSample>;
+}
+
+/** Makes a label name of any text: letters, digits and `_`, not starting with a digit. */
+export function metricName(text: string): string {
+  const clean = text.replace(/[^A-Za-z0-9_]/gu, '_');
+  return /^\d/.test(clean) ? `_${clean}` : clean;
+}
+
+/**
+ * Counters without labels that have their names from request values or rules; those whose names become the same are summed.
+ */
+export function* flatCounters(
+  counters: Iterable<{ readonly name: string; readonly value: number }>,
+): Generator<MetricFamily> {
+  const sums = new Map<string, { readonly from: string; value: number }>();
+  for (const { name, value } of counters) {
+    const metric = metricName(name);
+    const known = sums.get(metric);
+    if (known === undefined) sums.set(metric, { from: name, value });
+    else known.value += value;
+  }
+  for (const [name, { from, value }] of sums) {
+    yield { name, help: `From the counter ${from}.`, type: 'counter', samples: [{ labels: [], value }] };
+  }
+}
+
+/** Writes labels as `key="value",…` with what the format wants escaped. */
+export function labelText(labels: MetricLabels): string {
+  return labels.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',');
+}
+
+/**
+ * Writes a family in the text format of Prometheus, line by line. `extraLabels` are added to every sample unless the sample
+ * has a label of that name itself.
+ * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ */
+export function* familyLines(family: MetricFamily, extraLabels: MetricLabels = []): Generator<string> {
+  yield `# HELP ${family.name} ${family.help.replace(/\\/g, '\\\\').replace(/\n/g, '\\n')}\n`;
+  yield `# TYPE ${family.name} ${family.type}\n`;
+  for (const { suffix = '', labels, value } of family.samples) {
+    const own = new Set(labels.map(([name]) => name));
+    const all = [...labels, ...extraLabels.filter(([name]) => !own.has(name))];
+    const braces = all.length === 0 ? '' : `{${labelText(all)}}`;
+    yield `${family.name}${suffix}${braces} ${numberText(value)}\n`;
+  }
+}
+
+function escapeLabelValue(value: string): string {
+  return /[\\"\n]/.test(value)
+    ? value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n')
+    : value;
+}
+
+function numberText(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (Number.isFinite(value)) return String(value);
+  return value > 0 ? '+Inf' : '-Inf';
+}
+
+/** In which unit response times are exported. */
+export interface ServiceMetricsOptions {
+  /** `PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS`: buckets and sums in milliseconds; the name stays. */
+  readonly responseTimeAsMilliseconds: boolean;
+}
+
+/** How names of statistics become names and labels of metrics; what no line matches is only made fit to be a name. */
+const namePatterns: readonly { pattern: RegExp; name: string; label: string }[] = [
+  {
+    pattern: /^ratelimit\.service\.call\.should_rate_limit\.(.+)$/,
+    name: 'ratelimit_service_should_rate_limit_error',
+    label: 'err_type',
+  },
+  {
+    pattern: /^ratelimit_server\.(.+)\.total_requests$/,
+    name: 'ratelimit_service_total_requests',
+    label: 'grpc_method',
+  },
+  {
+    pattern: /^ratelimit_server\.(.+)\.response_time$/,
+    name: 'ratelimit_service_response_time_seconds',
+    label: 'grpc_method',
+  },
+];
+
+/** Yields all statistics except those of rules as metrics: the built-in mapping of the original. */
+export function* serviceMetrics(
+  registry: StatsRegistry,
+  options: ServiceMetricsOptions,
+): Generator<MetricFamily> {
+  yield* numberFamilies(registry.counters(), 'counter');
+  yield unknownDomains(registry);
+  // The original's names of the same: its default mapping has no line for them.
+  yield* flatCounters(Array.from(registry.unknownDomains(), ([, counter]) => counter));
+  yield* numberFamilies(registry.gauges(), 'gauge');
+  for (const [name, timers] of groupByName(registry.timers())) {
+    const scale = options.responseTimeAsMilliseconds ? 1 : 1000;
+    yield {
+      name,
+      help: `Durations from the timer ${timers[0]?.stat.name}.`,
+      type: 'histogram',
+      samples: histogramSamples(timers, scale),
+    };
+  }
+}
+
+interface Mapped<T> {
+  readonly stat: T;
+  readonly labels: MetricLabels;
+}
+
+function* numberFamilies(
+  stats: Iterable<Counter | Gauge>,
+  type: 'counter' | 'gauge',
+): Generator<MetricFamily> {
+  for (const [name, mapped] of groupByName(stats)) {
+    const samples = mapped.map(({ stat, labels }) => ({ labels, value: stat.value }));
+    yield { name, help: `From the ${type} ${mapped[0]?.stat.name}.`, type, samples };
+  }
+}
+
+function unknownDomains(registry: StatsRegistry): MetricFamily {
+  return {
+    name: 'ratelimit_service_rate_limit_domain_not_found',
+    help: 'Descriptors of requests to a domain without configuration.',
+    type: 'counter',
+    samples: Array.from(registry.unknownDomains(), ([domain, { value }]) => ({
+      labels: [['domain', sanitiseStatKey(domain)]],
+      value,
+    })),
+  };
+}
+
+function groupByName<T extends { readonly name: string; readonly tags: StatTags | undefined }>(
+  stats: Iterable<T>,
+): Map<string, Mapped<T>[]> {
+  const groups = new Map<string, Mapped<T>[]>();
+  for (const stat of stats) {
+    const { name, labels } = mapName(stat.name);
+    const tags = Object.entries(stat.tags ?? {}).map(([key, value]) => [metricName(key), value] as const);
+    const mapped = { stat, labels: [...labels, ...tags] };
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [mapped]);
+    else group.push(mapped);
+  }
+  return groups;
+}
+
+function mapName(statName: string): { name: string; labels: MetricLabels } {
+  for (const { pattern, name, label } of namePatterns) {
+    const value = pattern.exec(statName)?.[1];
+    if (value !== undefined) return { name, labels: [[label, value]] };
+  }
+  return { name: metricName(statName), labels: [] };
+}
+
+function* histogramSamples(timers: readonly Mapped<Timer>[], scale: number): Generator<MetricSample> {
+  for (const { stat, labels } of timers) {
+    const { count, sumMs, buckets } = stat.histogram;
+    let atMost = 0;
+    for (const [i, boundMs] of bucketBoundsMs.entries()) {
+      atMost += buckets[i] ?? 0;
+      yield { suffix: '_bucket', labels: [...labels, ['le', String(boundMs / scale)]], value: atMost };
+    }
+    yield { suffix: '_bucket', labels: [...labels, ['le', '+Inf']], value: count };
+    yield { suffix: '_sum', labels, value: sumMs / scale };
+    yield { suffix: '_count', labels, value: count };
+  }
+}

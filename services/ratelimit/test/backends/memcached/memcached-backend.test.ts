@@ -1,0 +1,329 @@
+import type { Socket } from 'node:net';
+import { ask } from '@tollgate/testkit/ask';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
+import t, { type Test } from 'tap';
+import type { StatsRegistry } from '../../../src/stats/registry.ts';
+import { standStill, startOddServer } from '../../support/invalid-server.ts';
+import { memcachedFromSettings } from '../../support/memcached-from-settings.ts';
+import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
+
+const servers = await Promise.all([startMemcached(), startMemcached(), startMemcached()]);
+const [first] = servers;
+const addresses = servers.map(({ address }) => address);
+t.teardown(() => Promise.all(servers.map((server) => server.stop())));
+t.beforeEach(() => Promise.all(servers.map((server) => tell(server, 'flush_all'))));
+
+async function tell({ host, port }: Memcached, command: string): Promise<string> {
+  return (await ask(`${command}\r\n`, { host, port })).trimEnd();
+}
+
+/** Does as a memcached when it is greeted, and then what the test wants. */
+function answerWith(socket: Socket, answer: () => string): void {
+  socket.once('data', () => {
+    socket.write('VERSION 1.6.0\r\n');
+    socket.on('data', () => socket.write(answer()));
+  });
+}
+
+async function value(server: Memcached, key: string): Promise<string | undefined> {
+  return (await tell(server, `get ${key}`)).split('\r\n')[1];
+}
+
+async function started(t: Test, hosts: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const made = await memcachedFromSettings(t, { MCACHE_HOST_PORT: hosts.join(','), ...env });
+  await made.backend.start();
+  return made;
+}
+
+async function backendOf(...args: Parameters<typeof started>) {
+  return (await started(...args)).backend;
+}
+
+// memcached counts in unsigned 64 bits and goes on at 0; no limit is that high.
+const abilities = { refusesOverflow: false };
+counterBackendContract(t, 'one memcached', (t) => backendOf(t, [first.address]), abilities);
+counterBackendContract(t, 'three memcached', (t) => backendOf(t, addresses), abilities);
+counterBackendContract(
+  t,
+  'one connection to each memcached',
+  (t) => backendOf(t, addresses, { MCACHE_MAX_IDLE_CONNS: '1' }),
+  abilities,
+);
+
+t.test(
+  'limiters that share a memcached count every hit once, also where they make the counter together',
+  async (t) => {
+    const backends = await Promise.all(Array.from({ length: 4 }, () => backendOf(t, [first.address])));
+    const counts = await Promise.all(
+      backends.flatMap((backend) => [backend.add([hitOf('shared')]), backend.add([hitOf('shared', 2)])]),
+    );
+    t.equal(Math.max(...counts.flat()), 12);
+    t.equal(new Set(counts.flat()).size, 8, 'each has a position of its own');
+    t.equal(await value(first, 'shared'), '12');
+  },
+);
+
+t.test('a counter is plain text under its own key, and the server forgets it', async (t) => {
+  const { backend } = await started(t, [first.address]);
+  await backend.add([{ ...hitOf('domain_key_value_1200', 3), ttlSeconds: 75 }]);
+  t.equal(await value(first, 'domain_key_value_1200'), '3');
+  t.match(await tell(first, 'mg domain_key_value_1200 t'), /^HD t(6\d|7[0-5])$/);
+});
+
+t.test('a life of more than 30 days is not taken for a date of the past', async (t) => {
+  const { backend } = await started(t, [first.address]);
+  const year = 365 * 24 * 3600;
+  await backend.add([{ ...hitOf('year', 3), unit: 'year', ttlSeconds: year }]);
+  t.same(await backend.read([hitOf('year')]), [3]);
+  const [, seconds] = /^HD t(\d+)$/.exec(await tell(first, 'mg year t')) ?? [];
+  t.ok(Math.abs(Number(seconds) - year) < 120, `lives for ${seconds} s`);
+});
+
+t.test('keys that memcached cannot hold are counted under a hash', async (t) => {
+  const { backend } = await started(t, [first.address]);
+  const keys = ['k'.repeat(250), 'k'.repeat(251), 'a b', 'a\tb', 'a\u007fb', 'ä'.repeat(126)];
+  await backend.add(keys.map((key) => hitOf(key)));
+  t.equal(await value(first, 'k'.repeat(250)), '1', 'the longest key is held as it is');
+  // What sha256sum says of "a b".
+  const hash = 'c8687a08aa5d6ed2044328fa6a697ab8e96dc34291e8c2034ae8c38e6fcc6d65';
+  t.equal(await value(first, `tollgate_sha256_${hash}`), '1');
+  t.same(
+    await backend.add(keys.map((key) => hitOf(key))),
+    keys.map(() => 2),
+  );
+});
+
+t.test('hits that arrive together travel as one command for each counter', async (t) => {
+  const { backend } = await started(t, [first.address]);
+  await backend.add([hitOf('hot')]);
+  await tell(first, 'stats reset');
+  await Promise.all(Array.from({ length: 50 }, () => backend.add([hitOf('hot')])));
+  t.match(await tell(first, 'stats'), /STAT incr_hits 1\r\n/);
+  t.equal(await value(first, 'hot'), '51');
+});
+
+t.test('what memcached answered is counted', async (t) => {
+  const { backend, stats } = await started(t, [first.address]);
+  await backend.add([hitOf('a'), hitOf('b')]);
+  await backend.add([hitOf('a')]);
+  await backend.read([hitOf('a'), hitOf('missing')]);
+  const counted = Array.from(stats.counters(), ({ name, tags, value }) => [name, tags?.code, value])
+    .filter(([name]) => String(name).startsWith('ratelimit.memcache.'))
+    .map(
+      ([name, code, value]) => `${String(name).slice('ratelimit.memcache.'.length)} ${code ?? ''} ${value}`,
+    );
+  t.same(counted, [
+    'multiget success 1',
+    'multiget error 0',
+    'increment success 1',
+    'increment miss 2',
+    'increment error 0',
+    'add success 2',
+    'add not_stored 0',
+    'add error 0',
+    'keys_requested  2',
+    'keys_found  1',
+    'uncounted_hits  0',
+  ]);
+});
+
+/**
+ * Which of three servers holds a key: the remainder by 3 of the CRC-32 (IEEE) that Python's zlib.crc32 computes.
+ */
+const places: readonly (readonly [key: string, place: 0 | 1 | 2])[] = [
+  ['domain_key_value_1234', 0],
+  ['domain_key2_value2_subkey2_subvalue2_1200', 0],
+  ['shop_user_ä_1700000040', 2],
+  ['tollgate_ip_10.0.0.1_997200', 1],
+  ['tollgate_ip_10.0.0.2_997200', 1],
+  ['tollgate_ip_10.0.0.3_997200', 0],
+  ['d_k_v_950400', 0],
+  ['123456789', 2],
+];
+
+t.test('with several servers the CRC-32 of the key says which one holds it', async (t) => {
+  const { backend } = await started(t, addresses);
+  await backend.add(places.map(([key]) => hitOf(key)));
+  for (const [key, place] of places) {
+    for (const [i, server] of servers.entries()) {
+      t.equal(await value(server, key), i === place ? '1' : undefined, `${key} in server ${i}`);
+    }
+  }
+});
+
+const gaugeOf = (stats: StatsRegistry, name: string): number | undefined =>
+  Array.from(stats.gauges()).find((gauge) => gauge.name === `ratelimit.memcache.${name}`)?.value;
+
+t.test(
+  'a server that is away lets its hits through, says so once, and counts again when it is back',
+  async (t) => {
+    const own = await startMemcached();
+    t.teardown(own.stop);
+    const { backend, logLines, uncounted, stats } = await started(t, [own.address, first.address]);
+    // By their CRC-32, key-0 lives in the first server and key-4 in the second.
+    t.same(await backend.add([hitOf('key-0'), hitOf('key-4')]), [1, 1]);
+    const told = (msg: string) =>
+      logLines.filter((line) => line['@message'] === msg && line.memcached === own.address);
+    const lost = () => told('memcached cannot be reached; its counters stop nobody');
+    await own.kill();
+    t.same(await backend.add([hitOf('key-0', 5), hitOf('key-4'), hitOf('key-0')]), [5, 2, 6]);
+    t.equal(uncounted(), 6);
+    await awaitUntil(() => lost().length > 0 && gaugeOf(stats, 'unreachable_servers') === 1, {
+      what: 'the loss to be noticed',
+    });
+    t.equal(gaugeOf(stats, 'servers'), 2);
+    t.same(await backend.read([hitOf('key-0'), hitOf('key-4')]), [0, 2]);
+
+    const again = await startMemcached({ port: own.port });
+    t.teardown(again.stop);
+    await awaitUntil(
+      async () => {
+        await backend.add([hitOf('key-0')]);
+        return (await value(again, 'key-0')) !== undefined;
+      },
+      { what: 'counting again', timeoutMs: 20_000 },
+    );
+    await awaitUntil(
+      () => told('memcached is back').length === 1 && gaugeOf(stats, 'unreachable_servers') === 0,
+      {
+        what: 'the return to be told',
+      },
+    );
+    t.equal(lost().length, 1, 'once for each outage');
+  },
+);
+
+t.test('a start without a server lets hits through, and counting begins when it comes', async (t) => {
+  const gone = await startMemcached();
+  await gone.stop();
+  const { backend, uncounted } = await started(t, [gone.address]);
+  t.same(await backend.add([hitOf('a', 3), hitOf('a')]), [3, 4]);
+  t.equal(uncounted(), 4);
+  const server = await startMemcached({ port: gone.port });
+  t.teardown(server.stop);
+  await awaitUntil(
+    async () => {
+      await backend.add([hitOf('a')]);
+      return (await value(server, 'a')) !== undefined;
+    },
+    { what: 'counting', timeoutMs: 20_000 },
+  );
+});
+
+t.test('a server that does not answer in time lets hits through and is connected to anew', async (t) => {
+  const silent = await startOddServer(t, (socket) => answerWith(socket, () => ''));
+  const { backend, uncounted, logLines } = await started(t, [silent.address], {
+    MCACHE_TIMEOUT: '50ms',
+    MCACHE_MAX_IDLE_CONNS: '1',
+  });
+  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.read([hitOf('a')]), [0]);
+  t.equal(uncounted(), 1);
+  await awaitUntil(() => silent.accepted() > 1, { what: 'a new connection' });
+  await awaitUntil(
+    () =>
+      logLines.some(
+        ({ '@message': msg, err }) =>
+          msg === 'memcached did not count; hits were let through' && /within 50ms/.test(JSON.stringify(err)),
+      ),
+    { what: 'a line about it' },
+  );
+});
+
+t.test(
+  'an answer that is here counts, though the service stood still for longer than it waits',
+  async (t) => {
+    const server = await startOddServer(t, (socket) =>
+      answerWith(socket, () => {
+        standStill(200);
+        return '7\r\n';
+      }),
+    );
+    const { backend } = await started(t, [server.address], { MCACHE_TIMEOUT: '100ms' });
+    await awaitUntil(async () => (await backend.add([hitOf('a')]))[0] === 7, { what: 'the count' });
+  },
+);
+
+t.test('answers that make no sense let hits through', async (t) => {
+  for (const answer of [
+    'ERROR\r\n',
+    'SERVER_ERROR out of memory storing object\r\n',
+    'HTTP/1.1 400 Bad\r\n',
+  ]) {
+    const odd = await startOddServer(t, (socket) => answerWith(socket, () => answer));
+    const { backend, uncounted } = await started(t, [odd.address]);
+    t.same(await backend.add([hitOf('a', 2)]), [2], answer);
+    t.equal(uncounted(), 2);
+  }
+});
+
+t.test(
+  'a server that takes connections and has no room for them counts as away, with its reason',
+  async (t) => {
+    const full = await startOddServer(t, (socket) => socket.end('ERROR Too many open connections\r\n'));
+    const { backend, uncounted, logLines } = await started(t, [full.address]);
+    t.same(await backend.add([hitOf('a')]), [1]);
+    t.equal(uncounted(), 1);
+    t.match(
+      logLines.filter((line) => line['@message'] === 'memcached cannot be reached; its counters stop nobody'),
+      [{ memcached: full.address, err: { message: 'ERROR Too many open connections' } }],
+    );
+  },
+);
+
+t.test('a server that is no memcached counts as away', async (t) => {
+  const web = await startOddServer(t, (socket) =>
+    socket.on('data', () => socket.write('HTTP/1.1 400 Bad\r\n')),
+  );
+  const { backend, uncounted, logLines } = await started(t, [web.address]);
+  t.same(await backend.add([hitOf('a')]), [1]);
+  t.equal(uncounted(), 1);
+  t.match(JSON.stringify(logLines), /what answers there is no memcached/);
+});
+
+t.test('something that is no counter lets hits through, and others of the request are counted', async (t) => {
+  const { backend, uncounted } = await started(t, [first.address]);
+  await tell(first, 'set bad 0 0 4\r\ntext');
+  t.same(await backend.add([hitOf('bad', 2), hitOf('good')]), [2, 1]);
+  t.same(await backend.read([hitOf('bad'), hitOf('good')]), [0, 1]);
+  t.same(await backend.add([hitOf('bad', 2), hitOf('good')]), [2, 2]);
+  t.equal(uncounted(), 4);
+});
+
+t.test('hits beyond what may be under way are let through at once', async (t) => {
+  const silent = await startOddServer(t, (socket) => answerWith(socket, () => ''));
+  const { backend, uncounted } = await started(t, [silent.address], { MCACHE_TIMEOUT: '200ms' });
+  const many = backend.add(Array.from({ length: 20_000 }, () => hitOf('many')));
+  t.same(await backend.add([hitOf('x', 2), hitOf('x')]), [2, 3]);
+  t.equal(uncounted(), 3, 'the others are still waiting');
+  t.equal((await many).at(-1), 20_000);
+});
+
+t.test('closing waits for what is under way; afterwards hits are let through', async (t) => {
+  const { backend, uncounted } = await started(t, [first.address]);
+  const last = backend.add([hitOf('last', 2)]);
+  await backend.close();
+  t.same(await last, [2]);
+  t.equal(await value(first, 'last'), '2');
+  t.equal(uncounted(), 0);
+  t.same(await backend.add([hitOf('last', 2)]), [2]);
+  t.equal(uncounted(), 2);
+});
+
+t.test('a start that is called off ends', async (t) => {
+  const mute = await startOddServer(t, () => undefined);
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { backend } = await memcachedFromSettings(t, {
+    MCACHE_HOST_PORT: mute.address,
+    MCACHE_TLS: 'true',
+    MCACHE_TLS_CACERT: certificates.ca.certFile,
+  });
+  const stop = new AbortController();
+  const starting = backend.start({ signal: stop.signal });
+  await awaitUntil(() => mute.accepted() > 0, { what: 'an attempt to connect' });
+  stop.abort();
+  await t.rejects(starting, { message: /stopped while connecting to memcached/ });
+});

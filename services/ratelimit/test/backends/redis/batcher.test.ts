@@ -1,0 +1,60 @@
+import t from 'tap';
+import { createBatcher } from '../../../src/backends/redis/batcher.ts';
+import type { ConnectionPool } from '../../../src/backends/redis/connection-pool.ts';
+import { backendFailure } from '../../../src/errors.ts';
+import { hitOf } from '../counter-backend-contract.ts';
+
+/** A pool all of whose connections are busy until it is told to give up. */
+function busyPool() {
+  const { promise, reject } = Promise.withResolvers<never>();
+  let asked = 0;
+  const pool: ConnectionPool = {
+    acquire() {
+      asked += 1;
+      return promise;
+    },
+    release: () => undefined,
+    discard: () => undefined,
+    retireAll: () => undefined,
+    renew: () => undefined,
+    drain: () => undefined,
+    start: () => Promise.resolve(),
+    close: () => undefined,
+    lastError: () => undefined,
+  };
+  return { pool, asked: () => asked, giveUp: () => reject(backendFailure('all busy')) };
+}
+
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(() => setImmediate(resolve));
+  });
+}
+
+t.test('while no connection is free, hits gather in one batch, up to 100,000', async (t) => {
+  const { pool, asked, giveUp } = busyPool();
+  const batcher = createBatcher(pool, { windowMs: 0, timeoutMs: 10_000 });
+  const hits = Array.from({ length: 1_000 }, (_, i) => hitOf(`key ${i}`));
+  const waiting: Promise<unknown>[] = [];
+  for (let i = 0; i < 100; i += 1) {
+    waiting.push(batcher.add(hits));
+    if (i % 10 === 0) {
+      await nextTick();
+    }
+  }
+  t.equal(asked(), 1, 'one connection was asked for, however many ticks went by');
+  await t.rejects(batcher.add([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
+  await t.rejects(batcher.read([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
+  giveUp();
+  const results = await Promise.allSettled(waiting);
+  t.ok(results.every((result) => result.status === 'rejected' && /all busy/.test(result.reason.message)));
+});
+
+t.test('no hits need no connection', async (t) => {
+  const { pool, asked } = busyPool();
+  const batcher = createBatcher(pool, { windowMs: 0, timeoutMs: 10_000 });
+  t.same(await batcher.add([]), []);
+  t.same(await batcher.read([]), []);
+  await nextTick();
+  t.equal(asked(), 0);
+});

@@ -1,0 +1,219 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startRedis } from '@tollgate/testkit/redis';
+import { startRedisCluster } from '@tollgate/testkit/redis-cluster';
+import t, { type Test } from 'tap';
+import { slotOf } from '../../../../src/backends/redis/cluster/slots.ts';
+import { redisFromSettings } from '../../../support/redis-from-settings.ts';
+import { counterBackendContract, hitOf } from '../../counter-backend-contract.ts';
+
+const cluster = await startRedisCluster();
+t.teardown(cluster.stop);
+t.beforeEach(async () => {
+  await onAllNodes('FLUSHALL');
+});
+
+const patient = { KVSTORE_TIMEOUT: '20s', KVSTORE_STARTUP_MAX_ELAPSED_TIME: '20s' };
+
+/** The backend of the cluster, as settings make it. */
+async function started(t: Test, env: Readonly<Record<string, string>> = {}) {
+  const made = await redisFromSettings(t, {
+    ...patient,
+    KVSTORE_TYPE: 'cluster',
+    KVSTORE_URL: cluster.address,
+    ...env,
+  });
+  await made.backend.start();
+  return made;
+}
+
+function onAllNodes(...words: string[]) {
+  return Promise.all(cluster.masters.map(({ command }) => command(...words)));
+}
+
+function onNode(master: number, ...words: string[]) {
+  const node = cluster.masters[master];
+  if (node === undefined) throw new RangeError(`no master ${master}`);
+  return node.command(...words);
+}
+
+/** A key that lives on a master, at first. */
+function keyAt(master: number, prefix = 'key'): string {
+  for (let i = 0; ; i += 1) {
+    if (cluster.masterOf(slotOf(`${prefix}${i}`)) === master) return `${prefix}${i}`;
+  }
+}
+
+counterBackendContract(t, 'redis cluster', async (t) => (await started(t)).backend);
+counterBackendContract(
+  t,
+  'redis cluster with one connection to each node',
+  async (t) => (await started(t, { KVSTORE_POOL_SIZE: '1', KVSTORE_POOL_ON_EMPTY_BEHAVIOR: 'WAIT' })).backend,
+);
+
+t.test('the slot of every key is the one that the server computes', async (t) => {
+  const keys = ['', 'a', 'ä', '{', '{}', '{}x', 'a{b}c', 'a{ü}c', 'a{b', '}{', '€😀', 'k'.repeat(10_000)];
+  for (const key of keys) {
+    t.equal(slotOf(key), await onNode(0, 'CLUSTER', 'KEYSLOT', key), key.slice(0, 20));
+  }
+});
+
+t.test('counters are spread over all nodes, in one request as well', async (t) => {
+  const { backend } = await started(t);
+  const keys = Array.from({ length: 60 }, (_, i) => `key ${i}`);
+  t.same(
+    await backend.add(keys.map((key, i) => hitOf(key, i + 1))),
+    keys.map((_, i) => i + 1),
+  );
+  t.same(
+    await backend.read(keys.map((key) => hitOf(key))),
+    keys.map((_, i) => i + 1),
+  );
+  const sizes = (await onAllNodes('DBSIZE')).map(Number);
+  t.ok(
+    sizes.every((size) => size > 5),
+    sizes.join(),
+  );
+});
+
+t.test('a counter expires; hits on it that arrive together are one INCRBY', async (t) => {
+  const { backend } = await started(t);
+  const key = keyAt(1, 'hot');
+  await onNode(1, 'CONFIG', 'RESETSTAT');
+  const counts = await Promise.all(Array.from({ length: 50 }, () => backend.add([hitOf(key)])));
+  t.same(
+    counts.flat(),
+    Array.from({ length: 50 }, (_, i) => i + 1),
+  );
+  t.match(await onNode(1, 'INFO', 'commandstats'), /cmdstat_incrby:calls=1,/);
+  const ttl = Number(await onNode(1, 'TTL', key));
+  t.ok(ttl > 0 && ttl <= 60, `expires in ${ttl} s`);
+});
+
+t.test('a value with braces decides the slot of its counter, as for every client', async (t) => {
+  const { backend } = await started(t);
+  const keys = ['api_user_{42}_1', 'api_path_/files/{42}_1', 'api_{42}{43}_1'];
+  t.same(await backend.add(keys.map((key) => hitOf(key))), [1, 1, 1]);
+  const master = cluster.masterOf(slotOf('42'));
+  for (const key of keys) {
+    t.equal(await onNode(master, 'GET', key), '1', key);
+  }
+});
+
+t.test('after a slot moved, its counters go on where it went (MOVED)', async (t) => {
+  const { backend, logLines } = await started(t);
+  const [key, other] = [keyAt(0, 'moved'), keyAt(2, 'stays')];
+  t.same(await backend.add([hitOf(key, 5), hitOf(other)]), [5, 1]);
+  await cluster.moveSlot(slotOf(key), 0, 1);
+  t.same(await backend.add([hitOf(key), hitOf(other)]), [6, 2]);
+  t.same(await backend.read([hitOf(key)]), [6]);
+  t.equal(await onNode(1, 'GET', key), '6');
+  await cluster.moveSlot(slotOf(key), 1, 0);
+  t.same(await backend.read([hitOf(key), hitOf(other)]), [6, 2], 'and back');
+  t.notMatch(JSON.stringify(logLines), /failed/);
+});
+
+t.test('while a slot moves, each counter is found where it is (ASK)', async (t) => {
+  const { backend } = await started(t);
+  const tag = keyAt(1, 'moving');
+  const [old, looked, fresh] = [`{${tag}}old`, `{${tag}}looked`, `{${tag}}fresh`].map((key) => hitOf(key));
+  if (old === undefined || looked === undefined || fresh === undefined) throw new TypeError('three keys');
+  await backend.add([old, looked]);
+  const move = await cluster.startMove(slotOf(tag), 1, 2);
+  t.same(await backend.add([old, fresh]), [2, 1], 'an old one where it was, a new one where it will be');
+  await move.migrateKeys();
+  t.same(await backend.add([old, fresh, { ...old, addend: 10 }]), [3, 2, 13]);
+  t.same(await backend.read([looked, fresh]), [1, 2]);
+  await move.finish();
+  t.ok(Number(await onNode(2, 'TTL', fresh.key)) > 0, 'what was made there expires');
+  t.same(await backend.add([old, looked, fresh]), [14, 2, 3]);
+  await cluster.moveSlot(slotOf(tag), 2, 1);
+});
+
+t.test('slots that move back and forth under load cost no request and no count', async (t) => {
+  const { backend } = await started(t);
+  const [moving, staying] = [keyAt(0, 'busy'), keyAt(0, 'calm')];
+  const load: { running: boolean } = { running: true };
+  const seen: number[] = [];
+  const workers = Array.from({ length: 10 }, async () => {
+    while (load.running) {
+      const [count = 0] = await backend.add([hitOf(moving), hitOf(staying)]);
+      seen.push(count);
+      await new Promise(setImmediate);
+    }
+  });
+  for (let i = 0; i < 10; i += 1) {
+    const before = seen.length;
+    await cluster.moveSlot(slotOf(moving), i % 2, (i + 1) % 2);
+    await awaitUntil(() => seen.length > before + 20, { what: 'load', timeoutMs: 20_000 });
+  }
+  load.running = false;
+  await Promise.all(workers);
+  t.same(
+    seen.sort((a, b) => a - b),
+    Array.from({ length: seen.length }, (_, i) => i + 1),
+  );
+  t.same(await backend.read([hitOf(moving), hitOf(staying)]), [seen.length, seen.length]);
+  t.ok(Number(await onNode(0, 'TTL', moving)) > 0, 'and it expires');
+});
+
+t.test('CLUSTERDOWN is an error in words of its own, and of that slot alone', async (t) => {
+  const { backend } = await started(t);
+  const [orphan, other] = [keyAt(0, 'orphan'), keyAt(1, 'other')];
+  await onNode(0, 'CLUSTER', 'DELSLOTS', String(slotOf(orphan)));
+  await t.rejects(backend.add([hitOf(orphan), hitOf(other)]), {
+    code: 'backend_failure',
+    message:
+      /^(the Redis Cluster is down, .* says: CLUSTERDOWN|no node of the Redis Cluster serves slot \d+)/,
+  });
+  t.same(await backend.add([hitOf(keyAt(1, 'next'))]), [1]);
+  await onNode(0, 'CLUSTER', 'ADDSLOTS', String(slotOf(orphan)));
+});
+
+t.test('one node is enough to find the others, and those that are away are passed over', async (t) => {
+  const { backend, stats } = await started(t, {
+    KVSTORE_URL: `127.0.0.1:1,${cluster.masters[2]?.address}`,
+  });
+  t.same(await backend.add([0, 1, 2].map((master) => hitOf(keyAt(master)))), [1, 1, 1]);
+  t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 3, 'connections to all of them are counted');
+});
+
+t.test('counters of seconds may live in a single Redis beside a cluster', async (t) => {
+  const single = await startRedis();
+  t.teardown(single.stop);
+  const { backend, stats } = await started(t, {
+    KVSTORE_PERSECOND: 'true',
+    KVSTORE_PERSECOND_TYPE: 'single',
+    KVSTORE_PERSECOND_URL: single.address,
+    KVSTORE_PERSECOND_TIMEOUT: '20s',
+  });
+  const key = keyAt(1);
+  t.same(await backend.add([{ ...hitOf(key), unit: 'second' }, hitOf(key, 5)]), [1, 5]);
+  t.same(await backend.read([{ ...hitOf(key), unit: 'second' }, hitOf(key)]), [1, 5]);
+  t.equal(await onNode(1, 'GET', key), '5');
+  t.ok(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value >= 1);
+});
+
+t.test('a start tells why there is no cluster, and stops when asked', async (t) => {
+  const single = await startRedis();
+  t.teardown(single.stop);
+  const cases = [
+    [single.address, /cluster support disabled/],
+    ['127.0.0.1:1', /ECONNREFUSED/],
+  ] as const;
+  for (const [url, reason] of cases) {
+    const { backend, logLines } = await redisFromSettings(t, {
+      KVSTORE_TYPE: 'cluster',
+      KVSTORE_URL: url,
+      KVSTORE_TIMEOUT: '20s',
+      KVSTORE_STARTUP_MAX_ELAPSED_TIME: '0',
+    });
+    const stopping = new AbortController();
+    const rejected = t.rejects(backend.start({ signal: stopping.signal }), {
+      message: 'stopped while connecting to Redis',
+    });
+    await awaitUntil(() => reason.test(JSON.stringify(logLines)), { what: String(reason) });
+    t.match(JSON.stringify(logLines), 'no node of the Redis Cluster tells where its slots are');
+    stopping.abort();
+    await rejected;
+  }
+});

@@ -1,0 +1,253 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { startRedisCluster } from '@tollgate/testkit/redis-cluster';
+import t, { type Test } from 'tap';
+import type { CounterBackend } from '../../../../src/backends/counter-backend.ts';
+import { slotOf } from '../../../../src/backends/redis/cluster/slots.ts';
+import { redisFromSettings } from '../../../support/redis-from-settings.ts';
+import { hitOf } from '../../counter-backend-contract.ts';
+
+const certificates = makeCertificates();
+t.teardown(certificates.remove);
+const { ca, server, client } = certificates;
+const starting = Promise.all([
+  startRedisCluster({ replicas: 3 }),
+  startRedisCluster({
+    masters: 2,
+    password: 'p@ss:word',
+    tls: { certFile: server.certFile, keyFile: server.keyFile, caFile: ca.certFile },
+  }),
+]);
+
+// While the clusters start, which is waiting for the most part.
+t.test('a start without a cluster gives up, and says why', async (t) => {
+  const says = /within 1500ms .*: no node of the Redis Cluster tells.*ECONNREFUSED/;
+  const startsInVain = async (): Promise<boolean> => {
+    const { backend } = await redisFromSettings(t, {
+      KVSTORE_TYPE: 'cluster',
+      KVSTORE_URL: '127.0.0.1:1',
+      KVSTORE_TIMEOUT: '20s',
+      KVSTORE_STARTUP_MAX_ELAPSED_TIME: '1500ms',
+    });
+    const failure: unknown = await backend.start().catch((error: unknown) => error);
+    t.match(failure, { message: /within 1500ms/ });
+    return says.test(String(failure));
+  };
+  // A busy machine may need more than one: the connection has to be refused in that time.
+  await awaitUntil(startsInVain, { what: 'the reason' });
+  // tap ends when no test is left, and the others come after the clusters.
+  await starting;
+});
+
+const [cluster, guarded] = await starting;
+t.teardown(() => Promise.all([cluster.stop(), guarded.stop()]));
+
+const clusterEnv = { KVSTORE_TYPE: 'cluster', KVSTORE_URL: cluster.address, KVSTORE_TIMEOUT: '20s' };
+
+async function started(t: Test, env: Readonly<Record<string, string>> = {}) {
+  const made = await redisFromSettings(t, { ...clusterEnv, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '20s', ...env });
+  await made.backend.start();
+  return made;
+}
+
+/** A key in a slot that a master had at first. */
+function keyAt(master: number, prefix = 'key'): string {
+  for (let i = 0; ; i += 1) {
+    if (cluster.masterOf(slotOf(`${prefix}${i}`)) === master) return `${prefix}${i}`;
+  }
+}
+
+function counts(backend: CounterBackend, ...keys: string[]): Promise<boolean> {
+  return backend.add(keys.map((key) => hitOf(key))).then(
+    () => true,
+    () => false,
+  );
+}
+
+function countsAgain(backend: CounterBackend, key: string): Promise<unknown> {
+  return awaitUntil(() => counts(backend, key), { what: 'counting again', timeoutMs: 20_000 });
+}
+
+interface Load {
+  running: boolean;
+  /** What the first counter came to, request by request. */
+  readonly counts: number[];
+  readonly failures: unknown[];
+  countsBeforeFailures: number;
+}
+
+/** Adds to counters all the time, ten at once, until it is told to stop. */
+function startLoad(backend: CounterBackend, ...keys: string[]) {
+  const hits = keys.map((key) => hitOf(key));
+  const load: Load = { running: true, counts: [], failures: [], countsBeforeFailures: 0 };
+  const workers = Array.from({ length: 10 }, async () => {
+    while (load.running) {
+      try {
+        const [count = 0] = await backend.add(hits);
+        load.counts.push(count);
+        load.countsBeforeFailures += load.failures.length === 0 ? 1 : 0;
+      } catch (error) {
+        load.failures.push(error);
+      }
+      await new Promise(setImmediate);
+    }
+  });
+  return {
+    load,
+    stop: async () => {
+      load.running = false;
+      await Promise.all(workers);
+    },
+    moreCounts: (n: number) => {
+      const before = load.counts.length;
+      return awaitUntil(() => load.counts.length > before + n, { what: 'counts', timeoutMs: 20_000 });
+    },
+  };
+}
+
+/** 1 to n. */
+function upTo(n: number): number[] {
+  return Array.from({ length: n }, (_, i) => i + 1);
+}
+
+t.test('with a password and TLS, every node is given both', async (t) => {
+  const env = { KVSTORE_URL: guarded.address, KVSTORE_TLS: 'true' };
+  const files = {
+    KVSTORE_TLS_CACERT: ca.certFile,
+    KVSTORE_TLS_CLIENT_CERT: client.certFile,
+    KVSTORE_TLS_CLIENT_KEY: client.keyFile,
+  };
+  const keys = Array.from({ length: 20 }, (_, i) => `key ${i}`);
+  const { backend } = await started(t, { ...env, ...files, KVSTORE_AUTH: 'default:p@ss:word' });
+  t.same(new Set(await backend.add(keys.map((key) => hitOf(key)))), new Set([1]));
+  const first = guarded.masters[0]?.address;
+  const byUrl = await started(t, { ...files, KVSTORE_URL: `rediss://:p%40ss%3Aword@${first}` });
+  t.same(new Set(await byUrl.backend.add(keys.map((key) => hitOf(key)))), new Set([2]));
+
+  const rights = '+ping +incrby +expire +get +cluster|slots +asking ~*'.split(' ');
+  for (const { command } of guarded.masters) {
+    await command('ACL', 'SETUSER', 'limiter', 'on', '>secret', ...rights);
+  }
+  const limited = await started(t, { ...env, ...files, KVSTORE_AUTH: 'limiter:secret' });
+  const slot = slotOf('asked for');
+  const move = await guarded.startMove(slot, guarded.masterOf(slot), 1 - guarded.masterOf(slot));
+  t.same(await limited.backend.add([hitOf('asked for')]), [1], 'a user needs no more rights than these');
+  t.same(await limited.backend.read([hitOf('asked for')]), [1]);
+  await move.finish();
+
+  const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
+    [{ ...files, KVSTORE_AUTH: 'not-it' }, /WRONGPASS/],
+    [files, /NOAUTH/],
+    [{ KVSTORE_AUTH: 'p@ss:word' }, /certificate/],
+  ];
+  await Promise.all(
+    refused.map(async ([more, reason]) => {
+      const { backend, logLines } = await redisFromSettings(t, {
+        ...clusterEnv,
+        ...env,
+        ...more,
+        KVSTORE_STARTUP_MAX_ELAPSED_TIME: '0',
+      });
+      const stopping = new AbortController();
+      const rejected = t.rejects(backend.start({ signal: stopping.signal }), { code: 'backend_failure' });
+      await awaitUntil(() => reason.test(JSON.stringify(logLines)), { what: String(reason) });
+      stopping.abort();
+      await rejected;
+      t.notMatch(JSON.stringify(logLines), /not-it|p@ss:word/);
+    }),
+  );
+});
+
+t.test('a node that falls silent fails its own counters in time; the others go on', async (t) => {
+  const { backend } = await started(t, { KVSTORE_TIMEOUT: '1s' });
+  const [silent, other] = [keyAt(1), keyAt(0)];
+  await backend.add([hitOf(silent), hitOf(other)]);
+  cluster.pauseNode(1);
+  t.teardown(() => cluster.resumeNode(1));
+  const failed = t.rejects(backend.add([hitOf(silent)]), {
+    message: `Redis at ${cluster.masters[1]?.address} did not answer within 1000ms`,
+  });
+  await countsAgain(backend, other);
+  await failed;
+  cluster.resumeNode(1);
+  await countsAgain(backend, silent);
+});
+
+t.test('a master that hands over to its replica costs no request and no count', async (t) => {
+  const { backend } = await started(t);
+  const key = keyAt(2, 'handed over');
+  const { load, stop, moreCounts } = startLoad(backend, key, keyAt(0, 'beside'));
+  await moreCounts(100);
+  await cluster.handOver(2);
+  await moreCounts(100);
+  await stop();
+  t.same(load.failures, []);
+  t.same(
+    load.counts.sort((a, b) => a - b),
+    upTo(load.counts.length),
+  );
+  t.equal(
+    await cluster.replicas[2]?.command('GET', key),
+    String(load.counts.length),
+    'counted at the replica',
+  );
+});
+
+t.test('a master killed under load: failures until its replica takes its place, and then on', async (t) => {
+  const { backend, health, logLines, stats } = await started(t);
+  const changes: boolean[] = [];
+  health.onChange((healthy) => changes.push(healthy));
+  const key = keyAt(0, 'killed');
+  const other = startLoad(backend, keyAt(1, 'other'));
+  const { load, stop, moreCounts } = startLoad(backend, key);
+  await moreCounts(100);
+  await cluster.stopNode(0);
+  await awaitUntil(() => load.failures.length > 100, { what: 'failures', timeoutMs: 20_000 });
+  const before = load.counts.slice(0, load.countsBeforeFailures);
+  t.equal(new Set(before).size, before.length, 'each count once, up to then');
+  await cluster.promoteReplica(0);
+  await moreCounts(100);
+  await other.moreCounts(100);
+  await Promise.all([stop(), other.stop()]);
+  t.same(other.load.failures, [], 'others never failed');
+  t.same(
+    other.load.counts.sort((a, b) => a - b),
+    upTo(other.load.counts.length),
+  );
+  t.same(changes, [], 'nor was the service unhealthy: most of it worked');
+  const linesWith = (text: string) => logLines.filter((line) => JSON.stringify(line).includes(text));
+  const [old = '', now = ''] = [cluster.masters[0]?.address, cluster.replicas[0]?.address];
+  t.match(JSON.stringify(linesWith(old)), 'lost the last connection to a node');
+  t.match(JSON.stringify(linesWith(now)), 'nodes of the Redis Cluster', 'the log tells who took its place');
+  t.ok(logLines.length < 60, `${logLines.length} lines for ${load.failures.length} failures`);
+  t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 3);
+});
+
+t.test('a master killed without a replica: its counters fail at once, all others count', async (t) => {
+  const { backend, health } = await started(t);
+  const [lost, other] = [keyAt(1, 'lost'), keyAt(0, 'kept')];
+  await backend.add([hitOf(lost), hitOf(other)]);
+  await cluster.replicas[1]?.kill();
+  await cluster.stopNode(1);
+  const reason = `no connection to Redis at ${cluster.masters[1]?.address}: `;
+  await awaitUntil(
+    async () => String(await backend.add([hitOf(lost)]).catch((error: unknown) => error)).includes(reason),
+    { what: 'a failure that names the node', timeoutMs: 20_000 },
+  );
+  await t.rejects(backend.add([hitOf(other), hitOf(lost)]), { code: 'backend_failure' }, 'as a whole');
+  t.ok(await counts(backend, other, keyAt(2, 'kept')));
+  t.ok(health.isHealthy());
+
+  t.comment('and a start meanwhile');
+  const second = await started(t);
+  t.ok(await counts(second.backend, other));
+  t.notOk(await counts(second.backend, lost));
+});
+
+t.test('with all nodes lost the service is unhealthy', async (t) => {
+  const { backend, health, stats } = await started(t);
+  await Promise.all([...cluster.masters, ...cluster.replicas].map((node) => node.kill()));
+  await awaitUntil(() => !health.isHealthy(), { what: 'bad health', timeoutMs: 20_000 });
+  t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 0);
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+});

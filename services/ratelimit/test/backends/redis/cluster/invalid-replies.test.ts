@@ -1,0 +1,166 @@
+import type { Socket } from 'node:net';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t, { type Test } from 'tap';
+import { answerCommands, startOddServer } from '../../../support/invalid-server.ts';
+import { redisFromSettings } from '../../../support/redis-from-settings.ts';
+import { hitOf } from '../../counter-backend-contract.ts';
+
+/** Answers a command; the empty text answers nothing. */
+type Reply = (words: readonly string[], socket: Socket) => string;
+
+/** A node that does as it likes. It knows of one owner of all slots, itself at first. */
+interface OddNode {
+  readonly address: string;
+  /** What it was asked, without what is asked of every node. */
+  readonly asked: string[];
+  owner: string;
+  reply: Reply;
+  /** All slots but the first, which is its own. */
+  keepsFirstSlot: boolean;
+  /** It has gone, and answers nobody. */
+  gone: boolean;
+}
+
+async function startOddNode(t: Test, reply: Reply = () => ':1\r\n'): Promise<OddNode> {
+  const asked: string[] = [];
+  const server = await startOddServer(t, (socket) =>
+    answerCommands(socket, (words) => {
+      if (node.gone) {
+        socket.destroy();
+        return '';
+      }
+      if (words[0] === 'ping') return '+PONG\r\n';
+      if (words[0] === 'cluster') return slotsAsToldBy(node);
+      asked.push(words.join(' '));
+      return node.reply(words, socket);
+    }),
+  );
+  const node: OddNode = {
+    address: server.address,
+    asked,
+    owner: server.address,
+    reply,
+    keepsFirstSlot: false,
+    gone: false,
+  };
+  return node;
+}
+
+/** The reply to CLUSTER SLOTS. */
+function slotsAsToldBy({ address, owner, keepsFirstSlot }: OddNode): string {
+  const range = (first: number, last: number, at: string): string => {
+    const [host = '', port = ''] = at.split(':');
+    return `*3\r\n:${first}\r\n:${last}\r\n*2\r\n$${host.length}\r\n${host}\r\n:${port}\r\n`;
+  };
+  return `*2\r\n${range(0, 0, keepsFirstSlot ? address : owner)}${range(1, 16383, owner)}`;
+}
+
+async function started(t: Test, node: OddNode, timeout = '20s') {
+  const made = await redisFromSettings(t, {
+    KVSTORE_TYPE: 'cluster',
+    KVSTORE_URL: node.address,
+    KVSTORE_TIMEOUT: timeout,
+  });
+  await made.backend.start();
+  return made;
+}
+
+t.test('a hit that was sent on and whose connection then broke is not sent a second time', async (t) => {
+  const target = await startOddNode(t, (_, socket) => {
+    socket.destroy();
+    return '';
+  });
+  const node = await startOddNode(t, () => `-MOVED 1 ${target.address}\r\n`);
+  const { backend } = await started(t, node);
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  t.same(node.asked, ['incrby a 1', 'expire a 60']);
+  t.same(
+    target.asked.filter((words) => words.startsWith('incrby')),
+    ['incrby a 1'],
+  );
+});
+
+t.test('a counter that went elsewhere before its expiry was set has it set there', async (t) => {
+  const target = await startOddNode(t, () => ':5\r\n');
+  const node = await startOddNode(t, ([name]) =>
+    name === 'incrby' ? ':5\r\n' : `-MOVED 1 ${target.address}\r\n`,
+  );
+  const { backend } = await started(t, node);
+  t.same(await backend.add([hitOf('a', 2)]), [5]);
+  t.same(target.asked, ['incrby a 0', 'expire a 60'], 'without adding again');
+});
+
+t.test('ASK is followed for that one time, and said to be', async (t) => {
+  const target = await startOddNode(t, ([name]) => (name === 'asking' ? '+OK\r\n' : ':7\r\n'));
+  const node = await startOddNode(t, () => `-ASK 1 ${target.address}\r\n`);
+  const { backend } = await started(t, node);
+  t.same(await backend.add([hitOf('a')]), [7]);
+  t.same(target.asked, ['asking', 'incrby a 1', 'asking', 'expire a 60']);
+  target.asked.length = 0;
+  node.asked.length = 0;
+  target.reply = ([name]) => (name === 'asking' ? '+OK\r\n' : '$1\r\n8\r\n');
+  t.same(await backend.read([hitOf('a')]), [8]);
+  t.same([node.asked, target.asked], [['get a'], ['asking', 'get a']]);
+});
+
+t.test('nodes that send each other the same slot are asked a few times, and not for ever', async (t) => {
+  const [one, two] = [await startOddNode(t), await startOddNode(t)];
+  one.reply = () => `-MOVED 1 ${two.address}\r\n`;
+  two.reply = () => `-MOVED 1 ${one.address}\r\n`;
+  const { backend } = await started(t, one);
+  await t.rejects(backend.add([hitOf('a')]), {
+    code: 'backend_failure',
+    message: /^the nodes of the Redis Cluster disagree: MOVED/,
+  });
+  t.ok(one.asked.length + two.asked.length <= 12, `${one.asked.length} and ${two.asked.length} commands`);
+});
+
+t.test('a node to which hits are sent on, and which is silent, fails them in time', async (t) => {
+  const target = await startOddNode(t, () => '');
+  const node = await startOddNode(t, () => `-MOVED 1 ${target.address}\r\n`);
+  const { backend } = await started(t, node, '300ms');
+  await t.rejects(backend.add([hitOf('a')]), { message: /did not answer within 300ms/ });
+});
+
+t.test('a cluster all of whose addresses changed is found again through those in the settings', async (t) => {
+  const [first, later] = [await startOddNode(t), await startOddNode(t, () => ':2\r\n')];
+  const seed = await startOddNode(t);
+  seed.owner = first.address;
+  const { backend, logLines } = await started(t, seed);
+  t.same(await backend.add([hitOf('a')]), [1]);
+  seed.owner = later.address;
+  first.gone = true;
+  await awaitUntil(
+    async () => {
+      const [count] = await backend.add([hitOf('a')]);
+      return count === 2;
+    },
+    { what: 'the new node', timeoutMs: 20_000 },
+  );
+  t.match(JSON.stringify(logLines), `"nodes":["${later.address}"]`);
+});
+
+t.test('what waits for a node that has been replaced is sent to the one in its place', async (t) => {
+  const [first, later] = [await startOddNode(t, () => ''), await startOddNode(t)];
+  later.reply = ([name]) => (name === 'get' ? '$1\r\n8\r\n' : ':9\r\n');
+  const seed = await startOddNode(t, () => `-MOVED 0 ${later.address}\r\n`);
+  seed.owner = first.address;
+  seed.keepsFirstSlot = true;
+  const { backend } = await redisFromSettings(t, {
+    KVSTORE_TYPE: 'cluster',
+    KVSTORE_URL: seed.address,
+    KVSTORE_TIMEOUT: '20s',
+    KVSTORE_POOL_SIZE: '1',
+    KVSTORE_POOL_ON_EMPTY_BEHAVIOR: 'WAIT',
+  });
+  await backend.start();
+  const sent = t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  await awaitUntil(() => first.asked.length > 0, { what: 'the first hit on its way' });
+  const waiting = Promise.all([backend.add([hitOf('a'), hitOf('b')]), backend.read([hitOf('a')])]);
+  // The empty key has the first slot: that it moved has the map read again, by its new owner.
+  t.same(await backend.read([hitOf('')]), [8]);
+  t.same(await waiting, [[9, 9], [8]]);
+  t.same(first.asked, ['incrby a 1', 'expire a 60'], 'only what had been sent stays with it');
+  await backend.close();
+  await sent;
+});

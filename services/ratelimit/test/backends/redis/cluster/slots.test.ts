@@ -1,0 +1,113 @@
+import t from 'tap';
+import {
+  nodeAddress,
+  parseRedirection,
+  parseSlotMap,
+  slotOf,
+} from '../../../../src/backends/redis/cluster/slots.ts';
+
+const asked = nodeAddress('10.0.0.9', 7000);
+
+t.test('the slot is the CRC16 of the key, by the check value of XMODEM', async (t) => {
+  t.equal(slotOf('123456789'), 0x31c3);
+  t.equal(slotOf(''), 0);
+});
+
+t.test('of a key with braces only what is between the first pair counts', async (t) => {
+  t.equal(slotOf('mongo_path_/users/{id}_0'), slotOf('id'));
+  t.equal(slotOf('{a}{b}'), slotOf('a'));
+  t.equal(slotOf('x{a}b}'), slotOf('a'));
+  t.equal(slotOf('x{{a}}'), slotOf('{a'));
+  for (const whole of ['x{}a', 'x{a', 'x}a{', '{}', '{']) {
+    t.not(slotOf(whole), slotOf('a'), whole);
+    t.not(slotOf(whole), slotOf(''), whole);
+  }
+});
+
+t.test('each slot has the first node of its range: the others are replicas', async (t) => {
+  const map = parseSlotMap(
+    [
+      [0, 5460, ['10.0.0.1', 7001, 'id1', []], ['10.0.0.4', 7004, 'id4', []]],
+      [5462, 16383, ['10.0.0.2', 7002]],
+      [5461, 5461, ['10.0.0.1', 7001]],
+    ],
+    asked,
+  );
+  t.same(
+    map.nodes.map(({ name }) => name),
+    ['10.0.0.1:7001', '10.0.0.2:7002'],
+  );
+  const names = [0, 5460, 5461, 5462, 16383].map((slot) => map.nodeOf(slot)?.port);
+  t.same(names, [7001, 7001, 7001, 7002, 7002]);
+});
+
+t.test('a slot that nobody serves has no node', async (t) => {
+  const map = parseSlotMap([[0, 10, ['10.0.0.1', 7001]]], asked);
+  t.equal(map.nodeOf(11), undefined);
+});
+
+t.test('a slot that moved has the node it moved to', async (t) => {
+  const map = parseSlotMap([[0, 16383, ['10.0.0.1', 7001]]], asked);
+  map.move(7, nodeAddress('10.0.0.2', 7002));
+  t.equal(map.nodeOf(7)?.name, '10.0.0.2:7002');
+  t.equal(map.nodeOf(8)?.name, '10.0.0.1:7001');
+});
+
+t.test('a node that does not know its own host has that under which it was asked', async (t) => {
+  for (const host of ['', null, '?']) {
+    t.equal(parseSlotMap([[0, 1, [host, 7001]]], asked).nodeOf(0)?.name, '10.0.0.9:7001');
+  }
+});
+
+t.test('what is no map is refused', async (t) => {
+  for (const reply of [[], null, 'OK']) {
+    t.throws(() => parseSlotMap(reply, asked), { message: 'it knows of no slots' });
+  }
+  const bad = [
+    [7],
+    [[0, 16384, ['a', 1]]],
+    [[-1, 2, ['a', 1]]],
+    [[0, 1, ['a', 0]]],
+    [[0, 1]],
+    [[0, 1, [7, 7]]],
+  ];
+  for (const reply of bad) {
+    t.throws(() => parseSlotMap(reply, asked), { message: /CLUSTER SLOTS/ }, JSON.stringify(reply));
+  }
+});
+
+t.test('MOVED and ASK name the slot and the node', async (t) => {
+  t.match(parseRedirection('MOVED 3999 127.0.0.1:6381', asked), {
+    kind: 'moved',
+    slot: 3999,
+    node: { host: '127.0.0.1', port: 6381, name: '127.0.0.1:6381' },
+  });
+  t.match(parseRedirection('ASK 0 redis-1.redis.svc:6379', asked), {
+    kind: 'ask',
+    node: { host: 'redis-1.redis.svc', port: 6379 },
+  });
+});
+
+t.test('an IPv6 address may come without brackets', async (t) => {
+  for (const text of ['MOVED 1 ::1:7001', 'MOVED 1 [::1]:7001']) {
+    t.match(parseRedirection(text, asked)?.node, { host: '::1', port: 7001, name: '[::1]:7001' }, text);
+  }
+});
+
+t.test('a host that is not told is that of the node that was asked', async (t) => {
+  t.match(parseRedirection('MOVED 1 :7001', asked)?.node, { host: '10.0.0.9', port: 7001 });
+  t.match(parseRedirection('MOVED 1 ?:7001', asked)?.node, { host: '10.0.0.9', port: 7001 });
+});
+
+t.test('other errors send nobody anywhere', async (t) => {
+  for (const text of [
+    '',
+    'MOVED',
+    'MOVED x 127.0.0.1:1',
+    'MOVED 1 host',
+    'MOVED 1 host:0',
+    'CLUSTERDOWN MOVED 1 a:1',
+  ]) {
+    t.equal(parseRedirection(text, asked), undefined, text);
+  }
+});

@@ -1,0 +1,98 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t, { type Test } from 'tap';
+import { nodeAddress, parseSlotMap } from '../../../../src/backends/redis/cluster/slots.ts';
+import {
+  type ClusterTopologyDeps,
+  createClusterTopology,
+} from '../../../../src/backends/redis/cluster/topology.ts';
+
+const [seed, a, b] = [nodeAddress('seed', 1), nodeAddress('a', 1), nodeAddress('b', 1)];
+
+/** A topology whose nodes `a` and `b` have half of the slots each, and what it does. */
+function makeTopology(t: Test, deps: Partial<ClusterTopologyDeps> = {}) {
+  const asked: string[] = [];
+  const told: string[] = [];
+  const topology = createClusterTopology({
+    seeds: [seed],
+    connected: () => [a, b],
+    ask(node) {
+      asked.push(node.name);
+      const map = parseSlotMap(
+        [
+          [0, 8191, ['a', 1]],
+          [8192, 16383, ['b', 1]],
+        ],
+        node,
+      );
+      return Promise.resolve(map);
+    },
+    startDelayMs: () => 1,
+    refreshEveryMs: 1_000_000,
+    onMap: () => told.push('map'),
+    onError: ({ message }) => told.push(message),
+    ...deps,
+  });
+  t.teardown(() => topology.close(new Error('the test is over')));
+  return { topology, asked, told };
+}
+
+t.test(
+  'the first map comes from a seed, later ones from nodes there are connections to, in turn',
+  async (t) => {
+    const connected: (typeof a)[] = [];
+    const { topology, asked } = makeTopology(t, { connected: () => connected, refreshEveryMs: 1 });
+    await topology.start();
+    t.same(asked, ['seed:1']);
+    connected.push(a, b);
+    await awaitUntil(() => asked.includes('a:1') && asked.includes('b:1'), { what: 'both nodes' });
+  },
+);
+
+t.test('who is said to know best is asked first', async (t) => {
+  const { topology, asked } = makeTopology(t);
+  await topology.start();
+  const c = nodeAddress('c', 1);
+  topology.refresh(c);
+  await awaitUntil(() => asked.length === 2, { what: 'a reading' });
+  t.equal(asked.at(-1), 'c:1');
+});
+
+t.test('however often a reading is asked for, there is one at a time and a pause after it', async (t) => {
+  const { topology, asked } = makeTopology(t);
+  await topology.start();
+  for (let i = 0; i < 1_000; i += 1) {
+    topology.refresh();
+    await new Promise(setImmediate);
+  }
+  await awaitUntil(() => asked.length >= 3, { what: 'another reading after the pause' });
+  t.ok(asked.length < 50, `${asked.length} readings`);
+});
+
+t.test('the map that was read last stays while nobody answers, which is told once', async (t) => {
+  let away: boolean = false;
+  const map = parseSlotMap([[0, 16383, ['a', 1]]], a);
+  const { topology, told } = makeTopology(t, {
+    ask: (node) => (away ? Promise.reject(new Error(`${node.name}: gone`)) : Promise.resolve(map)),
+  });
+  await topology.start();
+  away = true;
+  topology.refresh();
+  await awaitUntil(() => told.length === 2, { what: 'the failure' });
+  t.equal(
+    told[1],
+    'no node of the Redis Cluster tells where its slots are: a:1: gone; b:1: gone; seed:1: gone',
+  );
+  t.equal(topology.map(), map);
+  away = false;
+  topology.refresh();
+  await awaitUntil(() => told.length === 3, { what: 'the next reading' });
+  t.equal(told[2], 'map');
+});
+
+t.test('a start that waits ends with the reason of the close', async (t) => {
+  const { topology, told } = makeTopology(t, { ask: () => Promise.reject(new Error('away')) });
+  const started = t.rejects(topology.start(), { message: 'closed on purpose' });
+  await awaitUntil(() => told.length > 2, { what: 'attempts' });
+  topology.close(new Error('closed on purpose'));
+  await started;
+});

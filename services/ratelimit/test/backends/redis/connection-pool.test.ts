@@ -1,0 +1,347 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { Redis } from 'ioredis';
+import t, { type Test } from 'tap';
+import { openRedis } from '../../../src/backends/redis/connection.ts';
+import {
+  type ConnectionPool,
+  type ConnectionPoolOptions,
+  createConnectionPool,
+} from '../../../src/backends/redis/connection-pool.ts';
+import { parseRedisAddress, type RedisAddress } from '../../../src/backends/redis/target.ts';
+import { answerCommands, type OddServer, startOddServer } from '../../support/invalid-server.ts';
+
+/** Answers everything with PONG. */
+function startPingServer(t: Test): Promise<OddServer> {
+  return startOddServer(t, (socket) => answerCommands(socket, () => '+PONG\r\n'));
+}
+
+interface TestPool {
+  readonly pool: ConnectionPool;
+  /** What was reported, in order. */
+  readonly told: string[];
+  /** Delays asked for, by their attempt. */
+  readonly attempts: number[];
+  /** Which of the two pauses each of them was. */
+  readonly delays: string[];
+  readonly open: () => number;
+}
+
+function addressOf(text: string): RedisAddress {
+  const parsed = parseRedisAddress(text, 'tcp');
+  if (!parsed.ok) {
+    throw new TypeError(`bad address in a test: ${text}`);
+  }
+  return parsed.address;
+}
+
+function makePool(
+  t: Test,
+  address: string | (() => string),
+  options: Partial<ConnectionPoolOptions> = {},
+  delayMs = 5,
+): TestPool {
+  const told: string[] = [];
+  const attempts: number[] = [];
+  const delays: string[] = [];
+  const delayed = (kind: string) => (attempt: number) => {
+    attempts.push(attempt);
+    delays.push(kind);
+    return delayMs;
+  };
+  let open = 0;
+  const pool = createConnectionPool(
+    {
+      open: () =>
+        openRedis({
+          address: addressOf(typeof address === 'string' ? address : address()),
+          connectTimeoutMs: 5_000,
+        }),
+      figures: {
+        opened: () => {
+          open += 1;
+        },
+        closed: () => {
+          open -= 1;
+        },
+        exhausted: () => told.push('exhausted'),
+      },
+      startDelayMs: delayed('start'),
+      reconnectDelayMs: delayed('reconnect'),
+      onAvailable: (available) => told.push(available ? 'available' : 'unavailable'),
+      onError: () => told.push('error'),
+    },
+    { size: 2, onEmpty: 'create', onEmptyWaitMs: 5, timeoutMs: 5_000, ...options },
+  );
+  t.teardown(() => pool.close());
+  return { pool, told, attempts, delays, open: () => open };
+}
+
+t.test('a connection belongs to one until it is released, and is then used again', async (t) => {
+  const server = await startPingServer(t);
+  // No third one, however long the second takes to connect.
+  const { pool, open } = makePool(t, server.address, { onEmpty: 'wait' });
+  await pool.start();
+  const first = await pool.acquire();
+  const second = await pool.acquire();
+  t.not(first, second);
+  pool.release(first);
+  t.equal(await pool.acquire(), first);
+  t.equal(open(), 2);
+});
+
+t.test('under load and losses nobody gets a connection that somebody else has', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, open } = makePool(t, server.address, { size: 3 });
+  await pool.start();
+  const inUse = new Set<Redis>();
+  let shared = 0;
+  let served = 0;
+  async function work(worker: number): Promise<void> {
+    for (let i = 0; i < 100; i += 1) {
+      try {
+        const connection = await pool.acquire();
+        shared += inUse.has(connection) ? 1 : 0;
+        inUse.add(connection);
+        await connection.ping();
+        inUse.delete(connection);
+        served += 1;
+        if ((i + worker) % 17 === 0) {
+          connection.stream.destroy();
+        }
+        if ((i + worker) % 23 === 0) {
+          pool.discard(connection, new Error('of no more use'));
+        }
+        pool.release(connection);
+      } catch {
+        // Lost while in use, or none to be had: the next turn may have more luck.
+        await new Promise(setImmediate);
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, (_, i) => work(i)));
+  t.equal(shared, 0);
+  t.ok(served > 100, `${served} served`);
+  t.ok(open() >= 0 && open() <= 6, `${open()} open`);
+});
+
+t.test('`create` opens up to as many again, and closes them when nobody waits', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, open } = makePool(t, server.address, { onEmptyWaitMs: 1, timeoutMs: 200 });
+  await pool.start();
+  // Who has waited too long for a connection to be made waits again; no more are made for that.
+  const acquire = () => awaitUntil(() => pool.acquire(), { what: 'a connection' });
+  const held = await Promise.all(Array.from({ length: 4 }, acquire));
+  t.equal(open(), 4);
+  await t.rejects(pool.acquire(), { message: 'timed out waiting for a connection to Redis' });
+  t.equal(server.accepted(), 4, 'a fifth was not even tried');
+  for (const connection of held) {
+    pool.release(connection);
+  }
+  t.equal(open(), 2);
+});
+
+t.test('a connection that is given back goes to who waited longest', async (t) => {
+  const server = await startPingServer(t);
+  const { pool } = makePool(t, server.address, { size: 1, onEmpty: 'wait' });
+  await pool.start();
+  const connection = await pool.acquire();
+  const order: string[] = [];
+  const take = async (name: string): Promise<void> => {
+    const taken = await pool.acquire();
+    order.push(name);
+    pool.release(taken);
+  };
+  const waiting = [take('first'), take('second'), take('third')];
+  pool.release(connection);
+  await Promise.all(waiting);
+  t.same(order, ['first', 'second', 'third']);
+});
+
+t.test('who gave up waiting is passed over', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, told } = makePool(t, server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 5 });
+  await pool.start();
+  const connection = await pool.acquire();
+  t.notOk(told.includes('exhausted'));
+  await t.rejects(pool.acquire(), { message: 'all 1 connections to Redis are busy' });
+  t.equal(told.filter((what) => what === 'exhausted').length, 1);
+  const next = pool.acquire();
+  pool.release(connection);
+  t.equal(await next, connection);
+});
+
+t.test('a discarded connection comes back to nobody, even when it is released afterwards', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, told } = makePool(t, server.address, { size: 1 });
+  await pool.start();
+  const connection = await pool.acquire();
+  pool.discard(connection, new Error('too late'));
+  pool.discard(connection, new Error('too late'));
+  pool.release(connection);
+  await t.rejects(pool.acquire(), { message: 'no connection to Redis: too late' });
+  const next = await awaitUntil(() => pool.acquire(), { what: 'a new connection' });
+  t.not(next, connection);
+  t.same(told, ['available', 'error', 'unavailable', 'available']);
+});
+
+t.test('attempts are held off longer and longer until a connection has served', async (t) => {
+  const { address, refuse } = await startFickleServer(t);
+  const { pool, attempts, delays, told } = makePool(t, address, { size: 1 });
+  refuse(3);
+  await pool.start();
+  t.same(attempts, [1, 2, 3]);
+  pool.release(await pool.acquire());
+  pool.discard(await pool.acquire(), new Error('lost again'));
+  t.same(attempts, [1, 2, 3, 1]);
+  t.same(delays, ['start', 'start', 'start', 'reconnect'], 'once Redis was there, the pauses are shorter');
+  t.equal(told.filter((what) => what === 'error').length, 4, 'one report for each');
+});
+
+t.test('requests wait for the connection that replaces one closed while it was idle', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, told, attempts } = makePool(t, server.address, { size: 1 });
+  await pool.start();
+  const first = await pool.acquire();
+  pool.release(first);
+  first.stream.destroy();
+  const second = await pool.acquire();
+  t.not(second, first);
+  t.equal(await second.ping(), 'PONG');
+  t.same([told, attempts], [['available'], []]);
+});
+
+t.test(
+  'a connection that the server closed before it had served is the reason for the next failure',
+  async (t) => {
+    const server = await startPingServer(t);
+    const { pool, told } = makePool(t, server.address, { size: 1 }, 3_600_000);
+    await pool.start();
+    (await pool.acquire()).stream.destroy();
+    await awaitUntil(() => told.includes('unavailable'), { what: 'the loss to be noticed' });
+    await t.rejects(pool.acquire(), { message: 'no connection to Redis: the server closed the connection' });
+  },
+);
+
+t.test('a pool that is started after it was closed opens nothing', async (t) => {
+  let opened = 0;
+  const { pool } = makePool(t, () => {
+    opened += 1;
+    return '127.0.0.1:1';
+  });
+  pool.close();
+  await t.rejects(pool.start(), { message: 'the connections to Redis are closed' });
+  t.equal(opened, 0);
+});
+
+t.test(
+  'retired connections are lent to nobody again; those at work end once they are given back',
+  async (t) => {
+    const server = await startPingServer(t);
+    const { pool, open, told } = makePool(t, server.address, { size: 3, onEmpty: 'wait' });
+    await pool.start();
+    const [working, idle] = await Promise.all([pool.acquire(), pool.acquire()]);
+    pool.release(idle);
+    pool.retireAll();
+    t.equal(open(), 0);
+    await awaitUntil(() => idle.status === 'end', { what: 'the end of the idle connection' });
+    t.equal(await working.ping(), 'PONG', 'work goes on');
+    const next = await pool.acquire();
+    t.notOk([working, idle].includes(next));
+    pool.release(working);
+    await awaitUntil(() => working.status === 'end', { what: 'its end' });
+    pool.release(next);
+    t.equal(await pool.acquire(), next, 'new ones stay');
+    t.same(told, ['available']);
+  },
+);
+
+t.test(
+  'a renewed pool connects at once, whatever pause it was in, and leaves attempts under way',
+  async (t) => {
+    const silent = await startOddServer(t, () => undefined);
+    const server = await startPingServer(t);
+    const target: { address: string } = { address: silent.address };
+    const { pool, told } = makePool(t, () => target.address, { size: 1, timeoutMs: 60_000 }, 3_600_000);
+    const started = pool.start();
+    await awaitUntil(() => silent.accepted() === 1, { what: 'an attempt' });
+    target.address = server.address;
+    pool.renew();
+    await started;
+    const first = await pool.acquire();
+    pool.discard(first, new Error('lost'));
+    await t.rejects(pool.acquire(), { message: 'no connection to Redis: lost' }, 'held off for an hour');
+    pool.renew();
+    pool.release(await pool.acquire());
+    t.same(told, ['available', 'error', 'unavailable', 'available']);
+  },
+);
+
+t.test('a closed pool ends also what was retired, and is not renewed', async (t) => {
+  const server = await startPingServer(t);
+  const { pool } = makePool(t, server.address);
+  await pool.start();
+  const working = await pool.acquire();
+  pool.retireAll();
+  pool.close();
+  pool.renew();
+  await awaitUntil(() => working.status === 'end', { what: 'its end' });
+  await t.rejects(pool.acquire(), { code: 'backend_failure' });
+});
+
+t.test(
+  'closing fails those who wait and a start that has not ended, and leaves no timer behind',
+  async (t) => {
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    const starting = makePool(t, '127.0.0.1:1').pool;
+    const started = starting.start();
+    starting.close(new Error('stopped'));
+    await t.rejects(started, { message: 'stopped' });
+
+    const server = await startPingServer(t);
+    const { pool, open } = makePool(t, server.address, { size: 1, onEmpty: 'wait' });
+    await pool.start();
+    await pool.acquire();
+    const waiting = pool.acquire();
+    pool.close();
+    pool.close();
+    await t.rejects(waiting, { message: 'the connections to Redis are closed' });
+    await t.rejects(pool.acquire(), { code: 'backend_failure' });
+    t.equal(open(), 0);
+    await awaitUntil(() => timers() <= before, { what: 'the end of all timers' });
+  },
+);
+
+/** A server that hangs up on the next few connections. */
+async function startFickleServer(t: Test) {
+  let refusals = 0;
+  const server = await startOddServer(t, (socket) => {
+    if (refusals > 0) {
+      refusals -= 1;
+      socket.destroy();
+      return;
+    }
+    answerCommands(socket, () => '+PONG\r\n');
+  });
+  return {
+    address: server.address,
+    refuse(count: number): void {
+      refusals = count;
+    },
+  };
+}
+
+t.test('a pool that is drained fails who waits and lets who works finish', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, open } = makePool(t, server.address, { size: 1, onEmpty: 'wait', timeoutMs: 20_000 });
+  await pool.start();
+  const connection = await pool.acquire();
+  const waiting = t.rejects(pool.acquire(), { message: 'no longer needed' });
+  pool.drain(new Error('no longer needed'));
+  await waiting;
+  t.equal(await connection.ping(), 'PONG');
+  pool.release(connection);
+  await awaitUntil(() => connection.status === 'end', { what: 'the end of the connection' });
+  t.equal(open(), 0);
+  await t.rejects(pool.acquire(), { code: 'backend_failure' });
+});

@@ -1,0 +1,411 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startRedis } from '@tollgate/testkit/redis';
+import { Redis } from 'ioredis';
+import t, { type Test } from 'tap';
+import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
+import { answerCommands, standStill, startOddServer } from '../../support/invalid-server.ts';
+import { redisFromSettings } from '../../support/redis-from-settings.ts';
+import { hitOf } from '../counter-backend-contract.ts';
+
+async function ownRedis(t: Test, options: Parameters<typeof startRedis>[0] = {}) {
+  const server = await startRedis(options);
+  t.teardown(server.stop);
+  const admin = new Redis(server.port, server.host);
+  admin.on('error', () => undefined);
+  t.teardown(() => admin.disconnect());
+  return { server, admin };
+}
+
+function counts(backend: CounterBackend, key: string): Promise<boolean> {
+  return backend.add([hitOf(key)]).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function countsAgain(backend: CounterBackend, key = 'again'): Promise<void> {
+  await awaitUntil(() => counts(backend, key), { what: 'counting again' });
+}
+
+/** What a counter that nobody has counted on comes to; another one with each attempt, for one that failed may have counted. */
+async function firstCount(backend: CounterBackend): Promise<number | undefined> {
+  let attempts = 0;
+  const add = () => backend.add([hitOf(`first of attempt ${++attempts}`)]);
+  return (await awaitUntil(add, { what: 'a count' }))[0];
+}
+
+t.test(
+  'a Redis killed and started again under load: failures only, no wrong counts, and then on',
+  async (t) => {
+    const { server } = await ownRedis(t);
+    const { backend, health, stats, logLines } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+    await backend.start();
+    const active = stats.gauge('ratelimit.redis_pool.cx_active');
+    let lowest = 0;
+    const load: { running: boolean } = { running: true };
+    let answered = 0;
+    let failed = 0;
+    let wrong = 0;
+    async function hammer(worker: number): Promise<void> {
+      const key = `worker ${worker}`;
+      let last = 0;
+      while (load.running) {
+        try {
+          const [own = 0] = await backend.add([hitOf(key), hitOf('shared')]);
+          // Once hits have failed they may have been counted or not, and the new Redis starts at nothing.
+          wrong += failed > 0 || own === last + 1 ? 0 : 1;
+          last = own;
+          answered += 1;
+        } catch {
+          failed += 1;
+        }
+        lowest = Math.min(lowest, active.value);
+        await new Promise(setImmediate);
+      }
+    }
+    const workers = Promise.all(Array.from({ length: 20 }, (_, i) => hammer(i)));
+    await awaitUntil(() => answered > 500, { what: 'load' });
+    await server.stop();
+    await awaitUntil(() => failed > 500, { what: 'failures' });
+    await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
+    t.equal(active.value, 0, 'no connection is counted');
+    const before = answered;
+    const again = await startRedis({ port: server.port });
+    t.teardown(again.stop);
+    await awaitUntil(() => answered > before + 500, { what: 'answers' });
+    load.running = false;
+    await workers;
+    t.equal(wrong, 0, 'no wrong counts');
+    t.equal(lowest, 0, 'the gauge is never negative');
+    t.ok(health.isHealthy());
+    t.ok(logLines.length < 60, `${logLines.length} lines for ${failed} failures`);
+  },
+);
+
+t.test(
+  'a server that accepts and never answers is given up after KVSTORE_TIMEOUT and asked again',
+  async (t) => {
+    const mood: { silent: boolean } = { silent: true };
+    const server = await startOddServer(t, (socket) => {
+      if (!mood.silent) {
+        answerCommands(socket, ([name]) => (name === 'incrby' ? ':1\r\n' : '+OK\r\n'));
+      }
+    });
+    const { backend } = await redisFromSettings(t, {
+      KVSTORE_URL: server.address,
+      KVSTORE_TIMEOUT: '30ms',
+    });
+    const started = backend.start();
+    await awaitUntil(() => server.accepted() >= 3, { what: 'further attempts' });
+    mood.silent = false;
+    await started;
+    t.equal(await firstCount(backend), 1);
+  },
+);
+
+t.test(
+  'an answer that is here counts, though the service stood still for longer than it waits',
+  async (t) => {
+    const server = await startOddServer(t, (socket) =>
+      answerCommands(socket, ([name]) => {
+        if (name !== 'incrby') return '+OK\r\n';
+        standStill(200);
+        return ':1\r\n';
+      }),
+    );
+    const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
+    await backend.start();
+    await countsAgain(backend);
+  },
+);
+
+t.test('a server that falls silent later is left for a new connection', async (t) => {
+  const mood: { silent: boolean } = { silent: false };
+  const server = await startOddServer(t, (socket) => {
+    const silentForEver = mood.silent;
+    answerCommands(socket, ([name]) => {
+      if (mood.silent || silentForEver) {
+        return '';
+      }
+      return name === 'incrby' ? ':1\r\n' : '+OK\r\n';
+    });
+  });
+  const { backend, health } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+    KVSTORE_TIMEOUT: '50ms',
+  });
+  await backend.start();
+  t.equal(await firstCount(backend), 1);
+  mood.silent = true;
+  await t.rejects(backend.add([hitOf('a')]), { message: /within 50ms/ });
+  await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
+  mood.silent = false;
+  await countsAgain(backend);
+  t.ok(health.isHealthy());
+});
+
+t.test(
+  'Redis paused for longer than KVSTORE_TIMEOUT: every request ends in time, and each count once',
+  async (t) => {
+    const { server, admin } = await ownRedis(t);
+    const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
+    await backend.start();
+    await countsAgain(backend, 'paused');
+    // For longer than the test may take.
+    await admin.call('CLIENT', 'PAUSE', '600000', 'WRITE');
+    const counted = await Promise.all(Array.from({ length: 50 }, (_, i) => counts(backend, `key ${i}`)));
+    t.notOk(counted.includes(true));
+    await admin.call('CLIENT', 'UNPAUSE');
+    await countsAgain(backend);
+    t.equal(await firstCount(backend), 1, 'a late reply is nobody else’s');
+  },
+);
+
+t.test('OOM: a full Redis fails requests with its own words, on a connection that stays', async (t) => {
+  const { server, admin } = await ownRedis(t, { args: ['--maxmemory-policy', 'noeviction'] });
+  const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+  await backend.start();
+  await admin.config('SET', 'maxmemory', '1');
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /^OOM/ });
+  await admin.config('SET', 'maxmemory', '0');
+  t.same(await backend.add([hitOf('a')]), [1]);
+  t.equal(stats.counter('ratelimit.redis_pool.cx_total').value, 1);
+});
+
+t.test('READONLY: a primary that became a replica is left for a new connection', async (t) => {
+  const { server, admin } = await ownRedis(t);
+  const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+  await backend.start();
+  await backend.add([hitOf('a')]);
+  await admin.call('REPLICAOF', '127.0.0.1', '1');
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /READONLY/ });
+  const opened = stats.counter('ratelimit.redis_pool.cx_total');
+  await awaitUntil(() => opened.value >= 2, { what: 'a new connection' });
+  for (let i = 0; i < 200; i += 1) {
+    await counts(backend, 'a');
+  }
+  t.ok(opened.value < 50, `${opened.value} connections for 200 requests`);
+  await admin.call('REPLICAOF', 'NO', 'ONE');
+  await countsAgain(backend);
+});
+
+t.test('READONLY: one refusal is enough to leave a server with all connections', async (t) => {
+  const { server, admin } = await ownRedis(t);
+  const { backend, stats } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+    KVSTORE_TIMEOUT: '20s',
+  });
+  await backend.start();
+  await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  const paused: Promise<unknown>[] = [];
+  for (const waiting of [1, 2, 3]) {
+    paused.push(backend.add([hitOf('a')]));
+    await awaitUntil(async () => (await admin.info('clients')).includes(`blocked_clients:${waiting}\r`), {
+      what: `request ${waiting} on a connection of its own`,
+      timeoutMs: 20_000,
+    });
+  }
+  await admin.call('CLIENT', 'UNPAUSE');
+  await Promise.all(paused);
+  await admin.call('REPLICAOF', '127.0.0.1', '1');
+  await t.rejects(backend.add([hitOf('a')]), { message: /READONLY/ });
+  t.ok(stats.counter('ratelimit.redis_pool.cx_local_close').value >= 3);
+});
+
+t.test('a wrong password, a missing one and a wrong database never count anything', async (t) => {
+  const { server } = await ownRedis(t, { password: 'right' });
+  const open = await startRedis();
+  t.teardown(open.stop);
+  const cases: readonly (readonly [Record<string, string>, RegExp])[] = [
+    [{ KVSTORE_URL: server.address, KVSTORE_AUTH: 'wrong' }, /WRONGPASS/],
+    [{ KVSTORE_URL: server.address }, /NOAUTH/],
+    [{ KVSTORE_URL: `redis://${open.address}?db=99` }, /out of range/],
+  ];
+  for (const [env, reason] of cases) {
+    const startsInVain = async (): Promise<boolean> => {
+      const { backend, logLines } = await redisFromSettings(t, {
+        ...env,
+        KVSTORE_STARTUP_MAX_ELAPSED_TIME: '300ms',
+      });
+      const failure: unknown = await backend.start().catch((error: unknown) => error);
+      t.type(failure, Error);
+      const log = JSON.stringify(logLines);
+      t.notMatch(log, /wrong"/, 'the password is not logged');
+      return reason.test(log) && reason.test(String(failure));
+    };
+    // A busy machine may need more than one: Redis has to answer in that time.
+    await awaitUntil(startsInVain, { what: `the reason ${reason}` });
+  }
+});
+
+t.test('garbage in place of replies fails requests and closes the connection', async (t) => {
+  let garbage: boolean = false;
+  const server = await startOddServer(t, (socket) =>
+    answerCommands(socket, ([name]) => {
+      if (garbage && name === 'incrby') {
+        return 'HTTP/1.1 400 Bad Request\r\n\r\n';
+      }
+      return name === 'incrby' ? ':1\r\n' : '+OK\r\n';
+    }),
+  );
+  const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+  await backend.start();
+  garbage = true;
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  garbage = false;
+  await countsAgain(backend);
+});
+
+t.test('a connection that closes in the middle of replies fails the request', async (t) => {
+  let closing: boolean = false;
+  const server = await startOddServer(t, (socket) =>
+    answerCommands(socket, ([name]) => {
+      if (name === 'expire' && closing) {
+        closing = false;
+        socket.destroy();
+      }
+      return name === 'incrby' ? ':1\r\n' : '+OK\r\n';
+    }),
+  );
+  const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+  await backend.start();
+  await backend.add([hitOf('a')]);
+  closing = true;
+  await t.rejects(backend.add([hitOf('a'), hitOf('b')]), { code: 'backend_failure' });
+  t.same(await backend.add([hitOf('a')]), [1], 'the next request finds a new connection');
+});
+
+t.test('replies of the wrong kind are failures, not counts', async (t) => {
+  let reply = '';
+  const server = await startOddServer(t, (socket) =>
+    answerCommands(socket, ([name]) => (name === 'incrby' ? reply : '+OK\r\n')),
+  );
+  const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+  await backend.start();
+  for (reply of ['+OK\r\n', '$-1\r\n', '*0\r\n', '$0\r\n\r\n']) {
+    await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' }, JSON.stringify(reply));
+  }
+});
+
+t.test(
+  'a name that does not resolve, a closed port and TLS to a plain port end the start in time',
+  async (t) => {
+    const { server } = await ownRedis(t);
+    for (const url of ['no-such-host.invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
+      const startsInVain = async (): Promise<boolean> => {
+        const { backend } = await redisFromSettings(t, {
+          KVSTORE_URL: url,
+          KVSTORE_TIMEOUT: '100ms',
+          KVSTORE_STARTUP_MAX_ELAPSED_TIME: '400ms',
+        });
+        const failure: unknown = await backend.start().catch((error: unknown) => error);
+        t.match(failure, { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ }, url);
+        return /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./.test(String(failure));
+      };
+      // A busy machine may need more than one: an attempt has to fail in that time.
+      await awaitUntil(startsInVain, { what: `the reason why ${url} is no server` });
+    }
+  },
+);
+
+t.test('a start without Redis ends when the service is asked to stop', async (t) => {
+  const { backend } = await redisFromSettings(t, {
+    KVSTORE_URL: '127.0.0.1:1',
+    KVSTORE_STARTUP_MAX_ELAPSED_TIME: '0',
+  });
+  const stopping = new AbortController();
+  const started = backend.start({ signal: stopping.signal });
+  stopping.abort();
+  await t.rejects(started);
+});
+
+t.test('a server that speaks only what it must is enough: PING, INCRBY, EXPIRE, GET', async (t) => {
+  const known: Readonly<Record<string, string>> = {
+    ping: '+PONG\r\n',
+    incrby: ':1\r\n',
+    expire: ':1\r\n',
+    get: '$-1\r\n',
+  };
+  const server = await startOddServer(t, (socket) =>
+    answerCommands(socket, ([name = '']) => {
+      const reply = known[name.toLowerCase()];
+      if (reply === undefined) {
+        // As twemproxy does with commands it does not know.
+        socket.destroy();
+      }
+      return reply ?? '';
+    }),
+  );
+  const { backend } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+  });
+  await backend.start();
+  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.read([hitOf('a')]), [0]);
+});
+
+t.test('with the instance for seconds down, only requests that need it fail', async (t) => {
+  const { server } = await ownRedis(t);
+  const seconds = await startRedis();
+  t.teardown(seconds.stop);
+  const { backend, health, stats } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+    KVSTORE_PERSECOND: 'true',
+    KVSTORE_PERSECOND_URL: seconds.address,
+    KVSTORE_PERSECOND_TIMEOUT: '200ms',
+  });
+  await backend.start();
+  await seconds.stop();
+  await t.rejects(backend.add([hitOf('a'), { ...hitOf('b'), unit: 'second' }]), { code: 'backend_failure' });
+  t.same(await backend.add([hitOf('c')]), [1]);
+  await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
+  t.equal(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value, 0);
+  t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 1);
+});
+
+t.test('a connection closed while it was idle is replaced before anyone notices', async (t) => {
+  const { server, admin } = await ownRedis(t);
+  const { backend, health, logLines } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+    KVSTORE_STARTUP_INITIAL_INTERVAL: '1h',
+    KVSTORE_STARTUP_MAX_INTERVAL: '1h',
+  });
+  const changes: boolean[] = [];
+  health.onChange((healthy) => changes.push(healthy));
+  await backend.start();
+  await backend.add([hitOf('a')]);
+  const before = logLines.length;
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  const clients = async () => Number(/connected_clients:(\d+)/.exec(await admin.info('clients'))?.[1]);
+  await awaitUntil(async () => (await clients()) >= 2, { what: 'a new connection' });
+  t.same(await backend.add([hitOf('a')]), [2]);
+  t.same(changes, [], 'health did not flap');
+  t.equal(logLines.length, before, 'nor was anything logged');
+});
+
+t.test('more connections than Redis admits are not asked for again and again', async (t) => {
+  const { server, admin } = await ownRedis(t, { args: ['--maxclients', '2'] });
+  const { backend, logLines } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+    KVSTORE_STARTUP_INITIAL_INTERVAL: '100ms',
+    KVSTORE_STARTUP_MAX_INTERVAL: '100ms',
+  });
+  await admin.ping();
+  await backend.start();
+  const load: { running: boolean } = { running: true };
+  const done = Promise.all(
+    Array.from({ length: 20 }, async (_, i) => {
+      while (load.running) {
+        await backend.add([hitOf(`key ${i}`)]);
+        await new Promise(setImmediate);
+      }
+    }),
+  );
+  const started = performance.now();
+  await awaitUntil(() => performance.now() - started > 300, { what: 'some load' });
+  load.running = false;
+  await done;
+  // More of them when the machine stood still meanwhile.
+  const most = 12 * Math.ceil((performance.now() - started) / 400);
+  t.ok(logLines.length <= most, `${logLines.length} lines logged`);
+});

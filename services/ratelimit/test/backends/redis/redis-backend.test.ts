@@ -1,0 +1,185 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startRedis } from '@tollgate/testkit/redis';
+import { Redis } from 'ioredis';
+import t, { type Test } from 'tap';
+import { openRedis } from '../../../src/backends/redis/connection.ts';
+import {
+  createPooledInstance,
+  type PooledInstanceOptions,
+  type RedisInstance,
+} from '../../../src/backends/redis/instance.ts';
+import { createRedisBackend } from '../../../src/backends/redis/redis-backend.ts';
+import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
+import { startOddServer } from '../../support/invalid-server.ts';
+import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
+
+const server = await startRedis({ unixSocket: true });
+const admin = new Redis(server.port, server.host);
+t.teardown(async () => {
+  admin.disconnect();
+  await server.stop();
+});
+t.beforeEach(async () => {
+  await admin.flushall();
+});
+
+function instance(url: string, options: Partial<PooledInstanceOptions> = {}): RedisInstance {
+  const parsed = parseRedisAddress(url, 'tcp');
+  if (!parsed.ok) {
+    throw new TypeError(`bad address in a test: ${url}`);
+  }
+  const timeoutMs = options.timeoutMs ?? 10_000;
+  return createPooledInstance(
+    {
+      open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
+      startDelayMs: () => 10,
+      reconnectDelayMs: () => 10,
+      figures: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
+    },
+    { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs, ...options },
+  );
+}
+
+async function started(t: Test, main: RedisInstance, perSecond?: RedisInstance) {
+  const backend = createRedisBackend({ main, perSecond, startTimeoutMs: 20_000 });
+  t.teardown(backend.close);
+  await backend.start();
+  return backend;
+}
+
+counterBackendContract(t, 'redis over tcp', (t) => started(t, instance(server.address)));
+counterBackendContract(t, 'redis over a unix socket', (t) => started(t, instance(server.socketPath)));
+counterBackendContract(t, 'redis with one connection', (t) =>
+  started(t, instance(server.address, { size: 1, onEmpty: 'wait' })),
+);
+counterBackendContract(t, 'redis with a pipeline window', (t) =>
+  started(t, instance(server.address, { windowMs: 5 })),
+);
+counterBackendContract(t, 'redis with a second instance', (t) =>
+  started(t, instance(server.address), instance(`redis://${server.address}?db=1`)),
+);
+
+t.test('Redis holds the counter as a number that expires', async (t) => {
+  const backend = await started(t, instance(server.address));
+  await backend.add([{ ...hitOf('domain_key_value_1200', 3), ttlSeconds: 75 }]);
+  t.equal(await admin.get('domain_key_value_1200'), '3');
+  const ttl = await admin.ttl('domain_key_value_1200');
+  t.ok(ttl > 70 && ttl <= 75, `expires in ${ttl} s`);
+});
+
+t.test('hits that arrive together travel as one INCRBY and one EXPIRE for each key', async (t) => {
+  const backend = await started(t, instance(server.address));
+  await admin.config('RESETSTAT');
+  await Promise.all(Array.from({ length: 50 }, () => backend.add([hitOf('hot')])));
+  const stats = await admin.info('commandstats');
+  t.match(stats, /cmdstat_incrby:calls=1,/);
+  t.match(stats, /cmdstat_expire:calls=1,/);
+  t.equal(await admin.get('hot'), '50');
+});
+
+t.test('with a second instance, counters of seconds live there and all others in the first', async (t) => {
+  const backend = await started(t, instance(server.address), instance(`redis://${server.address}?db=1`));
+  const perSecond = { ...hitOf('second', 2), unit: 'second' } as const;
+  t.same(await backend.add([perSecond, hitOf('minute', 3), perSecond]), [2, 3, 4]);
+  t.same(await admin.keys('*'), ['minute']);
+  const other = new Redis({ port: server.port, host: server.host, db: 1 });
+  t.teardown(() => other.disconnect());
+  t.same(await other.keys('*'), ['second']);
+});
+
+t.test('a request fails as a whole when one of its counters is no number', async (t) => {
+  const backend = await started(t, instance(server.address));
+  await admin.set('bad', 'text');
+  await t.rejects(backend.add([hitOf('good'), hitOf('bad')]), {
+    code: 'backend_failure',
+    message: /not an integer/,
+  });
+  t.same(await backend.add([hitOf('good')]), [2], 'others are not held up');
+});
+
+t.test(
+  'a server that does not answer in time fails the request, and the next one gets a fresh connection',
+  async (t) => {
+    const backend = await started(t, instance(server.address, { timeoutMs: 150 }));
+    await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+    await t.rejects(backend.add([hitOf('a')]), {
+      code: 'backend_failure',
+      message: /did not answer within 150ms/,
+    });
+    await admin.call('CLIENT', 'UNPAUSE');
+    await eventually(t, () => backend.add([hitOf('b')]));
+  },
+);
+
+t.test('a lost server fails requests at once, and counting goes on when it is back', async (t) => {
+  const own = await startRedis();
+  const backend = await started(t, instance(own.address));
+  t.same(await backend.add([hitOf('a')]), [1]);
+  await own.stop();
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /no connection to Redis/ });
+  const again = await startRedis({ port: own.port });
+  t.teardown(again.stop);
+  await eventually(t, () => backend.add([hitOf('a')]));
+});
+
+t.test('with all connections busy, `error` fails after its wait', async (t) => {
+  const backend = await started(
+    t,
+    instance(server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 20 }),
+  );
+  await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  const first = backend.add([hitOf('a')]);
+  await nextTick();
+  await t.rejects(backend.add([hitOf('b')]), { message: 'all 1 connections to Redis are busy' });
+  await admin.call('CLIENT', 'UNPAUSE');
+  t.same(await first, [1]);
+});
+
+t.test('with all connections busy, `wait` waits and `create` opens one more', async (t) => {
+  for (const onEmpty of ['wait', 'create'] as const) {
+    await admin.flushall();
+    const backend = await started(t, instance(server.address, { size: 1, onEmpty, onEmptyWaitMs: 5 }));
+    await admin.call('CLIENT', 'PAUSE', '100', 'WRITE');
+    const first = backend.add([hitOf('a')]);
+    await nextTick();
+    t.same(await Promise.all([first, backend.add([hitOf('a')])]), [[1], [2]], onEmpty);
+  }
+});
+
+t.test('a start without a server gives up after its time', async (t) => {
+  const nobody = instance('127.0.0.1:1');
+  const backend = createRedisBackend({ main: nobody, startTimeoutMs: 50 });
+  t.teardown(backend.close);
+  await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ });
+});
+
+t.test('a start that gives up on its first attempt says so', async (t) => {
+  const silent = await startOddServer(t, () => undefined);
+  const backend = createRedisBackend({
+    main: instance(silent.address, { timeoutMs: 60_000 }),
+    startTimeoutMs: 50,
+  });
+  t.teardown(backend.close);
+  await t.rejects(backend.start(), { message: /ELAPSED_TIME\): the first attempt has not ended yet/ });
+});
+
+/** Lets what is scheduled for the end of this tick, such as a flush, happen. */
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(() => setImmediate(resolve));
+  });
+}
+
+async function eventually(t: Test, attempt: () => Promise<unknown>): Promise<void> {
+  await t.resolves(
+    awaitUntil(
+      () =>
+        attempt().then(
+          () => true,
+          () => false,
+        ),
+      { everyMs: 20, what: 'counting again' },
+    ),
+  );
+}

@@ -1,0 +1,243 @@
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createHealth } from '@tollgate/kit/health';
+import { createLogger, type Logger } from '@tollgate/kit/logger';
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
+import { type RedisTls, startRedis } from '@tollgate/testkit/redis';
+import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import t, { type Test } from 'tap';
+import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
+import { counterBackends } from '../../../src/backends/counter-backends.ts';
+import { openRedis } from '../../../src/backends/redis/connection.ts';
+import { readSettings } from '../../../src/config/settings.ts';
+import { createStatsRegistry } from '../../../src/stats/registry.ts';
+import { hitOf } from '../counter-backend-contract.ts';
+
+const certificates = makeCertificates();
+t.teardown(certificates.remove);
+
+function loggerTo(log: string[]): Logger {
+  return createLogger({
+    level: 'trace',
+    format: 'json',
+    destination: { write: (line) => void log.push(line) },
+  });
+}
+
+/** The backend as the environment describes it; closed when the test ends. */
+async function createBackend(
+  t: Test,
+  env: Readonly<Record<string, string>>,
+  log: string[] = [],
+): Promise<CounterBackend> {
+  const read = readSettings({ KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_TIMEOUT: '20s', ...env });
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  const backend = await counterBackends.redis.create(read.settings, {
+    nowSeconds: () => 1_000_000,
+    random: () => 0.5,
+    health: createHealth(),
+    stats: createStatsRegistry(),
+    logger: loggerTo(log),
+  });
+  t.teardown(backend.close);
+  return backend;
+}
+
+/** Counts once, through a backend that has started. */
+async function count(t: Test, env: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const backend = await createBackend(t, env);
+  await backend.start();
+  const [counted] = await backend.add([hitOf('key', 1)]);
+  return counted;
+}
+
+/** A start that cannot succeed is given up soon. */
+const impatient = { KVSTORE_STARTUP_MAX_ELAPSED_TIME: '300ms', KVSTORE_STARTUP_INITIAL_INTERVAL: '20ms' };
+
+function tlsOf({ ca, server }: Certificates): RedisTls {
+  return { certFile: server.certFile, keyFile: server.keyFile, caFile: ca.certFile };
+}
+
+const noClientCertificate = ['--tls-auth-clients', 'no'];
+
+t.test('a password is sent, by either setting', async (t) => {
+  const redis = await startRedis({ password: 'p@ss:word' });
+  t.teardown(redis.stop);
+  t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_AUTH: ':p@ss:word' }), 1);
+  t.equal(await count(t, { KVSTORE_URL: `redis://:p%40ss%3Aword@${redis.address}` }), 2);
+  t.equal(await count(t, { REDIS_URL: redis.address, REDIS_AUTH: 'default:p@ss:word' }), 3);
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: redis.address, KVSTORE_AUTH: 'wrong' }));
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: redis.address }));
+});
+
+t.test('a login that is refused is told in the log, without the password', async (t) => {
+  const redis = await startRedis({ password: 'right' });
+  t.teardown(redis.stop);
+  const log: string[] = [];
+  const env = { ...impatient, KVSTORE_URL: redis.address, KVSTORE_AUTH: 'not-the-password' };
+  const startsInVain = async (): Promise<boolean> => {
+    const backend = await createBackend(t, env, log);
+    const failure = await backend.start().catch((error: unknown) => error);
+    t.match(failure, { message: /300ms/ });
+    // As the service does with a start that fails.
+    loggerTo(log).fatal({ err: failure }, 'not started');
+    return /WRONGPASS/.test(log.join(''));
+  };
+  // A busy machine may need more than one: Redis has to answer in that time.
+  await awaitUntil(startsInVain, { what: 'the reason in the log' });
+  t.notMatch(log.join(''), /not-the-password/);
+});
+
+t.test('without an address the error names the setting', async (t) => {
+  const log: string[] = [];
+  const backend = await createBackend(t, { ...impatient, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '5s' }, log);
+  const starting = backend.start();
+  await awaitUntil(() => log.length > 0, { what: 'the first attempt' });
+  t.match(log[0], /ratelimit\.sock[\s\S]*REDIS_URL or KVSTORE_URL is not set, and this is its default/);
+  await backend.close();
+  await t.rejects(starting);
+
+  const other = await createBackend(t, { ...impatient, KVSTORE_STARTUP_MAX_ELAPSED_TIME: '50ms' });
+  await t.rejects(other.start(), { message: /within 50ms.*REDIS_URL or KVSTORE_URL is not set/ });
+});
+
+t.test('a user of an access list logs in, and sees its database', async (t) => {
+  const redis = await startRedis({ args: ['--user', 'limiter', 'on', '>secret', '~*', '+@all'] });
+  t.teardown(redis.stop);
+  t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_AUTH: 'limiter:secret' }), 1);
+  t.equal(await count(t, { KVSTORE_URL: `redis://limiter:secret@${redis.address}` }), 2);
+  t.equal(await count(t, { KVSTORE_URL: `redis://limiter:secret@${redis.address}?db=2` }), 1);
+});
+
+t.test('a unix socket is found whatever the socket type says', async (t) => {
+  const redis = await startRedis({ unixSocket: true });
+  t.teardown(redis.stop);
+  t.equal(await count(t, { KVSTORE_URL: redis.socketPath }), 1);
+  t.equal(await count(t, { KVSTORE_URL: `unix://${redis.socketPath}` }), 2);
+  t.equal(await count(t, { KVSTORE_URL: redis.socketPath, KVSTORE_SOCKET_TYPE: 'unix' }), 3);
+});
+
+t.test('TLS: the authority is KVSTORE_TLS_CACERT, and no other', async (t) => {
+  const redis = await startRedis({ tls: tlsOf(certificates), args: noClientCertificate });
+  t.teardown(redis.stop);
+  const ca = { KVSTORE_TLS_CACERT: certificates.ca.certFile };
+  const localhost = `localhost:${redis.port}`;
+  t.equal(await count(t, { KVSTORE_URL: localhost, KVSTORE_TLS: 'true', ...ca }), 1);
+  t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_TLS: 'true', ...ca }), 2);
+  t.equal(await count(t, { KVSTORE_URL: `rediss://${localhost}`, ...ca }), 3);
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: localhost, KVSTORE_TLS: 'true' }));
+  await t.rejects(count(t, { ...impatient, KVSTORE_URL: localhost, ...ca }), 'no TLS, no answer');
+});
+
+t.test('TLS: the host name is compared unless told not to; the chain is verified all the same', async (t) => {
+  const elsewhere = certificates.issue({ name: 'elsewhere', subjectAltNames: ['DNS:elsewhere.test'] });
+  const { certFile, keyFile } = elsewhere;
+  const redis = await startRedis({
+    tls: { certFile, keyFile, caFile: certificates.ca.certFile },
+    args: noClientCertificate,
+  });
+  t.teardown(redis.stop);
+  const env = { KVSTORE_URL: redis.address, KVSTORE_TLS: 'true' };
+  const ca = { KVSTORE_TLS_CACERT: certificates.ca.certFile };
+  const skip = { KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' };
+  await t.rejects(count(t, { ...impatient, ...env, ...ca }));
+  t.equal(await count(t, { ...env, ...ca, ...skip }), 1);
+
+  const others = makeCertificates();
+  t.teardown(others.remove);
+  await t.rejects(count(t, { ...impatient, ...env, ...skip, KVSTORE_TLS_CACERT: others.ca.certFile }));
+  await t.rejects(count(t, { ...impatient, ...env, ...skip }));
+});
+
+t.test('TLS: attempts that are given up in the middle of a handshake harm nobody', async (t) => {
+  const redis = await startRedis({ tls: tlsOf(certificates) });
+  t.teardown(redis.stop);
+  const address = { kind: 'tcp', host: '127.0.0.1', port: redis.port, tls: true } as const;
+  // Which moment is the bad one depends on the machine.
+  for (let i = 0; i < 45; i += 1) {
+    const connection = openRedis({ address, connectTimeoutMs: 5_000 });
+    connection.on('error', () => connection.disconnect());
+    const attempt = t.rejects(connection.connect());
+    for (let turns = 0; turns < i % 15; turns += 1) await new Promise(setImmediate);
+    connection.disconnect();
+    await attempt;
+  }
+});
+
+t.test('mutual TLS: the client shows its certificate, to both instances', async (t) => {
+  const redis = await startRedis({ tls: tlsOf(certificates) });
+  t.teardown(redis.stop);
+  const env = {
+    KVSTORE_URL: redis.address,
+    KVSTORE_TLS: 'true',
+    KVSTORE_TLS_CACERT: certificates.ca.certFile,
+  };
+  const pair = {
+    KVSTORE_TLS_CLIENT_CERT: certificates.client.certFile,
+    KVSTORE_TLS_CLIENT_KEY: certificates.client.keyFile,
+  };
+  t.equal(await count(t, { ...env, ...pair }), 1);
+  await t.rejects(count(t, { ...impatient, ...env }));
+  const perSecond = {
+    KVSTORE_PERSECOND: 'true',
+    KVSTORE_PERSECOND_SOCKET_TYPE: 'tcp',
+    KVSTORE_PERSECOND_URL: `rediss://${redis.address}?db=1`,
+  };
+  const backend = await createBackend(t, { ...env, ...pair, ...perSecond });
+  await backend.start();
+  t.strictSame(await backend.add([{ ...hitOf('key', 1), unit: 'second' }, hitOf('key', 1)]), [1, 2]);
+});
+
+t.test('certificates that change are used by the connections made from then on', async (t) => {
+  const [before, after] = [makeCertificates(), makeCertificates()];
+  t.teardown(before.remove);
+  t.teardown(after.remove);
+  const folder = makeTextFolder(t).path;
+  const at = (name: string): string => join(folder, name);
+  const write = ({ ca, client }: Certificates): void => {
+    writeFileSync(at('ca.crt'), ca.cert);
+    writeFileSync(at('tls.crt'), client.cert);
+    writeFileSync(at('tls.key'), client.key);
+  };
+  write(before);
+  const redis = await startRedis({ tls: tlsOf(before) });
+  t.teardown(redis.stop);
+  const log: string[] = [];
+  const env = {
+    KVSTORE_URL: redis.address,
+    KVSTORE_TLS: 'true',
+    KVSTORE_TLS_CACERT: at('ca.crt'),
+    KVSTORE_TLS_CLIENT_CERT: at('tls.crt'),
+    KVSTORE_TLS_CLIENT_KEY: at('tls.key'),
+  };
+  const backend = await createBackend(t, env, log);
+  await backend.start();
+  t.strictSame(await backend.add([hitOf('key', 1)]), [1]);
+
+  await redis.stop();
+  const next = await startRedis({ port: redis.port, tls: tlsOf(after) });
+  t.teardown(next.stop);
+  write(after);
+  await awaitUntil(() => backend.add([hitOf('another key', 1)]), { what: 'Redis', timeoutMs: 60_000 });
+  t.match(log.join(''), 'TLS files reloaded');
+});
+
+t.test('files that make no TLS end the start and are named', async (t) => {
+  const at = (name: string): string => join(certificates.folder, name);
+  writeFileSync(at('garbage.pem'), 'no certificate');
+  copyFileSync(certificates.server.keyFile, at('other.key'));
+  const env = { KVSTORE_URL: 'localhost:1', KVSTORE_TLS: 'true' };
+  await t.rejects(createBackend(t, { ...env, KVSTORE_TLS_CACERT: at('missing.pem') }), {
+    message: new RegExp(`^the files of KVSTORE_TLS_CACERT, .* ${at('missing.pem')} cannot be read`),
+  });
+  for (const [certificate, key] of [
+    [at('garbage.pem'), certificates.client.keyFile],
+    [certificates.client.certFile, at('garbage.pem')],
+    [certificates.client.certFile, at('other.key')],
+  ]) {
+    const pair = { KVSTORE_TLS_CLIENT_CERT: certificate ?? '', KVSTORE_TLS_CLIENT_KEY: key ?? '' };
+    await t.rejects(createBackend(t, { ...env, ...pair }), { message: /KVSTORE_TLS_CLIENT_KEY/ });
+  }
+});

@@ -1,0 +1,347 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { startRedis } from '@tollgate/testkit/redis';
+import { type RedisReply, redisCommand } from '@tollgate/testkit/redis-command';
+import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
+import t, { type Test } from 'tap';
+import { openRedis } from '../../../src/backends/redis/connection.ts';
+import type { RedisInstance } from '../../../src/backends/redis/instance.ts';
+import { createSentinelInstance } from '../../../src/backends/redis/sentinel.ts';
+import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
+import { answerCommands, type OddServer, startOddServer } from '../../support/invalid-server.ts';
+import { redisFromSettings } from '../../support/redis-from-settings.ts';
+import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
+
+const deployment = await startRedisSentinels({
+  sentinels: 2,
+  password: 'for-the-data',
+  sentinelPassword: 'for-the-sentinels',
+});
+t.teardown(deployment.stop);
+const primary = await deployment.primary();
+t.beforeEach(async () => {
+  await primary.command('FLUSHALL');
+});
+
+const logins = { KVSTORE_AUTH: 'for-the-data', KVSTORE_SENTINEL_AUTH: 'for-the-sentinels' };
+const settings = {
+  KVSTORE_TYPE: 'sentinel',
+  KVSTORE_URL: deployment.address,
+  KVSTORE_TIMEOUT: '5s',
+  KVSTORE_STARTUP_MAX_ELAPSED_TIME: '30s',
+  ...logins,
+};
+async function started(t: Test, env: Readonly<Record<string, string>> = {}) {
+  const parts = await redisFromSettings(t, { ...settings, ...env });
+  await parts.backend.start();
+  return parts;
+}
+
+/** Starts in vain until `reason` is in the log, and answers the log. */
+async function failedStart(t: Test, env: Readonly<Record<string, string>>, reason: RegExp): Promise<string> {
+  const { backend, logLines } = await redisFromSettings(t, {
+    ...settings,
+    KVSTORE_STARTUP_MAX_ELAPSED_TIME: '0',
+    ...env,
+  });
+  const ended = t.rejects(backend.start(), { message: /closed/ });
+  const log = await awaitUntil(
+    () => {
+      const text = JSON.stringify(logLines);
+      return reason.test(text) ? text : '';
+    },
+    { what: `${reason} in the log`, timeoutMs: 20_000 },
+  );
+  await backend.close();
+  await ended;
+  return log;
+}
+
+counterBackendContract(t, 'redis behind sentinels', async (t) => (await started(t)).backend);
+
+t.test('counters live on the server that the sentinels name', async (t) => {
+  const { backend, health, stats, logLines } = await started(t);
+  t.same(await backend.add([hitOf('a', 3)]), [3]);
+  t.equal(await primary.command('GET', 'a'), '3');
+  t.ok(health.isHealthy());
+  t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 1);
+  const named = logLines.find((line) => line['@message'] === 'the sentinels named the primary');
+  t.equal(named?.primary, primary.address);
+});
+
+t.test('each login goes where it belongs, and none is logged', async (t) => {
+  for (const [env, reason] of [
+    [{ KVSTORE_AUTH: 'for-the-sentinels' }, /WRONGPASS/],
+    [{ KVSTORE_AUTH: '' }, /NOAUTH/],
+    [{ KVSTORE_SENTINEL_AUTH: 'for-the-data' }, /no sentinel names the primary.*WRONGPASS/],
+    [{ KVSTORE_SENTINEL_AUTH: '' }, /no sentinel names the primary.*NOAUTH/],
+  ] as const) {
+    t.notMatch(await failedStart(t, env, reason), /for-the-(data|sentinels)/);
+  }
+});
+
+t.test('a name that no sentinel knows is told, with all sentinels that were asked', async (t) => {
+  const env = { KVSTORE_URL: deployment.address.replace(deployment.master, 'other') };
+  const log = await failedStart(t, env, /no sentinel names the primary of other/);
+  for (const { address } of deployment.sentinels) {
+    t.ok(log.includes(`${address}: it knows no master of that name`), address);
+  }
+});
+
+t.test('sentinels that are not there are passed over', async (t) => {
+  const { backend } = await started(t, { KVSTORE_URL: deployment.address.replace(',', ',127.0.0.1:1,') });
+  t.same(await backend.add([hitOf('a')]), [1]);
+});
+
+t.test('a start without sentinels gives up after its time, and names them', async (t) => {
+  const namesBoth =
+    /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*127\.0\.0\.1:1: .*ECONNREFUSED.*127\.0\.0\.1:2: .*ECONNREFUSED/;
+  const startsInVain = async (): Promise<boolean> => {
+    const { backend } = await redisFromSettings(t, {
+      ...settings,
+      KVSTORE_URL: 'mymaster,127.0.0.1:1,127.0.0.1:2',
+      KVSTORE_STARTUP_MAX_ELAPSED_TIME: '1s',
+    });
+    const failure: unknown = await backend.start().catch((error: unknown) => error);
+    t.match(failure, { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ });
+    return namesBoth.test(String(failure));
+  };
+  // A busy machine may need more than one: the connections have to be refused in that time.
+  await awaitUntil(startsInVain, { what: 'both in the reason' });
+});
+
+t.test('counters of seconds may live behind sentinels, beside a single server', async (t) => {
+  const single = await startRedis();
+  t.teardown(single.stop);
+  const { backend } = await started(t, {
+    KVSTORE_TYPE: 'single',
+    KVSTORE_URL: single.address,
+    KVSTORE_AUTH: '',
+    KVSTORE_SENTINEL_AUTH: '',
+    KVSTORE_PERSECOND: 'true',
+    KVSTORE_PERSECOND_TYPE: 'SENTINEL',
+    KVSTORE_PERSECOND_URL: deployment.address,
+    KVSTORE_PERSECOND_TIMEOUT: '5s',
+    KVSTORE_PERSECOND_AUTH: logins.KVSTORE_AUTH,
+    KVSTORE_PERSECOND_SENTINEL_AUTH: logins.KVSTORE_SENTINEL_AUTH,
+  });
+  t.same(await backend.add([{ ...hitOf('second', 2), unit: 'second' }, hitOf('minute')]), [2, 1]);
+  t.same(await primary.command('KEYS', '*'), ['second']);
+});
+
+t.test('with TLS it is spoken to the sentinels and to the primary', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { server, client, ca } = certificates;
+  const secure = await startRedisSentinels({
+    tls: { certFile: server.certFile, keyFile: server.keyFile, caFile: ca.certFile },
+  });
+  t.teardown(secure.stop);
+  const env = {
+    KVSTORE_URL: secure.address,
+    KVSTORE_AUTH: '',
+    KVSTORE_SENTINEL_AUTH: '',
+    KVSTORE_TLS: 'true',
+    KVSTORE_TLS_CACERT: ca.certFile,
+  };
+  const pair = { KVSTORE_TLS_CLIENT_CERT: client.certFile, KVSTORE_TLS_CLIENT_KEY: client.keyFile };
+  const { backend } = await started(t, { ...env, ...pair });
+  t.same(await backend.add([hitOf('a')]), [1]);
+  await failedStart(t, env, /no sentinel names the primary/);
+  await failedStart(t, { ...env, ...pair, KVSTORE_TLS: 'false' }, /no sentinel names the primary/);
+});
+
+const [first, second] = await Promise.all([startRedis(), startRedis()]);
+t.teardown(() => Promise.all([first.stop(), second.stop()]));
+t.beforeEach(async () => {
+  await Promise.all([at(first, 'FLUSHALL'), at(second, 'FLUSHALL')]);
+});
+
+function at(server: { host: string; port: number }, ...words: string[]): Promise<RedisReply> {
+  return redisCommand(server, ...words);
+}
+
+/** What a sentinel says of the primary. */
+function naming({ address }: { address: string }): string {
+  const [host = '', port = ''] = address.split(':');
+  return `*2\r\n$${host.length}\r\n${host}\r\n$${port.length}\r\n${port}\r\n`;
+}
+
+interface StubSentinel extends OddServer {
+  /** What it answers from now on; `hang up` closes all connections instead, and nothing at all when empty. */
+  reply: string;
+}
+
+async function startStubSentinel(t: Test, reply: string): Promise<StubSentinel> {
+  const server = await startOddServer(t, (socket) => {
+    if (stub.reply === 'hang up') {
+      socket.destroy();
+    }
+    answerCommands(socket, () => {
+      if (stub.reply === 'hang up') {
+        socket.destroy();
+        return '';
+      }
+      return stub.reply;
+    });
+  });
+  const stub: StubSentinel = { ...server, reply };
+  return stub;
+}
+
+function tcp(text: string): TcpRedisAddress {
+  const parsed = parseRedisAddress(text, 'tcp');
+  if (!parsed.ok || parsed.address.kind !== 'tcp') {
+    throw new TypeError(`bad address in a test: ${text}`);
+  }
+  return parsed.address;
+}
+
+interface TestInstance {
+  readonly instance: RedisInstance;
+  /** What was reported, in order. */
+  readonly told: string[];
+}
+
+function makeInstance(
+  t: Test,
+  sentinels: readonly { address: string }[],
+  { timeoutMs = 20_000, answerTimeoutMs = 20_000 }: { timeoutMs?: number; answerTimeoutMs?: number } = {},
+): TestInstance {
+  const told: string[] = [];
+  const connect = (address: TcpRedisAddress) => openRedis({ address, connectTimeoutMs: timeoutMs });
+  const instance = createSentinelInstance(
+    {
+      openPrimary: connect,
+      openSentinel: connect,
+      onPrimary: ({ host, port }) => told.push(`primary ${host}:${port}`),
+      onSentinels: (error) => told.push(error === undefined ? 'sentinels back' : error.message),
+      onError: () => told.push('error'),
+      figures: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
+      startDelayMs: () => 10,
+      reconnectDelayMs: () => 10,
+    },
+    {
+      master: 'mymaster',
+      sentinels: sentinels.map(({ address }) => tcp(address)),
+      ...{ lookEveryMs: 10, answerTimeoutMs },
+      ...{ size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs },
+    },
+  );
+  t.teardown(() => instance.close());
+  return { instance, told };
+}
+
+const patience = { timeoutMs: 20_000 };
+
+/** Waits until counting succeeds. */
+async function countsAgain(instance: RedisInstance): Promise<void> {
+  const counts = () => instance.add([hitOf('again')]).then(Boolean, () => false);
+  await awaitUntil(counts, { what: 'counting again', ...patience });
+}
+
+t.test('once another primary is named, all goes there; what is at work ends at the old one', async (t) => {
+  const sentinel = await startStubSentinel(t, naming(first));
+  const { instance, told } = makeInstance(t, [sentinel]);
+  await instance.start();
+  t.same(await instance.add([hitOf('a')]), [1]);
+  await at(first, 'CLIENT', 'PAUSE', '60000', 'WRITE');
+  const working = instance.add([hitOf('a')]);
+  await awaitUntil(async () => /blocked_clients:1/.test(String(await at(first, 'INFO', 'clients'))), {
+    what: 'the request at the old primary',
+    ...patience,
+  });
+  sentinel.reply = naming(second);
+  await awaitUntil(() => told.includes(`primary ${second.address}`), { what: 'the news', ...patience });
+  t.same(await instance.add([hitOf('a')]), [1], 'the new one starts with what it has');
+  await at(first, 'CLIENT', 'UNPAUSE');
+  t.same(await working, [2]);
+  await awaitUntil(async () => /connected_clients:1\r/.test(String(await at(first, 'INFO', 'clients'))), {
+    what: 'the end of all connections to the old primary',
+    ...patience,
+  });
+  t.same(told, [`primary ${first.address}`, `primary ${second.address}`]);
+});
+
+t.test('a primary that fell silent is left as soon as another one is named', async (t) => {
+  const silent = await startOddServer(t, (socket) =>
+    answerCommands(socket, ([name]) => (name === 'ping' ? '+PONG\r\n' : '')),
+  );
+  const sentinel = await startStubSentinel(t, naming(silent));
+  const { instance, told } = makeInstance(t, [sentinel], { timeoutMs: 600_000 });
+  await instance.start();
+  const lost = t.rejects(instance.add([hitOf('a')]), { code: 'backend_failure' });
+  sentinel.reply = naming(second);
+  await awaitUntil(() => told.includes(`primary ${second.address}`), { what: 'the news', ...patience });
+  t.same(await instance.add([hitOf('a')]), [1]);
+  instance.close();
+  await lost;
+});
+
+t.test(
+  'a demoted primary refuses one request; the next ones wait for nobody until another is named',
+  async (t) => {
+    t.teardown(() => at(first, 'REPLICAOF', 'NO', 'ONE'));
+    const sentinel = await startStubSentinel(t, naming(first));
+    const { instance } = makeInstance(t, [sentinel]);
+    await instance.start();
+    await instance.add([hitOf('a')]);
+    await at(first, 'REPLICAOF', '127.0.0.1', '1');
+    await t.rejects(instance.add([hitOf('a')]), { code: 'backend_failure', message: /READONLY/ });
+    sentinel.reply = naming(second);
+    await countsAgain(instance);
+    t.match(await at(second, 'GET', 'again'), /\d/);
+  },
+);
+
+t.test('a sentinel whose primary is not there is doubted, and another one asked', async (t) => {
+  const stale = await startStubSentinel(t, naming({ address: '127.0.0.1:1' }));
+  const right = await startStubSentinel(t, naming(second));
+  const { instance } = makeInstance(t, [stale, right]);
+  await instance.start();
+  t.same(await instance.add([hitOf('a')]), [1]);
+  t.match(instance.lastError(), { message: /127\.0\.0\.1:1/ });
+});
+
+t.test('a sentinel that is silent, hangs up or talks nonsense is passed over', async (t) => {
+  const right = await startStubSentinel(t, naming(first));
+  for (const nonsense of ['', 'hang up', '$-1\r\n', '*0\r\n', ':1\r\n', '+OK\r\n', '-IDONTKNOW\r\n']) {
+    const odd = await startStubSentinel(t, nonsense);
+    const { instance, told } = makeInstance(t, [odd, right], { answerTimeoutMs: 100 });
+    await instance.start();
+    t.ok(told.includes(`primary ${first.address}`), JSON.stringify(nonsense));
+    instance.close();
+  }
+});
+
+t.test('while no sentinel answers, counting goes on, and that is told once', async (t) => {
+  const [one, other] = [await startStubSentinel(t, naming(first)), await startStubSentinel(t, naming(first))];
+  const { instance, told } = makeInstance(t, [one, other]);
+  await instance.start();
+  one.reply = 'hang up';
+  const asked = other.accepted();
+  await awaitUntil(() => other.accepted() > asked, { what: 'the other to be asked', ...patience });
+  t.same(told, [`primary ${first.address}`], 'one is enough');
+  other.reply = 'hang up';
+  const attempts = one.accepted() + 10;
+  await awaitUntil(() => one.accepted() > attempts, { what: 'further attempts', ...patience });
+  t.same(await instance.add([hitOf('a')]), [1]);
+  t.match(told.at(-1), `no sentinel names the primary of mymaster (`);
+  t.equal(told.length, 2);
+  other.reply = naming(second);
+  await awaitUntil(() => told.length > 3, { what: 'the news', ...patience });
+  t.same(told.slice(2), ['sentinels back', `primary ${second.address}`]);
+});
+
+t.test('before the primary is known nothing is counted, and closing ends the wait for it', async (t) => {
+  const sentinel = await startStubSentinel(t, '$-1\r\n');
+  const { instance, told } = makeInstance(t, [sentinel]);
+  const started = instance.start();
+  await awaitUntil(() => told.length > 1, { what: 'attempts', ...patience });
+  await t.rejects(instance.add([hitOf('a')]), { code: 'backend_failure', message: /named the primary/ });
+  await t.rejects(instance.read([hitOf('a')]), { code: 'backend_failure', message: /named the primary/ });
+  t.match(instance.lastError(), { message: /it knows no master of that name/ });
+  instance.close(new Error('stopped'));
+  await t.rejects(started, { message: 'stopped' });
+  instance.close();
+});

@@ -1,0 +1,62 @@
+import t from 'tap';
+import { responseHeaders, type StatusForHeaders } from '../../src/ratelimit/headers.ts';
+import { Code, type DescriptorStatus } from '../../src/ratelimit/response.ts';
+
+const names = { limit: 'L', remaining: 'R', reset: 'S' };
+
+function status(
+  requestsPerUnit: number,
+  limitRemaining: number,
+  more: { code?: Code; quota?: boolean } = {},
+): StatusForHeaders {
+  const { code = Code.OK, quota = false } = more;
+  const counted: DescriptorStatus = {
+    code,
+    currentLimit: { requestsPerUnit, unit: 'minute', name: '' },
+    limitRemaining,
+    secondsUntilReset: 40,
+  };
+  return { status: counted, quota };
+}
+
+const uncounted: StatusForHeaders = { status: { code: Code.OK, limitRemaining: 0 }, quota: false };
+const over = { code: Code.OVER_LIMIT } as const;
+
+/** The limit that the headers speak of. */
+function chosen(...all: readonly StatusForHeaders[]): string | undefined {
+  return responseHeaders(all, names)[0]?.value;
+}
+
+t.test('limit, remaining and reset, in this order, in decimal digits', async (t) => {
+  t.same(responseHeaders([status(1_000_000, 999_999)], names), [
+    { key: 'L', value: '1000000' },
+    { key: 'R', value: '999999' },
+    { key: 'S', value: '40' },
+  ]);
+});
+
+t.test('the least remaining is told, the first of equals', async (t) => {
+  t.equal(chosen(status(10, 5), status(20, 4), status(30, 6)), '20');
+  t.equal(chosen(status(10, 5), status(20, 5)), '10');
+  t.equal(chosen(uncounted, status(10, 5)), '10', 'what was not counted has nothing to tell');
+});
+
+t.test('a limit that is over is told before one with nothing left, and of several the last', async (t) => {
+  t.equal(chosen(status(10, 0), status(20, 0, over)), '20');
+  t.equal(chosen(status(10, 0, over), status(20, 0)), '10');
+  t.equal(chosen(status(10, 0, over), status(20, 0, over)), '20');
+});
+
+t.test(
+  'a quota that is over is told as any other: the first of those with the least remaining',
+  async (t) => {
+    t.equal(chosen(status(10, 0), status(20, 0, { ...over, quota: true })), '10');
+    t.equal(chosen(status(10, 1), status(20, 0, { ...over, quota: true })), '20');
+  },
+);
+
+t.test('there are no headers where nothing was counted, or all of the largest limit remains', async (t) => {
+  t.same(responseHeaders([], names), []);
+  t.same(responseHeaders([uncounted], names), []);
+  t.same(responseHeaders([status(4_294_967_295, 4_294_967_295)], names), []);
+});

@@ -1,0 +1,451 @@
+import t from 'tap';
+import { Code } from '../../src/ratelimit/response.ts';
+import { descriptor, makeDecider } from '../support/make-decider.ts';
+
+const { OK, OVER_LIMIT } = Code;
+
+const yaml = `
+domain: d
+descriptors:
+  - key: minute
+    rate_limit: { name: per-minute, unit: minute, requests_per_unit: 2 }
+  - key: hour
+    rate_limit: { unit: hour, requests_per_unit: 10 }
+  - key: blocked
+    rate_limit: { unit: day, requests_per_unit: 0 }
+  - key: free
+    rate_limit: { unlimited: true }
+  - key: freeQuota
+    quota_mode: true
+    rate_limit: { unlimited: true }
+  - key: spare
+    rate_limit: { name: spare, unlimited: true }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+  - key: quota
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+  - key: nested
+    descriptors:
+      - key: inner
+        rate_limit: { unit: second, requests_per_unit: 5 }
+  - key: strict
+    rate_limit: { unit: minute, requests_per_unit: 1, replaces: [{ name: per-minute }, { name: spare }] }
+  - key: files
+    value: files/*
+    share_threshold: true
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+`;
+
+t.test(
+  'a limit allows its number and then refuses, with the limit, what remains and the time to its reset',
+  async (t) => {
+    const { ask } = makeDecider({ yaml, nowSeconds: 1_000_000 });
+    const currentLimit = { requestsPerUnit: 2, unit: 'minute', name: 'per-minute' };
+    for (const [code, limitRemaining] of [
+      [OK, 1],
+      [OK, 0],
+      [OVER_LIMIT, 0],
+      [OVER_LIMIT, 0],
+    ] as const) {
+      const decision = await ask([descriptor({ minute: 'a' })]);
+      t.match(decision, {
+        overallCode: code,
+        statuses: [{ code, currentLimit, limitRemaining, secondsUntilReset: 20 }],
+        responseHeaders: [],
+      });
+    }
+  },
+);
+
+t.test('a new window starts anew', async (t) => {
+  const { ask, clock } = makeDecider({ yaml, nowSeconds: 1_000_000 });
+  for (let i = 0; i < 3; i += 1) {
+    await ask([descriptor({ minute: 'a' })]);
+  }
+  clock.nowSeconds = 1_000_020;
+  t.match(await ask([descriptor({ minute: 'a' })]), {
+    overallCode: OK,
+    statuses: [{ limitRemaining: 1, secondsUntilReset: 60 }],
+  });
+});
+
+t.test('each value has a counter of its own', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  for (const value of ['a', 'b', 'c']) {
+    t.match(await ask([descriptor({ minute: value })]), { statuses: [{ limitRemaining: 1 }] });
+  }
+});
+
+t.test('several descriptors: one status each, and one over its limit refuses the request', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  const decision = await ask([
+    descriptor({ minute: 'a' }),
+    descriptor({ blocked: 'x' }),
+    descriptor({ nothing: 'y' }),
+  ]);
+  t.equal(decision.overallCode, OVER_LIMIT);
+  t.same(
+    decision.statuses.map(({ code }) => code),
+    [OK, OVER_LIMIT, OK],
+  );
+});
+
+t.test('without a rule a descriptor is OK and nothing is counted', async (t) => {
+  const { ask, added, stats } = makeDecider({ yaml });
+  t.same((await ask([descriptor({ nothing: 'x' })])).statuses, [{ code: OK, limitRemaining: 0 }]);
+  t.same(added, []);
+  t.same([...stats.rules()], []);
+});
+
+t.test('an unknown domain is OK for every descriptor and counted as not found', async (t) => {
+  const { ask, stats } = makeDecider({ yaml });
+  const decision = await ask([descriptor({ minute: 'x' }), descriptor({ hour: 'x' })], { domain: 'other' });
+  t.same(decision.statuses, [
+    { code: OK, limitRemaining: 0 },
+    { code: OK, limitRemaining: 0 },
+  ]);
+  t.equal(stats.domainNotFound('other').value, 2);
+});
+
+t.test('an unlimited descriptor does not vote in quota mode', async (t) => {
+  const everywhere = makeDecider({ yaml, quotaMode: true });
+  const byRule = makeDecider({ yaml });
+  const over = descriptor({ blocked: 'x' });
+  for (const all of [
+    [descriptor({ free: 'x' }), over],
+    [over, descriptor({ free: 'x' })],
+  ]) {
+    t.equal((await everywhere.ask(all)).overallCode, OVER_LIMIT);
+  }
+  await byRule.ask([descriptor({ quota: 'x' })]);
+  const decision = await byRule.ask([descriptor({ freeQuota: 'x' }), descriptor({ quota: 'x' })]);
+  t.equal(decision.overallCode, OVER_LIMIT);
+  t.match(decision.statuses, [{ code: OK, limitRemaining: 4_294_967_295 }, { code: OVER_LIMIT }]);
+  t.equal((await everywhere.ask([descriptor({ free: 'x' })])).overallCode, OK, 'alone it is OK');
+});
+
+t.test('a replaced unlimited rule answers as if it were not replaced', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  const { statuses } = await ask([descriptor({ spare: 'x' }), descriptor({ strict: 'x' })]);
+  t.match(statuses, [
+    { code: OK, limitRemaining: 4_294_967_295 },
+    { code: OK, limitRemaining: 0 },
+  ]);
+});
+
+t.test('unlimited answers with the largest number, and neither counts nor asks the backend', async (t) => {
+  const { ask, added, rule } = makeDecider({ yaml });
+  t.same((await ask([descriptor({ free: 'x' })])).statuses, [{ code: OK, limitRemaining: 4_294_967_295 }]);
+  t.same(added, []);
+  t.equal(rule('free').totalHits, 0);
+});
+
+t.test('requests_per_unit 0 refuses every hit, but a look with 0 hits is OK', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  t.equal((await ask([descriptor({ blocked: 'x' }, { hitsAddend: 0n })])).overallCode, OK);
+  t.equal((await ask([descriptor({ blocked: 'x' })])).overallCode, OVER_LIMIT);
+});
+
+t.test('a counter is named by domain, entries and window, byte for byte', async (t) => {
+  const { ask, added } = makeDecider({ yaml, nowSeconds: 1_234 });
+  await ask([
+    descriptor({ minute: 'value' }),
+    descriptor({ nested: 'a', inner: '' }),
+    descriptor({ files: 'files/x' }),
+  ]);
+  t.same(
+    added[0]?.map(({ key }) => key),
+    ['d_minute_value_1200', 'd_nested_a_inner__1234', 'd_files_files/*_1200'],
+  );
+});
+
+t.test('CACHE_KEY_PREFIX goes before the name', async (t) => {
+  const { ask, added } = makeDecider({ yaml, cacheKeyPrefix: 'p:', nowSeconds: 1_000_000 });
+  await ask([descriptor({ hour: 'x' })]);
+  t.equal(added[0]?.[0]?.key, 'p:d_hour_x_997200');
+});
+
+t.test('counters live for their unit and a random part of the jitter', async (t) => {
+  const { ask, added } = makeDecider({ yaml, expirationJitterMaxSeconds: 300, random: () => 0.999 });
+  await ask([descriptor({ minute: 'x' })]);
+  t.equal(added[0]?.[0]?.ttlSeconds, 359);
+});
+
+t.test('hits: the descriptor decides, then the request, and at least 1', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  const remaining = async (more: Parameters<typeof descriptor>[1], hitsAddend: number) =>
+    (await ask([descriptor({ hour: 'x' }, more)], { hitsAddend })).statuses[0]?.limitRemaining;
+  t.equal(await remaining({}, 0), 9);
+  t.equal(await remaining({}, 2), 7);
+  t.equal(await remaining({ hitsAddend: 3n }, 2), 4);
+  t.equal(await remaining({ hitsAddend: 0n }, 2), 4);
+  t.equal(await remaining({ hitsAddend: 3n, isNegativeHits: true }, 2), 4, 'a refund takes nothing');
+});
+
+t.test('a look at a full counter is OK; one beyond its limit is over', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  await ask([descriptor({ minute: 'x' })], { hitsAddend: 2 });
+  t.match(await ask([descriptor({ minute: 'x' }, { hitsAddend: 0n })]), {
+    statuses: [{ code: OK, limitRemaining: 0 }],
+  });
+  await ask([descriptor({ minute: 'x' })]);
+  t.equal((await ask([descriptor({ minute: 'x' }, { hitsAddend: 0n })])).overallCode, OVER_LIMIT);
+});
+
+t.test('an enormous number of hits is over the limit, again and again, and never a failure', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  for (const hitsAddend of [2n ** 63n - 1n, 2n ** 64n - 1n, 2n ** 64n - 1n]) {
+    t.equal((await ask([descriptor({ hour: 'x' }, { hitsAddend })])).overallCode, OVER_LIMIT);
+  }
+});
+
+t.test('a counter that somebody else brought below zero leaves the whole limit and no more', async (t) => {
+  const { ask, backend } = makeDecider({ yaml });
+  await backend.add([
+    { key: 'd_hour_x_997200', addend: -5, unit: 'hour', secondsLeft: 800, ttlSeconds: 3600 },
+  ]);
+  t.match(await ask([descriptor({ hour: 'x' })]), { statuses: [{ code: OK, limitRemaining: 10 }] });
+});
+
+t.test('replaces: the replaced rule is not counted and answers OK without a limit', async (t) => {
+  const { ask, rule } = makeDecider({ yaml });
+  const decision = await ask([descriptor({ minute: 'a' }), descriptor({ strict: 'b' })]);
+  t.same(decision.statuses[0], { code: OK, limitRemaining: 0 });
+  t.match(decision.statuses[1], { limitRemaining: 0, currentLimit: { requestsPerUnit: 1 } });
+  t.equal(rule('minute').totalHits, 0);
+  t.equal(rule('strict').totalHits, 1);
+});
+
+t.test(
+  'an override replaces the rule, or limits where there is none, and shares the counter of the entries',
+  async (t) => {
+    const { ask, added, rule } = makeDecider({ yaml });
+    const limit = { requestsPerUnit: 1, unit: 2 };
+    await ask([descriptor({ minute: 'a' })]);
+    t.match(await ask([descriptor({ minute: 'a' }, { limit })]), {
+      overallCode: OVER_LIMIT,
+      statuses: [{ currentLimit: { requestsPerUnit: 1, unit: 'minute', name: '' } }],
+    });
+    t.match(await ask([descriptor({ unknown: 'a' }, { limit })]), {
+      overallCode: OK,
+      statuses: [{ limitRemaining: 0 }],
+    });
+    t.equal(added[1]?.[0]?.key, added[0]?.[0]?.key);
+    t.match(rule('minute_a'), { totalHits: 1, overLimit: 1 });
+  },
+);
+
+t.test('an override in weeks is understood, one without a unit is the caller’s mistake', async (t) => {
+  const { ask, stats } = makeDecider({ yaml });
+  const week = await ask([descriptor({ a: 'b' }, { limit: { requestsPerUnit: 1, unit: 7 } })]);
+  t.equal(week.statuses[0]?.currentLimit?.unit, 'week');
+  for (const unit of [0, 8, -1]) {
+    await t.rejects(ask([descriptor({ a: 'b' }, { limit: { requestsPerUnit: 1, unit } })]), {
+      code: 'invalid_override',
+      grpcStatus: 3,
+      message: /descriptors\[0\].limit.unit/,
+    });
+  }
+  t.equal(stats.counter('ratelimit.service.call.should_rate_limit.service_error').value, 3);
+});
+
+t.test('shadow mode of a rule answers OK and counts what it would have refused', async (t) => {
+  const { ask, rule } = makeDecider({ yaml });
+  await ask([descriptor({ shadow: 'x' })]);
+  t.match(await ask([descriptor({ shadow: 'x' })]), {
+    overallCode: OK,
+    statuses: [{ code: OK, limitRemaining: 0, currentLimit: { requestsPerUnit: 1 }, secondsUntilReset: 20 }],
+  });
+  t.match(rule('shadow'), { totalHits: 2, overLimit: 1, shadowMode: 1, withinLimit: 1 });
+});
+
+t.test('global shadow mode answers OK overall, keeps the statuses and counts', async (t) => {
+  const { ask, stats } = makeDecider({ yaml, shadowMode: true });
+  t.match(await ask([descriptor({ blocked: 'x' })]), { overallCode: OK, statuses: [{ code: OVER_LIMIT }] });
+  t.match(await ask([descriptor({ hour: 'x' })]), { overallCode: OK });
+  t.equal(stats.counter('ratelimit.service.global_shadow_mode').value, 1);
+});
+
+t.test('quotas refuse only when all of them are used up; an ordinary limit always does', async (t) => {
+  const { ask } = makeDecider({ yaml });
+  const [first, second] = [descriptor({ quota: 'a' }), descriptor({ quota: 'b' })];
+  await ask([first]);
+  t.match(await ask([first, second]), { overallCode: OK, statuses: [{ code: OVER_LIMIT }, { code: OK }] });
+  t.match(await ask([first, second]), { overallCode: OVER_LIMIT });
+  t.match(await ask([descriptor({ quota: 'new' }), descriptor({ blocked: 'x' })]), {
+    overallCode: OVER_LIMIT,
+  });
+});
+
+t.test('global quota mode makes quotas of all, unmatched ones too', async (t) => {
+  const { ask } = makeDecider({ yaml, quotaMode: true });
+  t.match(await ask([descriptor({ blocked: 'x' })]), { overallCode: OVER_LIMIT });
+  t.match(await ask([descriptor({ blocked: 'x' }), descriptor({ nothing: 'x' })]), { overallCode: OK });
+});
+
+t.test('unsound requests are refused in the known words and counted', async (t) => {
+  const { ask, stats } = makeDecider({ yaml });
+  await t.rejects(ask([descriptor({ a: 'b' })], { domain: '' }), {
+    message: 'rate limit domain must not be empty',
+    grpcStatus: 2,
+  });
+  await t.rejects(ask([]), { message: 'rate limit descriptor list must not be empty', grpcStatus: 2 });
+  await t.rejects(makeDecider({ yaml: null }).ask([descriptor({ a: 'b' })]), {
+    message: 'no rate limit configuration loaded',
+    grpcStatus: 2,
+  });
+  t.equal(stats.counter('ratelimit.service.call.should_rate_limit.service_error').value, 2);
+});
+
+t.test(
+  'a failing backend fails the request as a whole and is counted; total hits were counted before',
+  async (t) => {
+    const { ask, stats, rule, backend } = makeDecider({ yaml });
+    await backend.add([
+      { key: 'd_hour_x_997200', addend: 2 ** 63 - 1024, unit: 'hour', secondsLeft: 800, ttlSeconds: 3600 },
+    ]);
+    await t.rejects(
+      ask([descriptor({ minute: 'x' }), descriptor({ hour: 'x' }, { hitsAddend: 2n ** 32n })]),
+      { code: 'backend_failure' },
+    );
+    t.equal(stats.counter('ratelimit.service.call.should_rate_limit.redis_error').value, 1);
+    t.equal(rule('minute').totalHits, 1);
+  },
+);
+
+t.test(
+  'the local cache answers for counters over their limit, which the backend is not asked for again',
+  async (t) => {
+    const { ask, added, rule, clock } = makeDecider({
+      yaml: 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: minute, requests_per_unit: 20 }\n',
+      localCache: true,
+    });
+    const codes: number[] = [];
+    for (let i = 0; i < 25; i += 1) {
+      codes.push((await ask([descriptor({ k: 'v' })])).overallCode);
+    }
+    t.same(codes, [...new Array(20).fill(OK), ...new Array(5).fill(OVER_LIMIT)]);
+    t.equal(added.length, 21);
+    t.match(rule('k'), { totalHits: 25, overLimit: 5, overLimitWithLocalCache: 4 });
+    clock.nowSeconds += 20;
+    t.equal((await ask([descriptor({ k: 'v' })])).overallCode, OK, 'a new window is not remembered as over');
+  },
+);
+
+t.test(
+  'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: when one limit is over, the others are left alone',
+  async (t) => {
+    const { ask } = makeDecider({
+      yaml: `
+domain: d
+descriptors:
+  - { key: a, rate_limit: { unit: minute, requests_per_unit: 20 } }
+  - { key: b, rate_limit: { unit: hour, requests_per_unit: 10 } }
+`,
+      stopIncrementWhenOverLimit: true,
+    });
+    const both = [descriptor({ a: 'x' }), descriptor({ b: 'x' })];
+    for (let i = 0; i < 10; i += 1) {
+      await ask(both);
+    }
+    for (let i = 0; i < 3; i += 1) {
+      t.match(await ask(both), {
+        overallCode: OVER_LIMIT,
+        statuses: [
+          { code: OK, limitRemaining: 10 },
+          { code: OVER_LIMIT, limitRemaining: 0 },
+        ],
+      });
+    }
+  },
+);
+
+t.test('STOP_…: a counter in the local cache stops all others without another read', async (t) => {
+  const { ask, added } = makeDecider({ yaml, stopIncrementWhenOverLimit: true, localCache: true });
+  await ask([descriptor({ blocked: 'x' })]);
+  await ask([descriptor({ blocked: 'x' }), descriptor({ hour: 'x' })]);
+  t.same(
+    added[1]?.map(({ key, addend }) => [key, addend]),
+    [['d_hour_x_997200', 0]],
+  );
+});
+
+t.test('headers tell of the tightest limit, or of the last one that is over', async (t) => {
+  const { ask } = makeDecider({
+    yaml,
+    nowSeconds: 1_000_000,
+    headerNames: { limit: 'RateLimit-Limit', remaining: 'RateLimit-Remaining', reset: 'RateLimit-Reset' },
+  });
+  const headers = async (...keys: string[]) =>
+    (await ask(keys.map((key) => descriptor({ [key]: 'x' })))).responseHeaders.map(({ value }) => value);
+  t.same(await headers('hour', 'minute'), ['2', '1', '20']);
+  t.same(await headers('blocked', 'minute'), ['0', '0', '36800'], 'over beats equal remaining');
+  t.same(await headers('minute', 'blocked'), ['0', '0', '36800'], 'the last one over');
+  t.same(await headers('blocked', 'minute'), ['2', '0', '20']);
+  t.same(await headers('nothing', 'free'), [], 'nothing was counted');
+  t.same((await ask([descriptor({ hour: 'y' })])).responseHeaders, [
+    { key: 'RateLimit-Limit', value: '10' },
+    { key: 'RateLimit-Remaining', value: '9' },
+    { key: 'RateLimit-Reset', value: '800' },
+  ]);
+});
+
+t.test('dynamic metadata tells the request and what rules within their limits say', async (t) => {
+  const { ask } = makeDecider({
+    yaml: `
+domain: d
+descriptors:
+  - key: a
+    metadata: { team: red, nested: { x: 1 } }
+    detailed_metric: true
+    rate_limit: { unit: day, requests_per_unit: 5 }
+  - key: b
+    metadata: { team: blue, nested: { y: 2, __proto__: 3 } }
+    rate_limit: { unlimited: true }
+  - key: c
+    metadata: { over: true }
+    rate_limit: { unit: day, requests_per_unit: 0 }
+`,
+    responseDynamicMetadata: true,
+  });
+  const decision = await ask(
+    [
+      descriptor({ a: '1' }),
+      descriptor({ b: '2' }),
+      descriptor({ c: '3' }, { hitsAddend: 4n }),
+      descriptor({ e: '' }, { limit: { requestsPerUnit: 9, unit: 2 } }),
+    ],
+    { hitsAddend: 1 },
+  );
+  const metadata = JSON.parse(JSON.stringify(decision.dynamicMetadata));
+  t.same(metadata, {
+    domain: 'd',
+    descriptors: [
+      { entries: ['a=1'] },
+      { entries: ['b=2'] },
+      { entries: ['c=3'], hitsAddend: 4 },
+      { entries: ['e='], limit: 'requests_per_unit:9 unit:MINUTE' },
+    ],
+    hitsAddend: 1,
+    metadata: { team: 'red', nested: { x: 1, y: 2, ['__proto__']: 3 } },
+  });
+});
+
+t.test('decisions are counted by result, near the limit among them', async (t) => {
+  const { ask, stats } = makeDecider({ yaml });
+  const counted = () =>
+    Object.fromEntries(
+      [...stats.counters()]
+        .filter(({ name }) => name === 'ratelimit.decisions')
+        .map(({ tags, value }) => [tags?.result, value]),
+    );
+  t.strictSame(counted(), { ok: 0, near_limit: 0, over_limit: 0 });
+  // Two a minute, of which the second is above 80 %.
+  for (const _ of [1, 2, 3]) await ask([descriptor({ minute: 'x' })]);
+  t.strictSame(counted(), { ok: 1, near_limit: 1, over_limit: 1 });
+  await ask([descriptor({ free: 'x' })]);
+  await ask([descriptor({ minute: 'x' })], { domain: 'unknown' });
+  t.strictSame(counted(), { ok: 3, near_limit: 1, over_limit: 1 });
+});

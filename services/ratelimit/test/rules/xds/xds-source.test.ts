@@ -1,0 +1,357 @@
+import { create } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import {
+  RateLimitConfigSchema,
+  RateLimitReplaceSchema,
+} from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { freePort } from '@tollgate/testkit/free-port';
+import t from 'tap';
+import { createReconnectPauses } from '../../../src/rules/xds/xds-source.ts';
+import { statsNames } from '../../../src/stats/names.ts';
+import { limitsResponse, startAdsServer } from '../../support/ads-server.ts';
+import { followServer } from '../../support/xds-source.ts';
+
+const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
+
+t.test('subscribes to all resources as its node, with its headers', async (t) => {
+  const server = await startAdsServer(t);
+  followServer(t, server.url, {
+    node: { id: 'pod-1', metadata: { zone: 'a' } },
+    stream: { headers: { authorization: 'Bearer abc', 'x-team': 'edge' } },
+  });
+  await awaitUntil(() => server.requests.length > 0, { what: 'a request' });
+  const [first] = server.requests;
+  t.match(first, { typeUrl, versionInfo: '', responseNonce: '', resourceNames: [], errorDetail: undefined });
+  t.match(first?.node, { id: 'pod-1', metadata: { zone: 'a' }, userAgentName: 'tollgate-ratelimit' });
+  t.same(server.headers[0]?.get('authorization'), ['Bearer abc']);
+  t.same(server.headers[0]?.get('x-team'), ['edge']);
+});
+
+t.test('a good set is put in force, then acknowledged; the next one replaces all of it', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  server.send(limitsResponse('v1', { a: 1, b: 2 }));
+  const ack = await server.answerTo('v1');
+  t.match(ack, { versionInfo: 'v1', errorDetail: undefined, typeUrl });
+  t.equal(ack.node, undefined, 'the node is in the first request of a stream only');
+  await source.started;
+  await source.inForce('a', 1);
+  await source.inForce('b', 2);
+  t.equal(source.stats.gauge(statsNames.xdsConnected).value, 1);
+
+  server.send(limitsResponse('v2', { b: 3 }));
+  t.match(await server.answerTo('v2'), { versionInfo: 'v2', errorDetail: undefined });
+  await source.inForce('a', undefined);
+  await source.inForce('b', 3);
+  t.equal(source.stats.counter(statsNames.xdsAccepted).value, 2);
+});
+
+t.test('an empty set removes all rules, and is worth a warning', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  server.send(limitsResponse('v1', { a: 1 }));
+  await source.inForce('a', 1);
+  server.send(limitsResponse('v2', {}));
+  t.match(await server.answerTo('v2'), { versionInfo: 'v2', errorDetail: undefined });
+  await source.inForce('a', undefined);
+  t.match(await source.logged(/configuration is empty/), { level: 'warn', version: 'v2' });
+});
+
+t.test('rules that are wrong are rejected with every problem; what is in force stays', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  server.send(limitsResponse('v1', { a: 1 }));
+  await source.inForce('a', 1);
+
+  const wrong = create(RateLimitConfigSchema, {
+    name: 'tenant',
+    domain: 'b',
+    descriptors: [{ key: 'k', rateLimit: { requestsPerUnit: 1 } }, { key: '' }],
+  });
+  const good = limitsResponse('v2', { a: 9 });
+  server.send({ ...good, resources: [...(good.resources ?? []), anyPack(RateLimitConfigSchema, wrong)] });
+  const nack = await server.answerTo('v2');
+  t.equal(nack.versionInfo, 'v1', 'the version that stays in force');
+  t.equal(nack.errorDetail?.message, "tenant: invalid rate limit unit ''\ntenant: descriptor has empty key");
+  t.match(source.loads[1], { ok: false, problems: [{ path: 'b.k' }, { path: 'b' }] });
+  await source.inForce('a', 1);
+  t.equal(source.stats.counter(statsNames.xdsRejected).value, 1);
+
+  server.send(limitsResponse('v3', { a: 3 }));
+  t.match(await server.answerTo('v3'), { versionInfo: 'v3', errorDetail: undefined });
+  await source.inForce('a', 3);
+});
+
+t.test('what a rejection tells is bounded', async (t) => {
+  const server = await startAdsServer(t);
+  followServer(t, server.url);
+  const descriptors = Array.from({ length: 50 }, (_, i) => ({
+    key: `${'x'.repeat(300)}${i}`,
+    rateLimit: {},
+  }));
+  const wrong = create(RateLimitConfigSchema, { name: 'n'.repeat(200), domain: 'b', descriptors });
+  server.send({ versionInfo: 'v1', typeUrl, resources: [anyPack(RateLimitConfigSchema, wrong)] });
+  const message = (await server.answerTo('v1')).errorDetail?.message ?? '';
+  t.ok(message.length > 1_000 && message.length <= 4_096, `${message.length} characters`);
+  t.match(message, /(… and 30 more|…)$/);
+});
+
+t.test('two resources of one domain are a problem, unless MERGE_DOMAIN_CONFIG', async (t) => {
+  const resource = (name: string, key: string) =>
+    anyPack(
+      RateLimitConfigSchema,
+      create(RateLimitConfigSchema, {
+        name,
+        domain: 'd',
+        descriptors: [{ key, rateLimit: { unit: 1, requestsPerUnit: 1 } }],
+      }),
+    );
+  const server = await startAdsServer(t);
+  const response = { versionInfo: 'v1', typeUrl, resources: [resource('one', 'k'), resource('two', 'l')] };
+  server.send(response);
+  followServer(t, server.url);
+  t.match(await server.answerTo('v1', 1), {
+    versionInfo: '',
+    errorDetail: { message: /^two: duplicate domain 'd' in config file/ },
+  });
+
+  const merging = await startAdsServer(t);
+  merging.send(response);
+  const source = followServer(t, merging.url, { mergeDomains: true });
+  t.match(await merging.answerTo('v1'), { versionInfo: 'v1', errorDetail: undefined });
+  t.match(source.loads, [{ ok: true, rules: { ruleCount: 2 } }]);
+});
+
+t.test('what cannot be decoded or is of another type is rejected without a load', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  const resources = [{ typeUrl, value: Uint8Array.of(0x0a, 9, 1) }];
+  server.send({ versionInfo: 'v1', typeUrl, resources });
+  t.match(await server.answerTo('v1'), {
+    versionInfo: '',
+    typeUrl,
+    errorDetail: { code: 3, message: /^resource 0 cannot be decoded: / },
+  });
+
+  const other = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
+  server.send({ versionInfo: 'v2', typeUrl: other });
+  t.match(await server.answerTo('v2'), {
+    typeUrl,
+    errorDetail: { message: /the response is of type '.*Cluster'/ },
+  });
+  server.send({
+    versionInfo: 'v3',
+    typeUrl,
+    resources: [anyPack(RateLimitReplaceSchema, create(RateLimitReplaceSchema))],
+  });
+  t.match(await server.answerTo('v3'), {
+    errorDetail: { message: /resource 0 is of type '.*RateLimitReplace'/ },
+  });
+  t.equal(source.stats.gauge(statsNames.configCurrent).value, 0);
+  t.same(source.loads, []);
+  t.match(await source.logged(/configuration rejected/), { level: 'error', version: 'v1' });
+});
+
+t.test('another prefix of the type URL is the same type', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  const { resources = [] } = limitsResponse('v1', { a: 1 });
+  const prefixed = typeUrl.replace('type.googleapis.com', 'types.example');
+  server.send({
+    versionInfo: 'v1',
+    typeUrl: prefixed,
+    resources: resources.map((any) => ({ ...any, typeUrl: prefixed })),
+  });
+  await source.inForce('a', 1);
+});
+
+t.test('a version that was rejected and comes again at once is answered in its time', async (t) => {
+  const server = await startAdsServer(t);
+  const slept: number[] = [];
+  const naive = new Promise<void>((resolve) => {
+    followServer(
+      t,
+      server.url,
+      {},
+      {
+        sleep: (ms) => {
+          slept.push(ms);
+          resolve();
+          return Promise.resolve();
+        },
+      },
+    );
+  });
+  const bad = { versionInfo: 'v1', typeUrl, resources: [{ typeUrl, value: Uint8Array.of(0xff) }] };
+  server.send(bad);
+  await server.answerTo('v1');
+  t.same(slept, []);
+  server.send(bad);
+  await naive;
+  t.same(slept, [1_000]);
+});
+
+t.test('the rules stay when the server goes, and follow it again when it is back', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  server.send(limitsResponse('v1', { a: 1 }));
+  await source.inForce('a', 1);
+  server.stop();
+  t.match(await source.logged(/management server not reachable/), {
+    level: 'warn',
+    reason: /ECONNREFUSED [\d.:]+$/,
+  });
+  t.equal(source.stats.gauge(statsNames.xdsConnected).value, 0);
+  await source.inForce('a', 1);
+
+  const back = await startAdsServer(t, { port: server.port });
+  back.send(limitsResponse('v1', { a: 1 }));
+  const ack = await back.answerTo('v1');
+  t.match(ack, { versionInfo: 'v1', errorDetail: undefined });
+  t.match(back.requests[0], { versionInfo: '', responseNonce: '', node: { id: 'test' } });
+  t.equal(source.loads.length, 1, 'the same set is not loaded again');
+  back.send(limitsResponse('v2', { a: 2 }));
+  await source.inForce('a', 2);
+});
+
+t.test('a stream that the server ends is opened anew, and has the node again', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  server.send(limitsResponse('v1', { a: 1 }));
+  await source.inForce('a', 1);
+  server.endStreams();
+  await awaitUntil(() => server.headers.length === 2, { what: 'a second stream' });
+  t.match(await server.answerTo('v1', 2), { versionInfo: 'v1' });
+  t.match(await source.logged(/stream of the management server ended/), { level: 'info' });
+});
+
+t.test('bytes that are no response end the stream, and the next one is good again', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url);
+  await awaitUntil(() => server.requests.length === 1, { what: 'a subscription' });
+  server.sendRaw(Uint8Array.of(0xff, 0xff));
+  t.match(await source.logged(/ended the stream without/), { level: 'warn' });
+  server.send(limitsResponse('v1', { a: 1 }));
+  await source.inForce('a', 1);
+});
+
+t.test('a server without ADS is told in the log, with its own words', async (t) => {
+  const server = new Server();
+  t.teardown(() => server.forceShutdown());
+  const port = await new Promise<number>((resolve) => {
+    server.bindAsync('localhost:0', ServerCredentials.createInsecure(), (_, bound) => resolve(bound));
+  });
+  const slept: number[] = [];
+  const sleep = async (ms: number): Promise<void> => void slept.push(ms);
+  const source = followServer(t, `localhost:${port}`, {}, { sleep });
+  t.match(await source.logged(/ended the stream without a configuration/), { reason: /UNIMPLEMENTED/ });
+  await awaitUntil(() => slept.length >= 4, { what: 'four pauses' });
+  t.same(slept.slice(0, 4), [40, 80, 100, 100], 'and is called less and less often');
+});
+
+t.test('a response above the largest size is told with the setting, and the rules stay', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url, { stream: { maxMessageBytes: 1_000 } });
+  server.send(limitsResponse('v1', { a: 1 }));
+  await source.inForce('a', 1);
+  server.send(limitsResponse('v2', Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`d${i}`, 1]))));
+  t.match(await source.logged(/larger than XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES/), {
+    level: 'error',
+    maxMessageBytes: 1_000,
+  });
+  await source.inForce('a', 1);
+});
+
+t.test('a start waits for a set that is accepted, and says so', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url, {}, { waitLogMs: 10 });
+  let isStarted = false;
+  const noted = source.started.then(() => {
+    isStarted = true;
+  });
+  t.match(await source.logged(/waiting for a first configuration/), { level: 'warn', server: server.url });
+  server.send({ versionInfo: 'v1', typeUrl, resources: [{ typeUrl, value: Uint8Array.of(0xff) }] });
+  await server.answerTo('v1');
+  t.notOk(isStarted);
+  server.send(limitsResponse('v2', {}));
+  await noted;
+});
+
+t.test('a close or an abort ends a start that waits, whatever it waits for', async (t) => {
+  const port = await freePort();
+  const away = followServer(t, `localhost:${port}`, {
+    pauses: { connectRetryMs: 60_000, initialMs: 60_000, maxMs: 60_000, spread: 0 },
+  });
+  await away.logged(/not reachable/);
+  await away.close();
+  await away.started;
+
+  const server = await startAdsServer(t);
+  const stop = new AbortController();
+  const silent = followServer(t, server.url, {}, { signal: stop.signal });
+  await awaitUntil(() => server.requests.length === 1, { what: 'a subscription' });
+  stop.abort();
+  await silent.started;
+
+  await followServer(t, server.url, {}, { signal: AbortSignal.abort() }).started;
+  t.equal(server.headers.length, 1);
+});
+
+const defaults = { connectRetryMs: 3_000, initialMs: 10_000, maxMs: 60_000, spread: 0.5 };
+const middle = () => 0.5;
+
+const lost = { connected: true, delivered: true };
+const unreachable = { connected: false, delivered: false };
+const refused = { connected: true, delivered: false };
+
+t.test(
+  'a lost server is tried again soon; one that stays away gets pauses that double up to the largest',
+  async (t) => {
+    const pauseAfter = createReconnectPauses(defaults, middle);
+    const outage = [lost, ...Array.from({ length: 7 }, () => unreachable)];
+    t.same(outage.map(pauseAfter), [3_000, 3_000, 3_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+  },
+);
+
+t.test(
+  'a server that ends streams without sending anything gets pauses that double from the start',
+  async (t) => {
+    const pauseAfter = createReconnectPauses(defaults, middle);
+    t.same([refused, refused, refused].map(pauseAfter), [10_000, 20_000, 40_000]);
+    t.equal(pauseAfter(unreachable), 60_000, 'and they do not shrink because it has gone');
+  },
+);
+
+t.test('no pause is longer than a timer can wait', async (t) => {
+  const connectRetryMs = 480 * 3_600_000;
+  const pauseAfter = createReconnectPauses({ ...defaults, connectRetryMs }, () => 0.999);
+  t.equal(pauseAfter(lost), 2 ** 31 - 1);
+});
+
+t.test('a stream that delivered something starts anew', async (t) => {
+  const pauseAfter = createReconnectPauses(defaults, middle);
+  for (let i = 0; i < 9; i++) pauseAfter(refused);
+  t.equal(pauseAfter(lost), 3_000);
+  for (let i = 0; i < 9; i++) t.equal(pauseAfter(lost), 3_000, 'however often it is lost');
+});
+
+t.test('short pauses are spread by half, growing ones by the factor, none above the largest', async (t) => {
+  for (const [drawn, short, grown] of [
+    [0, 1_500, 5_000],
+    [1, 4_500, 15_000],
+  ] as const) {
+    const pauseAfter = createReconnectPauses(defaults, () => drawn);
+    t.equal(pauseAfter(lost), short);
+    t.equal(pauseAfter(refused), grown);
+    for (let i = 0; i < 9; i++) t.ok(pauseAfter(refused) <= 60_000);
+  }
+  const without = createReconnectPauses({ ...defaults, spread: 0 }, () => 1);
+  t.equal(without(refused), 10_000);
+});
+
+t.test('with a retry interval above the first growing pause there is one short pause', async (t) => {
+  const pauseAfter = createReconnectPauses({ ...defaults, connectRetryMs: 30_000 }, middle);
+  t.same([lost, unreachable, unreachable].map(pauseAfter), [30_000, 10_000, 20_000]);
+});

@@ -1,0 +1,36 @@
+import t from 'tap';
+import { createTimingHistogram } from '../../src/stats/histogram.ts';
+
+t.test('a timing on the bound of a bucket belongs to it', async (t) => {
+  const histogram = createTimingHistogram();
+  for (const ms of [0, 0.05, 0.0625, 5, 5.125, 10, 99_999]) histogram.record(ms);
+  t.strictSame(histogram.buckets, [2, 1, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  t.equal(histogram.count, 7);
+  t.equal(histogram.sumMs, 100_019.2375);
+});
+
+t.test('quantiles are at most 9 % too high', async (t) => {
+  const histogram = createTimingHistogram();
+  const fast = createTimingHistogram();
+  for (let ms = 1; ms <= 1000; ms++) {
+    histogram.record(ms);
+    fast.record(0.025);
+  }
+  for (const [q, exact] of [
+    [0.5, 500],
+    [0.99, 990],
+    [1, 1000],
+  ] as const) {
+    const estimate = histogram.quantileMs(q);
+    t.ok(estimate >= exact && estimate <= exact * 1.091, `${q}: ${estimate}`);
+  }
+  t.ok(fast.quantileMs(0.5) >= 0.025 && fast.quantileMs(0.5) <= 0.025 * 1.091, 'of short times, too');
+});
+
+t.test('an empty histogram has quantile 0, and a clock that stepped back counts as 0', async (t) => {
+  const histogram = createTimingHistogram();
+  t.equal(histogram.quantileMs(0.99), 0);
+  histogram.record(-3);
+  t.equal(histogram.sumMs, 0);
+  t.equal(histogram.buckets[0], 1);
+});
