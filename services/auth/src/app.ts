@@ -39,8 +39,9 @@ import { createBackground } from './messages/background.ts';
 import { createMail } from './messages/mailer.ts';
 import { createSmsGateway } from './messages/sms.ts';
 import { Metrics } from './metrics.ts';
-import { countHashes, createPasswordHasher, withSealedHashes } from './passwords/hasher.ts';
-import { createPwnedPasswords } from './passwords/leaked.ts';
+import { PasswordHasher } from './passwords/hasher.ts';
+import { LeakedPasswords } from './passwords/leaked.ts';
+import { GuessLimiter } from './sign-in/guess-limiter.ts';
 import { startTelemetry } from './telemetry.ts';
 
 /** What the service takes from the process. */
@@ -102,8 +103,9 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   const context: Context = {
     settings,
     store,
-    passwords: countHashes(withSealedHashes(createPasswordHasher(settings), cipher), telemetry.registry),
-    leakedPasswords: createPwnedPasswords(settings, { logger, nowMs }),
+    passwords: new PasswordHasher({ ...settings, cipher, metrics }),
+    leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
+    guessLimiter: new GuessLimiter({ store, settings, logger }),
     keys: signingKeys.keys,
     random: systemRandomness,
     mailer,

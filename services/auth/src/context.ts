@@ -10,6 +10,7 @@ import type { SmsGateway } from './messages/sms.ts';
 import type { Metrics } from './metrics.ts';
 import type { PasswordHasher } from './passwords/hasher.ts';
 import type { LeakedPasswords } from './passwords/leaked.ts';
+import type { GuessLimiter } from './sign-in/guess-limiter.ts';
 
 /** What the functions of the service share: settings, storage, adapters and the clock. */
 export interface Context {
@@ -17,6 +18,7 @@ export interface Context {
   readonly store: Store;
   readonly passwords: PasswordHasher;
   readonly leakedPasswords: LeakedPasswords;
+  readonly guessLimiter: GuessLimiter;
   readonly keys: SigningKeys;
   readonly random: Randomness;
   readonly mailer: Mailer;

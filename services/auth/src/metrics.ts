@@ -1,11 +1,20 @@
 import { Counter, type Registry } from 'prom-client';
 
+/** The difference of both is the work that is queued or running, or failed. */
+export interface WorkCounters {
+  readonly submitted: Counter;
+  readonly completed: Counter;
+}
+
 /** Counters of the service that requests and jobs increment. Without a registry they are not exported. */
 export class Metrics {
   /** Emails beyond the quota of all users together. */
   readonly refusedEmails: Counter;
   readonly wrongGuesses: Counter<'kind'>;
   readonly removedRows: Counter<'kind'>;
+  readonly passwordHashes: WorkCounters;
+  readonly passwordComparisons: WorkCounters;
+  readonly passwordQueueFull: Counter;
 
   constructor(registry?: Registry) {
     const registers = registry === undefined ? [] : [registry];
@@ -28,5 +37,23 @@ export class Metrics {
       labelNames: ['kind'],
       registers,
     });
+    this.passwordHashes = workCounters('gotrue_generate_from_password', 'Passwords hashed', registers);
+    this.passwordComparisons = workCounters(
+      'gotrue_compare_hash_and_password',
+      'Passwords compared with a hash',
+      registers,
+    );
+    this.passwordQueueFull = new Counter({
+      name: 'auth_password_queue_full_total',
+      help: 'Passwords neither hashed nor compared because the queue was full.',
+      registers,
+    });
   }
+}
+
+function workCounters(name: string, help: string, registers: Registry[]): WorkCounters {
+  return {
+    submitted: new Counter({ name: `${name}_submitted_total`, help: `${help}, or queued.`, registers }),
+    completed: new Counter({ name: `${name}_completed_total`, help: `${help}.`, registers }),
+  };
 }

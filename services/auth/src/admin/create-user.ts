@@ -3,6 +3,7 @@ import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { isImportableHash } from '../passwords/imported-hashes.ts';
 import { checkPasswordLength } from '../passwords/policy.ts';
 import { readEmail, readPhone } from '../sign-up/input.ts';
 import type { NewIdentity, NewUser } from '../users/store.ts';
@@ -61,13 +62,10 @@ export function readName(member: 'role' | 'aud', text = ''): string {
  *
  * @throws AppError `validation_failed`.
  */
-export function checkOneSecret(
-  { password = '', passwordHash = '' }: AdminUserInput,
-  passwords: Context['passwords'],
-): void {
+export function checkOneSecret({ password = '', passwordHash = '' }: AdminUserInput): void {
   if (password !== '' && passwordHash !== '')
     throw errors.validation_failed({ message: 'Only a password or a password hash should be provided' });
-  if (passwordHash !== '' && !passwords.isImportable(passwordHash))
+  if (passwordHash !== '' && !isImportableHash(passwordHash))
     throw errors.validation_failed({
       message: 'password_hash must be one of bcrypt, argon2i, argon2id (v=19) or fbscrypt, within limits',
     });
@@ -123,7 +121,7 @@ export function createCreateUser(
     const phone = readOptionalPhone(givenPhone);
     const id = readId(input.id) ?? random.uuid();
     await checkFree({ id, email, phone });
-    checkOneSecret(input, passwords);
+    checkOneSecret(input);
     checkPasswordLength(password);
     checkMetadata(input);
     const bannedUntil = readBan(input.banDuration, metadata) ?? undefined;

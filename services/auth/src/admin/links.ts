@@ -137,7 +137,7 @@ export function createGenerateLink(deps: Context): GenerateLink {
     if (known?.emailConfirmedAt !== undefined) throw errors.email_exists();
     if (known === undefined && password === '')
       throw errors.validation_failed({ message: 'Signup requires a valid password' });
-    if (password !== '') await checkPassword(password, deps);
+    if (password !== '') await checkPassword(deps, password);
     const passwordHash = password === '' ? undefined : await passwords.hash(password);
     const user = await prepareUnconfirmed({ ...wanted, passwordHash, invited: false }, known, wanted);
     return { user, kind: 'confirmation' };

@@ -53,8 +53,8 @@ export function createUpdateUser(deps: Context): UpdateUser {
     if (user === undefined) throw errors.user_not_found();
     const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
     const bannedUntil = readBan(input.banDuration, metadata);
-    checkOneSecret(input, passwords);
-    if (input.password) await checkPassword(input.password, deps);
+    checkOneSecret(input);
+    if (input.password) await checkPassword(deps, input.password);
     const role = readName('role', input.role);
     checkMetadata(input, user);
     const passwordHash = await hashOf(input, passwords);

@@ -13,8 +13,8 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { ColumnCipher } from '../keys/column-encryption.ts';
 import { systemRandomness } from '../keys/random.ts';
 import { reencrypt } from '../keys/reencrypt.ts';
-import { createPasswordHasher } from '../passwords/hasher.ts';
-import { createPwnedPasswords } from '../passwords/leaked.ts';
+import { PasswordHasher } from '../passwords/hasher.ts';
+import { LeakedPasswords } from '../passwords/leaked.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { normalizeEmail } from '../sign-up/input.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
@@ -30,13 +30,13 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
   const password = given ?? (await readPassword());
   await withStore(environmentFiles, async ({ store, settings, logger }) => {
     // The policy does not bind the API for administrators; here an empty or short one is a slip of whoever types.
-    const leakedPasswords = createPwnedPasswords(settings, { logger, nowMs: Date.now });
-    await checkPassword(password, { leakedPasswords, settings });
+    const leakedPasswords = new LeakedPasswords(settings, { logger, nowMs: Date.now });
+    await checkPassword({ leakedPasswords, settings }, password);
     const createUser = createCreateUser({
       store,
       settings,
       random: systemRandomness,
-      passwords: createPasswordHasher(settings),
+      passwords: new PasswordHasher(settings),
     });
     const aud = flags.aud ?? settings.jwtAud;
     const input = { email, password, aud, role: flags.role, emailConfirm: flags.confirm };

@@ -4,65 +4,69 @@ import type { Settings } from '../config/settings.ts';
 import { fetchText } from '../http/fetch.ts';
 import { createWorkQueue } from '../messages/background.ts';
 
-/** Passwords that are known from leaks. */
-export interface LeakedPasswords {
-  /** Is that one of them? Rejects when that cannot be told, and has logged why. */
-  includes(password: string): Promise<boolean>;
-}
-
-/** Somebody waits for it; an answer usually takes a tenth of a second. */
+/** Sign-ups wait for the response, which usually takes 100 ms. */
 const timeoutMs = 3_000;
 /** A range has about a thousand lines of 40 bytes. */
-const maxAnswerBytes = 256 * 1024;
-/** While the service is away nobody waits for it; it is asked again after this time. */
+const maxResponseBytes = 256 * 1024;
+/** Lookups fail immediately for this time after a failed request. */
 const pauseMs = 10_000;
-/** Requests at a time, and so many more that wait: a flood of sign-ups is no reason to open any number of connections. */
+/** Limits the connections that a flood of sign-ups opens. */
 const concurrency = 16;
 const maxWaiting = 256;
-/** Digits of the hash that the service is told; the password could be one of a million others. */
+/** Digits of the hash that are sent: a range has about a million possible passwords. */
 const prefixDigits = 5;
 
 /**
- * Asks Pwned Passwords, or a copy of it, by range: the service learns five digits of the SHA-1 of a password, and not from the length of
- * its answer which of the passwords in that range it was. With the setting off no password is known.
+ * Looks passwords up in Pwned Passwords, or a copy of it, by range: the service sees five digits of
+ * the SHA-1 of a password, and padding hides the size of the response from eavesdroppers.
  *
  * @see https://haveibeenpwned.com/API/v3#SearchingPwnedPasswordsByRange
  */
-export function createPwnedPasswords(
-  settings: Pick<Settings, 'passwordHibpEnabled' | 'passwordHibpUrl' | 'passwordHibpUserAgent'>,
-  { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
-): LeakedPasswords {
-  if (!settings.passwordHibpEnabled) return { includes: () => Promise.resolve(false) };
-  const base = settings.passwordHibpUrl.replace(/\/$/, '');
-  const headers = { 'user-agent': settings.passwordHibpUserAgent, 'add-padding': 'true' };
-  // The operator has named the host: it may be a copy in a network of their own.
-  const privateHosts = [new URL(base).hostname.replace(/^\[|\]$/g, '').toLowerCase()];
-  const queue = createWorkQueue({ concurrency, maxWaiting });
-  let pausedUntilMs = 0;
+export class LeakedPasswords {
+  readonly #settings: Pick<Settings, 'passwordHibpEnabled' | 'passwordHibpUrl' | 'passwordHibpUserAgent'>;
+  readonly #logger: Logger;
+  readonly #nowMs: () => number;
+  readonly #queue = createWorkQueue({ concurrency, maxWaiting });
+  #pausedUntilMs = 0;
 
-  async function fetchRange(prefix: string): Promise<string> {
-    if (nowMs() < pausedUntilMs) throw new Error('the service did not answer a moment ago');
+  constructor(
+    settings: Pick<Settings, 'passwordHibpEnabled' | 'passwordHibpUrl' | 'passwordHibpUserAgent'>,
+    { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
+  ) {
+    this.#settings = settings;
+    this.#logger = logger;
+    this.#nowMs = nowMs;
+  }
+
+  /** False if the setting is off. @throws Error if the service is unavailable; the failure is logged. */
+  async includes(password: string): Promise<boolean> {
+    if (!this.#settings.passwordHibpEnabled) return false;
+    const hash = createHash('sha1').update(password).digest('hex').toUpperCase();
+    const range = await this.#queue.run(() => this.#fetchRange(hash.slice(0, prefixDigits)));
+    return isInRange(range, hash.slice(prefixDigits));
+  }
+
+  async #fetchRange(prefix: string): Promise<string> {
+    if (this.#nowMs() < this.#pausedUntilMs) throw new Error('lookups are paused after a failed request');
+    const base = this.#settings.passwordHibpUrl.replace(/\/$/, '');
     try {
-      const options = { privateHosts, timeoutMs, maxBytes: maxAnswerBytes, headers };
-      return await fetchText(new URL(`${base}/range/${prefix}`), options);
+      return await fetchText(new URL(`${base}/range/${prefix}`), {
+        // The operator named this host, which may serve a copy in a private network.
+        privateHosts: [new URL(base).hostname.replace(/^\[|\]$/g, '').toLowerCase()],
+        timeoutMs,
+        maxBytes: maxResponseBytes,
+        headers: { 'user-agent': this.#settings.passwordHibpUserAgent, 'add-padding': 'true' },
+      });
     } catch (error) {
-      pausedUntilMs = nowMs() + pauseMs;
-      logger.warn({ err: error, pauseMs }, 'passwords are not looked for in leaks for a while');
+      this.#pausedUntilMs = this.#nowMs() + pauseMs;
+      this.#logger.warn({ err: error, pauseMs }, 'leaked passwords unavailable, pausing lookups');
       throw error;
     }
   }
-
-  return {
-    async includes(password) {
-      const hash = createHash('sha1').update(password).digest('hex').toUpperCase();
-      const range = await queue.run(() => fetchRange(hash.slice(0, prefixDigits)));
-      return isInRange(range, hash.slice(prefixDigits));
-    },
-  };
 }
 
-/** Lines are `<35 digits>:<count>`; those that only pad the answer count 0. */
-function isInRange(range: string, rest: string): boolean {
-  const line = range.split(/\r?\n/).find((text) => text.toUpperCase().startsWith(`${rest}:`));
-  return line !== undefined && Number(line.slice(rest.length + 1)) > 0;
+/** Lines are `<35 digits>:<count>`; the count of padding lines is 0. */
+function isInRange(range: string, suffix: string): boolean {
+  const line = range.split(/\r?\n/).find((text) => text.toUpperCase().startsWith(`${suffix}:`));
+  return line !== undefined && Number(line.slice(suffix.length + 1)) > 0;
 }

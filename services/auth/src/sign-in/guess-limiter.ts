@@ -68,6 +68,8 @@ export interface Guess {
   readonly contact: string;
 }
 
+type LimiterContext = Pick<Context, 'store' | 'settings' | 'logger'>;
+
 /** Waiting guesses per account and network. */
 const maxWaiting = 50;
 const queueFullRetrySeconds = 2;
@@ -81,12 +83,12 @@ const noteAgainMs = 24 * 3_600_000;
  * Guesses for one account from one network run one after the other: concurrent ones must not exceed the limit.
  */
 export class GuessLimiter {
-  readonly #deps: Context;
+  readonly #context: LimiterContext;
   /** Queues by kind, account and network; removed when idle. */
   readonly #turns = new Map<string, { readonly queue: WorkQueue; guesses: number }>();
 
-  constructor(deps: Context) {
-    this.#deps = deps;
+  constructor(context: LimiterContext) {
+    this.#context = context;
   }
 
   /**
@@ -101,19 +103,19 @@ export class GuessLimiter {
   ): Promise<T | undefined> {
     const keys = keysOf(guess, metadata.clientNetwork);
     return this.#inTurn(keys.network ?? keys.account, async () => {
-      const { guesses } = this.#deps.store;
+      const { guesses } = this.#context.store;
       const limits = this.#limits(guess.kind);
       const counts = await guesses.read(keys);
       const waitMs = waitMsOf(counts, limits, metadata.nowMs);
       if (waitMs > 0) {
         const retryAfterSeconds = Math.ceil(waitMs / 1000);
-        this.#deps.logger.info(
+        this.#context.logger.info(
           { request_id: metadata.requestId, kind: guess.kind, retry_after_seconds: retryAfterSeconds },
           'guess refused',
         );
         throw new RetryLaterError(errors.over_request_rate_limit(), retryAfterSeconds);
       }
-      const isSpent = isSpentCode(counts, this.#deps.settings.wrongCodesPerMessage, metadata.nowMs);
+      const isSpent = isSpentCode(counts, this.#context.settings.wrongCodesPerMessage, metadata.nowMs);
       // Runs for a used-up code as well: the amount of work must not disclose whether one was sent.
       const found = await attempt();
       const right = isSpent ? undefined : found;
@@ -125,7 +127,7 @@ export class GuessLimiter {
   }
 
   #limits(kind: Guess['kind']): GuessLimits {
-    const { settings } = this.#deps;
+    const { settings } = this.#context;
     return kind === 'password'
       ? { perNetwork: settings.wrongPasswordsPerNetwork, perAccount: settings.wrongPasswordsPerAccount }
       : { perNetwork: settings.wrongCodesPerNetwork, perAccount: settings.wrongCodesPerAccount };

@@ -11,7 +11,7 @@ import { requestedAudience, requestMetadata } from '../http/request-metadata.ts'
 import type { IssuedSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import { sendSession } from '../sessions/session-json.ts';
-import { createSignInWithPassword } from './password.ts';
+import { signInWithPassword } from './password.ts';
 import { createExchangeCode } from './pkce.ts';
 import { refuseIdToken } from './providers.ts';
 
@@ -46,13 +46,12 @@ type Grant = (request: GrantRequest) => Promise<IssuedSession>;
 
 /** The grants by `grant_type`; a new one is a use case and an entry here. */
 function createGrants(deps: Context): ReadonlyMap<string, Grant> {
-  const signInWithPassword = createSignInWithPassword(deps);
   const exchangeCode = createExchangeCode(deps);
   return new Map<string, Grant>([
     [
       'password',
       ({ body: { email, phone, password }, aud, metadata }) =>
-        signInWithPassword({ email, phone, password, aud }, metadata),
+        signInWithPassword(deps, { email, phone, password, aud }, metadata),
     ],
     [
       'refresh_token',

@@ -108,7 +108,7 @@ export async function readSignUp(input: SignUpInput, deps: Context): Promise<Rea
   const { email = '', phone = '', password = '', data = {}, challenge, redirectTo, aud } = input;
   if (settings.disableSignup) throw errors.signup_disabled();
   if (password === '') throw errors.validation_failed({ message: 'Signup requires a valid password' });
-  await checkPassword(password, deps);
+  await checkPassword(deps, password);
   if (email !== '' && phone !== '') throw errors.validation_failed({ message: oneContact });
   const channel = readChannel(phone === '' ? undefined : input.channel, settings);
   if (phone !== '' && challenge !== undefined)

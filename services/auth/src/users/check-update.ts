@@ -3,7 +3,8 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import type { SmsChannel } from '../messages/sms.ts';
-import { type ChosenPassword, checkPassword, createChoosePassword } from '../passwords/policy.ts';
+import { type ChosenPassword, choosePassword } from '../passwords/change.ts';
+import { checkPassword } from '../passwords/policy.ts';
 import type { Session } from '../sessions/sessions.ts';
 import { readEmail, readPhone } from '../sign-up/input.ts';
 import type { User } from './user.ts';
@@ -112,7 +113,6 @@ export type PlanOwnUpdate = (
 /** Creates {@link PlanOwnUpdate}. The order of the checks is that which clients of GoTrue know. */
 export function createPlanOwnUpdate(deps: Context): PlanOwnUpdate {
   const { store, settings } = deps;
-  const choosePassword = createChoosePassword(deps);
 
   async function checkFree(update: OwnUpdate, user: User): Promise<void> {
     if (changesEmail(update, user) && (await store.users.findByEmail(update.email, user.aud)))
@@ -143,7 +143,7 @@ export function createPlanOwnUpdate(deps: Context): PlanOwnUpdate {
       changesAppMetadata: request.appMetadata !== undefined,
     };
     const channel = readChannel(phone === '' ? undefined : request.channel, settings);
-    if (password !== undefined) await checkPassword(password, deps);
+    if (password !== undefined) await checkPassword(deps, password);
     checkOwnUpdate(update, owner, settings);
     checkMetadata({ userMetadata: request.data, appMetadata: request.appMetadata }, user);
     await checkFree(update, user);
@@ -156,7 +156,7 @@ export function createPlanOwnUpdate(deps: Context): PlanOwnUpdate {
       chosen:
         password === undefined
           ? undefined
-          : await choosePassword(owner, { password, currentPassword, nonce }, metadata),
+          : await choosePassword(deps, { ...owner, password, currentPassword, nonce }, metadata),
     };
   };
 }

@@ -6,7 +6,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createSendPhoneCode } from '../messages/phone-codes.ts';
 import { createNotify } from '../messages/send.ts';
 import { createSendLink } from '../messages/send-link.ts';
-import type { ChosenPassword } from '../passwords/policy.ts';
+import type { ChosenPassword } from '../passwords/change.ts';
 import { type CodeChallenge, createStartFlow, flowOf } from '../sign-in/pkce.ts';
 import type { Contact } from '../sign-up/input.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';

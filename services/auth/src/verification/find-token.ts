@@ -3,7 +3,6 @@ import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { testCodeOf } from '../messages/phone-codes.ts';
-import { GuessLimiter } from '../sign-in/guess-limiter.ts';
 import { type FlowMethod, pkcePrefix } from '../sign-in/pkce.ts';
 import { type Contact, readEmail, readPhone } from '../sign-up/input.ts';
 import { isBanned, type User } from '../users/user.ts';
@@ -110,7 +109,6 @@ export type FindToken = (presented: Presented, metadata: RequestMetadata) => Pro
 export function createFindToken(deps: Context): FindToken {
   const { store, settings } = deps;
   const findPhoneToken = createFindPhoneToken(deps);
-  const limiter = new GuessLimiter(deps);
 
   function find({ type, contact, code, tokenHash }: ReadPresented, nowMs: number) {
     const types = verifications[type].tokens;
@@ -141,7 +139,7 @@ export function createFindToken(deps: Context): FindToken {
     const found =
       contact === undefined
         ? await attempt()
-        : await limiter.guess({ kind: 'code', contact }, metadata, attempt);
+        : await deps.guessLimiter.guess({ kind: 'code', contact }, metadata, attempt);
     if (contact === undefined) await limitGuessableLinks(deps, found?.token, metadata);
     if (found === undefined)
       throw errors.otp_expired(

@@ -155,7 +155,7 @@ export function createVerify(deps: VerifyDeps): Verify {
   async function hashFirstPassword({ type, user }: FoundToken, password = ''): Promise<string | undefined> {
     const mayChoose = (type === 'signup' || type === 'invite') && user.passwordHash === undefined;
     if (password === '' || !mayChoose) return undefined;
-    await checkPassword(password, deps);
+    await checkPassword(deps, password);
     return passwords.hash(password);
   }
 

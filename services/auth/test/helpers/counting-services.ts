@@ -7,7 +7,9 @@ import { Store } from '../../src/db/store.ts';
 import { systemRandomness } from '../../src/keys/random.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { createPasswordHasher } from '../../src/passwords/hasher.ts';
+import { PasswordHasher } from '../../src/passwords/hasher.ts';
+import { LeakedPasswords } from '../../src/passwords/leaked.ts';
+import { GuessLimiter } from '../../src/sign-in/guess-limiter.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 
@@ -50,34 +52,42 @@ export async function countingServices(
       return Reflect.get(target, key, receiver);
     },
   });
-  const hasher = createPasswordHasher({}, 1);
-  const hashed = <T>(result: T): T => {
-    work.hashes++;
-    return result;
-  };
+  class CountedHasher extends PasswordHasher {
+    override hash(password: string): Promise<string> {
+      work.hashes++;
+      return super.hash(password);
+    }
+    override verify(...of: Parameters<PasswordHasher['verify']>): Promise<boolean> {
+      work.hashes++;
+      return super.verify(...of);
+    }
+    override verifyDummy(password: string): Promise<false> {
+      work.hashes++;
+      return super.verifyDummy(password);
+    }
+  }
+  class CountedLookups extends LeakedPasswords {
+    override includes(): Promise<boolean> {
+      work.leaks++;
+      return Promise.resolve(false);
+    }
+  }
+  const logger = createLogger({ level: 'fatal', format: 'json' });
+  const store = new Store(counted, { cipher: unencrypted });
   const parsed = parseSigningKeys(settings);
   if (!parsed.ok) throw new Error(parsed.expected);
   const services: Context = {
     nowMs: Date.now,
     metrics: new Metrics(),
-    logger: createLogger({ level: 'fatal', format: 'json' }),
+    logger,
     mailbox: undefined,
     settings,
-    store: new Store(counted, { cipher: unencrypted }),
+    store,
     keys: parsed.keys,
     random: systemRandomness,
-    passwords: {
-      ...hasher,
-      hash: (password) => hashed(hasher.hash(password)),
-      verify: (password, hash) => hashed(hasher.verify(password, hash)),
-      verifyNobody: (password) => hashed(hasher.verifyNobody(password)),
-    },
-    leakedPasswords: {
-      async includes() {
-        work.leaks++;
-        return Promise.resolve(false);
-      },
-    },
+    passwords: new CountedHasher({ concurrency: 1 }),
+    leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),
+    guessLimiter: new GuessLimiter({ store, settings, logger }),
     mailer: {
       async send() {
         work.mails++;

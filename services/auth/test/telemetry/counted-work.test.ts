@@ -2,7 +2,8 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { countHashes, createPasswordHasher } from '../../src/passwords/hasher.ts';
+import { Metrics } from '../../src/metrics.ts';
+import { PasswordHasher } from '../../src/passwords/hasher.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 
 /** The samples of some metrics, one a line, without those of the process. */
@@ -49,9 +50,9 @@ t.test('a server counts answers, passwords and mails beyond the quota', async (t
   t.same(new Set(samples), new Set(wanted));
 });
 
-t.test('a password that is refused, as too many wait, is submitted and not completed', async (t) => {
+t.test('password rejected by the full queue is counted as submitted, not as completed', async (t) => {
   const registry = new Registry();
-  const hasher = countHashes(createPasswordHasher({}, 1), registry);
+  const hasher = new PasswordHasher({ concurrency: 1, metrics: new Metrics(registry) });
   const asked = Array.from({ length: 52 }, () => hasher.verify('x', 'no hash', 'no user'));
   const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected');
   t.equal(refused.length, 1);

@@ -1,0 +1,78 @@
+import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { Session } from '../sessions/sessions.ts';
+import { createCheckNonce } from '../users/reauthentication.ts';
+import type { User } from '../users/user.ts';
+import type { FoundOneTimeToken } from '../verification/store.ts';
+
+interface NewPassword {
+  /** Has passed `checkPassword`. */
+  readonly password: string;
+  readonly currentPassword: string | undefined;
+  /** Empty for none. */
+  readonly nonce: string;
+}
+
+/** A password that the user may change to. */
+export interface ChosenPassword {
+  readonly hash: string;
+  /** Token of the nonce, to be spent with the change; absent if none was required. */
+  readonly nonceToken: FoundOneTimeToken | undefined;
+}
+
+/** Changing the password in an older session requires reauthentication, if the settings want it. */
+const recentSessionMs = 24 * 3_600_000;
+
+/**
+ * Checks that a user may change their password, and hashes the new one.
+ *
+ * @throws AppError `reauthentication_needed`, `reauthentication_not_valid`, `current_password_required`,
+ * `current_password_invalid`, `same_password`, `over_request_rate_limit`.
+ */
+export async function choosePassword(
+  context: Context,
+  {
+    user,
+    session,
+    password,
+    currentPassword,
+    nonce,
+  }: NewPassword & { readonly user: User; readonly session: Session | undefined },
+  metadata: RequestMetadata,
+): Promise<ChosenPassword> {
+  const { passwords, settings } = context;
+  const needsNonce = settings.updatePasswordRequireReauthentication && !isRecent(session, metadata.nowMs);
+  if (needsNonce && nonce === '') throw errors.reauthentication_needed();
+  const nonceToken = needsNonce ? await createCheckNonce(context)(user, nonce, metadata) : undefined;
+  const { passwordHash: oldHash } = user;
+  if (oldHash !== undefined) {
+    // A user who signed in with a recovery mail does not know the current password.
+    const recovers = session?.methods.some(({ method }) => method === 'recovery') ?? false;
+    if (settings.updatePasswordRequireCurrentPassword && !recovers)
+      await checkCurrentPassword(context, { user, hash: oldHash, currentPassword }, metadata);
+    if (await passwords.verify(password, oldHash, user.id)) throw errors.same_password();
+  }
+  return { hash: await passwords.hash(password), nonceToken };
+}
+
+function isRecent(session: Session | undefined, nowMs: number): boolean {
+  return session !== undefined && session.createdAt.getTime() + recentSessionMs >= nowMs;
+}
+
+async function checkCurrentPassword(
+  { passwords, guessLimiter }: Context,
+  {
+    user: { id, email, phone },
+    hash,
+    currentPassword = '',
+  }: { readonly user: User; readonly hash: string; readonly currentPassword: string | undefined },
+  metadata: RequestMetadata,
+): Promise<void> {
+  if (currentPassword === '') throw errors.current_password_required();
+  const guess = { kind: 'password', contact: email || phone || id } as const;
+  const matches = await guessLimiter.guess(guess, metadata, async () =>
+    (await passwords.verify(currentPassword, hash, id)) ? { matches: true } : undefined,
+  );
+  if (matches === undefined) throw errors.current_password_invalid();
+}

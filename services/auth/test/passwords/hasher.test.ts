@@ -1,0 +1,61 @@
+import { hash as bcryptHash } from '@node-rs/bcrypt';
+import t from 'tap';
+import { createWorkQueue, QueueFull } from '../../src/messages/background.ts';
+import { PasswordHasher } from '../../src/passwords/hasher.ts';
+
+const userId = '00112233-4455-4677-8899-aabbccddeeff';
+
+t.test('a password matches its own hash only', async (t) => {
+  const hasher = new PasswordHasher({ concurrency: 1 });
+  const hash = await hasher.hash('correct horse');
+  t.match(hash, /^\$argon2id\$/);
+  t.ok(hasher.isCurrent(hash, userId));
+  t.equal(await hasher.verify('correct horse', hash, userId), true);
+  t.equal(await hasher.verify('wrong horse', hash, userId), false);
+  t.equal(await hasher.verifyDummy('correct horse'), false);
+});
+
+t.test('hashes of other servers are verified and need an update', async (t) => {
+  const hasher = new PasswordHasher({ concurrency: 1 });
+  const bcrypt = await bcryptHash('correct horse', { cost: 4 });
+  t.equal(await hasher.verify('correct horse', bcrypt, userId), true);
+  t.equal(await hasher.verify('wrong horse', bcrypt, userId), false);
+  t.notOk(hasher.isCurrent(bcrypt, userId));
+});
+
+t.test('malformed hash matches no password', async (t) => {
+  const hasher = new PasswordHasher({ concurrency: 1 });
+  for (const text of ['', 'correct horse', '$argon2id$v=19$m=19456', '$2a$10$short'])
+    t.equal(await hasher.verify('correct horse', text, userId), false, text);
+});
+
+t.test('work beyond the concurrency and the queue length is rejected immediately', async (t) => {
+  const queue = createWorkQueue({ concurrency: 2, maxWaiting: 1 });
+  const gates = [1, 2, 3].map(() => Promise.withResolvers<void>());
+  const ended: number[] = [];
+  const runs = gates.map(({ promise }, index) =>
+    queue.run(async () => {
+      await promise;
+      ended.push(index);
+    }),
+  );
+  t.equal(queue.waiting(), 1);
+  await t.rejects(
+    queue.run(async () => 4),
+    QueueFull,
+  );
+  for (const [index, gate] of gates.entries()) {
+    gate.resolve();
+    await runs[index];
+  }
+  t.same(ended, [0, 1, 2]);
+  t.equal(await queue.run(async () => 5), 5);
+});
+
+t.test('verifyDummy works again after the queue was full', async (t) => {
+  const hasher = new PasswordHasher({ concurrency: 1 });
+  const running = Array.from({ length: 51 }, () => hasher.verify('x', 'not a hash', userId));
+  await t.rejects(hasher.verifyDummy('correct horse'), { code: 'hash_queue_full' });
+  await Promise.all(running);
+  t.equal(await hasher.verifyDummy('correct horse'), false);
+});
