@@ -64,7 +64,7 @@ format: ## format and fix what can be fixed
 
 images: ## the container images of all services, by Docker (ARGS=--push; NODE_IMAGE, BASE_IMAGE, IMAGE_REGISTRY: ARGS=--help)
 	@sh hack/setup.sh
-	@exec node hack/images/docker/main.ts $(ARGS)
+	@exec node hack/images/build-images.ts $(ARGS)
 
 release: ## charts, CRD, SDK and checksums into dist/, and what would publish them (ARGS=--publish does; ARGS=--set-version=1.2.3)
 	@sh hack/setup.sh test

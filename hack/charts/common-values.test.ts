@@ -6,7 +6,7 @@ import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import { load } from 'js-yaml';
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
-import { imageNames } from '../images/without-docker/build-image.ts';
+import { services } from '../images/build-images.ts';
 import { publishCommands } from '../release/publish-commands.ts';
 import { helmIsMissing, runHelm } from './support/helm.ts';
 import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
@@ -280,7 +280,7 @@ t.test('the images of the charts are those that the release workflow publishes',
   const published = commands
     .flatMap((command) => command.filter((argument) => argument.startsWith('--tag=')))
     .map((argument) => argument.replace('--tag=', ''));
-  t.equal(published.length, imageNames.length);
+  t.equal(published.length, services.length);
   const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']));
   const used = podTemplatesOf(objects).flatMap(({ spec }) =>
     [...(spec.initContainers ?? []), ...spec.containers].map(({ image }) => image),

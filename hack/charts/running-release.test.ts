@@ -7,9 +7,9 @@ import { domain } from '../e2e/support/envoy-config.ts';
 import { identityRateLimits } from '../e2e/support/envoy-ext-authz.ts';
 import { programmed, statusWhen } from '../e2e/support/status-when.ts';
 import { statusesOf } from '../e2e/support/statuses.ts';
-import { buildImage, imageNames } from '../images/without-docker/build-image.ts';
+import { services } from '../images/build-images.ts';
 import { namespaceNode } from './kubelet/namespace-node.ts';
-import type { ServiceImage } from './kubelet/service-image.ts';
+import { assembleImage, type ServiceImage } from './kubelet/service-image.ts';
 import type { StartedPod } from './kubelet/start-pod.ts';
 import { startDevPostgresql, startDevValkey } from './support/dev-stores.ts';
 import { someAddress } from './support/forward-port.ts';
@@ -23,14 +23,12 @@ const namespace = 'shop';
 
 podSuite(t, 'a release for trying out, installed and run from its images', async (t, kube) => {
   await createNamespace(kube, namespace);
-  const [images, release] = await Promise.all([
-    buildImages(t),
-    installRelease(t, kube, {
-      chart: 'tollgate',
-      namespace,
-      args: ['--values=charts/tollgate/ci/dev-values.yaml', ...(await freePortArguments('tollgate'))],
-    }),
-  ]);
+  const images = assembleImages(t);
+  const release = await installRelease(t, kube, {
+    chart: 'tollgate',
+    namespace,
+    args: ['--values=charts/tollgate/ci/dev-values.yaml', ...(await freePortArguments('tollgate'))],
+  });
   await kube.apply(userLimit);
   const node = await namespaceNode(t, kube, {
     namespace,
@@ -109,14 +107,11 @@ const userLimit = JSON.stringify({
   spec: { domain, descriptors: [{ key: 'user_id', rateLimit: { unit: 'Year', requestsPerUnit: 2 } }] },
 });
 
-/** Makes the images of all services, by their names. */
-async function buildImages(t: Test): Promise<ReadonlyMap<string, ServiceImage>> {
+/** The images of all services, by name. */
+function assembleImages(t: Test): ReadonlyMap<string, ServiceImage> {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
-  const built = imageNames.map(
-    async (name): Promise<[string, ServiceImage]> => [name, await buildImage(name, join(folder.path, name))],
-  );
-  return new Map(await Promise.all(built));
+  return new Map(services.map((name) => [name, assembleImage(name, join(folder.path, name))]));
 }
 
 /** Starts what stands for the Pods of PostgreSQL and Valkey, with the passwords of the release; answers their addresses. */

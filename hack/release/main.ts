@@ -2,8 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { pinBases } from '../images/docker/pin-bases.ts';
-import { imageNames } from '../images/without-docker/build-image.ts';
+import { pinBases } from '../images/build-images.ts';
 import { buildArtifacts } from './build-artifacts.ts';
 import { notesFile, publishCommands } from './publish-commands.ts';
 import { releaseNotes } from './release-notes.ts';
@@ -53,21 +52,12 @@ async function release(options: {
   for (const file of files) process.stdout.write(`${folder}/${file}\n`);
 
   const revision = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
-  const bases = publish ? await pinnedBases() : {};
+  const { NODE_IMAGE, BASE_IMAGE } = process.env;
+  const bases = publish ? await pinBases({ NODE_IMAGE, BASE_IMAGE }) : {};
   const commands = publishCommands({ version, revision, registry, folder, files, bases });
   process.stdout.write(publish ? '\n' : '\nNothing is published. With --publish:\n');
   for (const [command = '', ...args] of commands) {
     process.stdout.write(`  ${[command, ...args].join(' ')}\n`);
     if (publish) execFileSync(command, args, { stdio: 'inherit' });
   }
-}
-
-async function pinnedBases(): Promise<Record<string, Record<string, string>>> {
-  const { NODE_IMAGE, BASE_IMAGE } = process.env;
-  const pairs = await Promise.all(
-    imageNames.map(async (service): Promise<[string, Record<string, string>]> => {
-      return [service, await pinBases(`services/${service}/Dockerfile`, { NODE_IMAGE, BASE_IMAGE })];
-    }),
-  );
-  return Object.fromEntries(pairs);
 }

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
-import { imageBuildCommand } from '../images/docker/image-build.ts';
-import { imageNames } from '../images/without-docker/build-image.ts';
+import { imageBuildCommand, services } from '../images/build-images.ts';
 import { checksumsFile } from './build-artifacts.ts';
 
 /** What is published, and where. */
@@ -13,8 +12,8 @@ export interface Publication {
   /** Where the files are. */
   readonly folder: string;
   readonly files: readonly string[];
-  /** Base images, by service and argument. */
-  readonly bases: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Base images, by argument. */
+  readonly bases: Readonly<Record<string, string>>;
 }
 
 /** For both processors, with what they are made of and how they were made beside them. */
@@ -28,13 +27,13 @@ export function publishCommands(publication: Publication): readonly (readonly st
   const sdk = files.filter((file) => file.endsWith('.tgz') && !isChart(file, version));
   const others = files.filter((file) => file.endsWith('.yaml') || file === checksumsFile);
   return [
-    ...imageNames.map((service) =>
+    ...services.map((service) =>
       imageBuildCommand({
         service,
         version,
         revision,
         registry,
-        bases: bases[service] ?? {},
+        bases,
         options: imageOptions,
       }),
     ),

@@ -1,6 +1,17 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Manifest, readLockFile, readManifest } from '../images/workspaces.ts';
+
+/** A package.json, as far as it has versions. */
+interface Manifest {
+  readonly version?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+/** npm's lock file, version 3. Workspaces are listed by their folders. */
+interface LockFile {
+  readonly packages: Readonly<Record<string, Manifest>>;
+}
 
 /** A place that has the version of Tollgate in it. */
 interface VersionPlace {
@@ -61,7 +72,7 @@ function replaceVersion(text: string, { before, version }: Change): string {
 
 /** Everybody's versions stand in it: ours are those of folders outside of node_modules. */
 function replaceInLockFile(text: string, change: Change): string {
-  // npm's own file; its version 3 has `packages`, as `readLockFile` says.
+  // npm's own file; its version 3 has `packages`.
   const lock = JSON.parse(text) as { version: string; packages: Record<string, unknown> };
   const packages = Object.entries(lock.packages).map(([folder, manifest]) =>
     folder.includes('node_modules/')
@@ -85,7 +96,7 @@ async function packagePlaces(root: string): Promise<VersionPlace[]> {
 
 function placesIn(file: string, manifest: Manifest): VersionPlace[] {
   const { version, dependencies, devDependencies } = manifest;
-  const others = Object.entries({ ...dependencies, ...Object(devDependencies) });
+  const others = Object.entries({ ...dependencies, ...devDependencies });
   return [['version', version], ...others.filter(([name]) => name.startsWith(ownPackages))].map(
     ([field, value]) => ({ file, field: String(field), version: String(value) }),
   );
@@ -107,4 +118,15 @@ async function chartPlaces(root: string): Promise<VersionPlace[]> {
     }),
   );
   return found.flat();
+}
+
+async function readManifest(folder: string): Promise<Manifest> {
+  // Our own file, in the form that npm requires.
+  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** The package-lock.json of a folder. */
+export async function readLockFile(folder: string): Promise<LockFile> {
+  // npm's own file; its version 3 has `packages`.
+  return JSON.parse(await readFile(join(folder, 'package-lock.json'), 'utf8')) as LockFile;
 }

@@ -6,7 +6,7 @@ import { helmIsMissing, runHelm } from '../charts/support/helm.ts';
 import { type ManifestObject, podTemplatesOf } from '../charts/support/manifest-object.ts';
 import { releaseRegistry } from '../charts/support/release-registry.ts';
 import { clusterArguments, objectsOf } from '../charts/support/rendered-chart.ts';
-import { parseDockerfile } from '../images/without-docker/parse-dockerfile.ts';
+import { services } from '../images/build-images.ts';
 
 /** What of skaffold.yaml has to fit the rest of the repository. */
 interface Skaffold {
@@ -19,7 +19,11 @@ interface Skaffold {
 interface Artifact {
   readonly image: string;
   readonly context: string;
-  readonly docker: { readonly dockerfile: string; readonly target?: string };
+  readonly docker: {
+    readonly dockerfile: string;
+    readonly buildArgs: { readonly SERVICE: string };
+    readonly target?: string;
+  };
   readonly sync: { readonly manual: readonly { readonly src: string; readonly dest: string }[] };
 }
 
@@ -54,8 +58,12 @@ const { artifacts } = config.build;
 t.test('every file that is named exists', async (t) => {
   for (const { context, docker } of artifacts) {
     t.ok(existsSync(docker.dockerfile), docker.dockerfile);
-    t.equal(context, '.', 'the Dockerfiles copy from the root');
+    t.equal(context, '.', 'the Dockerfile copies from the root');
   }
+  t.strictSame(
+    artifacts.map(({ image, docker }) => [image, docker.buildArgs.SERVICE]),
+    services.map((service) => [`tollgate/${service}`, service]),
+  );
   for (const { chartPath, valuesFiles } of config.deploy.helm.releases) {
     for (const file of [`${chartPath}/Chart.yaml`, ...valuesFiles]) t.ok(existsSync(file), file);
   }
@@ -132,10 +140,10 @@ t.test('files that are copied into containers land where the image has them', as
   const dev = structuredClone(config);
   for (const { path, value } of config.profiles[0]?.patches ?? []) add(dev, path, value);
   for (const { image, docker, sync } of dev.build.artifacts) {
-    const { stages } = parseDockerfile(await readFile(docker.dockerfile, 'utf8'));
-    const stage = stages.find(({ name }) => name === docker.target);
+    const text = await readFile(docker.dockerfile, 'utf8');
+    const stage = new RegExp(`^FROM \\S+ AS ${docker.target}$[\\s\\S]*?^WORKDIR (.*)$`, 'm').exec(text);
     t.ok(stage, `${image} has a stage ${docker.target}`);
-    const folder = stage?.instructions.find(({ name }) => name === 'WORKDIR')?.text;
+    const folder = stage?.[1];
     for (const { src, dest } of sync.manual) {
       t.equal(dest, folder, `${image}: ${src}`);
       t.ok(globSync(src).length > 0, `${image}: ${src}`);
