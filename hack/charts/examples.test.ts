@@ -12,10 +12,7 @@ import { documentSteps } from '../e2e/support/shell-document.ts';
 import { startReplica } from '../e2e/support/start-replica.ts';
 import { programmed, statusWhen } from '../e2e/support/status-when.ts';
 import { statusesOf } from '../e2e/support/statuses.ts';
-import { asEnvoyGateway } from './support/as-envoy-gateway.ts';
-import { asIstio } from './support/as-istio.ts';
 import { configOf, exampleFile, exampleObject, readExamples } from './support/example-files.ts';
-import { bootstrapOf } from './support/gateway-config.ts';
 import { helmIsMissing, runHelm } from './support/helm.ts';
 import { podTemplatesOf } from './support/manifest-object.ts';
 import { onLoopback } from './support/on-loopback.ts';
@@ -105,13 +102,12 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
   });
 
   const services = await startServices(t, kube);
-  for (const [name, bootstrap] of Object.entries(await bootstraps())) {
-    await t.test(`${name}: who it is from and how often decide`, async (t) => {
-      const envoy = await startEnvoy({ config: onLoopback(bootstrap, services) });
-      t.teardown(envoy.stop);
-      await decides(t, `http://127.0.0.1:${envoy.port}`, `${name.replaceAll(' ', '-')}@example.com`);
-    });
-  }
+  await t.test('Envoy: identity and limits decide', async (t) => {
+    const proxy = exampleObject(examples, 'examples/envoy/proxy.yaml', 'ConfigMap');
+    const envoy = await startEnvoy({ config: onLoopback(configOf(proxy, 'envoy.yaml'), services) });
+    t.teardown(envoy.stop);
+    await decides(t, `http://127.0.0.1:${envoy.port}`, 'ada@example.com');
+  });
 });
 
 /** Applies each file by the command of the README, in its order; files with kinds of others are none of this API server. */
@@ -170,38 +166,6 @@ async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<
     [`${hostOf('tollgate-auth-headless', 'tollgate')}:9001`, auth.extAuthzPort],
     [`${hostOf('tollgate-ratelimit-headless', 'tollgate')}:8081`, limiter.grpcPort],
   ]);
-}
-
-/** What Envoy runs with in each of the examples. */
-async function bootstraps(): Promise<Readonly<Record<string, unknown>>> {
-  const httpRoute = exampleObject(examples, 'examples/gateway-api/routes.yaml', 'HTTPRoute');
-  const release = servicePorts(await renderRelease());
-  const used = ['auth:9002', 'auth-headless:9001', 'ratelimit-headless:8081'];
-  return {
-    Envoy: configOf(exampleObject(examples, 'examples/envoy/proxy.yaml', 'ConfigMap'), 'envoy.yaml'),
-    'Envoy Gateway': bootstrapOf(
-      asEnvoyGateway({
-        httpRoute,
-        gateway: exampleObject(examples, 'examples/envoy-gateway/gateway.yaml', 'Gateway'),
-        securityPolicy: exampleObject(examples, 'examples/envoy-gateway/policies.yaml', 'SecurityPolicy'),
-        patchPolicy: exampleObject(examples, 'examples/envoy-gateway/policies.yaml', 'EnvoyPatchPolicy'),
-      }),
-    ),
-    Istio: bootstrapOf(
-      asIstio({
-        httpRoute,
-        values: load(exampleFile(examples, 'examples/istio/install-values.yaml').text),
-        authorizationPolicy: exampleObject(examples, 'examples/istio/policies.yaml', 'AuthorizationPolicy'),
-        envoyFilter: exampleObject(examples, 'examples/istio/policies.yaml', 'EnvoyFilter'),
-        services: [
-          ...servicePorts(exampleFile(examples, 'examples/shop/application.yaml').objects),
-          ...release.filter(({ host, port }) =>
-            used.includes(`${host.replace(/^tollgate-|\..*$/g, '')}:${port}`),
-          ),
-        ],
-      }),
-    ),
-  };
 }
 
 /** What the README promises of the proxy at an address. */

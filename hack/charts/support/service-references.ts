@@ -13,17 +13,15 @@ export const hostOf = (name: string, namespace: string): string => `${name}.${na
 /** `host:port`, to compare. */
 export const addressOf = ({ host, port }: ServiceReference): string => `${host}:${port}`;
 
-/** The ports of Services, and whether they speak gRPC. */
-export function servicePorts(
-  objects: readonly ManifestObject[],
-): (ServiceReference & { readonly grpc: boolean })[] {
+/** The ports of Services. */
+export function servicePorts(objects: readonly ManifestObject[]): ServiceReference[] {
   return objects
     .filter(({ kind }) => kind === 'Service')
     .flatMap(({ metadata: { name, namespace = 'default' }, spec }) => {
       // Parsed boundary: a Service, which the API server judges elsewhere.
-      const { ports } = spec as { ports: readonly { port: number; appProtocol?: string }[] };
+      const { ports } = spec as { ports: readonly { port: number }[] };
       const host = hostOf(name, namespace);
-      return ports.map(({ port, appProtocol }) => ({ host, port, grpc: appProtocol === 'grpc' }));
+      return ports.map(({ port }) => ({ host, port }));
     });
 }
 
