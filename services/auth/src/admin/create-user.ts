@@ -6,7 +6,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isImportableHash } from '../passwords/imported-hashes.ts';
 import { checkPasswordLength } from '../passwords/policy.ts';
 import { readEmail, readPhone } from '../sign-up/input.ts';
-import type { NewIdentity, NewUser } from '../users/store.ts';
+import type { NewIdentity, NewUser } from '../users/user.ts';
 import { contactIdentityData, parseBan, type User } from '../users/user.ts';
 import { checkMetadata, type JsonObject } from '../users/user-json.ts';
 

@@ -4,8 +4,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createNotify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
-import type { NewIdentity, UserChanges } from '../users/store.ts';
-import type { User } from '../users/user.ts';
+import type { NewIdentity, User, UserChanges } from '../users/user.ts';
 import { contactIdentityData } from '../users/user.ts';
 import { checkMetadata } from '../users/user-json.ts';
 import {

@@ -43,7 +43,7 @@ export interface AuditActor {
   readonly id: string;
   readonly email: string;
   readonly phone: string;
-  readonly isSsoUser: boolean;
+  readonly isSsoUser?: boolean;
   readonly userMetadata: JsonObject;
 }
 
@@ -61,7 +61,7 @@ export function auditEntry(
   const entry: AuditEntry = {
     payload: {
       actor_id: actor.id,
-      actor_via_sso: actor.isSsoUser,
+      actor_via_sso: actor.isSsoUser ?? false,
       actor_username: actor.email === '' ? actor.phone : actor.email,
       ...(typeof name === 'string' && name !== '' && { actor_name: name }),
       action,

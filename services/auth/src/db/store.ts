@@ -4,29 +4,12 @@ import type { ColumnCipher } from '../keys/column-encryption.ts';
 import { EncryptedColumnStore } from '../keys/reencrypt.ts';
 import { type QuotaCounter, quotaCounter } from '../messages/quotas.ts';
 import { Metrics } from '../metrics.ts';
-import {
-  challengeFactor,
-  changeFactor,
-  enrollFactor,
-  type FactorStore,
-  verifyChallenge,
-} from '../mfa/store.ts';
+import { FactorStore } from '../mfa/store.ts';
 import { RefreshTokenStore } from '../sessions/refresh-store.ts';
 import { SessionStore } from '../sessions/store.ts';
 import { type GuessStore, guessStore } from '../sign-in/guess-store.ts';
 import { type FlowStore, flows } from '../sign-in/pkce.ts';
-import {
-  countEmailConfirmation,
-  deleteUser,
-  discardUnconfirmed,
-  findTaken,
-  findUser,
-  insertUser,
-  listUsers,
-  rehashPassword,
-  type UserStore,
-  updateUser,
-} from '../users/store.ts';
+import { UserStore } from '../users/store.ts';
 import { type OneTimeTokenStore, oneTimeTokens } from '../verification/store.ts';
 import { AuditLog } from './audit-log.ts';
 import { CleanupStore } from './cleanup.ts';
@@ -45,7 +28,11 @@ export interface StoreOptions {
   /** Keeps one-time tokens in the columns and the form that GoTrue reads. Default false: as digests. */
   readonly dbSharedWithGotrue?: boolean | undefined;
   readonly metrics?: Metrics | undefined;
-  /** Called after a commit with the users whose role, metadata, ban or sessions changed. */
+  /**
+   * Called after a commit with the users whose role, metadata, ban or sessions changed, which
+   * ext_authz caches. The database notifies all replicas as well, but the response to the request
+   * may arrive sooner, and not every connection pooler supports notifications.
+   */
   readonly onUserChange?: ((userIds: readonly string[]) => void) | undefined;
 }
 
@@ -71,27 +58,13 @@ export class Store {
 
   constructor(sql: Queryable, options: StoreOptions) {
     const { cipher, dbSharedWithGotrue = false, metrics = new Metrics(), onUserChange } = options;
+    const onChange = onUserChange && ((userId: string) => onUserChange([userId]));
     this.#sql = sql;
     this.#options = { ...options, metrics };
-    this.users = {
-      ...findUser(sql),
-      list: listUsers(sql),
-      findTaken: findTaken(sql),
-      insert: insertUser(sql, cipher),
-      update: updateUser(sql, cipher),
-      discardUnconfirmed: discardUnconfirmed(sql),
-      countEmailConfirmation: countEmailConfirmation(sql),
-      ...deleteUser(sql),
-      rehashPassword: rehashPassword(sql, cipher),
-    };
-    this.sessions = new SessionStore(sql, cipher);
+    this.users = new UserStore(sql, cipher, onChange);
+    this.sessions = new SessionStore(sql, cipher, onChange);
     this.refreshTokens = new RefreshTokenStore(sql, cipher);
-    this.factors = {
-      ...enrollFactor(sql, cipher),
-      ...challengeFactor(sql, cipher),
-      ...changeFactor(sql),
-      verify: verifyChallenge(sql, cipher),
-    };
+    this.factors = new FactorStore(sql, cipher, onChange);
     this.audit = new AuditLog(sql);
     this.oneTimeTokens = oneTimeTokens(sql, { asSent: dbSharedWithGotrue });
     this.flows = flows(sql);
@@ -100,7 +73,6 @@ export class Store {
     this.cleanup = new CleanupStore(sql);
     this.encryptedColumns = new EncryptedColumnStore(sql, cipher);
     this.identityStates = new IdentityStateStore(sql);
-    if (onUserChange !== undefined) this.#notify((userId) => onUserChange([userId]));
   }
 
   /**
@@ -127,30 +99,6 @@ export class Store {
     const rows = await query(this.#sql, schemaProblemsQuery, schemaProblemsParameters(usedColumns));
     const problems = describeProblems(schemaProblemsOf(rows));
     if (problems !== undefined) throw new Error(`the schema ${problems}`);
-  }
-
-  /**
-   * Notifies of the writes that change what ext_authz caches. The database notifies all replicas
-   * as well, but the response to the request may arrive sooner, and not every connection pooler
-   * supports notifications.
-   */
-  #notify(onChange: (userId: string) => void): void {
-    const { users, sessions, factors } = this;
-    const after = async <T>(write: Promise<T>, userId: string): Promise<T> => {
-      const result = await write;
-      onChange(userId);
-      return result;
-    };
-    const update = users.update.bind(users);
-    const remove = users.delete.bind(users);
-    const softDelete = users.softDelete.bind(users);
-    const end = sessions.end.bind(sessions);
-    const verify = factors.verify.bind(factors);
-    users.update = (id, ...rest) => after(update(id, ...rest), id);
-    users.delete = (id, ...rest) => after(remove(id, ...rest), id);
-    users.softDelete = (id, ...rest) => after(softDelete(id, ...rest), id);
-    sessions.end = (scope, ids, audit) => after(end(scope, ids, audit), ids.userId);
-    factors.verify = (verified, audit) => after(verify(verified, audit), verified.userId);
   }
 }
 

@@ -2,9 +2,8 @@ import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.t
 import { isUniqueViolation, nextRefreshTokenId, noInstance, type Queryable, query } from '../db/query.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
 import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
-import { lockOwner } from '../users/store.ts';
+import { lockOwner } from '../users/user-row.ts';
 
-/** A TOTP factor that its user has still to prove. */
 interface NewTotpFactor {
   readonly id: string;
   readonly userId: string;
@@ -15,29 +14,27 @@ interface NewTotpFactor {
   readonly at: Date;
 }
 
-/** The start of a verification. */
 interface NewChallenge {
   readonly id: string;
   readonly factorId: string;
-  /** Address of the client, which is to send the code too. */
+  /** Address of the client, which must also send the code. */
   readonly ip: string;
   readonly at: Date;
 }
 
-/** A challenge as it is kept, with what verifies it. */
 export interface Challenge {
   readonly createdAt: Date;
-  /** Whether it has been answered: it is good for one answer only. */
+  /** A challenge is valid for one answer. */
   readonly isSpent: boolean;
-  /** Whether it was made for the address that answers it. */
+  /** Whether the challenge was created from the address that answers it. */
   readonly isSameAddress: boolean;
   /** In base32. */
   readonly secret: string;
-  /** Number of the period whose code the factor has accepted last; 0 for none. */
+  /** TOTP period of the last accepted code of the factor; 0 for none. */
   readonly lastPeriod: number;
 }
 
-/** A challenge that was answered correctly, and what the session becomes by that. */
+/** A correctly answered challenge, and the session that it raises to `aal2`. */
 interface VerifiedChallenge {
   readonly challengeId: string;
   readonly factorId: string;
@@ -45,57 +42,134 @@ interface VerifiedChallenge {
   readonly sessionId: string;
   /** Value of the claim `amr`. */
   readonly method: string;
-  /** Number of the period that the code is of. */
+  /** TOTP period of the code. */
   readonly period: number;
-  /** Takes the place of the refresh tokens that the session has, where they are kept. */
+  /** Replaces the refresh tokens of a session that stores them. */
   readonly refreshToken: string;
   readonly at: Date;
 }
 
-/** Which factor, and whose: a factor of somebody else is none. */
+/** A factor matches only if it belongs to the user. */
 interface FactorKey {
   readonly id: string;
   readonly userId: string;
 }
 
-/** What an administrator may change of a factor; what is absent stays. */
-interface FactorChanges {
-  readonly friendlyName?: string;
-  readonly phone?: string;
+interface WriteOptions {
+  readonly at: Date;
+  readonly audit: AuditEntry;
 }
 
-/** Second factors and their challenges. A user is found with the factors, but not with their secrets. */
-export interface FactorStore {
-  /** Answers false when a factor of the user has that name: also when two ask at the same moment. */
-  enroll(factor: NewTotpFactor, audit: AuditEntry): Promise<boolean>;
-  /** Removes what the user began before that time and never proved. */
-  removeUnverified(userId: string, before: Date): Promise<void>;
-  challenge(challenge: NewChallenge, audit: AuditEntry): Promise<void>;
-  findChallenge(of: {
+/** Of challenges in the same millisecond, one in a thousand collides by its microseconds. */
+const maxChallengeAttempts = 5;
+
+/** Second factors and their challenges. Secrets are read only to verify a challenge. */
+export class FactorStore {
+  readonly #sql: Queryable;
+  readonly #cipher: ColumnCipher;
+  readonly #onChange: ((userId: string) => void) | undefined;
+
+  constructor(sql: Queryable, cipher: ColumnCipher, onChange?: (userId: string) => void) {
+    this.#sql = sql;
+    this.#cipher = cipher;
+    this.#onChange = onChange;
+  }
+
+  /** Returns false when the user has a factor of that name, also one inserted concurrently. */
+  async enroll(factor: NewTotpFactor, audit: AuditEntry): Promise<boolean> {
+    const { id, userId, friendlyName, secret, at } = factor;
+    const sealed = this.#cipher.encrypt(id, secret);
+    const parameters = [id, userId, friendlyName, sealed, at, ...auditParameters(audit)];
+    return (await query(this.#sql, enrollSql, parameters)).length > 0;
+  }
+
+  /** Deletes factors that were enrolled at `before` or earlier and never verified. */
+  async removeUnverified(userId: string, before: Date): Promise<void> {
+    await query(this.#sql, removeUnverifiedSql, [userId, before]);
+  }
+
+  async challenge({ id, factorId, ip, at }: NewChallenge, audit: AuditEntry): Promise<void> {
+    const parameters = [id, factorId, ip, at, ...auditParameters(audit)];
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await query(this.#sql, challengeSql, parameters);
+        return;
+      } catch (error) {
+        if (!isUniqueViolation(error) || attempt === maxChallengeAttempts) throw error;
+      }
+    }
+  }
+
+  async findChallenge(key: {
     readonly challengeId: string;
     readonly factorId: string;
     readonly ip: string;
-  }): Promise<Challenge | undefined>;
+  }): Promise<Challenge | undefined> {
+    const [row] = await query(this.#sql, findChallengeSql, [key.challengeId, key.factorId, key.ip]);
+    if (row === undefined) return undefined;
+    // Parsed boundary: the columns selected by the statement, with the types of the schema.
+    const r = row as unknown as ChallengeRow;
+    return {
+      createdAt: r.created_at,
+      isSpent: r.spent,
+      isSameAddress: r.same_address,
+      secret: this.#cipher.decrypt(key.factorId, r.secret ?? ''),
+      lastPeriod: r.last_period,
+    };
+  }
+
   /**
-   * Spends a challenge. Its factor is verified then, the session at `aal2` with the method as a proof and with a new refresh token; the
-   * user's sessions below `aal2` end, and their unverified factors of that type go. Answers false when somebody else spent it or the code
-   * first, or the session has ended; otherwise the counter of the session, if its refresh tokens are not kept: it has gone up by two, so
-   * that no token of before counts as the previous one.
+   * Spends the challenge, verifies its factor and raises the session to `aal2` with a new refresh token.
+   * The user's sessions below `aal2` and other unverified TOTP factors are deleted. Returns false when
+   * the challenge or the code has been spent concurrently, or the session has ended. The refresh counter
+   * is that of a session that does not store its tokens: it rises by two, so that no earlier token
+   * counts as the previous one.
    */
-  verify(
+  async verify(
     verified: VerifiedChallenge,
     audit: AuditEntry,
-  ): Promise<{ readonly refreshCounter: RefreshCounter | undefined } | false>;
-  /** Removes a factor; sessions that owe it their `aal2` fall back to `aal1`. Answers false when there is none. */
-  remove(factor: FactorKey, of: { readonly at: Date; readonly audit: AuditEntry }): Promise<boolean>;
-  update(
-    factor: FactorKey,
-    changes: FactorChanges,
-    of: { readonly at: Date; readonly audit: AuditEntry },
-  ): Promise<'updated' | 'not_found' | 'name_conflict'>;
+  ): Promise<{ readonly refreshCounter: RefreshCounter | undefined } | false> {
+    const { sessionId, userId } = verified;
+    const [row] = await query(this.#sql, verifySql, [
+      verified.challengeId,
+      verified.factorId,
+      userId,
+      sessionId,
+      verified.method,
+      verified.refreshToken,
+      verified.at,
+      verified.period,
+      ...auditParameters(audit),
+    ]);
+    this.#onChange?.(userId);
+    return (
+      row !== undefined && { refreshCounter: toRefreshCounter(row, { sessionId, cipher: this.#cipher }) }
+    );
+  }
+
+  /** Sessions that the factor raised to `aal2` fall back to `aal1`. Returns false when there is no such factor. */
+  async remove({ id, userId }: FactorKey, { at, audit }: WriteOptions): Promise<boolean> {
+    const parameters = [id, userId, at, ...auditParameters(audit)];
+    return (await query(this.#sql, removeSql, parameters)).length > 0;
+  }
+
+  /** Absent changes leave the value as it is. */
+  async update(
+    { id, userId }: FactorKey,
+    { friendlyName, phone }: { readonly friendlyName?: string; readonly phone?: string },
+    { at, audit }: WriteOptions,
+  ): Promise<'updated' | 'not_found' | 'name_conflict'> {
+    const parameters = [id, userId, at, friendlyName ?? null, phone ?? null, ...auditParameters(audit)];
+    try {
+      return (await query(this.#sql, updateSql, parameters)).length > 0 ? 'updated' : 'not_found';
+    } catch (error) {
+      if (isUniqueViolation(error)) return 'name_conflict';
+      throw error;
+    }
+  }
 }
 
-const enroll = `
+const enrollSql = `
   with enrolled as (
     insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, created_at, updated_at)
     values ($1, $2, $3, 'totp', 'unverified', $4, $5, $5)
@@ -104,40 +178,15 @@ const enroll = `
   ), audit as (${auditInsert(6, 'enrolled')})
   select id from enrolled`;
 
-const removeUnverified = `
+const removeUnverifiedSql = `
   delete from mfa_factors where user_id = $1 and status = 'unverified' and created_at <= $2`;
 
-/** The functions of {@link FactorStore} that an enrolment calls. */
-export function enrollFactor(
-  sql: Queryable,
-  cipher: ColumnCipher,
-): Pick<FactorStore, 'enroll' | 'removeUnverified'> {
-  return {
-    async enroll({ id, userId, friendlyName, secret, at }, audit) {
-      const parameters = [
-        id,
-        userId,
-        friendlyName,
-        cipher.encrypt(id, secret),
-        at,
-        ...auditParameters(audit),
-      ];
-      return (await query(sql, enroll, parameters)).length > 0;
-    },
-    async removeUnverified(userId, before) {
-      await query(sql, removeUnverified, [userId, before]);
-    },
-  };
+function address(parameter: string): string {
+  return `coalesce(nullif(${parameter}, ''), '0.0.0.0')::inet`;
 }
 
-/** Of challenges in the same millisecond one in a thousand has the microsecond of another. */
-const maxAttempts = 5;
-
-const address = (parameter: string): string => `coalesce(nullif(${parameter}, ''), '0.0.0.0')::inet`;
-
-// A constraint of GoTrue forbids that two factors are challenged at the same time: random
-// microseconds keep them apart.
-const challenge = `
+// GoTrue's schema forbids two factors with the same challenge time: random microseconds keep them apart.
+const challengeSql = `
   with challenge as (
     insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code) values ($1, $2, $4, ${address('$3')}, '')
   ), challenged as (
@@ -146,7 +195,7 @@ const challenge = `
   )
   ${auditInsert(5)}`;
 
-const find = `
+const findChallengeSql = `
   select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address('$3')} as same_address,
     f.secret, coalesce(p.period, 0) as last_period
   from mfa_challenges c join mfa_factors f on f.id = c.factor_id left join tollgate_totp_periods p on p.factor_id = f.id
@@ -160,40 +209,7 @@ interface ChallengeRow {
   readonly last_period: number;
 }
 
-/** The functions of {@link FactorStore} for challenges. */
-export function challengeFactor(
-  sql: Queryable,
-  cipher: ColumnCipher,
-): Pick<FactorStore, 'challenge' | 'findChallenge'> {
-  return {
-    async challenge({ id, factorId, ip, at }, audit) {
-      const parameters = [id, factorId, ip, at, ...auditParameters(audit)];
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          await query(sql, challenge, parameters);
-          return;
-        } catch (error) {
-          if (!isUniqueViolation(error) || attempt === maxAttempts) throw error;
-        }
-      }
-    },
-    async findChallenge({ challengeId, factorId, ip }) {
-      const [row] = await query(sql, find, [challengeId, factorId, ip]);
-      if (row === undefined) return undefined;
-      // Parsed boundary: these are the columns selected above, with the types of the schema.
-      const r = row as unknown as ChallengeRow;
-      return {
-        createdAt: r.created_at,
-        isSpent: r.spent,
-        isSameAddress: r.same_address,
-        secret: cipher.decrypt(factorId, r.secret ?? ''),
-        lastPeriod: r.last_period,
-      };
-    },
-  };
-}
-
-const remove = `
+const removeSql = `
   with owner as (${lockOwner('$2')}), removed as (
     delete from mfa_factors where id = $1 and user_id = (select id from owner) returning id, factor_type
   ), lowered as (
@@ -207,7 +223,7 @@ const remove = `
   ), audit as (${auditInsert(4, 'removed')})
   select id from removed`;
 
-const update = `
+const updateSql = `
   with updated as (
     update mfa_factors
     set friendly_name = coalesce($4, friendly_name), phone = coalesce($5, phone), updated_at = $3
@@ -216,28 +232,10 @@ const update = `
   ), audit as (${auditInsert(6, 'updated')})
   select id from updated`;
 
-/** The functions of {@link FactorStore} for a factor that is there. */
-export function changeFactor(sql: Queryable): Pick<FactorStore, 'remove' | 'update'> {
-  return {
-    async remove({ id, userId }, { at, audit }) {
-      return (await query(sql, remove, [id, userId, at, ...auditParameters(audit)])).length > 0;
-    },
-    async update({ id, userId }, { friendlyName, phone }, { at, audit }) {
-      const parameters = [id, userId, at, friendlyName ?? null, phone ?? null, ...auditParameters(audit)];
-      try {
-        return (await query(sql, update, parameters)).length > 0 ? 'updated' : 'not_found';
-      } catch (error) {
-        if (isUniqueViolation(error)) return 'name_conflict';
-        throw error;
-      }
-    },
-  };
-}
-
-// Of answers that arrive together one finds code and challenge unspent; the others wait for their rows and then do not. The user comes
-// first: each of two sessions would otherwise wait for the factor and the session of the other, which it takes away.
-// Locking the factor finds out whether it has been deleted in the meantime.
-const text = `
+// Concurrent answers wait for the row locks, and all but one then find the code or the challenge spent.
+// The user row is locked first: two sessions would otherwise deadlock on each other's factor and session.
+// Locking the factor fails when it has been deleted concurrently.
+const verifySql = `
   with owner as (${lockOwner('$3')}), factor as (
     select id from mfa_factors where id = $2 and user_id = (select id from owner) for no key update
   ), fresh as (
@@ -282,26 +280,3 @@ const text = `
     where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = 'totp' and exists (select 1 from raised)
   ), audit as (${auditInsert(9, 'raised')})
   select ${refreshCounterColumns} from raised s`;
-
-/** {@link FactorStore.verify} */
-export function verifyChallenge(sql: Queryable, cipher: ColumnCipher): FactorStore['verify'] {
-  return async (verified, audit) => {
-    const rows = await query(sql, text, [
-      verified.challengeId,
-      verified.factorId,
-      verified.userId,
-      verified.sessionId,
-      verified.method,
-      verified.refreshToken,
-      verified.at,
-      verified.period,
-      ...auditParameters(audit),
-    ]);
-    const [row] = rows;
-    return (
-      row !== undefined && {
-        refreshCounter: toRefreshCounter(row, { sessionId: verified.sessionId, cipher }),
-      }
-    );
-  };
-}

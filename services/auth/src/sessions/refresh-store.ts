@@ -1,7 +1,7 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/query.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
-import { userColumns, userOf } from '../users/columns.ts';
+import { userColumns, toUser } from '../users/user-row.ts';
 import type { User } from '../users/user.ts';
 import type { Session } from './sessions.ts';
 import { sessionColumns, toSession } from './store.ts';
@@ -207,7 +207,7 @@ function toRefreshableSession(row: Row, cipher: ColumnCipher): RefreshableSessio
   const session = toSession(row);
   if (session === undefined) return undefined;
   const refreshCounter = toRefreshCounter(row, { sessionId: session.id, cipher });
-  return { session, user: userOf(row), refreshCounter };
+  return { session, user: toUser(row), refreshCounter };
 }
 
 interface TokenRow {

@@ -1,8 +1,7 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/query.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
-import { userColumns, userOf } from '../users/columns.ts';
-import { lockOwner } from '../users/store.ts';
+import { lockOwner, userColumns, toUser  } from '../users/user-row.ts';
 import type { User } from '../users/user.ts';
 import type { Session } from './sessions.ts';
 
@@ -122,10 +121,12 @@ const end: Readonly<Record<LogoutScope, string>> = {
 export class SessionStore {
   readonly #sql: Queryable;
   readonly #cipher: ColumnCipher;
+  readonly #onChange: ((userId: string) => void) | undefined;
 
-  constructor(sql: Queryable, cipher: ColumnCipher) {
+  constructor(sql: Queryable, cipher: ColumnCipher, onChange?: (userId: string) => void) {
     this.#sql = sql;
     this.#cipher = cipher;
+    this.#onChange = onChange;
   }
 
   /** Starts a session and updates the time of the user's last sign-in. */
@@ -151,7 +152,7 @@ export class SessionStore {
     sessionId: string | undefined,
   ): Promise<{ readonly user: User; readonly session: Session | undefined } | undefined> {
     const [row] = await query(this.#sql, findWithUser, [userId, sessionId ?? null]);
-    return row && { user: userOf(row), session: toSession(row) };
+    return row && { user: toUser(row), session: toSession(row) };
   }
 
   /** The latest {@link maxListedSessions} sessions of a user, newest first. */
@@ -174,5 +175,6 @@ export class SessionStore {
     audit: AuditEntry,
   ): Promise<void> {
     await query(this.#sql, end[scope], [userId, sessionId ?? null, ...auditParameters(audit)]);
+    this.#onChange?.(userId);
   }
 }

@@ -4,7 +4,7 @@ import { type Queryable, query, type Row } from '../db/query.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { userColumns, userOf } from '../users/columns.ts';
+import { userColumns, toUser } from '../users/user-row.ts';
 import { isBanned, type User } from '../users/user.ts';
 
 /** How a code challenge is made of its verifier. @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
@@ -222,7 +222,7 @@ export function flows(sql: Queryable): FlowStore {
     },
     async findByCode(code) {
       const [row] = await query(sql, findByCode, [code]);
-      return row && { flow: flowsFlowOf(row), user: userOf(row) };
+      return row && { flow: flowsFlowOf(row), user: toUser(row) };
     },
     async spend(id) {
       return (await query(sql, spend, [id])).length > 0;

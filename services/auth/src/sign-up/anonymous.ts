@@ -3,8 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import type { NewUser } from '../users/store.ts';
-import { actorOf } from '../users/user.ts';
+import type { NewUser } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { checkMetadata } from '../users/user-json.ts';
 
@@ -45,7 +44,7 @@ export function createSignUpAnonymously(deps: Context): SignUpAnonymously {
       createdAt: new Date(metadata.nowMs),
       identities: [],
     };
-    await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { metadata }));
+    await store.users.insert(user, auditEntry(user, 'user_signedup', { metadata }));
     const inserted = await store.users.findById(user.id);
     if (inserted === undefined) throw errors.user_not_found();
     return startSession(deps, { user: inserted, method: 'anonymous' }, metadata);

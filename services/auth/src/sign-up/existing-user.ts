@@ -2,8 +2,8 @@ import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { NewUser } from '../users/store.ts';
-import { actorOf, contactIdentityData, type User } from '../users/user.ts';
+import type { NewUser } from '../users/user.ts';
+import { contactIdentityData, type User } from '../users/user.ts';
 import { type JsonObject, metadataSizeProblem } from '../users/user-json.ts';
 import type { Contact } from './input.ts';
 
@@ -23,7 +23,7 @@ export type FindOrCreateUser = (
 /** Creates {@link FindOrCreateUser}. */
 export function createFindOrCreateUser({ store }: Context): FindOrCreateUser {
   return async (newUser, { contact, action }, metadata) => {
-    const audit = auditEntry(actorOf(newUser), action, { metadata, traits: { provider: contact.kind } });
+    const audit = auditEntry(newUser, action, { metadata, traits: { provider: contact.kind } });
     const created = await store.users.insert(newUser, audit);
     return { created, user: await findByContact(store, contact, newUser.aud) };
   };

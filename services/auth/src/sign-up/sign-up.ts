@@ -5,7 +5,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Randomness } from '../keys/random.ts';
 import { createSendToContact } from '../messages/send.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import type { NewUser } from '../users/store.ts';
+import type { NewUser } from '../users/user.ts';
 import { newContactUser, type User } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import {

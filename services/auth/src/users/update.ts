@@ -16,7 +16,7 @@ import {
   type OwnUpdatePlan,
   type OwnUpdateRequest,
 } from './check-update.ts';
-import type { UserChanges } from './store.ts';
+import type { UserChanges } from './user.ts';
 import { contactIdentityData, type User } from './user.ts';
 
 /**

@@ -1,15 +1,14 @@
 import { parseDuration } from '@tollgate/kit/time';
 import type { Factor } from '../mfa/factors.ts';
 import type { Contact } from '../sign-up/input.ts';
-import type { NewUser } from './store.ts';
 import type { JsonObject } from './user-json.ts';
 
-/** One way in which a user is known: email, phone, or an account with an external provider. */
+/** A way to sign in: email, phone, or an account at an external provider. */
 export interface Identity {
   readonly id: string;
   readonly userId: string;
   readonly provider: string;
-  /** The user there; for email and phone the id of the user here. */
+  /** Id of the user at the provider; the user's own id for email and phone. */
   readonly providerId: string;
   readonly data: JsonObject;
   /** Empty for none. */
@@ -19,25 +18,7 @@ export interface Identity {
   readonly updatedAt: Date;
 }
 
-/** The identity of a user who signs up by email or phone. */
-export function contactIdentityData(options: {
-  readonly userId: string;
-  readonly contact: { readonly email: string } | { readonly phone: string };
-  readonly verified: boolean;
-  /** What the user said of themselves at sign-up. */
-  readonly data: JsonObject;
-}): JsonObject {
-  const { userId, contact, verified, data } = options;
-  return {
-    ...data,
-    sub: userId,
-    ...contact,
-    email_verified: verified && 'email' in contact,
-    phone_verified: verified && 'phone' in contact,
-  };
-}
-
-/** A user with identities and factors, as it is kept. What callers see of it is `toUserJson`. */
+/** A user with identities and factors, as stored. `toUserJson` is the public view. */
 export interface User {
   readonly id: string;
   readonly aud: string;
@@ -46,8 +27,7 @@ export interface User {
   readonly email: string;
   /** Digits without `+`; empty for none. */
   readonly phone: string;
-  /** Absent for a user without password. */
-  /** As it is kept, which may be encrypted. */
+  /** As stored, possibly encrypted; undefined for a user without password. */
   readonly passwordHash: string | undefined;
   readonly emailConfirmedAt: Date | undefined;
   readonly phoneConfirmedAt: Date | undefined;
@@ -55,12 +35,12 @@ export interface User {
   readonly invitedAt: Date | undefined;
   readonly confirmationSentAt: Date | undefined;
   readonly recoverySentAt: Date | undefined;
-  /** Address that the email is to be changed to; empty for none. */
+  /** New address of a pending email change; empty for none. */
   readonly newEmail: string;
   readonly emailChangeSentAt: Date | undefined;
-  /** 1 once one of two addresses has confirmed a change of email. */
+  /** 1 once one of the two addresses has confirmed the email change. */
   readonly emailChangeConfirmStatus: number;
-  /** Number that the phone is to be changed to; empty for none. */
+  /** New number of a pending phone change; empty for none. */
   readonly newPhone: string;
   readonly phoneChangeSentAt: Date | undefined;
   readonly reauthenticationSentAt: Date | undefined;
@@ -77,41 +57,99 @@ export interface User {
   readonly factors: readonly Factor[];
 }
 
-/** Is the user banned at that time? */
+/** An identity to be stored. */
+export type NewIdentity = Pick<Identity, 'provider' | 'providerId' | 'data'>;
+
+/** A user to be created. */
+export interface NewUser
+  extends Pick<
+    User,
+    | 'id'
+    | 'aud'
+    | 'role'
+    | 'email'
+    | 'phone'
+    | 'passwordHash'
+    | 'emailConfirmedAt'
+    | 'phoneConfirmedAt'
+    | 'appMetadata'
+    | 'userMetadata'
+    | 'isAnonymous'
+    | 'createdAt'
+  > {
+  readonly invitedAt?: Date | undefined;
+  readonly bannedUntil?: Date | undefined;
+  readonly identities: readonly NewIdentity[];
+}
+
+/** Changes to a user: `null` clears a value, absent keys stay as they are. */
+export interface UserChanges {
+  readonly aud?: string;
+  readonly role?: string;
+  readonly email?: string | null;
+  readonly phone?: string | null;
+  readonly passwordHash?: string | null;
+  readonly emailConfirmedAt?: Date | null;
+  readonly phoneConfirmedAt?: Date | null;
+  readonly invitedAt?: Date | null;
+  readonly newEmail?: string | null;
+  readonly emailChangeConfirmStatus?: number;
+  readonly newPhone?: string | null;
+  readonly bannedUntil?: Date | null;
+  readonly isAnonymous?: boolean;
+  /** Merged at the top level; a `null` removes its key. */
+  readonly appMetadata?: JsonObject;
+  /** Merged like `appMetadata`. */
+  readonly userMetadata?: JsonObject;
+}
+
+/** `identity_data` of an email or phone identity. */
+export function contactIdentityData(options: {
+  readonly userId: string;
+  readonly contact: { readonly email: string } | { readonly phone: string };
+  readonly verified: boolean;
+  /** User metadata of the sign-up. */
+  readonly data: JsonObject;
+}): JsonObject {
+  const { userId, contact, verified, data } = options;
+  return {
+    ...data,
+    sub: userId,
+    ...contact,
+    email_verified: verified && 'email' in contact,
+    phone_verified: verified && 'phone' in contact,
+  };
+}
+
 export function isBanned(user: Pick<User, 'bannedUntil'>, nowMs: number): boolean {
   return user.bannedUntil !== undefined && user.bannedUntil.getTime() > nowMs;
 }
 
-/** Far enough in the future to be for ever, and near enough for every clock and database. */
-const longestMs = 100 * 366 * 24 * 3_600_000;
+/** A date this far ahead is still valid in JavaScript and PostgreSQL. */
+const maxBanMs = 100 * 366 * 24 * 3_600_000;
 
 /**
- * Reads how long a user is banned, a duration in Go's syntax; `none`, and any that is not longer than nothing, lifts a ban. Answers when
- * the ban ends, `null` for no ban, and undefined for what is no duration.
+ * Converts a ban duration in Go's syntax to the end of the ban. `none` and durations that are not
+ * positive lift the ban (`null`). Undefined for an invalid duration.
  */
 export function parseBan(text: string, nowMs: number): Date | null | undefined {
   if (text === 'none') return null;
   const durationMs = parseDuration(text);
   if (durationMs === undefined) return undefined;
-  return durationMs > 0 ? new Date(nowMs + Math.min(durationMs, longestMs)) : null;
+  return durationMs > 0 ? new Date(nowMs + Math.min(durationMs, maxBanMs)) : null;
 }
 
-/** What a new user is made of. */
-export interface NewUserOptions {
+/** Creates a user with a single email or phone identity. */
+export function newContactUser(options: {
   readonly id: string;
   readonly aud: string;
   readonly role: string;
   readonly contact: Contact;
   readonly passwordHash: string | undefined;
-  /** Whether the contact needs no confirmation. */
   readonly confirmed: boolean;
-  /** What the user says of themselves. */
   readonly userMetadata: JsonObject;
   readonly at: Date;
-}
-
-/** A user known by email or phone, with the identity of that. */
-export function newContactUser(options: NewUserOptions): NewUser {
+}): NewUser {
   const { id, aud, role, contact, passwordHash, confirmed, userMetadata, at } = options;
   const value = contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone };
   const data = contactIdentityData({ userId: id, contact: value, verified: confirmed, data: userMetadata });
@@ -130,9 +168,4 @@ export function newContactUser(options: NewUserOptions): NewUser {
     createdAt: at,
     identities: [{ provider: contact.kind, providerId: id, data }],
   };
-}
-
-/** The audit log's view of a user who is about to be. */
-export function actorOf(user: NewUser): Pick<User, 'id' | 'email' | 'phone' | 'isSsoUser' | 'userMetadata'> {
-  return { ...user, isSsoUser: false };
 }

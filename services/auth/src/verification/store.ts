@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import { type Queryable, query, type Row } from '../db/query.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
-import { userColumns, userOf } from '../users/columns.ts';
-import { lockOwner } from '../users/store.ts';
 import type { User } from '../users/user.ts';
+import { lockOwner, toUser, userColumns } from '../users/user-row.ts';
 
 /** What a one-time token is good for; each user has at most one of each. */
 export type OneTimeTokenType =
@@ -252,7 +251,7 @@ export function oneTimeTokens(sql: Queryable, { asSent }: { readonly asSent: boo
 }
 
 function foundOf(row: Row): { readonly token: FoundOneTimeToken; readonly user: User } {
-  const user = userOf(row);
+  const user = toUser(row);
   // Parsed boundary: these are the columns selected above, with the types of the schema.
   const {
     token_type: type,

@@ -9,8 +9,8 @@ import { createNotify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
-import type { UserChanges } from '../users/store.ts';
 import { createChangeContact } from '../users/update.ts';
+import type { UserChanges } from '../users/user.ts';
 import { contactIdentityData, type User } from '../users/user.ts';
 import {
   createFindToken,

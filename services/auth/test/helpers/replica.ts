@@ -9,8 +9,7 @@ import { Store } from '../../src/db/store.ts';
 import { createIdentityStates, type KnownIdentityStates } from '../../src/ext-authz/identity-cache.ts';
 import { createIdentityListener, type IdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import type { ChangedIdentities } from '../../src/ext-authz/store.ts';
-import type { UserChanges } from '../../src/users/store.ts';
-import type { User } from '../../src/users/user.ts';
+import type { User, UserChanges } from '../../src/users/user.ts';
 import { metadata } from './test-store.ts';
 import { unencrypted } from './unencrypted.ts';
 

@@ -5,7 +5,7 @@ import { connect } from '../../src/db/connection.ts';
 import { Store, type StoreOptions } from '../../src/db/store.ts';
 import type { RequestMetadata } from '../../src/http/request-metadata.ts';
 import type { User } from '../../src/users/user.ts';
-import { actorOf, newContactUser } from '../../src/users/user.ts';
+import { newContactUser } from '../../src/users/user.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 
@@ -40,7 +40,7 @@ export async function insertUser(store: Store, { email }: { readonly email: stri
     userMetadata: {},
     at: new Date(metadata.nowMs),
   });
-  await store.users.insert(user, auditEntry(actorOf(user), 'user_signedup', { metadata }));
+  await store.users.insert(user, auditEntry(user, 'user_signedup', { metadata }));
   const inserted = await store.users.findById(user.id);
   if (inserted === undefined) throw new Error(`no user ${email}`);
   return inserted;

@@ -3,7 +3,6 @@ import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
-import { actorOf } from '../../src/users/user.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
@@ -45,7 +44,7 @@ async function refreshOften(store: Store): Promise<void> {
   const { userAgent, clientAddress: ip } = metadata;
   for (let call = 0; call < callsUntilOnePlan; call++) {
     const [id, token] = [randomUUID(), randomUUID()];
-    const audit = auditEntry(actorOf(user), 'login', { metadata });
+    const audit = auditEntry(user, 'login', { metadata });
     await store.sessions.start(
       { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', refreshToken: token, at },
       audit,

@@ -3,7 +3,7 @@ import type { Factor } from '../mfa/factors.ts';
 import type { Identity, User } from './user.ts';
 import type { JsonObject } from './user-json.ts';
 
-/** Columns of a user with identities and factors, for `select … from users u`; {@link userOf} reads them. */
+/** Columns of a user with identities and factors, for `select … from users u`. */
 export const userColumns = `
   u.id, u.aud, u.role, u.email, u.phone, u.encrypted_password, u.email_confirmed_at, u.phone_confirmed_at, u.confirmed_at,
   u.invited_at, u.confirmation_sent_at, u.recovery_sent_at, u.email_change, u.email_change_sent_at,
@@ -15,8 +15,8 @@ export const userColumns = `
     select id, status, factor_type, friendly_name, phone, last_challenged_at, created_at, updated_at
     from mfa_factors where user_id = u.id) f) as factors`;
 
-/** Reads {@link userColumns}. */
-export function userOf(row: Row): User {
+/** Converts a row of {@link userColumns}. */
+export function toUser(row: Row): User {
   // Parsed boundary: these are the columns selected above, with the types of the schema.
   const r = row as unknown as UserRow;
   return {
@@ -47,8 +47,8 @@ export function userOf(row: Row): User {
     deletedAt: r.deleted_at ?? undefined,
     createdAt: r.created_at ?? new Date(0),
     updatedAt: r.updated_at ?? new Date(0),
-    identities: r.identities?.map(identityOf) ?? [],
-    factors: r.factors?.map(factorOf) ?? [],
+    identities: r.identities?.map(toIdentity) ?? [],
+    factors: r.factors?.map(toFactor) ?? [],
   };
 }
 
@@ -84,7 +84,7 @@ interface UserRow {
   readonly factors: readonly FactorRow[] | null;
 }
 
-/** As JSON: times are text. */
+/** Aggregated as JSON, so times are text. */
 interface IdentityRow {
   readonly id: string;
   readonly user_id: string;
@@ -97,7 +97,6 @@ interface IdentityRow {
   readonly updated_at: string;
 }
 
-/** As JSON: times are text. */
 interface FactorRow {
   readonly id: string;
   readonly status: Factor['status'];
@@ -109,7 +108,7 @@ interface FactorRow {
   readonly updated_at: string;
 }
 
-function identityOf(row: IdentityRow): Identity {
+function toIdentity(row: IdentityRow): Identity {
   return {
     id: row.id,
     userId: row.user_id,
@@ -117,25 +116,34 @@ function identityOf(row: IdentityRow): Identity {
     providerId: row.provider_id,
     data: row.identity_data,
     email: row.email ?? '',
-    lastSignInAt: dateOf(row.last_sign_in_at),
+    lastSignInAt: toDate(row.last_sign_in_at),
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   };
 }
 
-function factorOf(row: FactorRow): Factor {
+function toFactor(row: FactorRow): Factor {
   return {
     id: row.id,
     status: row.status,
     type: row.factor_type,
     friendlyName: row.friendly_name ?? '',
     phone: row.phone ?? '',
-    lastChallengedAt: dateOf(row.last_challenged_at),
+    lastChallengedAt: toDate(row.last_challenged_at),
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   };
 }
 
-function dateOf(text: string | null): Date | undefined {
+function toDate(text: string | null): Date | undefined {
   return text === null ? undefined : new Date(text);
+}
+
+/**
+ * Part of a statement that deletes rows (sessions, factors, tokens) of the user whose id is
+ * `parameter`. The other parts read the id from it, so they start once the user row is locked:
+ * otherwise two such statements could deadlock. Sign-ins and refreshes delete nothing and do not wait.
+ */
+export function lockOwner(parameter: `$${number}`): string {
+  return `select id from users where id = ${parameter} for no key update`;
 }
