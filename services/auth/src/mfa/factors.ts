@@ -6,7 +6,7 @@ import { createNotify } from '../messages/send.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 
-/** A second factor, as callers may see it: its secret is read where it is verified. */
+/** A second factor without its secret. */
 export interface Factor {
   readonly id: string;
   readonly status: 'unverified' | 'verified';
@@ -20,86 +20,69 @@ export interface Factor {
   readonly updatedAt: Date;
 }
 
-/** Less than 5 minutes is not enough for somebody who looks for their phone; the original counts less as this, too. */
-const leastLifeMs = 300_000;
+/** Lower settings count as five minutes, as in GoTrue: users need time to find their phone. */
+const minLifeMs = 300_000;
 
-/** Has what began then, a challenge or the enrolment of a factor, ended by itself? */
-export function hasExpired(begunAt: Date, lifeMs: number, nowMs: number): boolean {
-  return begunAt.getTime() <= lastExpiredMs(lifeMs, nowMs);
+/** Whether a challenge or an unverified factor has expired. */
+export function hasExpired(createdAt: Date, lifeMs: number, nowMs: number): boolean {
+  return createdAt.getTime() <= getLastExpiredMs(lifeMs, nowMs);
 }
 
-/** Whatever began at that time or before has expired. */
-export function lastExpiredMs(lifeMs: number, nowMs: number): number {
-  return nowMs - Math.max(lifeMs, leastLifeMs);
+/** Creation time of the youngest challenge or unverified factor that has expired. */
+export function getLastExpiredMs(lifeMs: number, nowMs: number): number {
+  return nowMs - Math.max(lifeMs, minLifeMs);
 }
 
-/** When what begins now will have expired. */
-function expiryOf(lifeMs: number, nowMs: number): number {
-  return nowMs + Math.max(lifeMs, leastLifeMs);
-}
-
-/** A factor of the user. @throws AppError `mfa_factor_not_found`: factors of others do not exist. */
-export function ownFactor(user: User, factorId: string): Factor {
+/** @throws AppError `mfa_factor_not_found`, also for a factor of another user. */
+export function getFactor(user: User, factorId: string): Factor {
   const factor = user.factors.find(({ id }) => id === factorId.toLowerCase());
   if (factor === undefined) throw errors.mfa_factor_not_found();
   return factor;
 }
 
-/** A challenge that waits for its code. */
 interface IssuedChallenge {
   readonly id: string;
   readonly type: 'totp';
-  /** Seconds since 1970. */
+  /** Unix time in seconds. */
   readonly expiresAt: number;
 }
 
-/** Begins the verification of a factor. */
-export type ChallengeFactor = (
-  of: { readonly user: User; readonly factorId: string },
+export async function challengeFactor(
+  { store, random, settings }: Context,
+  { user, factorId }: { readonly user: User; readonly factorId: string },
   metadata: RequestMetadata,
-) => Promise<IssuedChallenge>;
-
-/** Creates {@link ChallengeFactor}. */
-export function createChallengeFactor({ store, random, settings }: Context): ChallengeFactor {
-  return async ({ user, factorId }, metadata) => {
-    const factor = ownFactor(user, factorId);
-    if (factor.type !== 'totp' || !settings.mfaTotpVerifyEnabled) throw errors.mfa_totp_verify_not_enabled();
-    const id = random.uuid();
-    const traits = { factor_id: factor.id, factor_status: factor.status };
-    await store.factors.challenge(
-      { id, factorId: factor.id, ip: metadata.clientAddress, at: new Date(metadata.nowMs) },
-      auditEntry(user, 'challenge_created', { metadata, traits }),
-    );
-    const expiresAt = Math.floor(expiryOf(settings.mfaChallengeExpiryMs, metadata.nowMs) / 1000);
-    return { id, type: factor.type, expiresAt };
-  };
+): Promise<IssuedChallenge> {
+  const factor = getFactor(user, factorId);
+  if (factor.type !== 'totp' || !settings.mfaTotpVerifyEnabled) throw errors.mfa_totp_verify_not_enabled();
+  const id = random.uuid();
+  const traits = { factor_id: factor.id, factor_status: factor.status };
+  await store.factors.challenge(
+    { id, factorId: factor.id, ip: metadata.clientAddress, at: new Date(metadata.nowMs) },
+    auditEntry(user, 'challenge_created', { metadata, traits }),
+  );
+  const expiresAtMs = metadata.nowMs + Math.max(settings.mfaChallengeExpiryMs, minLifeMs);
+  return { id, type: factor.type, expiresAt: Math.floor(expiresAtMs / 1000) };
 }
 
-/** Removes a factor of the caller, and answers what it was. Sessions that owe it their `aal2` fall back. */
-export type UnenrollFactor = (
-  of: { readonly user: User; readonly session: Session; readonly factorId: string },
+/** Removes a factor of the caller and returns it. Sessions that it raised to `aal2` fall back to `aal1`. */
+export async function unenrollFactor(
+  context: Context,
+  options: { readonly user: User; readonly session: Session; readonly factorId: string },
   metadata: RequestMetadata,
-) => Promise<Factor>;
-
-/** Creates {@link UnenrollFactor}. */
-export function createUnenrollFactor(deps: Context): UnenrollFactor {
-  const { store } = deps;
-  const notify = createNotify(deps);
-  return async ({ user, session, factorId }, metadata) => {
-    const factor = ownFactor(user, factorId);
-    if (factor.status === 'verified' && session.aal === 'aal1')
-      throw errors.insufficient_aal({
-        message: 'AAL2 required to unenroll verified factor',
-        httpStatus: 422,
-      });
-    const traits = { factor_id: factor.id, factor_status: factor.status, session_id: session.id };
-    const isRemoved = await store.factors.remove(
-      { id: factor.id, userId: user.id },
-      { at: new Date(metadata.nowMs), audit: auditEntry(user, 'factor_unenrolled', { metadata, traits }) },
-    );
-    if (!isRemoved) throw errors.mfa_factor_not_found();
-    if (factor.status === 'verified')
-      notify(user, 'MFA_FACTOR_UNENROLLED_NOTIFICATION', { FactorType: factor.type });
-    return factor;
-  };
+): Promise<Factor> {
+  const { user, session, factorId } = options;
+  const factor = getFactor(user, factorId);
+  if (factor.status === 'verified' && session.aal === 'aal1')
+    throw errors.insufficient_aal({
+      message: 'AAL2 required to unenroll verified factor',
+      httpStatus: 422,
+    });
+  const traits = { factor_id: factor.id, factor_status: factor.status, session_id: session.id };
+  const audit = auditEntry(user, 'factor_unenrolled', { metadata, traits });
+  const key = { id: factor.id, userId: user.id };
+  if (!(await context.store.factors.remove(key, { at: new Date(metadata.nowMs), audit })))
+    throw errors.mfa_factor_not_found();
+  if (factor.status === 'verified')
+    createNotify(context)(user, 'MFA_FACTOR_UNENROLLED_NOTIFICATION', { FactorType: factor.type });
+  return factor;
 }

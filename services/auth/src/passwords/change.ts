@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Session } from '../sessions/sessions.ts';
-import { createCheckNonce } from '../users/reauthentication.ts';
+import { checkNonce } from '../users/reauthentication.ts';
 import type { User } from '../users/user.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 
@@ -44,7 +44,7 @@ export async function choosePassword(
   const { passwords, settings } = context;
   const needsNonce = settings.updatePasswordRequireReauthentication && !isRecent(session, metadata.nowMs);
   if (needsNonce && nonce === '') throw errors.reauthentication_needed();
-  const nonceToken = needsNonce ? await createCheckNonce(context)(user, nonce, metadata) : undefined;
+  const nonceToken = needsNonce ? await checkNonce(context, user, nonce, metadata) : undefined;
   const { passwordHash: oldHash } = user;
   if (oldHash !== undefined) {
     // A user who signed in with a recovery mail does not know the current password.

@@ -1,3 +1,4 @@
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
@@ -10,7 +11,70 @@ import { readEmail, readPhone } from '../sign-up/input.ts';
 import type { User } from './user.ts';
 import { checkMetadata, type JsonObject } from './user-json.ts';
 
-/** What users may change of themselves, contacts as they are kept; absent and, for contacts, empty: no change. */
+/** The user who sends the update. */
+export interface Owner {
+  readonly user: User;
+  readonly session: Session | undefined;
+}
+
+/** An update as sent; absent values, and empty contacts, leave the user as they are. */
+export interface OwnUpdateRequest {
+  readonly email?: string | undefined;
+  readonly phone?: string | undefined;
+  readonly password?: string | undefined;
+  readonly currentPassword?: string | undefined;
+  readonly nonce?: string | undefined;
+  /** Merged into the user metadata. */
+  readonly data?: JsonObject | undefined;
+  /** Merged into the app metadata; for administrators. */
+  readonly appMetadata?: JsonObject | undefined;
+  readonly channel?: string | undefined;
+}
+
+/** A change of contact takes effect at once, or when the code sent to the new contact is verified. */
+type ContactChange = 'now' | 'confirmed' | undefined;
+
+/** A validated update. */
+export interface OwnUpdatePlan {
+  readonly email: string;
+  readonly emailChange: ContactChange;
+  readonly phone: string;
+  readonly phoneChange: ContactChange;
+  readonly channel: SmsChannel;
+  /** The new password, hashed. */
+  readonly chosen: ChosenPassword | undefined;
+}
+
+/** Validates an update. The order of the checks is GoTrue's, which its clients rely on. */
+export async function planOwnUpdate(
+  context: Context,
+  owner: Owner,
+  request: OwnUpdateRequest,
+  metadata: RequestMetadata,
+): Promise<OwnUpdatePlan> {
+  const { settings } = context;
+  const { user } = owner;
+  const { phone = '', password, currentPassword, nonce = '' } = request;
+  const update = readUpdate(request);
+  const channel = readChannel(phone === '' ? undefined : request.channel, settings);
+  if (password !== undefined) await checkPassword(context, password);
+  checkAllowed(update, owner, settings);
+  checkMetadata({ userMetadata: request.data, appMetadata: request.appMetadata }, user);
+  await checkAvailable(context, update, user);
+  return {
+    email: update.email,
+    emailChange: planEmailChange(update, user, settings),
+    phone: update.phone,
+    phoneChange: planPhoneChange(update, user, settings),
+    channel,
+    chosen:
+      password === undefined
+        ? undefined
+        : await choosePassword(context, { ...owner, password, currentPassword, nonce }, metadata),
+  };
+}
+
+/** An update with normalized contacts, empty for no change. */
 interface OwnUpdate {
   readonly email: string;
   readonly phone: string;
@@ -19,144 +83,60 @@ interface OwnUpdate {
   readonly changesAppMetadata: boolean;
 }
 
-/** Who asks for it. */
-export interface Owner {
-  readonly user: User;
-  readonly session: Session | undefined;
+function readUpdate({
+  email = '',
+  phone = '',
+  password,
+  nonce = '',
+  appMetadata,
+}: OwnUpdateRequest): OwnUpdate {
+  return {
+    email: email === '' ? '' : readEmail(email),
+    phone: phone === '' ? '' : readPhone(phone),
+    password,
+    nonce,
+    changesAppMetadata: appMetadata !== undefined,
+  };
 }
 
-/** One rule of the update. @throws AppError when it is broken. */
-type Check = (update: OwnUpdate, owner: Owner, settings: OwnUpdateSettings) => void;
-
-type OwnUpdateSettings = Context['settings'];
-
-/** The rules that need nothing but the update and its owner, in the order that clients of GoTrue know. */
-const checks: readonly Check[] = [checkAdmin, checkAssurance, checkAnonymous, checkSso];
-
-/** Checks what a user wants to change of themselves. @throws AppError of the first rule that is broken. */
-function checkOwnUpdate(update: OwnUpdate, owner: Owner, settings: OwnUpdateSettings): void {
-  for (const check of checks) check(update, owner, settings);
-}
-
-/** Does the update give the user another email? */
 function changesEmail({ email }: OwnUpdate, user: User): boolean {
   return email !== '' && email !== user.email;
 }
 
-/** Does the update give the user another phone? */
 function changesPhone({ phone }: OwnUpdate, user: User): boolean {
   return phone !== '' && phone !== user.phone;
 }
 
-function changesCredentials(update: OwnUpdate, user: User): boolean {
-  return update.password !== undefined || changesEmail(update, user) || changesPhone(update, user);
-}
-
-function checkAdmin({ changesAppMetadata }: OwnUpdate, { user }: Owner, settings: OwnUpdateSettings): void {
-  if (changesAppMetadata && !settings.jwtAdminRoles.includes(user.role))
+function checkAllowed(update: OwnUpdate, { user, session }: Owner, settings: Settings): void {
+  const { email, phone, password, nonce } = update;
+  if (update.changesAppMetadata && !settings.jwtAdminRoles.includes(user.role))
     throw errors.not_admin({ message: 'Updating app_metadata requires admin privileges' });
-}
-
-function checkAssurance(update: OwnUpdate, { user, session }: Owner): void {
+  const changesCredentials =
+    password !== undefined || changesEmail(update, user) || changesPhone(update, user);
   const hasMfa = user.factors.some(({ status }) => status === 'verified');
-  if (hasMfa && session?.aal !== 'aal2' && changesCredentials(update, user)) throw errors.insufficient_aal();
-}
-
-function checkAnonymous({ password, email, phone }: OwnUpdate, { user }: Owner): void {
+  if (hasMfa && session?.aal !== 'aal2' && changesCredentials) throw errors.insufficient_aal();
   if (user.isAnonymous && password !== undefined && email === '' && phone === '')
     throw errors.validation_failed({
       message: 'Updating password of an anonymous user without an email or phone is not allowed',
       httpStatus: 422,
     });
+  if (user.isSsoUser && (changesCredentials || nonce !== '')) throw errors.user_sso_managed();
 }
 
-function checkSso(update: OwnUpdate, { user }: Owner): void {
-  if (user.isSsoUser && (changesCredentials(update, user) || update.nonce !== ''))
-    throw errors.user_sso_managed();
+async function checkAvailable({ store }: Context, update: OwnUpdate, user: User): Promise<void> {
+  if (changesEmail(update, user) && (await store.users.findByEmail(update.email, user.aud)))
+    throw errors.email_exists();
+  if (changesPhone(update, user) && (await store.users.findByPhone(update.phone, user.aud)))
+    throw errors.phone_exists();
 }
 
-/** Of what a user asks to be changed, that which has to be read and checked. */
-export interface OwnUpdateRequest {
-  readonly email?: string | undefined;
-  readonly phone?: string | undefined;
-  readonly password?: string | undefined;
-  readonly currentPassword?: string | undefined;
-  readonly nonce?: string | undefined;
-  /** Merged into what the user says of themselves. */
-  readonly data?: JsonObject | undefined;
-  /** Merged into what the operator says of them; for administrators. */
-  readonly appMetadata?: JsonObject | undefined;
-  readonly channel?: string | undefined;
+function planEmailChange(update: OwnUpdate, user: User, settings: Settings): ContactChange {
+  if (!changesEmail(update, user)) return undefined;
+  // For an anonymous user this is a sign-up. Others could take over an address that is not theirs.
+  return settings.mailerAutoconfirm && user.isAnonymous ? 'now' : 'confirmed';
 }
 
-/** When a new contact becomes the user's: at once, or when a code that is sent to it comes back. */
-type ContactChange = 'now' | 'confirmed' | undefined;
-
-/** An update that may be made. */
-export interface OwnUpdatePlan {
-  readonly email: string;
-  readonly emailChange: ContactChange;
-  readonly phone: string;
-  readonly phoneChange: ContactChange;
-  readonly channel: SmsChannel;
-  /** A new password, hashed; absent for none. */
-  readonly chosen: ChosenPassword | undefined;
-}
-
-/** Reads and checks what a user wants to change of themselves. Nothing has changed when it throws. */
-export type PlanOwnUpdate = (
-  owner: Owner,
-  request: OwnUpdateRequest,
-  metadata: RequestMetadata,
-) => Promise<OwnUpdatePlan>;
-
-/** Creates {@link PlanOwnUpdate}. The order of the checks is that which clients of GoTrue know. */
-export function createPlanOwnUpdate(deps: Context): PlanOwnUpdate {
-  const { store, settings } = deps;
-
-  async function checkFree(update: OwnUpdate, user: User): Promise<void> {
-    if (changesEmail(update, user) && (await store.users.findByEmail(update.email, user.aud)))
-      throw errors.email_exists();
-    if (changesPhone(update, user) && (await store.users.findByPhone(update.phone, user.aud)))
-      throw errors.phone_exists();
-  }
-
-  function emailChangeOf(update: OwnUpdate, user: User): ContactChange {
-    if (!changesEmail(update, user)) return undefined;
-    // Somebody who was anonymous signs up with this; everybody else could take over an address that is not theirs.
-    return settings.mailerAutoconfirm && user.isAnonymous ? 'now' : 'confirmed';
-  }
-
-  function phoneChangeOf(update: OwnUpdate, user: User): ContactChange {
-    if (!changesPhone(update, user)) return undefined;
-    return settings.smsAutoconfirm ? 'now' : 'confirmed';
-  }
-
-  return async (owner, request, metadata) => {
-    const { user } = owner;
-    const { email = '', phone = '', password, currentPassword, nonce = '' } = request;
-    const update: OwnUpdate = {
-      email: email === '' ? '' : readEmail(email),
-      phone: phone === '' ? '' : readPhone(phone),
-      password,
-      nonce,
-      changesAppMetadata: request.appMetadata !== undefined,
-    };
-    const channel = readChannel(phone === '' ? undefined : request.channel, settings);
-    if (password !== undefined) await checkPassword(deps, password);
-    checkOwnUpdate(update, owner, settings);
-    checkMetadata({ userMetadata: request.data, appMetadata: request.appMetadata }, user);
-    await checkFree(update, user);
-    return {
-      email: update.email,
-      emailChange: emailChangeOf(update, user),
-      phone: update.phone,
-      phoneChange: phoneChangeOf(update, user),
-      channel,
-      chosen:
-        password === undefined
-          ? undefined
-          : await choosePassword(deps, { ...owner, password, currentPassword, nonce }, metadata),
-    };
-  };
+function planPhoneChange(update: OwnUpdate, user: User, settings: Settings): ContactChange {
+  if (!changesPhone(update, user)) return undefined;
+  return settings.smsAutoconfirm ? 'now' : 'confirmed';
 }

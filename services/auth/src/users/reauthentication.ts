@@ -9,60 +9,58 @@ import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 import type { User } from './user.ts';
 
-/** A nonce has six digits and, in a mail, a day: nobody may try all of them in that. */
-const attempts = bucketQuota(10, 10 * 60_000);
+/** A nonce has six digits and lasts up to a day in a mail, which is too short to be guessed at this rate. */
+const attemptQuota = bucketQuota(10, 10 * 60_000);
 
 /**
- * Checks the nonce that a user was sent. Answers its token, which the caller spends with the change that the nonce is for.
+ * Verifies the nonce that the user was sent. The caller spends the returned token with the change.
  *
  * @throws AppError `reauthentication_not_valid`, `over_request_rate_limit` after too many attempts.
  */
-export type CheckNonce = (user: User, nonce: string, metadata: RequestMetadata) => Promise<FoundOneTimeToken>;
+export async function checkNonce(
+  context: Context,
+  user: User,
+  nonce: string,
+  { nowMs }: RequestMetadata,
+): Promise<FoundOneTimeToken> {
+  const { store, settings } = context;
+  const bucket = { limiter: 'reauthentication_attempt', key: user.id, quota: attemptQuota };
+  const attempt = await store.quotas.take(bucket, nowMs);
+  if (!attempt.allowed)
+    throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(attempt.retryAfterMs / 1000));
+  const lifeMs = user.email === '' ? settings.smsOtpExpMs : settings.mailerOtpExpMs;
+  const found = await findNonce(context, user, nonce, nowMs);
+  const isValid = found?.user.id === user.id && found.token.at.getTime() + lifeMs > nowMs;
+  if (!isValid) throw errors.reauthentication_not_valid();
+  return found.token;
+}
 
-const types = ['reauthentication_token'] as const;
-
-/** Creates {@link CheckNonce}. */
-export function createCheckNonce(deps: Context): CheckNonce {
-  const { store, settings } = deps;
-  const findPhoneToken = createFindPhoneToken(deps);
-
-  function find({ email, phone }: User, nonce: string, nowMs: number) {
-    if (email === '') return findPhoneToken({ phone, code: nonce, types }, nowMs);
-    return store.oneTimeTokens.find(oneTimeTokenHashes(email, nonce, settings), types);
-  }
-
-  return async (user, nonce, { nowMs }) => {
-    const limiter = 'reauthentication_attempt';
-    const attempt = await store.quotas.take({ limiter, key: user.id, quota: attempts }, nowMs);
-    if (!attempt.allowed)
-      throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(attempt.retryAfterMs / 1000));
-    const lifeMs = user.email === '' ? settings.smsOtpExpMs : settings.mailerOtpExpMs;
-    const found = await find(user, nonce, nowMs);
-    const isValid = found?.user.id === user.id && found.token.at.getTime() + lifeMs > nowMs;
-    if (!isValid) throw errors.reauthentication_not_valid();
-    return found.token;
-  };
+function findNonce(context: Context, { email, phone }: User, nonce: string, nowMs: number) {
+  const types = ['reauthentication_token'] as const;
+  if (email === '') return createFindPhoneToken(context)({ phone, code: nonce, types }, nowMs);
+  const { store, settings } = context;
+  return store.oneTimeTokens.find(oneTimeTokenHashes(email, nonce, settings), types);
 }
 
 /**
- * Sends a user a nonce that proves they are still there: by mail, or to the phone of a user without email.
+ * Sends the user a nonce by mail, or by text message to a user without email.
  *
- * @throws AppError `validation_failed` without either, `email_not_confirmed`, `phone_not_confirmed`, and as `SendLink` and `SendPhoneCode`.
+ * @throws AppError `validation_failed` for a user without either, `email_not_confirmed`,
+ * `phone_not_confirmed`, and errors of sending.
  */
-export type SendNonce = (user: User, metadata: RequestMetadata) => Promise<{ readonly messageId?: string }>;
-
-/** Creates {@link SendNonce}. */
-export function createSendNonce(deps: Context): SendNonce {
-  const sendLink = createSendLink(deps);
-  const sendPhoneCode = createSendPhoneCode(deps);
-  return async (user, metadata) => {
-    checkReachable(user);
-    if (user.email === '')
-      return sendPhoneCode(user, { kind: 'reauthentication', phone: user.phone, channel: 'sms' }, metadata);
-    const redirectTo = deps.settings.siteUrl;
-    await sendLink(user, { kind: 'reauthentication', redirectTo, flow: 'implicit' }, metadata);
-    return {};
-  };
+export async function sendNonce(
+  context: Context,
+  user: User,
+  metadata: RequestMetadata,
+): Promise<{ readonly messageId?: string }> {
+  checkReachable(user);
+  if (user.email === '') {
+    const code = { kind: 'reauthentication', phone: user.phone, channel: 'sms' } as const;
+    return createSendPhoneCode(context)(user, code, metadata);
+  }
+  const redirectTo = context.settings.siteUrl;
+  await createSendLink(context)(user, { kind: 'reauthentication', redirectTo, flow: 'implicit' }, metadata);
+  return {};
 }
 
 function checkReachable(user: User): void {

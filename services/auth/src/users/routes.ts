@@ -1,17 +1,15 @@
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { AddRoutes } from '../http/api.ts';
-import { body, optionalObject, optionalText } from '../http/api.ts';
+import { type AddRoutes, body, optionalObject, optionalText } from '../http/api.ts';
 import { authenticateUser, type Caller } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { readCodeChallenge } from '../sign-in/pkce.ts';
-import { createSendNonce } from './reauthentication.ts';
-import { createUpdateOwnUser } from './update.ts';
-import type { JsonObject } from './user-json.ts';
-import { toUserJson } from './user-json.ts';
+import { sendNonce } from './reauthentication.ts';
+import { updateOwnUser } from './update.ts';
+import { type JsonObject, toUserJson } from './user-json.ts';
 
 const updateBody = body({
   email: optionalText,
@@ -26,13 +24,10 @@ const updateBody = body({
   code_challenge_method: optionalText,
 });
 
-/** `/user`: the caller; `/reauthenticate`: a nonce for them. */
-export const addUserRoutes: AddRoutes = (api, deps) => {
-  const updateOwnUser = createUpdateOwnUser(deps);
-  const sendNonce = createSendNonce(deps);
-
+/** `/user` and `/reauthenticate` */
+export const addUserRoutes: AddRoutes = (api, context) => {
   api.get('/user', async (request, reply) => {
-    const { user } = await authenticateForAudience(request, deps);
+    const { user } = await authenticateForAudience(request, context);
     return reply.send(toUserJson(user));
   });
 
@@ -41,28 +36,30 @@ export const addUserRoutes: AddRoutes = (api, deps) => {
     '/user',
     { schema, config: { limiter: 'otp' }, bodyLimit: bodyLimits.metadata },
     async (request, reply) => {
-      const caller = await authenticateForAudience(request, deps);
+      const caller = await authenticateForAudience(request, context);
       const { email, phone, password, current_password: currentPassword, nonce, channel } = request.body;
       const input = {
         ...{ email, phone, password, currentPassword, nonce, channel },
-        data: request.body.data as JsonObject | undefined, // they came as JSON
+        data: request.body.data as JsonObject | undefined, // parsed from JSON
         appMetadata: request.body.app_metadata as JsonObject | undefined,
         challenge: readCodeChallenge(request.body),
-        redirectTo: redirectTarget(request, undefined, deps),
+        redirectTo: redirectTarget(request, undefined, context),
       };
-      return reply.send(toUserJson(await updateOwnUser(caller, input, requestMetadata(request, deps))));
+      return reply.send(
+        toUserJson(await updateOwnUser(context, caller, input, requestMetadata(request, context))),
+      );
     },
   );
 
   api.get('/reauthenticate', async (request, reply) => {
-    const { user } = await authenticateUser(request, deps);
-    const { messageId } = await sendNonce(user, requestMetadata(request, deps));
+    const { user } = await authenticateUser(request, context);
+    const { messageId } = await sendNonce(context, user, requestMetadata(request, context));
     return reply.send(messageId === undefined ? {} : { message_id: messageId });
   });
 };
 
-async function authenticateForAudience(request: FastifyRequest, deps: Context): Promise<Caller> {
-  const caller = await authenticateUser(request, deps);
+async function authenticateForAudience(request: FastifyRequest, context: Context): Promise<Caller> {
+  const caller = await authenticateUser(request, context);
   const { aud } = caller.claims;
   if ((request.headers['x-jwt-aud'] ?? aud) !== aud)
     throw errors.validation_failed({ message: "Token audience doesn't match request audience" });

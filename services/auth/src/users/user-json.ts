@@ -2,15 +2,13 @@ import { errors } from '../errors.ts';
 import type { Factor } from '../mfa/factors.ts';
 import type { Identity, User } from './user.ts';
 
-/** A value that JSON can hold. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 
-/** An object of JSON, such as the metadata of a user. */
 export interface JsonObject {
   readonly [key: string]: Json;
 }
 
-/** A user as callers see it. Keys whose value is absent are left out; email and phone are empty instead. */
+/** Absent values are omitted, except email and phone, which are empty. */
 export function toUserJson(user: User): JsonObject {
   return {
     id: user.id,
@@ -42,7 +40,6 @@ export function toUserJson(user: User): JsonObject {
   };
 }
 
-/** A factor as callers see it. */
 export function toFactorJson(factor: Factor): JsonObject {
   return {
     id: factor.id,
@@ -74,19 +71,18 @@ function time(key: string, value: Date | undefined): Readonly<Record<string, Jso
   return value === undefined ? {} : { [key]: value.toISOString() };
 }
 
-/** The two kinds of metadata of a user. */
-export type MetadataKind = 'user_metadata' | 'app_metadata';
+type MetadataKind = 'user_metadata' | 'app_metadata';
 
 /**
- * Most bytes of metadata as JSON. Access tokens carry both, and travel in a header at each request: with these a token has up to
- * 10 KiB, and fits with other headers into the 16 KiB that servers of Node.js take (Envoy takes 60 KiB).
+ * Maximum size of metadata as JSON. Access tokens carry both kinds: with these limits a token has at
+ * most 10 KiB and fits, with other headers, into the 16 KiB that Node.js servers accept (Envoy: 60 KiB).
  */
 export const maxMetadataBytes: Readonly<Record<MetadataKind, number>> = {
   user_metadata: 4096,
   app_metadata: 2048,
 };
 
-/** What metadata become by changes, which are merged in at the top level; a `null` takes a key away. */
+/** Merges at the top level, as the database does; a `null` removes its key. */
 export function mergeMetadata(before: JsonObject, changes: JsonObject): JsonObject {
   return Object.fromEntries(
     [
@@ -97,42 +93,36 @@ export function mergeMetadata(before: JsonObject, changes: JsonObject): JsonObje
 }
 
 /**
- * What is wrong with the size that metadata get by changes; undefined for nothing. Metadata that were too large before, of another
- * server for example, may become smaller step by step.
+ * Describes why changed metadata would be too large, or returns undefined. Metadata that already exceed
+ * the limit (imported, for example) may shrink in steps.
  */
 export function metadataSizeProblem(
   kind: MetadataKind,
   { before, changes }: { readonly before: JsonObject; readonly changes: JsonObject },
 ): string | undefined {
-  const most = maxMetadataBytes[kind];
+  const limit = maxMetadataBytes[kind];
   const bytes = metadataBytes(mergeMetadata(before, changes));
-  if (bytes <= most || bytes <= metadataBytes(before)) return undefined;
-  return `${kind} would have ${bytes} bytes as JSON, and may have ${most}: access tokens carry it; keep what is larger elsewhere`;
+  if (bytes <= limit || bytes <= metadataBytes(before)) return undefined;
+  return `${kind} would have ${bytes} bytes as JSON, the limit is ${limit}: access tokens carry it, store larger data elsewhere`;
 }
 
 function metadataBytes(metadata: JsonObject): number {
   return Buffer.byteLength(JSON.stringify(metadata));
 }
 
-/** What is to be merged into the metadata of a user. */
-export interface MetadataChanges {
-  readonly userMetadata?: JsonObject | undefined;
-  readonly appMetadata?: JsonObject | undefined;
-}
+const noMetadata: Pick<User, 'userMetadata' | 'appMetadata'> = { userMetadata: {}, appMetadata: {} };
 
-/** The metadata of somebody who is new. */
-const none: Pick<User, 'userMetadata' | 'appMetadata'> = { userMetadata: {}, appMetadata: {} };
-
-/** Makes sure that metadata do not become larger than access tokens can carry. @throws AppError `validation_failed`. */
+/** @throws AppError `validation_failed` when metadata would outgrow access tokens. */
 export function checkMetadata(
-  { userMetadata = {}, appMetadata = {} }: MetadataChanges,
-  before: Pick<User, 'userMetadata' | 'appMetadata'> = none,
+  changes: {
+    readonly userMetadata?: JsonObject | undefined;
+    readonly appMetadata?: JsonObject | undefined;
+  },
+  before: Pick<User, 'userMetadata' | 'appMetadata'> = noMetadata,
 ): void {
-  check('user_metadata', { before: before.userMetadata, changes: userMetadata });
-  check('app_metadata', { before: before.appMetadata, changes: appMetadata });
-}
-
-function check(kind: MetadataKind, of: { readonly before: JsonObject; readonly changes: JsonObject }): void {
-  const message = metadataSizeProblem(kind, of);
+  const { userMetadata = {}, appMetadata = {} } = changes;
+  const message =
+    metadataSizeProblem('user_metadata', { before: before.userMetadata, changes: userMetadata }) ??
+    metadataSizeProblem('app_metadata', { before: before.appMetadata, changes: appMetadata });
   if (message !== undefined) throw errors.validation_failed({ message });
 }

@@ -9,7 +9,7 @@ import { createNotify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
-import { createChangeContact } from '../users/update.ts';
+import { changeContact } from '../users/update.ts';
 import type { UserChanges } from '../users/user.ts';
 import { contactIdentityData, type User } from '../users/user.ts';
 import {
@@ -86,10 +86,10 @@ function createCompleteVerification({ settings }: Context): CompleteVerification
     const { type, user } = found;
     if (type === 'email_change') {
       if (!(await isLastAddress(within, user, new Date(metadata.nowMs)))) return undefined;
-      return createChangeContact({ store: within })(user, { kind: 'email', email: user.newEmail }, metadata);
+      return changeContact(within, user, { contact: { kind: 'email', email: user.newEmail }, metadata });
     }
     if (type === 'phone_change')
-      return createChangeContact({ store: within })(user, { kind: 'phone', phone: user.newPhone }, metadata);
+      return changeContact(within, user, { contact: { kind: 'phone', phone: user.newPhone }, metadata });
     const { contact } = verifications[type];
     const isConfirmed = (contact === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== undefined;
     if (isConfirmed && passwordHash === undefined) return user;
