@@ -5,7 +5,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createNotify } from '../messages/send.ts';
 import { nameConflict } from '../mfa/enroll.ts';
 import type { Factor } from '../mfa/factors.ts';
-import { ownFactor } from '../mfa/factors.ts';
+import { getFactor } from '../mfa/factors.ts';
 import type { User } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { readOptionalPhone } from './create-user.ts';
@@ -51,7 +51,7 @@ export function createManageFactors(deps: Context): ManageFactors {
       return (await userOf(userId)).factors;
     },
     async update({ userId, factorId }, { friendlyName = '', phone: givenPhone }, { actor, metadata }) {
-      const factor = ownFactor(await userOf(userId), factorId);
+      const factor = getFactor(await userOf(userId), factorId);
       const phone = factor.type === 'phone' ? readOptionalPhone(givenPhone) : '';
       const outcome = await store.factors.update(
         { id: factor.id, userId },
@@ -62,11 +62,11 @@ export function createManageFactors(deps: Context): ManageFactors {
         },
       );
       if (outcome === 'name_conflict') throw nameConflict(friendlyName);
-      return ownFactor(await userOf(userId), factorId);
+      return getFactor(await userOf(userId), factorId);
     },
     async remove({ userId, factorId }, { actor, metadata }) {
       const user = await userOf(userId);
-      const factor = ownFactor(user, factorId);
+      const factor = getFactor(user, factorId);
       const audit = auditEntry(actor, 'factor_deleted', { metadata, traits: traitsOf(userId, factor) });
       const isRemoved = await store.factors.remove(
         { id: factor.id, userId },

@@ -1,8 +1,8 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/query.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
-import { lockOwner, userColumns, toUser  } from '../users/user-row.ts';
 import type { User } from '../users/user.ts';
+import { lockOwner, toUser, userColumns } from '../users/user-row.ts';
 import type { Session } from './sessions.ts';
 
 interface NewSession {

@@ -107,7 +107,9 @@ export class UserStore {
   ): Promise<UserUpdate> {
     const { at, audit, identities = [] } = options;
     const { passwordHash } = changes;
-    const values = passwordHash ? { ...changes, passwordHash: this.#cipher.encrypt(id, passwordHash) } : changes;
+    const values = passwordHash
+      ? { ...changes, passwordHash: this.#cipher.encrypt(id, passwordHash) }
+      : changes;
     const keys = changeKeys.filter((key) => values[key] !== undefined);
     const parameters = [id, at, ...auditParameters(audit), identities, ...keys.map((key) => values[key])];
     try {
