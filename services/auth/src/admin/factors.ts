@@ -6,7 +6,7 @@ import { createNotify } from '../messages/send.ts';
 import { nameConflict } from '../mfa/enroll.ts';
 import type { Factor } from '../mfa/factors.ts';
 import { getFactor } from '../mfa/factors.ts';
-import type { User } from '../users/user.ts';
+import { getUser } from '../users/update.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { readOptionalPhone } from './create-user.ts';
 
@@ -40,18 +40,12 @@ export function createManageFactors(deps: Context): ManageFactors {
   const { store } = deps;
   const notify = createNotify(deps);
 
-  async function userOf(id: string): Promise<User> {
-    const user = await store.users.findById(id);
-    if (user === undefined) throw errors.user_not_found();
-    return user;
-  }
-
   return {
     async list(userId) {
-      return (await userOf(userId)).factors;
+      return (await getUser(store, userId)).factors;
     },
     async update({ userId, factorId }, { friendlyName = '', phone: givenPhone }, { actor, metadata }) {
-      const factor = getFactor(await userOf(userId), factorId);
+      const factor = getFactor(await getUser(store, userId), factorId);
       const phone = factor.type === 'phone' ? readOptionalPhone(givenPhone) : '';
       const outcome = await store.factors.update(
         { id: factor.id, userId },
@@ -62,10 +56,10 @@ export function createManageFactors(deps: Context): ManageFactors {
         },
       );
       if (outcome === 'name_conflict') throw nameConflict(friendlyName);
-      return getFactor(await userOf(userId), factorId);
+      return getFactor(await getUser(store, userId), factorId);
     },
     async remove({ userId, factorId }, { actor, metadata }) {
-      const user = await userOf(userId);
+      const user = await getUser(store, userId);
       const factor = getFactor(user, factorId);
       const audit = auditEntry(actor, 'factor_deleted', { metadata, traits: traitsOf(userId, factor) });
       const isRemoved = await store.factors.remove(
