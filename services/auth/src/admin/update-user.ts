@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
-import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createNotify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
+import { getUser, saveUser } from '../users/update.ts';
 import type { NewIdentity, User, UserChanges } from '../users/user.ts';
 import { contactIdentityData } from '../users/user.ts';
 import { checkMetadata } from '../users/user-json.ts';
@@ -48,8 +48,7 @@ export function createUpdateUser(deps: Context): UpdateUser {
   }
 
   return async (id, input, { actor, metadata }) => {
-    const user = await store.users.findById(id);
-    if (user === undefined) throw errors.user_not_found();
+    const user = await getUser(store, id);
     const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
     const bannedUntil = readBan(input.banDuration, metadata);
     checkOneSecret(input);
@@ -69,15 +68,14 @@ export function createUpdateUser(deps: Context): UpdateUser {
     const identities = identitiesOf(user, { input, contacts });
     const updatedUser = await store.transaction(async (transaction) => {
       const audit = auditEntry(actor, 'user_modified', { metadata, traits: subjectOf(user) });
-      const updated = await transaction.users.update(id, changes, { at, audit, identities });
-      if (!updated.ok) throw errors[updated.reason === 'not_found' ? 'user_not_found' : updated.reason]();
-      const hasNewContact = updated.user.email !== user.email || updated.user.phone !== user.phone;
+      const updated = await saveUser(transaction, id, changes, { at, audit, identities });
+      const hasNewContact = updated.email !== user.email || updated.phone !== user.phone;
       if (hasNewContact || passwordHash !== undefined) await transaction.oneTimeTokens.clear(id);
       if (passwordHash !== undefined) {
         const ended = auditEntry(actor, 'user_updated_password', { metadata, traits: subjectOf(user) });
         await transaction.sessions.end('global', { userId: id, sessionId: undefined }, ended);
       }
-      return updated.user;
+      return updated;
     });
     notifyOf(user, updatedUser, changes);
     return updatedUser;
