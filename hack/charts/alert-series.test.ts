@@ -117,7 +117,7 @@ async function seriesOfRatelimit(t: Test, env: Readonly<Record<string, string>>)
 }
 
 /**
- * Starts the management server until its admin port listens; without a cluster the rest of its
+ * Starts the xDS server until its admin port listens; without a cluster the rest of its
  * start waits.
  */
 async function startXds(t: Test, env: Readonly<Record<string, string>>): Promise<XdsApp> {

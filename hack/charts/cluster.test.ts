@@ -88,7 +88,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
   const follower = { follow: true, report: true, edit: false, secrets: false, configMaps: false };
   const stranger = { ...follower, follow: false, report: false };
 
-  await t.test('without namespaces, the management server follows all and changes nothing', async (t) => {
+  await t.test('without namespaces, the xDS server follows all and changes nothing', async (t) => {
     await applyRights(kube, []);
     t.strictSame(await soon(() => rightsIn('default'), follower), follower);
     t.strictSame(await rightsIn('kube-public'), follower);

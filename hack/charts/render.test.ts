@@ -271,7 +271,7 @@ t.test('images are named by registry, tag or digest', { skip }, async (t) => {
   t.equal(await image('--set=image.repository=local/xds'), `local/xds:${version}`, 'built elsewhere');
 });
 
-t.test('only the management server has a token for the API server', { skip }, async (t) => {
+t.test('only the xDS server has a token for the API server', { skip }, async (t) => {
   const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/dev-values.yaml']));
   const withToken = podTemplatesOf(objects).filter(({ spec }) => spec.automountServiceAccountToken !== false);
   t.strictSame(
@@ -336,7 +336,7 @@ t.test('ADS wants certificates unless the values say that it does not', { skip }
   t.strictSame(await limiter('--set=rules.xds.tls.mode=none'), { CONFIG_GRPC_XDS_SERVER_USE_TLS: 'false' });
 });
 
-t.test('limiters mount the Secret that the management server of their release fills', { skip }, async (t) => {
+t.test('limiters mount the Secret that the xDS server of their release fills', { skip }, async (t) => {
   const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']));
   const limiter = podTemplatesOf(objects).find(({ of }) => of === 'Deployment tg-ratelimit');
   const secret = limiter?.spec.volumes?.find(({ name }) => name === 'xds-client')?.secret;

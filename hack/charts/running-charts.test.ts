@@ -15,7 +15,7 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
 
   const limiters = (await valuesFilesOf('ratelimit')).map(namespaceOf);
   for (const namespace of limiters) await createNamespace(kube, namespace);
-  // Each has a certificate of the management server that makes its own.
+  // Each has a certificate of the xDS server that makes its own.
   const args = [`--set=tls.limiterNamespaces={${limiters.join(',')}}`];
 
   for (const valuesFile of await valuesFilesOf('xds')) {

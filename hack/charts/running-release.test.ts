@@ -69,7 +69,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
   });
 
   await t.test(
-    'the management server reports with the rights of its ServiceAccount, which are enough',
+    'the xDS server reports with the rights of its ServiceAccount, which are enough',
     async (t) => {
       const status = await statusWhen(kube, 'users', programmed, namespace);
       t.match(status, { rules: 1, limiters: { connected: 1, acknowledged: 1 } });

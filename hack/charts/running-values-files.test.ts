@@ -43,7 +43,7 @@ const cases: readonly (Values & { readonly deployments: number })[] = [
   },
 ];
 
-/** Where limits are counted. These limiters take them from the management server of `limits-only`. */
+/** Where limits are counted. These limiters take them from the xDS server of `limits-only`. */
 const storeCases = ['sentinel', 'redis-cluster', 'memcached'] as const;
 
 podSuite(t, 'the Pods of every values file of tollgate, installed and run', async (t, kube) => {
@@ -73,7 +73,7 @@ podSuite(t, 'the Pods of every values file of tollgate, installed and run', asyn
   const limiterNamespaces = `--set=xds.tls.limiterNamespaces={${storeCases.join(',')}}`;
   const [operator, withMemory] = await Promise.all([
     withCounterStores(t, cluster.operator),
-    // They run on: the limiters below are told of limits by this management server.
+    // They run on: the limiters below are told of limits by this xDS server.
     install(t, { what: 'limits-only', file: 'limits-only', args: [limiterNamespaces] }),
   ]);
   await t.test('limits-only', async (t) => {

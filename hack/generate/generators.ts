@@ -29,7 +29,7 @@ export const generators: readonly Generator[] = [
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),
-  markdownPage('docs/settings-xds.md', () => renderSettingsPage('the management server', xdsSettings)),
+  markdownPage('docs/settings-xds.md', () => renderSettingsPage('the xDS server', xdsSettings)),
   markdownPage('docs/settings-auth.md', () =>
     renderSettingsPage(
       'the user authentication server',

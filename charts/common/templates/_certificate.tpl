@@ -28,7 +28,7 @@ spec:
 {{- end -}}
 {{- end -}}
 
-{{/* All names under which the Services of a chart are called. */}}
+{{/* All DNS names of the Services of a chart. */}}
 {{- define "tollgate.serviceDnsNames" -}}
 {{- range $service := list "" "-headless" }}
 {{- range $suffix := list "" (printf ".%s" $.Release.Namespace) (printf ".%s.svc" $.Release.Namespace) (printf ".%s.svc.cluster.local" $.Release.Namespace) }}

@@ -16,7 +16,7 @@ Not empty in a chart that is no part of the chart tollgate, which checks all of 
 {{- if not (regexMatch "(^|/)tollgate/charts/" .Template.BasePath) }}true{{ end -}}
 {{- end -}}
 
-{{/* (dict "Values" … "prefix" "auth."): problems that every chart of a service may have. */}}
+{{/* (dict "Values" … "prefix" "auth."): configuration problems common to all charts. */}}
 {{- define "tollgate.problems" -}}
 {{- $prefix := .prefix -}}
 {{- $values := .Values -}}

@@ -49,7 +49,7 @@ spec:
     spec:
       serviceAccountName: {{ include "tollgate.serviceAccountName" $context }}
       automountServiceAccountToken: {{ .asksApiServer | default false }}
-      # A hundred Services of a namespace are no settings of ours.
+      # Variables of Services in the namespace could collide with settings.
       enableServiceLinks: false
       terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
       securityContext:
@@ -96,7 +96,7 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
       volumes:
-        # The only place that can be written to.
+        # The only writable path.
         - name: tmp
           emptyDir:
             sizeLimit: 64Mi
@@ -109,7 +109,7 @@ spec:
         {{- end }}
 {{- end -}}
 
-{{/* Where Pods run, as far as that is said. */}}
+{{/* Scheduling of Pods. */}}
 {{- define "tollgate.placement" -}}
 {{- with .Values.topologySpreadConstraints }}
 topologySpreadConstraints:
@@ -121,7 +121,7 @@ topologySpreadConstraints:
         {{- include "tollgate.selectorLabels" $ | nindent 8 }}
     {{- end }}
     {{- if not .matchLabelKeys }}
-    # Of the Pods of one version: those of the next one are spread anew.
+    # Per revision: Pods of a new revision are spread independently.
     matchLabelKeys: [pod-template-hash]
     {{- end }}
   {{- end }}
@@ -141,7 +141,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* Image, rights and room of a container of ours. */}}
+{{/* Image, security context and volumes of a container. */}}
 {{- define "tollgate.image" -}}
 image: {{ include "tollgate.imageReference" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}

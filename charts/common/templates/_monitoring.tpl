@@ -1,4 +1,4 @@
-{{/* What alerts, dashboards and scrapes have in common. */}}
+{{/* Shared by alerts, dashboards and scrapes. */}}
 
 {{/* (list context enabled): "true" when objects of the Prometheus Operator are wanted; `auto` asks the cluster. */}}
 {{- define "tollgate.wantsPrometheusOperator" -}}

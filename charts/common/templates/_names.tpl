@@ -1,4 +1,4 @@
-{{/* What things are called. */}}
+{{/* Names. */}}
 
 {{- define "tollgate.name" -}}
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
@@ -9,7 +9,7 @@
 {{- .Values.fullnameOverride | default (include "tollgate.fullnameOf" (list . (include "tollgate.name" .))) -}}
 {{- end -}}
 
-{{/* (list context name): what another chart of the same release calls its objects. 40 characters leave room for suffixes. */}}
+{{/* (list context name): full name in another chart of the release; 40 characters leave space for suffixes. */}}
 {{- define "tollgate.fullnameOf" -}}
 {{- $release := (index . 0).Release.Name -}}
 {{- $name := index . 1 -}}
@@ -20,7 +20,7 @@
 {{- .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "tollgate.fullname" .) "default") -}}
 {{- end -}}
 
-{{/* The Secret that becomes environment variables as a whole. */}}
+{{/* The Secret whose keys become environment variables. */}}
 {{- define "tollgate.secretName" -}}
 {{- .Values.existingSecret | default (include "tollgate.fullname" .) -}}
 {{- end -}}
@@ -30,7 +30,7 @@ app.kubernetes.io/name: {{ include "tollgate.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
-{{/* Of Pods. No version: a new one of the chart must not restart Pods that it does not change. */}}
+{{/* Labels of Pods, without the chart version, so that a new version alone does not restart them. */}}
 {{- define "tollgate.podLabels" -}}
 {{- $own := merge (include "tollgate.selectorLabels" . | fromYaml) (dict "app.kubernetes.io/part-of" "tollgate") -}}
 {{- merge (dict) $own .Values.podLabels .Values.commonLabels | toYaml -}}

@@ -11,7 +11,7 @@ spec:
   {{- else }}
   maxUnavailable: {{ .Values.podDisruptionBudget.maxUnavailable }}
   {{- end }}
-  # One that is not ready anyway may always go.
+  # Pods that are not ready can always be evicted.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:

@@ -17,7 +17,7 @@ spec:
     - name: {{ include "tollgate.fullname" $ }}
       rules:
         {{- range include "tollgate.ownSeries" (list $ "alerts.yaml") | fromYamlArray }}
-        {{- /* Targets of another scrape have labels of their own, and would always be missing. */}}
+        {{- /* Targets of another scrape configuration have other labels and would always be missing. */}}
         {{- if and (or $scraped (not (regexMatch "\\bup\\{" .expr))) (not (has .alert $.Values.prometheusRule.disabledAlerts)) }}
         {{- $_ := set . "labels" (merge dict $own .labels $.Values.prometheusRule.alertLabels) }}
         {{- $_ := set .annotations "runbook_url" (printf "%s#%s" $runbooks (lower .alert)) }}

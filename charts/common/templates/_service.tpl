@@ -1,4 +1,4 @@
-{{/* (list context ports): the ports of a Service, by their names in `ports`. gRPC is told by the name. */}}
+{{/* (list context ports): ports of a Service, by their names in `ports`. The name marks gRPC. */}}
 {{- define "tollgate.servicePorts" -}}
 {{- $context := index . 0 -}}
 {{- range index . 1 }}

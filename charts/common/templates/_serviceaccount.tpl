@@ -1,4 +1,4 @@
-{{/* Who the Pods are. A token is mounted only where the Pod asks for it. */}}
+{{/* ServiceAccount. Pods mount its token only where they need it. */}}
 {{- define "tollgate.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 apiVersion: v1

@@ -1,11 +1,11 @@
 {{/* Values that become environment variables. */}}
 
-{{/* A value as text. Helm reads numbers as floats, and would write a million as 1e+06. */}}
+{{/* A value as string. Helm parses numbers as floats and would write 1000000 as 1e+06. */}}
 {{- define "tollgate.text" -}}
 {{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end -}}
 {{- end -}}
 
-{{/* (list context settings): `env` of a container. The values under `settings` come before those that the chart works out. */}}
+{{/* (list context settings): `env` of a container. `settings` overrides derived values. */}}
 {{- define "tollgate.env" -}}
 {{- $context := index . 0 -}}
 {{- $settings := deepCopy (index . 1) -}}
@@ -42,7 +42,7 @@
 - secretRef:
     name: {{ include "tollgate.secretName" . }}
     {{- if not .Values.existingSecret }}
-    # Not everybody has one.
+    # Optional.
     optional: true
     {{- end }}
 {{- with .Values.extraEnvFrom }}

@@ -7,7 +7,7 @@ metadata:
   name: {{ include "tollgate.fullname" $context }}-test
   namespace: {{ $context.Release.Namespace | quote }}
   labels:
-    # Another name than the service has: no call must end up here.
+    # Not the name of the service: it must not receive its traffic.
     app.kubernetes.io/name: {{ include "tollgate.name" $context }}-test
     app.kubernetes.io/instance: {{ $context.Release.Name | quote }}
     app.kubernetes.io/part-of: tollgate

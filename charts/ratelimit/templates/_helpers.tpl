@@ -1,9 +1,9 @@
-{{/* host:port of the management server. */}}
+{{/* host:port of the xDS server. */}}
 {{- define "ratelimit.xdsAddress" -}}
 {{- .Values.rules.xds.address | default (printf "%s-headless:18000" (include "tollgate.fullnameOf" (list . "xds"))) -}}
 {{- end -}}
 
-{{/* The Secret with our certificate for the management server. */}}
+{{/* The Secret with the client certificate for the xDS server. */}}
 {{- define "ratelimit.xdsTlsSecret" -}}
 {{- $ofServer := printf "%s-client" (include "tollgate.fullnameOf" (list . "xds")) -}}
 {{- .Values.rules.xds.tls.existingSecret | default (.Values.certManager.enabled | ternary (printf "%s-xds-client" (include "tollgate.fullname" .)) $ofServer) -}}
@@ -23,7 +23,7 @@ alerts.
 {{- if and (ne (toString $settings.USE_PULLMETRICS) "false") (ne (toString $settings.DISABLE_STATS) "true") }}true{{ end -}}
 {{- end -}}
 
-{{/* Where counters are: `redis`, `memcache` or `memory`. */}}
+{{/* Counter backend: `redis`, `memcache` or `memory`. */}}
 {{- define "ratelimit.backend" -}}
 {{- .Values.settings.BACKEND_TYPE | default "redis" -}}
 {{- end -}}
@@ -66,7 +66,7 @@ addresses may be in Secrets.
 {{- $backend := include "ratelimit.backend" . -}}
 {{- if and (eq $backend "redis") (not $settings.KVSTORE_URL) (not .Values.secretSettings.KVSTORE_URL) }}
 
-The rate limit service counts in Redis. Where that is, is told by keys of a Secret; until it is there, Pods start over again:
+The rate limit service counts in Redis and reads its address from a Secret. Create it; Pods restart until it exists:
 
   kubectl -n {{ .namespace }} create secret generic {{ .secret }} \
 {{- if eq (toString $settings.KVSTORE_TYPE) "sentinel" }}
@@ -80,7 +80,7 @@ The rate limit service counts in Redis. Where that is, is told by keys of a Secr
 {{- else if eq $backend "memory" }}
 {{- if or (gt (int .Values.replicas) 1) .Values.autoscaling.enabled }}
 
-Each Pod of the rate limit service counts in its own memory: together they let through several times what a limit says.
+Each Pod of the rate limit service counts in its own memory: a limit of n allows up to n requests per Pod.
 {{- end }}
 {{- end }}
 {{- end -}}

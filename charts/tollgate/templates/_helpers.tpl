@@ -3,7 +3,7 @@
 {{- printf "%s of %s" (index . 1) (index . 0).Values.dev.secret | sha256sum -}}
 {{- end -}}
 
-{{/* Not empty when limits are counted in the Valkey of development mode. */}}
+{{/* Not empty when counters are in the Valkey of development mode. */}}
 {{- define "tollgate.devCounters" -}}
 {{- $settings := .Values.ratelimit.settings -}}
 {{- $elsewhere := or (ne (toString ($settings.BACKEND_TYPE | default "redis")) "redis") $settings.KVSTORE_URL .Values.ratelimit.secretSettings.KVSTORE_URL -}}
@@ -29,7 +29,7 @@ labels:
   app.kubernetes.io/part-of: tollgate
 {{- end -}}
 
-{{/* (list context chart): the Secret that a chart takes when its existingSecret is empty. */}}
+{{/* (list context chart): default Secret of a chart. */}}
 {{- define "tollgate.devSecretMetadata" -}}
 name: {{ (index (index . 0).Values (index . 1)).fullnameOverride | default (include "tollgate.fullnameOf" .) }}
 namespace: {{ (index . 0).Release.Namespace | quote }}
@@ -38,7 +38,7 @@ labels:
   app.kubernetes.io/part-of: tollgate
 {{- end -}}
 
-{{/* (list context part port): a StatefulSet needs a Service, and we need its name. */}}
+{{/* (list context part port): Service of a StatefulSet. */}}
 {{- define "tollgate.devService" -}}
 apiVersion: v1
 kind: Service

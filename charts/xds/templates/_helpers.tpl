@@ -8,13 +8,13 @@
 {{- if or (include "xds.tlsSecret" .) .Values.settings.XDS_GRPC_TLS_CERT }}files{{ else }}{{ .Values.tls.mode }}{{ end -}}
 {{- end -}}
 
-{{/* Secrets that the management server keeps certificates in, in the namespace of the release. */}}
+{{/* Secrets with certificates of the xDS server, in the namespace of the release. */}}
 {{- define "xds.certificateSecrets" -}}
 {{- $name := include "tollgate.fullname" . -}}
 [{{ $name }}-ca, {{ $name }}-server, {{ $name }}-client]
 {{- end -}}
 
-{{/* (list context namespace names): empty Secrets, and the right to fill them. No role needs the right to create Secrets. */}}
+{{/* (list context namespace names): empty Secrets and the permission to update them, so that no role can create Secrets. */}}
 {{- define "xds.certificateObjects" -}}
 {{- $context := index . 0 -}}
 {{- $namespace := index . 1 -}}
@@ -27,7 +27,7 @@ metadata:
   namespace: {{ $namespace | quote }}
   labels:
     {{- include "tollgate.labels" $context | nindent 4 }}
-# The management server fills it.
+# Filled by the xDS server.
 type: Opaque
 {{- end }}
 {{- if $context.Values.rbac.create }}
@@ -70,28 +70,28 @@ subjects:
 {{- .Values.settings.XDS_LEASE_NAMESPACE | default .Release.Namespace -}}
 {{- end -}}
 
-{{/* Not empty when statuses are written. */}}
+{{/* Not empty when status is written. */}}
 {{- define "xds.writesStatus" -}}
 {{- if ne (toString .Values.settings.XDS_STATUS_ENABLED) "false" }}true{{ end -}}
 {{- end -}}
 
-{{/* Objects of a cluster have no namespace that would tell two releases apart. */}}
+{{/* Cluster-scoped objects need the namespace of the release in their name. */}}
 {{- define "xds.clusterName" -}}
 {{ .Release.Namespace }}-{{ include "tollgate.fullname" . }}
 {{- end -}}
 
-{{/* What it may do with RateLimitConfigs. */}}
+{{/* Permissions for RateLimitConfigs. */}}
 {{- define "xds.rules" -}}
-# The rules that it serves. It changes none of them.
+# Read-only access to the rules.
 - apiGroups: [ratelimit.tollgate.dev]
   resources: [ratelimitconfigs]
   verbs: [get, list, watch]
 {{- if include "xds.writesStatus" . }}
-# Its report, by server-side apply.
+# Status, by server-side apply.
 - apiGroups: [ratelimit.tollgate.dev]
   resources: [ratelimitconfigs/status]
   verbs: [patch]
-# What kubectl describe shows of refusals, conflicts and rejections.
+# Events for kubectl describe.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]

@@ -63,7 +63,7 @@ const ports = {
 
 /**
  * Arguments of helm that put free ports in the place of those of a chart, or of all charts of `tollgate`: here Pods share one
- * address. Who calls the management server is told.
+ * address. Who calls the xDS server is told.
  */
 export async function freePortArguments(chart: string): Promise<string[]> {
   const services = chart === 'tollgate' ? (['auth', 'ratelimit', 'xds'] as const) : [];

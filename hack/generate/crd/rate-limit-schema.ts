@@ -28,7 +28,7 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     maximum: maxRequestsPerUnit,
   },
   unlimited: flagSchema(
-    'Allows all requests, instead of unit and requestsPerUnit. Use it to exempt somebody from a broader rule.',
+    'Allows all requests, instead of unit and requestsPerUnit. Use it to exempt a client from a broader rule.',
   ),
   replaces: mapList(
     ['name'],

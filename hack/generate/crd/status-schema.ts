@@ -39,9 +39,9 @@ const condition: JsonSchema = {
   },
 };
 
-/** `status` of a RateLimitConfig, which the management server writes. */
+/** `status` of a RateLimitConfig, which the xDS server writes. */
 export const statusSchema: JsonSchema = {
-  description: 'What has become of the rules; written by the management server.',
+  description: 'What has become of the rules; written by the xDS server.',
   type: 'object',
   properties: {
     observedGeneration: {
@@ -57,7 +57,7 @@ export const statusSchema: JsonSchema = {
       maxLength: 128,
     },
     limiters: {
-      description: 'The limiters that get their rules from the management server.',
+      description: 'The limiters that get their rules from the xDS server.',
       type: 'object',
       properties: {
         connected: counter('Limiters that are connected.'),
