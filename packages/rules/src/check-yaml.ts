@@ -1,10 +1,13 @@
 import { runSteps, type Steps } from '@tollgate/kit/steps';
+import { yamlKind } from '@tollgate/yaml/node-table';
+import { parseBoolean, parseInteger, type ScalarType, scalarType } from '@tollgate/yaml/scalars';
+import type { YamlTree } from '@tollgate/yaml/tree';
 import { descriptorsPerStep } from './rule-document.ts';
 import type { FieldName } from './yaml-fields.ts';
 import { isFieldName, isMergeKey } from './yaml-fields.ts';
-import { parseBoolean, parseInteger, refusedTypes, scalarType } from './yaml-scalar.ts';
-import { yamlKind } from './yaml-table.ts';
-import type { YamlTree } from './yaml-tree.ts';
+
+/** Numbers that rules cannot hold, anywhere outside metadata. */
+export const refusedTypes: ReadonlySet<ScalarType> = new Set(['float', 'bigInt']);
 
 /** Receives a problem: the node it is about, its path, and the message. */
 export type ReportYaml = (node: number, path: string, message: string, hint?: string) => void;

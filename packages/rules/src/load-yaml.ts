@@ -1,11 +1,12 @@
 import { runSteps, type Steps } from '@tollgate/kit/steps';
+import { parseFirstDocument } from '@tollgate/yaml/first-document';
+import type { YamlTree } from '@tollgate/yaml/tree';
 import { checkYaml, type ReportYaml } from './check-yaml.ts';
 import { type CompileOptions, compileRules, maxProblems, type RulesResult } from './compile.ts';
 import type { RuleProblem } from './problem.ts';
 import { readYaml } from './read-yaml.ts';
 import type { RuleDocument } from './rule-document.ts';
 import { maxWarnings } from './warnings.ts';
-import { parseYaml, type YamlTree } from './yaml-tree.ts';
 
 /** One rule file. */
 export interface RuleFile {
@@ -49,10 +50,10 @@ function* decodeFile(
   problems: RuleProblem[],
   warnings: RuleProblem[],
 ): Steps<RuleDocument | undefined> {
-  const parsed = yield* parseYaml(text);
+  const parsed = yield* parseFirstDocument(text);
   if (!parsed.ok) {
     const message = `error loading config file: ${parsed.error.reason}`;
-    problems.push({ source, ...parsed.error.place, path: '', message });
+    problems.push({ source, ...parsed.error.position, path: '', message });
     return undefined;
   }
   const { tree, ignoredFrom } = parsed;
@@ -76,7 +77,7 @@ function reporter(tree: YamlTree, source: string, into: RuleProblem[], most: num
     if (into.length >= most) return;
     into.push({
       source,
-      ...tree.place(node),
+      ...tree.position(node),
       path,
       message,
       ...(hint === undefined ? undefined : { hint }),

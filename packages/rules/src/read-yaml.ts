@@ -1,12 +1,13 @@
 import type { Steps } from '@tollgate/kit/steps';
-import type { ReportYaml } from './check-yaml.ts';
+import { maxDepth } from '@tollgate/yaml/first-document';
+import { yamlKind } from '@tollgate/yaml/node-table';
+import { isNullText, parseBoolean, parseInteger, scalarType } from '@tollgate/yaml/scalars';
+import type { YamlTree } from '@tollgate/yaml/tree';
+import { type ReportYaml, refusedTypes } from './check-yaml.ts';
 import type { Place } from './problem.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
 import { descriptorsPerStep } from './rule-document.ts';
 import { type FieldName, type Fields, fieldNode, readFields, readJsonObject } from './yaml-fields.ts';
-import { isNullText, parseBoolean, parseInteger, refusedTypes, scalarType } from './yaml-scalar.ts';
-import { yamlKind } from './yaml-table.ts';
-import { maxDepth, type YamlTree } from './yaml-tree.ts';
 
 /**
  * Most nodes that aliases and merges may add to those of the text: reuse costs little, while nested aliases can
@@ -286,5 +287,5 @@ function locate(tree: YamlTree, mapping: number, field: string | undefined): Pla
     if (field !== undefined && tree.text(tree.resolve(key)) === field) node = value;
     key = tree.next(value);
   }
-  return tree.place(node);
+  return tree.position(node);
 }

@@ -1,7 +1,7 @@
+import { yamlKind } from '@tollgate/yaml/node-table';
+import { parseScalar } from '@tollgate/yaml/scalars';
+import type { YamlTree } from '@tollgate/yaml/tree';
 import type { JsonObject, JsonValue } from './rule-document.ts';
-import { isNullText, parseBoolean, parseFloatText, parseInteger } from './yaml-scalar.ts';
-import { yamlKind } from './yaml-table.ts';
-import type { YamlTree } from './yaml-tree.ts';
 
 /** Every key that a rule file may have, on whatever level. */
 const fieldNames = [
@@ -182,9 +182,8 @@ function setOwn(object: Record<string, JsonValue>, name: string, value: JsonValu
 
 function scalarValue(tree: YamlTree, node: number): JsonValue {
   const text = tree.text(node);
-  if (!tree.isPlain(node)) return flat(text);
-  if (isNullText(text)) return null;
-  return parseBoolean(text) ?? parseInteger(text) ?? parseFloatText(text) ?? flat(text);
+  const value = tree.isPlain(node) ? parseScalar(text) : text;
+  return typeof value === 'string' ? flat(value) : value;
 }
 
 /** A copy, so that rules do not keep the whole text of their file alive. */

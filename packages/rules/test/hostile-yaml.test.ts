@@ -49,7 +49,7 @@ t.test('aliases that nest deeper than the text itself may are refused', async (t
 
 t.test('an alias inside what it stands for is refused', async (t) => {
   t.same(problemsOf('domain: d\ndescriptors: &all\n  - key: a\n    descriptors: *all\n'), [
-    'f:4:18: error loading config file: alias "all" is inside what it stands for',
+    'f:4:18: error loading config file: alias "all" is inside its own anchor',
   ]);
 });
 

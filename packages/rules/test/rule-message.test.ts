@@ -10,13 +10,13 @@ import { compileRules } from '@tollgate/rules/compile';
 import { readYaml } from '@tollgate/rules/read-yaml';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage, fromMessage, toMessage } from '@tollgate/rules/rule-message';
-import { parseYaml } from '@tollgate/rules/yaml-tree';
+import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import t from 'tap';
 import { dumpRules, unitSeconds } from '../src/rule-set.ts';
 
 /** The document of a YAML text that is known to be well formed. */
 function documentOf(text: string): RuleDocument {
-  const parsed = runSteps(parseYaml(text));
+  const parsed = runSteps(parseFirstDocument(text));
   if (!parsed.ok) throw new Error(parsed.error.reason);
   const refuse = (_node: number, _path: string, message: string): void => {
     throw new Error(message);

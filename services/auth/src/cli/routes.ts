@@ -20,8 +20,8 @@ export interface AskedRequest {
 
 /** All rules in the order in which they are tried, as a table. */
 export function rulesTable(rules: RouteRules): string {
-  const routes = rules.routes.map(({ path, methods, demand, place }) => [
-    String(place.line),
+  const routes = rules.routes.map(({ path, methods, demand, position }) => [
+    String(position.line),
     methods === undefined ? 'all' : [...methods].join(','),
     describePath(path),
     describeDemand(demand),
@@ -36,7 +36,7 @@ export function verdictsTable(rules: RouteRules, asked: readonly AskedRequest[])
     const verdict = judgeRoute(rules, method, path);
     if (!verdict.ok) return [method, path, '-', `refused, path_not_canonical: ${verdict.reason}`];
     const { route, demand } = verdict;
-    const rule = route === undefined ? 'default' : `line ${route.place.line}: ${describePath(route.path)}`;
+    const rule = route === undefined ? 'default' : `line ${route.position.line}: ${describePath(route.path)}`;
     return [method, path, rule, describeDemand(demand)];
   });
   return table([['METHOD', 'PATH', 'RULE', 'DEMANDS'], ...rows]);

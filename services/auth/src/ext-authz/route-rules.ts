@@ -1,12 +1,9 @@
+import { parseNode } from '@tollgate/yaml/documents';
+import type { Position } from '@tollgate/yaml/position';
+import type { YamlNode } from '@tollgate/yaml/tree';
 import type { AssuranceLevel } from '../sessions/sessions.ts';
 import { readRequestPath } from './request-path.ts';
-import {
-  createFieldReader,
-  type FieldReader,
-  type Place,
-  type PlacedProblem,
-  type PlacedValue,
-} from './yaml-fields.ts';
+import { FieldReader, type FileProblem } from './yaml-fields.ts';
 
 /** A set of paths: `/healthz` itself, `/docs/*` with any one segment, `/api/**` with everything below and `/api` itself. */
 export interface RoutePath {
@@ -108,7 +105,7 @@ export interface RouteRule {
   readonly methods: ReadonlySet<string> | undefined;
   readonly demand: RouteDemand;
   /** Of the path in the file of rules. */
-  readonly place: Place;
+  readonly position: Position;
 }
 
 /** What a request must bring. */
@@ -152,7 +149,7 @@ export function findRoute(
 
 /** What is valid, and protects less than it seems to. */
 export function routeRuleWarnings({ routes, fallback }: RouteRules): string[] {
-  const lines = routes.filter(({ demand }) => demand.access === 'deny').map(({ place }) => place.line);
+  const lines = routes.filter(({ demand }) => demand.access === 'deny').map(({ position }) => position.line);
   if (fallback.access !== 'public' || lines.length === 0) return [];
   return [
     `default is public, so access: deny (line ${lines.join(', ')}) protects only the paths that are written there: an upstream that ` +
@@ -163,10 +160,13 @@ export function routeRuleWarnings({ routes, fallback }: RouteRules): string[] {
 /** Rules, or everything that is wrong with them. */
 export type ParsedRouteRules =
   | { readonly ok: true; readonly rules: RouteRules }
-  | { readonly ok: false; readonly problems: readonly PlacedProblem[] };
+  | { readonly ok: false; readonly problems: readonly FileProblem[] };
 
 /** Every request looks at them one by one until one matches: this many cost some microseconds. */
 const maxRoutes = 1000;
+
+/** Rules have four levels. */
+const maxDepth = 16;
 
 const accesses = ['public', 'authenticated', 'deny'] as const satisfies readonly RouteDemand['access'][];
 const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const satisfies readonly AssuranceLevel[];
@@ -178,31 +178,35 @@ const knownMethods = [
 ];
 
 /** Reads the rules of a file: `routes`, of which the first that matches decides, and `default` for the rest. */
-export function parseRouteRules(root: PlacedValue | undefined): ParsedRouteRules {
-  const problems: PlacedProblem[] = [];
-  const report = (place: Place | undefined, message: string): void => void problems.push({ place, message });
-  const reader = createFieldReader(report);
-  const rules = readRules(root, reader, report);
+export function parseRouteRules(text: string): ParsedRouteRules {
+  const yaml = parseNode(text, { maxDepth });
+  if (!yaml.ok)
+    return { ok: false, problems: [{ position: yaml.error.position, message: yaml.error.reason }] };
+  const problems: FileProblem[] = [];
+  const report = (position: Position | undefined, message: string): void =>
+    void problems.push({ position, message });
+  const reader = new FieldReader(report);
+  const rules = readRules(yaml.root, reader, report);
   if (problems.length === 0) return { ok: true, rules };
-  return { ok: false, problems: problems.sort(byPlace) };
+  return { ok: false, problems: problems.sort(byPosition) };
 }
 
-type Report = (place: Place | undefined, message: string) => void;
+type Report = (position: Position | undefined, message: string) => void;
 
-function readRules(root: PlacedValue | undefined, reader: FieldReader, report: Report): RouteRules {
+function readRules(root: YamlNode | undefined, reader: FieldReader, report: Report): RouteRules {
   // An empty file is most likely one that is being written.
   if (root === undefined) report(undefined, 'the file is empty: without rules of routes, write routes: []');
   const fields = root === undefined ? {} : reader.fields(root, ['routes', 'default']);
   const items = fields.routes === undefined ? [] : reader.items(fields.routes);
   if (items.length > maxRoutes)
-    report(fields.routes?.place, `there are ${items.length} routes, more than ${maxRoutes}`);
+    report(fields.routes?.position, `there are ${items.length} routes, more than ${maxRoutes}`);
   const routes = items.slice(0, maxRoutes).flatMap((item) => readRoute(item, reader, report) ?? []);
   reportUnreachable(routes, report);
   const access = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
   return { routes, fallback: access === undefined || access === 'authenticated' ? signedIn : { access } };
 }
 
-function readRoute(item: PlacedValue, reader: FieldReader, report: Report): RouteRule | undefined {
+function readRoute(item: YamlNode, reader: FieldReader, report: Report): RouteRule | undefined {
   const fields = reader.fields(item, [
     'path',
     'methods',
@@ -215,17 +219,17 @@ function readRoute(item: PlacedValue, reader: FieldReader, report: Report): Rout
   const methods = fields.methods && readMethods(fields.methods, reader);
   const demand = readDemand(fields, reader, report);
   if (fields.path === undefined) {
-    if (item.kind === 'mapping') report(item.place, 'a route needs a path');
+    if (item.kind === 'mapping') report(item.position, 'a route needs a path');
     return undefined;
   }
-  const { place } = fields.path;
+  const { position } = fields.path;
   const ignoreCase = (fields.ignore_case && reader.flag(fields.ignore_case)) ?? false;
   const path = readPath(fields.path, { ignoreCase, reader, report });
-  return path && { path, methods, demand, place };
+  return path && { path, methods, demand, position };
 }
 
 function readPath(
-  value: PlacedValue,
+  value: YamlNode,
   options: { readonly ignoreCase: boolean; readonly reader: FieldReader; readonly report: Report },
 ): RoutePath | undefined {
   const { ignoreCase, reader, report } = options;
@@ -233,11 +237,11 @@ function readPath(
   if (source === undefined) return undefined;
   const parsed = parseRoutePath(source, { ignoreCase });
   if (parsed.ok) return parsed.path;
-  report(value.place, parsed.reason);
+  report(value.position, parsed.reason);
   return undefined;
 }
 
-function readMethods(value: PlacedValue, reader: FieldReader): ReadonlySet<string> {
+function readMethods(value: YamlNode, reader: FieldReader): ReadonlySet<string> {
   const methods = new Set(reader.list(value, (item) => reader.oneOf(item, knownMethods)));
   // The same request without its body must not get past a rule by another name.
   if (methods.has('GET')) methods.add('HEAD');
@@ -245,24 +249,24 @@ function readMethods(value: PlacedValue, reader: FieldReader): ReadonlySet<strin
 }
 
 function readDemand(
-  fields: Partial<Record<'access' | 'roles' | 'aal' | 'anonymous', PlacedValue>>,
+  fields: Partial<Record<'access' | 'roles' | 'aal' | 'anonymous', YamlNode>>,
   reader: FieldReader,
   report: Report,
 ): RouteDemand {
   const access = (fields.access && reader.oneOf(fields.access, accesses)) ?? 'authenticated';
-  const roles = fields.roles && reader.list(fields.roles, reader.text);
+  const roles = fields.roles && reader.list(fields.roles, (item) => reader.text(item));
   const aal = (fields.aal && reader.oneOf(fields.aal, assuranceLevels)) ?? 'aal1';
   const anonymous = (fields.anonymous && reader.flag(fields.anonymous)) ?? false;
   if (access === 'authenticated') return { access, roles, aal, anonymous };
   for (const name of ['roles', 'aal', 'anonymous'] as const)
     if (fields[name] !== undefined)
-      report(fields[name].place, `${name} says nothing where access is ${access}: leave one of them out`);
+      report(fields[name].position, `${name} says nothing where access is ${access}: leave one of them out`);
   return { access };
 }
 
 /** A rule that never decides is one that somebody relies on in vain. */
 function reportUnreachable(routes: readonly RouteRule[], report: Report): void {
-  for (const [index, { path, methods, place }] of routes.entries()) {
+  for (const [index, { path, methods, position }] of routes.entries()) {
     // Those that it names could not be read, which is reported.
     if (methods?.size === 0) continue;
     const before = routes.slice(0, index).filter((earlier) => coversPath(earlier.path, path));
@@ -270,11 +274,11 @@ function reportUnreachable(routes: readonly RouteRule[], report: Report): void {
     const taken = new Set(before.flatMap((earlier) => [...(earlier.methods ?? [])]));
     if (all === undefined && (methods === undefined || ![...methods].every((method) => taken.has(method))))
       continue;
-    const lines = [...new Set((all ? [all] : before).map((rule) => rule.place.line))].join(', ');
-    report(place, `${path.source} never matches here: line ${lines} has all of it already`);
+    const lines = [...new Set((all ? [all] : before).map((rule) => rule.position.line))].join(', ');
+    report(position, `${path.source} never matches here: line ${lines} has all of it already`);
   }
 }
 
-function byPlace({ place: a }: PlacedProblem, { place: b }: PlacedProblem): number {
+function byPosition({ position: a }: FileProblem, { position: b }: FileProblem): number {
   return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
 }

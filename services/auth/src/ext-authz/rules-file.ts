@@ -2,8 +2,7 @@ import { type WatchFilesOptions, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
 import { parseRouteRules, type RouteRules, routeRuleWarnings } from './route-rules.ts';
-import type { PlacedProblem } from './yaml-fields.ts';
-import { readPlacedYaml } from './yaml-fields.ts';
+import type { FileProblem } from './yaml-fields.ts';
 
 /** Rules, or everything that is wrong with the file: `<file>:<line>:<column>: <message>`, one each. */
 export type LoadedRouteRules =
@@ -30,12 +29,10 @@ export async function loadRouteRules(file: string): Promise<LoadedRouteRules> {
     text = await readTextFile(file, maxBytes);
   } catch (error) {
     return failed(file, [
-      { place: undefined, message: error instanceof Error ? error.message : String(error) },
+      { position: undefined, message: error instanceof Error ? error.message : String(error) },
     ]);
   }
-  const yaml = readPlacedYaml(text);
-  if (!yaml.ok) return failed(file, [yaml.problem]);
-  const parsed = parseRouteRules(yaml.value);
+  const parsed = parseRouteRules(text);
   return parsed.ok ? parsed : failed(file, parsed.problems);
 }
 
@@ -90,10 +87,13 @@ export async function watchRouteRules(
   return { current: () => current, close: watch.close };
 }
 
-function failed(file: string, problems: readonly PlacedProblem[]): LoadedRouteRules {
+function failed(file: string, problems: readonly FileProblem[]): LoadedRouteRules {
   const lines = problems
     .slice(0, mostProblems)
-    .map(({ place, message }) => `${file}${place ? `:${place.line}:${place.column}` : ''}: ${message}`);
+    .map(
+      ({ position, message }) =>
+        `${file}${position ? `:${position.line}:${position.column}` : ''}: ${message}`,
+    );
   const left = problems.length - lines.length;
   return { ok: false, problems: left > 0 ? [...lines, `${file}: and ${left} more`] : lines };
 }

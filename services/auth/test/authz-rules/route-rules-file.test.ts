@@ -53,7 +53,7 @@ async function rulesOf(t: Test, text: string): Promise<RouteRules> {
 function deciding(rules: RouteRules, method: string, path: string): number | string {
   const verdict = judgeRoute(rules, method, path);
   if (!verdict.ok) return 'refused';
-  return verdict.route?.place.line ?? 'default';
+  return verdict.route?.position.line ?? 'default';
 }
 
 t.test('the first route that matches decides, and the default where none does', async (t) => {
@@ -152,8 +152,8 @@ default: anyone
       ':3:21: put true in quotes, as it is meant as text',
       ':5:13: expected one of public, authenticated, deny, found publik',
       ':6:15: expected one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT, QUERY, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK, REPORT, SEARCH, found get',
-      ':7:5: unknown key foo: there are path, methods, access, roles, aal, anonymous, ignore_case',
-      ':8:5: path is there twice',
+      ':7:5: unknown key foo: expected one of path, methods, access, roles, aal, anonymous, ignore_case',
+      ':8:5: duplicate key path',
       ':9:5: a route needs a path',
       ':12:10: expected one of aal1, aal2, aal3, found aal9',
       ':12:10: aal says nothing where access is deny: leave one of them out',
@@ -227,11 +227,11 @@ t.test('a file that is no rules is a problem', async (t) => {
   t.match(await problemsOf(t, 'routes:\n'), [/expected a list, found nothing/]);
   t.match(await problemsOf(t, '[]'), [/^:1:1: expected keys and values/]);
   t.match(await problemsOf(t, 'routes: ['), [/^:1:10: /]);
-  t.match(await problemsOf(t, 'routes: []\nroutes: []\n'), [/^:2:1: routes is there twice/]);
+  t.match(await problemsOf(t, 'routes: []\nroutes: []\n'), [/^:2:1: duplicate key routes/]);
   t.match(await problemsOf(t, 'default: deny\n---\ndefault: public\n'), [/second document/]);
-  t.match(await problemsOf(t, 'routes: *nothing\n'), [/^:1:9: \*nothing names nothing/]);
-  t.match(await problemsOf(t, 'routes: &a [*a]\n'), [/names nothing that stands before it/]);
-  t.match(await problemsOf(t, 'routes: !!seq []\n'), [/^:1:9: tags/]);
+  t.match(await problemsOf(t, 'routes: *nothing\n'), [/^:1:9: unidentified alias "nothing"/]);
+  t.match(await problemsOf(t, 'routes: &a [*a]\n'), [/alias "a" is inside its own anchor/]);
+  t.match(await problemsOf(t, 'routes: !!seq []\n'), [/^:1:9: tag !!seq is not supported/]);
   t.match(await problemsOf(t, 'base: &b {access: public}\nroutes: [{<<: *b, path: /a}]\n'), [
     /^:1:1: unknown key base/,
     /^:2:11: unknown key <</,

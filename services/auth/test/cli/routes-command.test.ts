@@ -89,7 +89,7 @@ t.test('a bad file is told by its places, and what is asked wrongly by what to w
     code: 1,
     out: '',
     err: `${file}:2:11: a path begins with a slash
-${file}:3:5: unknown key role: there are path, methods, access, roles, aal, anonymous, ignore_case
+${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal, anonymous, ignore_case
 `,
   });
   t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b stands alone/ });

@@ -4,16 +4,14 @@ import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/k
 import { runInSlices } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
 import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
-import { createPlaceFinder } from '@tollgate/rules/place-finder';
 import { resourceKind } from '@tollgate/rules/resource-shape';
+import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
 import type { Verdict } from '../catalog/accepted.ts';
 import { createCatalog } from '../catalog/catalog.ts';
 import { encodeRules, hashContent } from '../catalog/snapshot.ts';
 import { problemsOfObject } from '../catalog/validate.ts';
 import { createFolderContents, manifestFiles } from '../sources/folder.ts';
-import { parsePart } from '../sources/manifests.ts';
 import type { ConfigObject, SourceProblem } from '../sources/source.ts';
-import { splitDocuments, visitYamlNodes, type YamlPart } from '../sources/yaml.ts';
 
 /** Where something is in a file. */
 export interface FilePlace {
@@ -34,9 +32,9 @@ export function createManifestPlaces(
   files: readonly TextFile[],
 ): (label: string, field: string) => FilePlace | undefined {
   const texts = new Map(files.map(({ source, text }) => [source, text]));
-  const known = new Map<string, readonly NumberedDocument[]>();
+  const known = new Map<string, readonly YamlDocument[]>();
 
-  function documentsOf(source: string): readonly NumberedDocument[] {
+  function documentsOf(source: string): readonly YamlDocument[] {
     const documents = known.get(source) ?? numberDocuments(texts.get(source) ?? '');
     known.set(source, documents);
     return documents;
@@ -47,41 +45,17 @@ export function createManifestPlaces(
     const document = documentsOf(source)[Number(number) - 1];
     if (document === undefined) return undefined;
     const path = item !== '' && field !== '' ? `${item}.${field}` : `${item}${field}`;
-    return { source, ...findPath(document, path) };
+    return { source, ...document.positionOf(path) };
   };
 }
 
-/** A document and which one of its part it is, from 0. */
-interface NumberedDocument {
-  readonly part: YamlPart;
-  readonly document: number;
-}
-
-/** Those that labels count: without the empty ones. */
-function numberDocuments(text: string): NumberedDocument[] {
+/** The documents that labels count: all but the empty ones. */
+function numberDocuments(text: string): readonly YamlDocument[] {
   return splitDocuments(text).flatMap((part) => {
-    const parsed = parsePart(part, '');
-    if (!parsed.ok) return [];
-    return parsed.documents.flatMap((content, document) =>
-      content === null || content === undefined ? [] : [{ part, document }],
-    );
+    const parsed = parse(part);
+    return parsed.ok ? parsed.documents.filter(({ value }) => value !== null && value !== undefined) : [];
   });
 }
-
-function findPath({ part, document }: NumberedDocument, wanted: string): { line: number; column: number } {
-  let nearest = { path: '', offset: -1 };
-  visitYamlNodes(part.text, (node) => {
-    if (node.document !== document) return;
-    const path = node.path();
-    const isNearer = nearest.offset === -1 || path.length > nearest.path.length;
-    if (isNearer && leadsTo(path, wanted)) nearest = { path, offset: node.offset };
-  });
-  const { line = 1, column = 1 } = createPlaceFinder(part.text)(Math.max(0, nearest.offset));
-  return { line: part.linesBefore + line, column };
-}
-
-const leadsTo = (path: string, wanted: string): boolean =>
-  path === '' || path === wanted || wanted.startsWith(`${path}.`) || wanted.startsWith(`${path}[`);
 
 /** One thing that is wrong. */
 interface Finding {

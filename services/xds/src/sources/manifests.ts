@@ -2,9 +2,10 @@ import type { Steps } from '@tollgate/kit/steps';
 import type { TextFile } from '@tollgate/kit/text-files';
 import { readResource } from '@tollgate/rules/read-resource';
 import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
-import { CORE_SCHEMA, loadAll, mergeTag, YAMLException } from 'js-yaml';
+import { parse, splitDocuments, type YamlPart } from '@tollgate/yaml/documents';
+import type { YamlError } from '@tollgate/yaml/position';
 import type { ConfigObject, SourceProblem } from './source.ts';
-import { type AmbiguousScalar, findAmbiguousScalars, splitDocuments, type YamlPart } from './yaml.ts';
+import { type AmbiguousScalar, findAmbiguousScalars } from './yaml.ts';
 
 /** A manifest, and where it is. */
 export interface Manifest {
@@ -22,8 +23,6 @@ export type ParsedFile =
   | { readonly ok: true; readonly manifests: readonly Manifest[] }
   | { readonly ok: false; readonly problem: SourceProblem };
 
-const schema = CORE_SCHEMA.withTags(mergeTag);
-
 /**
  * Most values in one document, what aliases repeat included: a few lines of aliases can stand for more than fits into
  * memory. An object that the API server stores has 1.5 MB at most, which is far less.
@@ -40,17 +39,17 @@ export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
   const manifests: Manifest[] = [];
   let number = 0;
   for (const part of splitDocuments(text)) {
-    const parsed = parsePart(part, source);
-    if (!parsed.ok) return parsed;
-    const ambiguous = mentionsOurs(part) ? findAmbiguousScalars(part) : [];
-    for (const [document, content] of parsed.documents.entries()) {
+    const parsed = parse(part);
+    if (!parsed.ok) return unparsable(source, parsed.error);
+    for (const document of parsed.documents) {
+      const content = document.value;
       // What is empty or has nothing but comments is no document to a person who counts.
       if (content === null || content === undefined) continue;
       number += 1;
       const objection = objectionTo(content);
       if (objection !== undefined) return failed(`${source}#${number}`, objection);
-      const doubtful = ambiguous.filter((scalar) => scalar.document === document);
-      manifests.push(...takeApart(content, { source, number, ambiguous: doubtful }));
+      const ambiguous = mentionsOurs(part) ? findAmbiguousScalars(document) : [];
+      manifests.push(...takeApart(content, { source, number, ambiguous }));
     }
     yield;
   }
@@ -61,21 +60,8 @@ export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
 const mentionsOurs = ({ text }: YamlPart): boolean =>
   text.includes(resourceKind) || text.includes(resourceGroup);
 
-type ParsedPart =
-  | { readonly ok: true; readonly documents: readonly unknown[] }
-  | { readonly ok: false; readonly problem: SourceProblem };
-
-/** Parses one part of a text; the source is for messages. */
-export function parsePart({ text, linesBefore }: YamlPart, source: string): ParsedPart {
-  try {
-    return { ok: true, documents: loadAll(text, { schema }) };
-  } catch (error) {
-    if (!(error instanceof YAMLException))
-      return failed(source, error instanceof Error ? error.message : String(error));
-    const { mark, reason } = error;
-    const place = mark === undefined ? '' : `:${linesBefore + mark.line + 1}:${mark.column + 1}`;
-    return failed(`${source}${place}`, reason);
-  }
+function unparsable(source: string, { reason, position }: YamlError) {
+  return failed(position === undefined ? source : `${source}:${position.line}:${position.column}`, reason);
 }
 
 const failed = (

@@ -2,7 +2,6 @@ import { runInSlices } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
 import t from 'tap';
 import { parseManifests } from '../../src/sources/manifests.ts';
-import { splitDocuments } from '../../src/sources/yaml.ts';
 
 const parse = (text: string) => runInSlices(parseManifests({ source: 'a.yaml', text }), { sliceMs: 5 });
 
@@ -77,14 +76,4 @@ t.test('aliases that nest without end, or deeper than can be followed, are refus
 t.test('text that is no Unicode is refused: on the wire different names would become one', async (t) => {
   for (const text of ['a: "x\\ud800"\n', '"\\udfff": 1\n'])
     t.match(await parse(text), { ok: false, problem: { source: 'a.yaml#1', message: /surrogate/ } });
-});
-
-t.test('the parts of a text are the text', async (t) => {
-  const text = 'a\r\n---\r\nb\n--- c\n----\n';
-  const parts = splitDocuments(text);
-  t.equal(parts.map((part) => part.text).join(''), text);
-  t.strictSame(
-    parts.map(({ linesBefore }) => linesBefore),
-    [0, 1, 3],
-  );
 });

@@ -1,8 +1,14 @@
+import { parse } from '@tollgate/yaml/documents';
 import t from 'tap';
-import { findAmbiguousScalars } from '../../src/sources/yaml.ts';
+import { type AmbiguousScalar, findAmbiguousScalars } from '../../src/sources/yaml.ts';
 
-const messagesOf = (text: string): readonly string[] =>
-  findAmbiguousScalars({ text, linesBefore: 0 }).map(({ message }) => message);
+function ambiguousScalars(text: string, linesBefore = 0): readonly AmbiguousScalar[] {
+  const parsed = parse({ text, linesBefore });
+  if (!parsed.ok) throw new Error(parsed.error.reason);
+  return parsed.documents.flatMap(findAmbiguousScalars);
+}
+
+const messagesOf = (text: string): readonly string[] => ambiguousScalars(text).map(({ message }) => message);
 
 t.test('a number with leading zeros is decimal here and octal for kubectl', (t) => {
   t.strictSame(messagesOf('a: 0100'), ['0100 is 100 here and 64 for kubectl: write 100']);
@@ -41,12 +47,12 @@ t.test('what both read alike is left alone', (t) => {
   t.end();
 });
 
-t.test('each is told with document, line, column and path, keys included', (t) => {
-  const text = '# c\n---\na:\n  - b: 1\n    c: &x yes\n  - [x, [010]]\n...\nno: *x\n';
-  t.match(findAmbiguousScalars({ text, linesBefore: 10 }), [
-    { document: 0, line: 15, column: 5, path: 'a[0].c' },
-    { document: 0, line: 16, column: 10, path: 'a[1][1][0]' },
-    { document: 1, line: 18, column: 1, path: 'no' },
+t.test('each has line, column and path, keys included', (t) => {
+  const text = '# c\n---\na:\n  - b: 1\n    c: &x yes\n  - [x, [010]]\n...\nno: x\n';
+  t.match(ambiguousScalars(text, 10), [
+    { line: 15, column: 5, path: 'a[0].c' },
+    { line: 16, column: 10, path: 'a[1][1][0]' },
+    { line: 18, column: 1, path: 'no' },
   ]);
   t.end();
 });

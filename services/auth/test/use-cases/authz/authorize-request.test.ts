@@ -7,7 +7,6 @@ import { createAuthorizeRequest } from '../../../src/ext-authz/decision.ts';
 import type { IdentityState, IdentityStates } from '../../../src/ext-authz/identity-cache.ts';
 import type { RouteRules } from '../../../src/ext-authz/route-rules.ts';
 import { parseRouteRules } from '../../../src/ext-authz/route-rules.ts';
-import { readPlacedYaml } from '../../../src/ext-authz/yaml-fields.ts';
 import { signJwt, verifyJwt } from '../../../src/keys/jwt.ts';
 import { parseSigningKeys, type SigningKeys } from '../../../src/keys/signing-keys.ts';
 
@@ -48,8 +47,7 @@ const state: IdentityState = {
 };
 
 function rulesOf(text: string): RouteRules {
-  const yaml = readPlacedYaml(text);
-  const parsed = yaml.ok ? parseRouteRules(yaml.value) : { ok: false as const, problems: [yaml.problem] };
+  const parsed = parseRouteRules(text);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   return parsed.rules;
 }

@@ -12,13 +12,13 @@ export interface EventPiece {
 const pieceLength = 32 * 1024;
 
 /**
- * Parses a rule file piece by piece, each a step, so that the events of only one piece are in memory at a time: those
- * of 100,000 rules take 200 MB. `take` gets the events of the document in order, as if it had been parsed at once.
+ * Parses a rule file piece by piece, one per step, so that the events of only one piece are in memory at a time: those
+ * of 100,000 rules take 200 MB. `take` receives the events of the document in order, as if it had been parsed at once.
  *
  * The text is cut between the items of a top-level `descriptors` list, at lines that start with a dash in the column of
- * the list's first item. YAML's indentation rule makes that safe: whatever is inside an item stands further right.
- * False when the text is small or of another shape, or when a piece is not valid by itself: then it must be parsed at
- * once, and what was taken so far forgotten.
+ * the list's first item. YAML's indentation rule makes that safe: the content of an item is indented further.
+ * Returns false when the text is small or of another shape, or when a piece is not valid by itself: the caller must then
+ * discard what it received and parse the whole text.
  */
 export function* parsePieces(
   source: string,
@@ -32,7 +32,7 @@ export function* parsePieces(
   let end = nextItem(source, list, list.first + pieceLength);
   if (end === source.length) return false;
   while (start < source.length) {
-    // The items of a later piece stand one level higher in it than in the whole.
+    // The items of a later piece are one level less deep than in the whole text.
     const events = parseValid(source.slice(start, end), start === 0 ? maxDepth : maxDepth - 1);
     if (events === undefined) return false;
     const isLast = end === source.length;
@@ -46,7 +46,7 @@ export function* parsePieces(
   return true;
 }
 
-/** Events of a text that is valid. Of one that is not, parsing the whole will tell what is wrong, and where. */
+/** Events of a valid text; undefined otherwise, because parsing the whole text reports what is wrong, and where. */
 function parseValid(text: string, maxDepth: number): readonly Event[] | undefined {
   try {
     return parseEvents(text, { maxDepth });
@@ -83,7 +83,7 @@ function nextItem(source: string, { item }: List, from: number): number {
   return match === null ? source.length : match.index + 1;
 }
 
-/** Events of the first piece without those that end its list and all around it; undefined if that is not its shape. */
+/** Events of the first piece without those that end its list and the collections around it; undefined for another shape. */
 function openList(events: readonly Event[], first: number): readonly Event[] | undefined {
   const ends = events.slice(-3);
   const isOpen = ends.length === 3 && ends.every(({ type }) => type === EVENT_ID.POP);
@@ -91,7 +91,7 @@ function openList(events: readonly Event[], first: number): readonly Event[] | u
   return isOpen && events[1]?.type === EVENT_ID.MAPPING && isOpenAt(inner, first) ? inner : undefined;
 }
 
-/** Whether the events end inside the list that starts at an offset, and nowhere deeper. */
+/** Whether the events end inside the list that starts at an offset, and not deeper. */
 function isOpenAt(events: readonly Event[], first: number): boolean {
   const open: Event[] = [];
   for (const event of events) {
@@ -107,7 +107,7 @@ function isOpenAt(events: readonly Event[], first: number): boolean {
   );
 }
 
-/** Events of the items of a later piece, which is a list by itself; the ends that the first piece lacks after the last. */
+/** Events of the items of a later piece, which is a list by itself; the last one ends what the first piece opened. */
 function listItems(events: readonly Event[], column: number, isLast: boolean): readonly Event[] | undefined {
   const list = events[1];
   if (list?.type !== EVENT_ID.SEQUENCE || list.start !== column || list.anchorStart !== -1) return undefined;

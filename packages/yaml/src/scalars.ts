@@ -1,8 +1,5 @@
-/** How YAML 1.1 reads a plain scalar where a Go program decodes it into an untyped value. */
+/** Types that YAML 1.1 gives to a plain scalar, as Go programs decode it into an untyped value. */
 export type ScalarType = 'null' | 'bool' | 'int' | 'bigInt' | 'float' | 'text';
-
-/** Types of numbers that rules must not have, anywhere outside of metadata. */
-export const refusedTypes: ReadonlySet<ScalarType> = new Set(['float', 'bigInt']);
 
 const nullTexts: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
 
@@ -54,7 +51,7 @@ export function parseInteger(text: string): number | undefined {
   return sign === '-' ? -magnitude : magnitude;
 }
 
-/** Whether a Go `int` holds it: −2⁶³ to 2⁶³−1. A JavaScript number does not tell 2⁶³ from the numbers next to it. */
+/** Whether a Go `int` can hold it: −2⁶³ to 2⁶³−1. A JavaScript number cannot distinguish 2⁶³ from its neighbours. */
 function isInt64(value: number, text: string): boolean {
   const edge = 2 ** 63;
   if (Math.abs(value) !== edge) return Math.abs(value) < edge;
@@ -63,15 +60,21 @@ function isInt64(value: number, text: string): boolean {
 }
 
 /** Value of a number with a fraction, an exponent, or too many digits for a whole one; else undefined. */
-export function parseFloatText(text: string): number | undefined {
+function parseFloatText(text: string): number | undefined {
   const special = specialFloats.get(text);
   if (special !== undefined) return special;
   const plain = text.replaceAll('_', '');
   return floatPattern.test(plain) ? Number(plain) : undefined;
 }
 
-/** Cheap test that keeps nearly all texts away from the patterns. */
+/** Cheap test that spares nearly all texts the regular expressions. */
 function startsLikeNumber(text: string): boolean {
   const first = text.charCodeAt(0);
   return (first >= 48 && first <= 57) || first === 43 || first === 45 || first === 46;
+}
+
+/** Value of a plain scalar: null, boolean, number or text. */
+export function parseScalar(text: string): null | boolean | number | string {
+  if (isNullText(text)) return null;
+  return parseBoolean(text) ?? parseInteger(text) ?? parseFloatText(text) ?? text;
 }
