@@ -4,13 +4,14 @@ import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { pageQuery, readPage, setPageHeaders } from '../http/pagination.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
+import { requestedAudience } from '../http/request-metadata.ts';
 import { toSessionJson } from '../sessions/session-json.ts';
+import { getUser } from '../users/update.ts';
 import { type JsonObject, toFactorJson, toUserJson } from '../users/user-json.ts';
-import { createManageFactors } from './factors.ts';
-import { createGenerateLink, createInviteUser } from './links.ts';
-import { createManageSessions } from './sessions.ts';
-import { createListAuditEntries } from './users.ts';
+import { removeUserFactor, updateUserFactor } from './factors.ts';
+import { readAdminRequest } from './input.ts';
+import { generateLink, inviteUser } from './links.ts';
+import { endUserSession, endUserSessions, listAuditEntries, listUserSessions } from './users.ts';
 
 const inviteBody = body({ email: optionalText, data: optionalObject, redirect_to: optionalText });
 const linkBody = body({
@@ -22,142 +23,120 @@ const linkBody = body({
   redirect_to: optionalText,
 });
 
-/** `/invite` and `/admin/generate_link`: links that administrators have sent, or hand over themselves. */
-export const addAdminLinkRoutes: AddRoutes = (api, deps) => {
-  const inviteUser = createInviteUser(deps);
-  const generateLink = createGenerateLink(deps);
+/** `/invite` and `/admin/generate_link` */
+export const addAdminLinkRoutes: AddRoutes = (api, context) => {
+  const bodyLimit = bodyLimits.admin;
 
-  api.post(
-    '/invite',
-    { schema: { body: inviteBody }, bodyLimit: bodyLimits.admin },
-    async (request, reply) => {
-      const { actor } = await authenticateAdmin(request, deps);
-      const { email = '', data = {} } = request.body;
-      const invitation = {
-        email,
-        data: data as JsonObject, // it came as JSON
-        aud: requestedAudience(request, deps),
-        redirectTo: redirectTarget(request, request.body, deps),
-      };
-      return reply.send(toUserJson(await inviteUser(invitation, actor, requestMetadata(request, deps))));
-    },
-  );
+  api.post('/invite', { schema: { body: inviteBody }, bodyLimit }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    const { email = '', data = {} } = request.body;
+    const invitation = {
+      email,
+      data: data as JsonObject, // parsed from JSON
+      aud: requestedAudience(request, context),
+      redirectTo: redirectTarget(request, request.body, context),
+    };
+    return reply.send(toUserJson(await inviteUser(context, invitation, adminRequest)));
+  });
 
-  api.post(
-    '/admin/generate_link',
-    { schema: { body: linkBody }, bodyLimit: bodyLimits.admin },
-    async (request, reply) => {
-      const { actor } = await authenticateAdmin(request, deps);
-      const { type = '', email = '', new_email: newEmail = '', password = '', data = {} } = request.body;
-      const wanted = {
-        type,
-        email,
-        newEmail,
-        password,
-        data: data as JsonObject, // it came as JSON
-        aud: requestedAudience(request, deps),
-        redirectTo: redirectTarget(request, request.body, deps),
-      };
-      const { user, link } = await generateLink(wanted, actor, requestMetadata(request, deps));
-      return reply.send({
-        ...toUserJson(user),
-        action_link: link.actionLink,
-        email_otp: link.emailOtp,
-        hashed_token: link.hashedToken,
-        verification_type: link.verificationType,
-        redirect_to: link.redirectTo,
-      });
-    },
-  );
+  api.post('/admin/generate_link', { schema: { body: linkBody }, bodyLimit }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    const { type = '', email = '', new_email: newEmail = '', password = '', data = {} } = request.body;
+    const linkRequest = {
+      type,
+      email,
+      newEmail,
+      password,
+      data: data as JsonObject, // parsed from JSON
+      aud: requestedAudience(request, context),
+      redirectTo: redirectTarget(request, request.body, context),
+    };
+    const { user, link } = await generateLink(context, linkRequest, adminRequest);
+    return reply.send({
+      ...toUserJson(user),
+      action_link: link.actionLink,
+      email_otp: link.emailOtp,
+      hashed_token: link.hashedToken,
+      verification_type: link.verificationType,
+      redirect_to: link.redirectTo,
+    });
+  });
 };
 
 const userParams = Type.Object({ user_id: Type.String() });
-const params = Type.Object({ user_id: Type.String(), factor_id: Type.String() });
-const changeBody = body({ friendly_name: optionalText, phone: optionalText });
+const factorParams = Type.Object({ user_id: Type.String(), factor_id: Type.String() });
+const factorBody = body({ friendly_name: optionalText, phone: optionalText });
 
 /** `/admin/users/:user_id/factors` */
-export const addAdminFactorRoutes: AddRoutes = (api, deps) => {
-  const factors = createManageFactors(deps);
+export const addAdminFactorRoutes: AddRoutes = (api, context) => {
   const path = '/admin/users/:user_id/factors';
 
   api.get(path, { schema: { params: userParams } }, async (request, reply) => {
-    await authenticateAdmin(request, deps);
-    const listed = await factors.list(uuidParameter(request.params, 'user_id'));
-    return reply.send(listed.map(toFactorJson));
+    await authenticateAdmin(request, context);
+    const { factors } = await getUser(context.store, uuidParameter(request.params, 'user_id'));
+    return reply.send(factors.map(toFactorJson));
   });
 
-  api.put(`${path}/:factor_id`, { schema: { params, body: changeBody } }, async (request, reply) => {
-    const { actor } = await authenticateAdmin(request, deps);
+  const update = { schema: { params: factorParams, body: factorBody } };
+  api.put(`${path}/:factor_id`, update, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
     const { friendly_name: friendlyName, phone } = request.body;
-    const metadata = requestMetadata(request, deps);
-    const changed = await factors.update(
-      factorOf(request.params),
-      { friendlyName, phone },
-      { actor, metadata },
-    );
-    return reply.send(toFactorJson(changed));
+    const key = readFactorKey(request.params);
+    const changes = { friendlyName, phone };
+    return reply.send(toFactorJson(await updateUserFactor(context.store, key, changes, adminRequest)));
   });
 
-  api.delete(`${path}/:factor_id`, { schema: { params } }, async (request, reply) => {
-    const { actor } = await authenticateAdmin(request, deps);
-    const metadata = requestMetadata(request, deps);
-    const removed = await factors.remove(factorOf(request.params), { actor, metadata });
+  api.delete(`${path}/:factor_id`, { schema: { params: factorParams } }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    const removed = await removeUserFactor(context, readFactorKey(request.params), adminRequest);
     return reply.send(toFactorJson(removed));
   });
 };
 
-function factorOf(parameters: { readonly user_id: string; readonly factor_id: string }) {
+function readFactorKey(parameters: { readonly user_id: string; readonly factor_id: string }) {
   return {
     userId: uuidParameter(parameters, 'user_id'),
     factorId: uuidParameter(parameters, 'factor_id'),
   };
 }
 
-const adminSessionRoutesUserParams = Type.Object({ user_id: Type.String() });
-const adminSessionRoutesParams = Type.Object({ user_id: Type.String(), session_id: Type.String() });
+const sessionParams = Type.Object({ user_id: Type.String(), session_id: Type.String() });
 
-/** `/admin/users/:user_id/sessions`: where a user is signed in, and an end to it. */
-export const addAdminSessionRoutes: AddRoutes = (api, deps) => {
-  const sessions = createManageSessions(deps);
+/** `/admin/users/:user_id/sessions` */
+export const addAdminSessionRoutes: AddRoutes = (api, context) => {
   const path = '/admin/users/:user_id/sessions';
 
-  api.get(path, { schema: { params: adminSessionRoutesUserParams } }, async (request, reply) => {
-    await authenticateAdmin(request, deps);
+  api.get(path, { schema: { params: userParams } }, async (request, reply) => {
+    const { metadata } = await readAdminRequest(request, context);
     const userId = uuidParameter(request.params, 'user_id');
-    const listed = await sessions.list(userId, requestMetadata(request, deps));
-    return reply.send({ sessions: listed.map((session) => toSessionJson(session)) });
+    const sessions = await listUserSessions(context, userId, metadata);
+    return reply.send({ sessions: sessions.map((session) => toSessionJson(session)) });
   });
 
-  api.delete(path, { schema: { params: adminSessionRoutesUserParams } }, async (request, reply) => {
-    const { actor } = await authenticateAdmin(request, deps);
-    const userId = uuidParameter(request.params, 'user_id');
-    await sessions.endAll(userId, { actor, metadata: requestMetadata(request, deps) });
+  api.delete(path, { schema: { params: userParams } }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    await endUserSessions(context.store, uuidParameter(request.params, 'user_id'), adminRequest);
     return reply.send({});
   });
 
-  api.delete(
-    `${path}/:session_id`,
-    { schema: { params: adminSessionRoutesParams } },
-    async (request, reply) => {
-      const { actor } = await authenticateAdmin(request, deps);
-      const userId = uuidParameter(request.params, 'user_id');
-      const sessionId = uuidParameter(request.params, 'session_id');
-      await sessions.end({ userId, sessionId }, { actor, metadata: requestMetadata(request, deps) });
-      return reply.send({});
-    },
-  );
+  api.delete(`${path}/:session_id`, { schema: { params: sessionParams } }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    const userId = uuidParameter(request.params, 'user_id');
+    const sessionId = uuidParameter(request.params, 'session_id');
+    await endUserSession(context.store, { userId, sessionId }, adminRequest);
+    return reply.send({});
+  });
 };
 
-const listQuery = Type.Object({ ...pageQuery, query: Type.Optional(Type.String()) });
+const auditQuery = Type.Object({ ...pageQuery, query: Type.Optional(Type.String()) });
 
 /** `/admin/audit` */
-export const addAdminAuditRoutes: AddRoutes = (api, deps) => {
-  const listAuditEntries = createListAuditEntries(deps);
-  api.get('/admin/audit', { schema: { querystring: listQuery } }, async (request, reply) => {
-    await authenticateAdmin(request, deps);
+export const addAdminAuditRoutes: AddRoutes = (api, context) => {
+  api.get('/admin/audit', { schema: { querystring: auditQuery } }, async (request, reply) => {
+    await authenticateAdmin(request, context);
     const page = readPage(request.query);
     const { query = '' } = request.query;
-    const { items, total } = await listAuditEntries({ ...page, query });
+    const { items, total } = await listAuditEntries(context.store, { ...page, query });
     setPageHeaders(request, reply, { page, total });
     return reply.send(
       items.map(({ id, payload, at, ip }) => ({

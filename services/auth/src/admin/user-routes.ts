@@ -1,18 +1,24 @@
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { errors } from '../errors.ts';
-import type { AddRoutes } from '../http/api.ts';
-import { body, optionalFlag, optionalObject, optionalText, uuidParameter } from '../http/api.ts';
+import {
+  type AddRoutes,
+  body,
+  optionalFlag,
+  optionalObject,
+  optionalText,
+  uuidParameter,
+} from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { pageQuery, readPage, setPageHeaders } from '../http/pagination.ts';
-import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
-import type { JsonObject } from '../users/user-json.ts';
-import { toUserJson } from '../users/user-json.ts';
-import type { AdminUserInput } from './create-user.ts';
-import { createCreateUser } from './create-user.ts';
-import { createUpdateUser } from './update-user.ts';
-import { createDeleteUser, createListUsers } from './users.ts';
+import { requestedAudience } from '../http/request-metadata.ts';
+import { getUser } from '../users/update.ts';
+import { type JsonObject, toUserJson } from '../users/user-json.ts';
+import { createUser } from './create-user.ts';
+import { type AdminUserInput, readAdminRequest } from './input.ts';
+import { updateUser } from './update-user.ts';
+import { deleteUser, listUsers } from './users.ts';
 
 const userMembers = {
   role: optionalText,
@@ -32,88 +38,80 @@ const deleteBody = body({ should_soft_delete: optionalFlag });
 const params = Type.Object({ user_id: Type.String() });
 const listQuery = Type.Object({
   ...pageQuery,
-  filter: Type.Optional(
-    Type.String({ description: 'Part of email, phone or full name, whatever its case.' }),
-  ),
-  sort: Type.Optional(
-    Type.String({ description: '`created_at asc` or `created_at desc`, which is default.' }),
-  ),
+  filter: Type.Optional(Type.String({ description: 'Part of email, phone or full name, case-insensitive.' })),
+  sort: Type.Optional(Type.String({ description: '`created_at asc` or `created_at desc` (the default).' })),
 });
 
 /** `/admin/users` */
-export const addAdminUserRoutes: AddRoutes = (api, deps) => {
-  const listUsers = createListUsers(deps);
-  const createUser = createCreateUser(deps);
-  const updateUser = createUpdateUser(deps);
-  const deleteUser = createDeleteUser(deps);
+export const addAdminUserRoutes: AddRoutes = (api, context) => {
+  const { store } = context;
+  const path = '/admin/users/:user_id';
   const bodyLimit = bodyLimits.admin;
 
   api.get('/admin/users', { schema: { querystring: listQuery } }, async (request, reply) => {
-    await authenticateAdmin(request, deps);
+    await authenticateAdmin(request, context);
     const page = readPage(request.query);
-    const aud = requestedAudience(request, deps);
+    const aud = requestedAudience(request, context);
     const { filter = '', sort = '' } = request.query;
-    const { items, total } = await listUsers({ ...page, aud, filter, sort });
+    const { items, total } = await listUsers(store, { ...page, aud, filter, sort });
     setPageHeaders(request, reply, { page, total });
     return reply.send({ users: items.map(toUserJson), aud });
   });
 
-  api.post('/admin/users', { schema: { body: createBody }, bodyLimit }, async (request, reply) => {
-    const { actor } = await authenticateAdmin(request, deps);
-    const { id, aud } = request.body;
-    const input = { ...inputOf(request.body), id, aud: aud || requestedAudience(request, deps) };
-    return reply.send(toUserJson(await createUser(input, actor, requestMetadata(request, deps))));
-  });
+  async function create(
+    request: FastifyRequest,
+    values: Static<typeof createBody>,
+    parameters?: Static<typeof params>,
+  ): Promise<JsonObject> {
+    const adminRequest = await readAdminRequest(request, context);
+    const id = parameters === undefined ? values.id : readPathId(parameters, values.id);
+    const aud = values.aud || requestedAudience(request, context);
+    return toUserJson(await createUser(context, { ...toUserInput(values), id, aud }, adminRequest));
+  }
 
-  api.post(
-    '/admin/users/:user_id',
-    { schema: { params, body: createBody }, bodyLimit },
-    async (request, reply) => {
-      const { actor } = await authenticateAdmin(request, deps);
-      const id = uuidParameter(request.params, 'user_id');
-      const { id: bodyId = id, aud } = request.body;
-      if (bodyId.toLowerCase() !== id)
-        throw errors.validation_failed({ message: 'id of the body is not that of the path' });
-      const input = { ...inputOf(request.body), id, aud: aud || requestedAudience(request, deps) };
-      return reply.send(toUserJson(await createUser(input, actor, requestMetadata(request, deps))));
-    },
+  api.post('/admin/users', { schema: { body: createBody }, bodyLimit }, async (request, reply) =>
+    reply.send(await create(request, request.body)),
   );
 
-  api.get('/admin/users/:user_id', { schema: { params } }, async (request, reply) => {
-    await authenticateAdmin(request, deps);
-    const user = await deps.store.users.findById(uuidParameter(request.params, 'user_id'));
-    if (user === undefined) throw errors.user_not_found();
+  api.post(path, { schema: { params, body: createBody }, bodyLimit }, async (request, reply) =>
+    reply.send(await create(request, request.body, request.params)),
+  );
+
+  api.get(path, { schema: { params } }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    return reply.send(toUserJson(await getUser(store, uuidParameter(request.params, 'user_id'))));
+  });
+
+  api.put(path, { schema: { params, body: changeBody }, bodyLimit }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    const id = uuidParameter(request.params, 'user_id');
+    const user = await updateUser(context, id, toUserInput(request.body), adminRequest);
     return reply.send(toUserJson(user));
   });
 
-  api.put(
-    '/admin/users/:user_id',
-    { schema: { params, body: changeBody }, bodyLimit },
-    async (request, reply) => {
-      const { actor } = await authenticateAdmin(request, deps);
-      const id = uuidParameter(request.params, 'user_id');
-      const metadata = requestMetadata(request, deps);
-      return reply.send(toUserJson(await updateUser(id, inputOf(request.body), { actor, metadata })));
-    },
-  );
-
-  const deletion = { schema: { params, body: deleteBody }, preValidation: mayHaveNoBody };
-  api.delete('/admin/users/:user_id', deletion, async (request, reply) => {
-    const { actor } = await authenticateAdmin(request, deps);
+  const deletion = { schema: { params, body: deleteBody }, preValidation: allowMissingBody };
+  api.delete(path, deletion, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
     const id = uuidParameter(request.params, 'user_id');
     const soft = request.body.should_soft_delete ?? false;
-    await deleteUser({ id, soft }, actor, requestMetadata(request, deps));
+    await deleteUser(store, { id, soft }, adminRequest);
     return reply.send({});
   });
 };
 
-/** No body is an empty one. */
-function mayHaveNoBody(request: FastifyRequest, _reply: unknown, done: () => void): void {
+function readPathId(parameters: Static<typeof params>, bodyId: string | undefined): string {
+  const id = uuidParameter(parameters, 'user_id');
+  if (bodyId !== undefined && bodyId.toLowerCase() !== id)
+    throw errors.validation_failed({ message: 'id of the body differs from the id in the path' });
+  return id;
+}
+
+function allowMissingBody(request: FastifyRequest, _reply: unknown, done: () => void): void {
   request.body ??= {};
   done();
 }
 
-function inputOf(b: Static<typeof changeBody>): AdminUserInput {
+function toUserInput(b: Static<typeof changeBody>): AdminUserInput {
   return {
     role: b.role,
     email: b.email,
@@ -122,7 +120,7 @@ function inputOf(b: Static<typeof changeBody>): AdminUserInput {
     passwordHash: b.password_hash,
     emailConfirm: b.email_confirm,
     phoneConfirm: b.phone_confirm,
-    // Metadata came as JSON.
+    // Metadata is parsed from JSON.
     userMetadata: b.user_metadata as JsonObject | undefined,
     appMetadata: b.app_metadata as JsonObject | undefined,
     banDuration: b.ban_duration,

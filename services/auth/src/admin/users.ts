@@ -1,32 +1,28 @@
 import type { Context } from '../context.ts';
-import {
-  type AuditActor,
-  type AuditQuery,
-  type AuditScope,
-  auditEntry,
-  type StoredAuditEntry,
-} from '../db/audit-log.ts';
+import { type AuditQuery, type AuditScope, auditEntry, type StoredAuditEntry } from '../db/audit-log.ts';
+import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
 import type { Page, PageRequest } from '../http/pagination.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { listSessions, type Session } from '../sessions/sessions.ts';
+import { getUser } from '../users/update.ts';
 import type { User } from '../users/user.ts';
-import { subjectOf } from './create-user.ts';
+import { type AdminRequest, userAuditEntry } from './input.ts';
 
-/** Which users an administrator wants to see. */
-interface UserListing extends PageRequest {
-  readonly aud: string;
-  /** Part of email, phone or full name; empty for all. */
-  readonly filter: string;
-  /** `created_at`, `created_at asc` or `created_at desc`; the last when empty. */
-  readonly sort: string;
-}
-
-/** Lists users, newest first unless asked otherwise. */
-export type ListUsers = (listing: UserListing) => Promise<Page<User>>;
-
-/** Creates {@link ListUsers}. */
-export function createListUsers({ store }: Context): ListUsers {
-  return ({ sort, ...listing }) => store.users.list({ ...listing, order: readOrder(sort) });
+export function listUsers(
+  store: Store,
+  {
+    sort,
+    ...query
+  }: PageRequest & {
+    readonly aud: string;
+    /** Part of email, phone or full name; empty for all users. */
+    readonly filter: string;
+    /** `created_at`, `created_at asc` or `created_at desc`; descending when empty. */
+    readonly sort: string;
+  },
+): Promise<Page<User>> {
+  return store.users.list({ ...query, order: readOrder(sort) });
 }
 
 function readOrder(sort: string): 'asc' | 'desc' {
@@ -43,42 +39,66 @@ function readOrder(sort: string): 'asc' | 'desc' {
   return direction;
 }
 
-/** Deletes a user; `soft` leaves a row that says nothing of them, for the references of others. */
-export type DeleteUser = (
-  of: { readonly id: string; readonly soft: boolean },
-  actor: AuditActor,
-  metadata: RequestMetadata,
-) => Promise<void>;
-
-/** Creates {@link DeleteUser}. */
-export function createDeleteUser({ store }: Pick<Context, 'store'>): DeleteUser {
-  return async ({ id, soft }, actor, metadata) => {
-    const user = await store.users.findById(id);
-    if (user === undefined) throw errors.user_not_found();
-    const audit = auditEntry(actor, 'user_deleted', { metadata, traits: subjectOf(user) });
-    const isDeleted = soft
-      ? await store.users.softDelete(id, { at: new Date(metadata.nowMs), audit })
-      : await store.users.delete(id, audit);
-    if (!isDeleted) throw errors.user_not_found();
-  };
+/** @throws AppError `user_not_found`. */
+export async function deleteUser(
+  store: Store,
+  { id, soft }: { readonly id: string; readonly soft: boolean },
+  request: AdminRequest,
+): Promise<void> {
+  const audit = userAuditEntry(request, 'user_deleted', await getUser(store, id));
+  const isDeleted = soft
+    ? await store.users.softDelete(id, { at: new Date(request.metadata.nowMs), audit })
+    : await store.users.delete(id, audit);
+  if (!isDeleted) throw errors.user_not_found();
 }
 
-/** Lists the audit log, newest first. `query` is empty or `author:`, `action:` or `type:` with a text to look for. */
-export type ListAuditEntries = (
-  listing: PageRequest & { readonly query: string },
-) => Promise<Page<StoredAuditEntry>>;
+/** Active sessions of a user, newest first. @throws AppError `user_not_found`. */
+export async function listUserSessions(
+  context: Context,
+  userId: string,
+  metadata: RequestMetadata,
+): Promise<readonly Session[]> {
+  await getUser(context.store, userId);
+  return listSessions(context, userId, metadata);
+}
 
-const scopes: readonly AuditScope[] = ['author', 'action', 'type'];
+/** @throws AppError `user_not_found`, `session_not_found` (404). */
+export async function endUserSession(
+  { sessions }: Store,
+  { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
+  request: AdminRequest,
+): Promise<void> {
+  const found = await sessions.findWithUser(userId, sessionId);
+  if (found === undefined) throw errors.user_not_found();
+  if (found.session === undefined)
+    throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
+  await sessions.end('local', { userId, sessionId }, logoutEntry(userId, request));
+}
 
-/** Creates {@link ListAuditEntries}. */
-export function createListAuditEntries({ store }: Context): ListAuditEntries {
-  return ({ query, ...page }) => store.audit.list({ ...page, search: readSearch(query) });
+/** @throws AppError `user_not_found`. */
+export async function endUserSessions(store: Store, userId: string, request: AdminRequest): Promise<void> {
+  await getUser(store, userId);
+  await store.sessions.end('global', { userId, sessionId: undefined }, logoutEntry(userId, request));
+}
+
+function logoutEntry(userId: string, { actor, metadata }: AdminRequest) {
+  return auditEntry(actor, 'logout', { metadata, traits: { user_id: userId } });
+}
+
+const auditScopes: readonly AuditScope[] = ['author', 'action', 'type'];
+
+/** Newest first. `query` is empty, or a text to search for after `author:`, `action:` or `type:`. */
+export function listAuditEntries(
+  store: Store,
+  { query, ...page }: PageRequest & { readonly query: string },
+): Promise<Page<StoredAuditEntry>> {
+  return store.audit.list({ ...page, search: readSearch(query) });
 }
 
 function readSearch(query: string): AuditQuery['search'] {
   if (query === '') return undefined;
   const colon = query.indexOf(':');
-  const scope = scopes.find((known) => known === query.slice(0, colon));
+  const scope = auditScopes.find((known) => known === query.slice(0, colon));
   if (colon < 0 || scope === undefined)
     throw errors.validation_failed({ message: `Invalid query scope: ${query.slice(0, 64)}` });
   return { scope, text: query.slice(colon + 1) };

@@ -2,8 +2,8 @@ import { text } from 'node:stream/consumers';
 import { isAppError } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Sql } from 'postgres';
-import { createCreateUser } from '../admin/create-user.ts';
-import { createDeleteUser } from '../admin/users.ts';
+import { createUser } from '../admin/create-user.ts';
+import { deleteUser } from '../admin/users.ts';
 import type { Settings } from '../config/settings.ts';
 import { connect, disconnect } from '../db/connection.ts';
 import { migrate } from '../db/migrate.ts';
@@ -32,15 +32,10 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
     // The policy does not bind the API for administrators; here an empty or short one is a slip of whoever types.
     const leakedPasswords = new LeakedPasswords(settings, { logger, nowMs: Date.now });
     await checkPassword({ leakedPasswords, settings }, password);
-    const createUser = createCreateUser({
-      store,
-      settings,
-      random: systemRandomness,
-      passwords: new PasswordHasher(settings),
-    });
+    const context = { store, settings, random: systemRandomness, passwords: new PasswordHasher(settings) };
     const aud = flags.aud ?? settings.jwtAud;
     const input = { email, password, aud, role: flags.role, emailConfirm: flags.confirm };
-    return (await createUser(input, operator, metadataNow())).id;
+    return (await createUser(context, input, { actor: operator, metadata: metadataNow() })).id;
   });
 };
 
@@ -48,7 +43,7 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
 export const deleteUserCommand: Command = async ({ environmentFiles, args: [who = ''], flags }) => {
   await withStore(environmentFiles, async ({ store, settings }) => {
     const id = await findId(store, who, flags.aud ?? settings.jwtAud);
-    await createDeleteUser({ store })({ id, soft: false }, operator, metadataNow());
+    await deleteUser(store, { id, soft: false }, { actor: operator, metadata: metadataNow() });
     return id;
   });
 };

@@ -1,0 +1,102 @@
+import type { FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { type AuditActor, auditEntry } from '../db/audit-log.ts';
+import { errors } from '../errors.ts';
+import { authenticateAdmin } from '../http/authenticate.ts';
+import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
+import type { PasswordHasher } from '../passwords/hasher.ts';
+import { isImportableHash } from '../passwords/imported-hashes.ts';
+import { readEmail, readPhone } from '../sign-up/input.ts';
+import { parseBan } from '../users/user.ts';
+import type { JsonObject } from '../users/user-json.ts';
+
+/** The administrator who calls, and their request. */
+export interface AdminRequest {
+  readonly actor: AuditActor;
+  readonly metadata: RequestMetadata;
+}
+
+/** Authenticates the administrator. @throws AppError as `authenticateAdmin`. */
+export async function readAdminRequest(request: FastifyRequest, context: Context): Promise<AdminRequest> {
+  const { actor } = await authenticateAdmin(request, context);
+  return { actor, metadata: requestMetadata(request, context) };
+}
+
+/** A user as sent by an administrator. Absent values and empty texts are not set. */
+export interface AdminUserInput {
+  readonly role?: string | undefined;
+  readonly email?: string | undefined;
+  readonly phone?: string | undefined;
+  readonly password?: string | undefined;
+  /** Hash of another server. */
+  readonly passwordHash?: string | undefined;
+  readonly emailConfirm?: boolean | undefined;
+  readonly phoneConfirm?: boolean | undefined;
+  readonly userMetadata?: JsonObject | undefined;
+  readonly appMetadata?: JsonObject | undefined;
+  /** A duration in Go's syntax, or `none`. */
+  readonly banDuration?: string | undefined;
+}
+
+/** Length of the columns. */
+const maxNameChars = 255;
+
+/** A normalized email, empty for none. @throws AppError `validation_failed`. */
+export function readOptionalEmail(email = ''): string {
+  return email === '' ? '' : readEmail(email);
+}
+
+/** A normalized phone, empty for none. @throws AppError `validation_failed`. */
+export function readOptionalPhone(phone = ''): string {
+  return phone === '' ? '' : readPhone(phone);
+}
+
+/** End of a ban: `null` lifts it, undefined leaves it. @throws AppError `validation_failed`. */
+export function readBan(text: string | undefined, { nowMs }: RequestMetadata): Date | null | undefined {
+  if (text === undefined || text === '') return undefined;
+  const end = parseBan(text, nowMs);
+  if (end === undefined)
+    throw errors.validation_failed({
+      message: `invalid format for ban duration: ${JSON.stringify(text.slice(0, 64))} must be a duration such as 24h, or none`,
+    });
+  return end;
+}
+
+/** A role or an audience, empty for none. @throws AppError `validation_failed`. */
+export function readName(member: 'role' | 'aud', text = ''): string {
+  if (text.length > maxNameChars)
+    throw errors.validation_failed({ message: `${member} is longer than ${maxNameChars} characters` });
+  return text;
+}
+
+/** @throws AppError `validation_failed` for both a password and a hash, and for a hash that cannot be verified. */
+export function checkSecret({ password = '', passwordHash = '' }: AdminUserInput): void {
+  if (password !== '' && passwordHash !== '')
+    throw errors.validation_failed({ message: 'Only a password or a password hash should be provided' });
+  if (passwordHash !== '' && !isImportableHash(passwordHash))
+    throw errors.validation_failed({
+      message: 'password_hash must be one of bcrypt, argon2i, argon2id (v=19) or fbscrypt, within limits',
+    });
+}
+
+/** Hash of the password, or the imported hash; undefined for neither. */
+export async function toPasswordHash(
+  { password = '', passwordHash = '' }: AdminUserInput,
+  passwords: PasswordHasher,
+): Promise<string | undefined> {
+  if (password !== '') return passwords.hash(password);
+  return passwordHash === '' ? undefined : passwordHash;
+}
+
+/** An audit entry of an administrator's action on a user. */
+export function userAuditEntry(
+  { actor, metadata }: AdminRequest,
+  action: Parameters<typeof auditEntry>[1],
+  { id, email, phone }: { readonly id: string; readonly email: string; readonly phone: string },
+  traits?: JsonObject,
+) {
+  return auditEntry(actor, action, {
+    metadata,
+    traits: { user_id: id, user_email: email, user_phone: phone, ...traits },
+  });
+}
