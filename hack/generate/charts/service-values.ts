@@ -6,7 +6,7 @@ import type { ServiceChart } from './service-charts.ts';
 const mark = '# --- Below this line: make generate. ---';
 
 /** As wide as the rest of the repository. */
-const lineWidth = 110;
+const lineWidth = 100;
 
 /**
  * The values.yaml of the chart of a service: what it has there by hand, then the values that all services have, then one for
@@ -42,8 +42,8 @@ function settingsBlock(chart: ServiceChart): string {
   const settings = ordinarySettings(chart);
   const groups = Map.groupBy(settings, ({ group }) => group);
   return [
-    '# The settings of the service by the names of their environment variables. Those that are null are left to the service, or',
-    '# to the chart where another value decides them.',
+    '# Settings, named like their environment variables. Null leaves the default to the service, or to',
+    '# the chart where it derives the setting from another value.',
     'settings:',
     ...[...groups].flatMap(([group, members]) => [
       '',
