@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
-import { createNotify } from '../messages/send.ts';
+import { notify } from '../messages/send.ts';
 import { nameConflict } from '../mfa/enroll.ts';
 import { type Factor, getFactor } from '../mfa/factors.ts';
 import { getUser } from '../users/update.ts';
@@ -47,7 +47,11 @@ export async function removeUserFactor(
   );
   if (!isRemoved) throw errors.mfa_factor_not_found();
   if (factor.status === 'verified')
-    createNotify(context)(user, 'MFA_FACTOR_UNENROLLED_NOTIFICATION', { FactorType: factor.type });
+    notify(context, {
+      user,
+      kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+      variables: { FactorType: factor.type },
+    });
   return factor;
 }
 

@@ -6,7 +6,7 @@ import { authenticateAdmin } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import type { PasswordHasher } from '../passwords/hasher.ts';
 import { isImportableHash } from '../passwords/imported-hashes.ts';
-import { readEmail, readPhone } from '../sign-up/input.ts';
+import { readEmail, readPhone } from '../users/contact.ts';
 import { parseBan } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
 

@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { createMakeLink, type MadeLink, type MadeLinkKind } from '../messages/links.ts';
-import { createSendLink } from '../messages/send-link.ts';
+import { type ActionLink, type ActionLinkKind, makeLink } from '../messages/links.ts';
+import { sendLink } from '../messages/send-link.ts';
 import { checkPassword } from '../passwords/policy.ts';
-import { readEmail } from '../sign-up/input.ts';
+import { readEmail } from '../users/contact.ts';
 import { getUser, saveUser } from '../users/update.ts';
 import { newContactUser, type User } from '../users/user.ts';
 import { checkMetadata, type JsonObject } from '../users/user-json.ts';
@@ -28,7 +28,7 @@ export async function inviteUser(
   const known = await store.users.findByEmail(email, aud);
   const user = await prepareUnconfirmed(context, { email, aud, data, known, invited: true }, request);
   // No PKCE: invitations are opened in the browser of the invited user.
-  await createSendLink(context)(user, { kind: 'invite', redirectTo, flow: 'implicit', actor }, metadata);
+  await sendLink(context, user, { kind: 'invite', redirectTo, flow: 'implicit', actor }, metadata);
   return getUser(store, user.id);
 }
 
@@ -51,18 +51,16 @@ export async function generateLink(
   context: Context,
   link: LinkRequest,
   request: AdminRequest,
-): Promise<{ readonly user: User; readonly link: MadeLink }> {
+): Promise<{ readonly user: User; readonly link: ActionLink }> {
   const { store } = context;
   const email = readEmail(link.email);
   const known = await store.users.findByEmail(email, link.aud);
   const target = await prepareTarget(context, { ...link, email, known }, request);
   const { user, kind, newEmail } = target;
-  const made = await createMakeLink(context)(
-    user,
-    { kind, redirectTo: link.redirectTo, actor: request.actor, ...(newEmail && { newEmail }) },
-    request.metadata,
-  );
-  return { user: (await store.users.findById(user.id)) ?? user, link: made };
+  const { redirectTo } = link;
+  const { actor, metadata } = request;
+  const actionLink = await makeLink(context, { user, kind, redirectTo, newEmail, actor }, metadata);
+  return { user: (await store.users.findById(user.id)) ?? user, link: actionLink };
 }
 
 /** A request with the normalized email and its user. */
@@ -72,7 +70,7 @@ interface PreparedRequest extends LinkRequest {
 
 interface LinkTarget {
   readonly user: User;
-  readonly kind: MadeLinkKind;
+  readonly kind: ActionLinkKind;
   readonly newEmail?: string;
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { createNotify } from '../messages/send.ts';
+import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { getUser, saveUser } from '../users/update.ts';
 import { contactIdentityData, type NewIdentity, type User, type UserChanges } from '../users/user.ts';
@@ -73,13 +73,18 @@ function notifyUser(
   options: { readonly before: User; readonly after: User; readonly changes: UserChanges },
 ): void {
   const { before, after, changes } = options;
-  const notify = createNotify(context);
-  if (changes.passwordHash !== undefined) notify(after, 'PASSWORD_CHANGED_NOTIFICATION', {}, before.email);
+  if (changes.passwordHash !== undefined)
+    notify(context, { user: after, kind: 'PASSWORD_CHANGED_NOTIFICATION', to: before.email });
   if (after.email !== before.email)
-    notify(after, 'EMAIL_CHANGED_NOTIFICATION', { OldEmail: before.email }, before.email);
+    notify(context, {
+      user: after,
+      kind: 'EMAIL_CHANGED_NOTIFICATION',
+      variables: { OldEmail: before.email },
+      to: before.email,
+    });
   if (after.phone !== before.phone) {
     const phones = { Phone: after.phone, OldPhone: before.phone };
-    notify(after, 'PHONE_CHANGED_NOTIFICATION', phones, before.email);
+    notify(context, { user: after, kind: 'PHONE_CHANGED_NOTIFICATION', variables: phones, to: before.email });
   }
 }
 

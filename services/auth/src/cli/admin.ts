@@ -16,7 +16,7 @@ import { reencrypt } from '../keys/reencrypt.ts';
 import { PasswordHasher } from '../passwords/hasher.ts';
 import { LeakedPasswords } from '../passwords/leaked.ts';
 import { checkPassword } from '../passwords/policy.ts';
-import { normalizeEmail } from '../sign-up/input.ts';
+import { normalizeEmail } from '../users/contact.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 

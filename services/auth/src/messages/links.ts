@@ -3,13 +3,12 @@ import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditAction, type AuditActor, auditEntry } from '../db/audit-log.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { Randomness } from '../keys/random.ts';
+import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
-import type { JsonObject } from '../users/user-json.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/one-time-tokens.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
 
-/** What a mail with a link (or, for `reauthentication`, with a code only) is for. */
+/** Mails with a link; `reauthentication` has a code only. */
 export type LinkKind =
   | 'confirmation'
   | 'recovery'
@@ -18,36 +17,16 @@ export type LinkKind =
   | 'email_change'
   | 'reauthentication';
 
-/** How the link ends: with tokens in the fragment, or with a code that is exchanged for them. */
-export type LinkFlow = 'implicit' | 'pkce';
-
-/** A link that somebody is to get. */
-export interface LinkRequest {
-  readonly kind: LinkKind;
-  /** Where it leads in the end; from `redirectTarget`. */
-  readonly redirectTo: string;
-  readonly flow: LinkFlow;
-  /** For a change of email: the new address. */
-  readonly newEmail?: string | undefined;
-  /** `{{ .Data }}` of the template; the metadata of the user when absent. */
-  readonly data?: JsonObject | undefined;
-  /** Who the audit log names; the user when absent. */
-  readonly actor?: AuditActor | undefined;
-  /** Whether the mail has been counted against the quota of mails. */
-  readonly quotaTaken?: boolean | undefined;
-}
-
-/** What the kinds of link differ in. */
-export interface LinkTraits {
+interface LinkDefinition {
   readonly mail: MailKind;
   readonly token: OneTimeTokenType;
-  /** `type` of the link. */
+  /** Query parameter `type` of the link. */
   readonly type: string;
-  /** Setting that has the path of the link. */
+  /** Suffix of the setting with the path of the link. */
   readonly path: 'CONFIRMATION' | 'RECOVERY' | 'INVITE' | 'EMAIL_CHANGE';
-  /** When the last one was sent; undefined for a kind that has no spacing. */
+  /** When the last one was sent; absent for a kind without spacing. */
   readonly sentAt: ((user: User) => Date | undefined) | undefined;
-  /** Shortest time between two when SMTP_MAX_FREQUENCY is not set. */
+  /** Minimum time between two mails unless SMTP_MAX_FREQUENCY is set. */
   readonly spacingMs: number;
   readonly action: AuditAction;
   /** Completes "Error sending … email". */
@@ -56,8 +35,7 @@ export interface LinkTraits {
 
 const minuteMs = 60_000;
 
-/** The kinds of link. */
-export const linkTraits: Readonly<Record<LinkKind, LinkTraits>> = {
+export const linkDefinitions: Readonly<Record<LinkKind, LinkDefinition>> = {
   confirmation: {
     mail: 'CONFIRMATION',
     token: 'confirmation_token',
@@ -120,94 +98,55 @@ export const linkTraits: Readonly<Record<LinkKind, LinkTraits>> = {
   },
 };
 
-/** What a link in a mail is made of. */
-interface ActionLinkParts {
-  /** API_EXTERNAL_URL. */
-  readonly externalUrl: string;
-  /** Resolved against `externalUrl`: a path that begins with `/` takes the place of its whole path. */
-  readonly path: string;
-  /** Hash of the code, with its prefix. */
-  readonly token: string;
-  /** What `/verify` is to do: `signup`, `recovery`, … */
-  readonly type: string;
-  /** Where the user goes in the end; the allow-list has been asked. */
-  readonly redirectTo: string;
-}
-
-/** Characters that a query may hold as they are. Clients look for the target in the link, so that it is only encoded when it must be. */
-const plainTarget = /^[\w:/?.~!$'()*,;@-]*$/;
-
-/** The link that is mailed. */
-function actionLink({ externalUrl, path, token, type, redirectTo }: ActionLinkParts): string {
-  const { origin, pathname } = new URL(path, externalUrl);
-  const target = plainTarget.test(redirectTo) ? redirectTo : encodeURIComponent(redirectTo);
-  return `${origin}${pathname}?token=${token}&type=${type}&redirect_to=${target}`;
-}
-
-/** Settings that links are made from. */
-type LinkSettingName =
-  | 'siteUrl'
-  | 'apiExternalUrl'
-  | 'mailerOtpLength'
-  | 'jwtSecret'
-  | 'dbSharedWithGotrue'
-  | 'mailUrlPath:CONFIRMATION'
-  | 'mailUrlPath:RECOVERY'
-  | 'mailUrlPath:INVITE'
-  | 'mailUrlPath:EMAIL_CHANGE';
-
-type LinkSettings = Pick<Settings, LinkSettingName>;
-
-/** A code, and what is kept of it. */
+/** A code with the token that is stored for it. */
 export interface LinkToken {
   readonly code: string;
   readonly token: OneTimeToken;
 }
 
-/** Makes a code for a contact. */
 export function newLinkToken(
-  { random, settings }: { readonly random: Randomness; readonly settings: LinkSettings },
-  of: {
+  { random, settings }: Context,
+  {
+    userId,
+    type,
+    contact: relatesTo,
+    flow,
+    at,
+  }: {
     readonly userId: string;
     readonly type: OneTimeTokenType;
     readonly contact: string;
-    readonly flow: LinkFlow;
+    readonly flow: FlowType;
     readonly at: Date;
   },
 ): LinkToken {
   const code = random.otp(otpDigits(settings.mailerOtpLength));
-  const prefix = of.flow === 'pkce' ? 'pkce_' : '';
-  const { userId, type, contact: relatesTo, at } = of;
   const hash = hashOneTimeToken(relatesTo, code, settings);
-  return {
-    code,
-    token: { userId, type, hash: `${prefix}${hash}`, relatesTo, at },
-  };
+  const prefix = flow === 'pkce' ? pkcePrefix : '';
+  return { code, token: { userId, type, hash: `${prefix}${hash}`, relatesTo, at } };
 }
 
-/** The link of a token. */
-export function linkOf(
-  settings: LinkSettings,
-  { path, type }: Pick<LinkTraits, 'path' | 'type'>,
+/** Characters that may stay unencoded in a query: clients search the link for the redirect target. */
+const plainTarget = /^[\w:/?.~!$'()*,;@-]*$/;
+
+/** The URL of a link. The path of the setting is resolved against API_EXTERNAL_URL. */
+export function linkUrl(
+  settings: Settings,
+  { path, type }: Pick<LinkDefinition, 'path' | 'type'>,
   { hash, redirectTo }: { readonly hash: string; readonly redirectTo: string },
 ): string {
-  return actionLink({
-    externalUrl: settings.apiExternalUrl,
-    path: settings[`mailUrlPath:${path}`],
-    token: hash,
-    type,
-    redirectTo,
-  });
+  const { origin, pathname } = new URL(settings[`mailUrlPath:${path}`], settings.apiExternalUrl);
+  const target = plainTarget.test(redirectTo) ? redirectTo : encodeURIComponent(redirectTo);
+  return `${origin}${pathname}?token=${hash}&type=${type}&redirect_to=${target}`;
 }
 
-/** Links that administrators make and hand over themselves. */
-export type MadeLinkKind =
+/** Links that administrators request and send themselves. */
+export type ActionLinkKind =
   | Exclude<LinkKind, 'email_change' | 'reauthentication'>
   | 'email_change_current'
   | 'email_change_new';
 
-/** A link that nobody has been sent. */
-export interface MadeLink {
+export interface ActionLink {
   readonly actionLink: string;
   readonly emailOtp: string;
   readonly hashedToken: string;
@@ -216,58 +155,53 @@ export interface MadeLink {
   readonly redirectTo: string;
 }
 
-/** Makes a link, which takes the place of the user's last one of its kind. Nothing is sent, and no limit asked. */
-export type MakeLink = (
-  user: User,
-  link: {
-    readonly kind: MadeLinkKind;
+/** Makes a link, which replaces the user's last one of its kind. Sends nothing; no limits apply. */
+export async function makeLink(
+  context: Context,
+  {
+    user,
+    kind,
+    redirectTo,
+    newEmail = user.newEmail,
+    actor,
+  }: {
+    readonly user: User;
+    readonly kind: ActionLinkKind;
     readonly redirectTo: string;
-    /** For a change of email: the new address. */
+    /** For a change of email. */
     readonly newEmail?: string | undefined;
-    /** Who the audit log names; the user when absent. */
-    readonly actor?: AuditActor | undefined;
-    readonly action?: AuditAction | undefined;
+    readonly actor: AuditActor;
   },
   metadata: RequestMetadata,
-) => Promise<MadeLink>;
-
-/** Creates {@link MakeLink}. */
-export function createMakeLink(deps: Context): MakeLink {
-  const { store, settings } = deps;
-  return async (user, { kind, redirectTo, newEmail, actor, action }, metadata) => {
-    const { traits, type, verificationType } = describe(kind);
-    const contact = kind === 'email_change_new' ? (newEmail ?? user.newEmail) : user.email;
-    const { code, token } = newLinkToken(deps, {
-      userId: user.id,
-      type,
-      contact,
-      flow: 'implicit',
-      at: new Date(metadata.nowMs),
-    });
-    const audit = auditEntry(actor ?? user, action ?? traits.action, {
-      metadata,
-      traits: { user_id: user.id, user_email: user.email },
-    });
-    await store.oneTimeTokens.replace([token], audit);
-    return {
-      actionLink: linkOf(settings, traits, { hash: token.hash, redirectTo }),
-      emailOtp: code,
-      hashedToken: token.hash,
-      verificationType,
-      redirectTo,
-    };
+): Promise<ActionLink> {
+  const { store, settings } = context;
+  const { definition, type, verificationType } = getActionKind(kind);
+  const contact = kind === 'email_change_new' ? newEmail : user.email;
+  const at = new Date(metadata.nowMs);
+  const { code, token } = newLinkToken(context, { userId: user.id, type, contact, flow: 'implicit', at });
+  const audit = auditEntry(actor, definition.action, {
+    metadata,
+    traits: { user_id: user.id, user_email: user.email },
+  });
+  await store.oneTimeTokens.replace([token], audit);
+  return {
+    actionLink: linkUrl(settings, definition, { hash: token.hash, redirectTo }),
+    emailOtp: code,
+    hashedToken: token.hash,
+    verificationType,
+    redirectTo,
   };
 }
 
-function describe(kind: MadeLinkKind): {
-  readonly traits: LinkTraits;
+function getActionKind(kind: ActionLinkKind): {
+  readonly definition: LinkDefinition;
   readonly type: OneTimeTokenType;
   readonly verificationType: string;
 } {
   if (kind === 'email_change_current' || kind === 'email_change_new') {
     const type = kind === 'email_change_new' ? 'email_change_token_new' : 'email_change_token_current';
-    return { traits: linkTraits.email_change, type, verificationType: kind };
+    return { definition: linkDefinitions.email_change, type, verificationType: kind };
   }
-  const traits = linkTraits[kind];
-  return { traits, type: traits.token, verificationType: traits.type };
+  const definition = linkDefinitions[kind];
+  return { definition, type: definition.token, verificationType: definition.type };
 }

@@ -7,54 +7,32 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/one-time-tokens.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
-import { secondsUntilNext, spacingMessage } from './quotas.ts';
+import { enforceQuota, secondsUntilNext, spacingMessage } from './quotas.ts';
 import type { CodeMessage, SmsChannel } from './sms.ts';
 
-/** Codes that are known beforehand, for phones that get no message: for reviewers of apps, and tests. */
-export interface TestCodes {
+/** Fixed codes of phones that get no message: for app reviewers and tests. */
+interface TestCodes {
   /** By phone, with or without `+`. */
   readonly smsTestOtp: Readonly<Record<string, string>>;
-  /** Until when they are good; for ever when absent. */
+  /** Absent for no expiry. */
   readonly smsTestOtpValidUntil: Date | undefined;
 }
 
-/** The code that a phone is known by beforehand; undefined for all others. */
-export function testCodeOf(phone: string, codes: TestCodes, nowMs: number): string | undefined {
+export function getTestCode(phone: string, codes: TestCodes, nowMs: number): string | undefined {
   const { smsTestOtp, smsTestOtpValidUntil } = codes;
   if (smsTestOtpValidUntil !== undefined && smsTestOtpValidUntil.getTime() <= nowMs) return undefined;
   return smsTestOtp[phone] ?? smsTestOtp[`+${phone}`];
 }
 
-/** What a code is for. */
 export type PhoneCodeKind = 'confirmation' | 'recovery' | 'phone_change' | 'reauthentication';
 
-/** A code that is to be sent. */
-interface PhoneCode {
-  readonly kind: PhoneCodeKind;
-  /** As it is kept: digits. Of a change of phone, the new one. */
-  readonly phone: string;
-  readonly channel: SmsChannel;
-}
-
-/**
- * Sends a code to a phone and keeps its hash in the place of the one before. Answers the gateway's id of the message.
- *
- * @throws AppError `over_sms_send_rate_limit` (too soon for the user, or too many of all users), `sms_send_failed`,
- * `unexpected_failure` without a gateway. Nothing has changed then. With `SVC_SECURITY_UNIFORM_ANSWERS` nobody waits for the gateway.
- */
-export type SendPhoneCode = (
-  user: User,
-  code: PhoneCode,
-  metadata: RequestMetadata,
-) => Promise<{ readonly messageId?: string }>;
-
-interface KindOfCode {
+interface CodeDefinition {
   readonly type: OneTimeTokenType;
   readonly action: AuditAction;
   readonly sentAt: (user: User) => Date | undefined;
 }
 
-const kinds: Readonly<Record<PhoneCodeKind, KindOfCode>> = {
+const codeDefinitions: Readonly<Record<PhoneCodeKind, CodeDefinition>> = {
   confirmation: {
     type: 'confirmation_token',
     action: 'user_confirmation_requested',
@@ -77,69 +55,85 @@ const kinds: Readonly<Record<PhoneCodeKind, KindOfCode>> = {
   },
 };
 
-/** The gateway's id of a message that was not sent, because the phone's code is known beforehand. */
+/** Stands for the gateway's message id if the phone has a test code. */
 const testMessageId = 'test-otp';
 
-/** Creates {@link SendPhoneCode}. */
-export function createSendPhoneCode(deps: Context): SendPhoneCode {
-  const { store, random, settings } = deps;
+/**
+ * Sends a code to a phone, which replaces the user's last one of its kind. Returns the gateway's
+ * message id.
+ *
+ * @throws AppError `over_sms_send_rate_limit`, `sms_send_failed`, or `unexpected_failure` without a
+ * gateway; nothing is stored then. With `SVC_SECURITY_UNIFORM_ANSWERS` the message is sent in the
+ * background.
+ */
+export async function sendPhoneCode(
+  context: Context,
+  user: User,
+  {
+    kind,
+    phone,
+    channel,
+  }: {
+    readonly kind: PhoneCodeKind;
+    /** Digits. For a change of phone, the new one. */
+    readonly phone: string;
+    readonly channel: SmsChannel;
+  },
+  metadata: RequestMetadata,
+): Promise<{ readonly messageId?: string }> {
+  const { store, random, settings, background } = context;
+  const { type, action, sentAt } = codeDefinitions[kind];
+  const spacingMs = settings.smsMaxFrequencyMs;
+  // Applies to test codes, too: they should behave like other codes.
+  const seconds = secondsUntilNext(sentAt(user), spacingMs, metadata.nowMs);
+  if (seconds > 0) throw tooSoon(seconds);
+  const testCode = getTestCode(phone, settings, metadata.nowMs);
+  if (testCode === undefined) await enforceSmsQuota(context, metadata.nowMs);
 
-  async function checkLimits(metadata: RequestMetadata): Promise<void> {
-    // Where nobody confirms a phone, few messages are sent, and a sign-up must not fail for a limit.
-    if (settings.smsAutoconfirm) return;
-    const quota = { limiter: 'sms_sent', key: '', quota: settings.rateLimitSmsSent };
-    const answer = await store.quotas.take(quota, metadata.nowMs);
-    if (!answer.allowed)
-      throw new RetryLaterError(errors.over_sms_send_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
+  const code = testCode ?? random.otp(otpDigits(settings.smsOtpLength));
+  const hash = hashOneTimeToken(phone, code, settings);
+  const token = { userId: user.id, type, hash, relatesTo: phone, at: new Date(metadata.nowMs) };
+  // Repeats the check of the spacing, for concurrent requests.
+  const notSince = new Date(metadata.nowMs - spacingMs);
+  if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { metadata }), { notSince })))
+    throw tooSoon(Math.ceil(spacingMs / 1000));
+  if (testCode !== undefined) return { messageId: testMessageId };
+  const message = { to: phone, code, channel };
+  // The response must not depend on the gateway: its latency and errors disclose that there is a user.
+  if (settings.uniformAnswers) {
+    background.run('text message', async () => void (await deliver(context, message, token)));
+    return {};
   }
-
-  async function deliver(message: CodeMessage, token: OneTimeToken): Promise<string> {
-    try {
-      return (await deps.sms.send(message)).messageId;
-    } catch (error) {
-      await store.oneTimeTokens.withdraw([token]);
-      throw error;
-    }
+  try {
+    const messageId = await deliver(context, message, token);
+    return messageId === '' ? {} : { messageId };
+  } catch (error) {
+    throw toSendError(context, error);
   }
+}
 
-  /** What the gateway says is for the operator; the user can only try again. */
-  function refusal(error: unknown): AppError {
-    if (isAppError(error)) return error;
-    deps.logger.error({ err: error }, 'text message was not accepted');
-    return errors.sms_send_failed({ cause: error });
+/** Without confirmation of phones few messages are sent, and a limit must not block sign-ups. */
+async function enforceSmsQuota(context: Context, nowMs: number): Promise<void> {
+  const { smsAutoconfirm, rateLimitSmsSent: quota } = context.settings;
+  if (smsAutoconfirm) return;
+  const error = errors.over_sms_send_rate_limit;
+  await enforceQuota(context, { limiter: 'sms_sent', key: '', quota, nowMs, error });
+}
+
+async function deliver({ store, sms }: Context, message: CodeMessage, token: OneTimeToken): Promise<string> {
+  try {
+    return (await sms.send(message)).messageId;
+  } catch (error) {
+    await store.oneTimeTokens.withdraw([token]);
+    throw error;
   }
+}
 
-  return async (user, { kind, phone, channel }, metadata) => {
-    const { type, action, sentAt } = kinds[kind];
-    const spacingMs = settings.smsMaxFrequencyMs;
-    // Before the codes that are known: those who use one see what all others see.
-    const seconds = secondsUntilNext(sentAt(user), spacingMs, metadata.nowMs);
-    if (seconds > 0) throw tooSoon(seconds);
-    const known = testCodeOf(phone, settings, metadata.nowMs);
-    if (known === undefined) await checkLimits(metadata);
-
-    const code = known ?? random.otp(otpDigits(settings.smsOtpLength));
-    const at = new Date(metadata.nowMs);
-    const hash = hashOneTimeToken(phone, code, settings);
-    const token = { userId: user.id, type, hash, relatesTo: phone, at };
-    const notSince = new Date(metadata.nowMs - spacingMs);
-    // Of requests that come together one gets through.
-    if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { metadata }), { notSince })))
-      throw tooSoon(Math.ceil(spacingMs / 1000));
-    if (known !== undefined) return { messageId: testMessageId };
-    const message = { to: phone, code, channel };
-    // How long a gateway takes, and whether it refuses, tells that there is somebody to write to.
-    if (settings.uniformAnswers) {
-      deps.background.run('text message', async () => void (await deliver(message, token)));
-      return {};
-    }
-    try {
-      const messageId = await deliver(message, token);
-      return messageId === '' ? {} : { messageId };
-    } catch (error) {
-      throw refusal(error);
-    }
-  };
+/** The gateway's reason is for the operator, not for the user. */
+function toSendError({ logger }: Context, error: unknown): AppError {
+  if (isAppError(error)) return error;
+  logger.error({ err: error }, 'failed to send text message');
+  return errors.sms_send_failed({ cause: error });
 }
 
 function tooSoon(seconds: number): RetryLaterError {
@@ -147,10 +141,9 @@ function tooSoon(seconds: number): RetryLaterError {
   return new RetryLaterError(error, seconds);
 }
 
-/** Those of Twilio send by WhatsApp too, and the log takes everything. */
 const whatsappGateways: readonly Settings['smsProvider'][] = ['twilio', 'twilio_verify', 'log'];
 
-/** Reads the way a code is to travel; `sms` when nobody says. @throws AppError `validation_failed`. */
+/** Parses the channel of a code; `sms` by default. @throws AppError `validation_failed` */
 export function readChannel(text: string | undefined, settings: Pick<Settings, 'smsProvider'>): SmsChannel {
   if (text === undefined || text === '' || text === 'sms') return 'sms';
   if (text === 'whatsapp' && whatsappGateways.includes(settings.smsProvider)) return 'whatsapp';

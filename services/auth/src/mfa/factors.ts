@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createNotify } from '../messages/send.ts';
+import { notify } from '../messages/send.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 
@@ -83,6 +83,10 @@ export async function unenrollFactor(
   if (!(await context.store.factors.remove(key, { at: new Date(metadata.nowMs), audit })))
     throw errors.mfa_factor_not_found();
   if (factor.status === 'verified')
-    createNotify(context)(user, 'MFA_FACTOR_UNENROLLED_NOTIFICATION', { FactorType: factor.type });
+    notify(context, {
+      user,
+      kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+      variables: { FactorType: factor.type },
+    });
   return factor;
 }

@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
-import { errors, RetryLaterError } from '../errors.ts';
+import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { bucketQuota } from '../messages/quotas.ts';
-import { createNotify } from '../messages/send.ts';
+import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
+import { notify } from '../messages/send.ts';
 import { type IssuedSession, issueTokens } from '../sessions/issue.ts';
 import { makeCounterToken } from '../sessions/refresh-token.ts';
 import type { Session } from '../sessions/sessions.ts';
@@ -57,7 +57,11 @@ export async function verifyFactor(
   const raised = await store.sessions.findWithUser(user.id, session.id);
   if (raised?.session === undefined) throw errors.session_not_found();
   if (factor.status === 'unverified')
-    createNotify(context)(user, 'MFA_FACTOR_ENROLLED_NOTIFICATION', { FactorType: factor.type });
+    notify(context, {
+      user,
+      kind: 'MFA_FACTOR_ENROLLED_NOTIFICATION',
+      variables: { FactorType: factor.type },
+    });
   const { refreshCounter } = verified;
   const refreshToken =
     refreshCounter === undefined
@@ -79,9 +83,8 @@ function checkChallenge({ settings }: Context, challenge: Challenge | undefined,
 }
 
 /** Per factor rather than per address: an attacker with the password can use many addresses. */
-async function countAttempt({ store, settings }: Context, factor: Factor, nowMs: number): Promise<void> {
-  const quota = bucketQuota(settings.rateLimitFactorVerify, minuteMs);
-  const attempt = await store.quotas.take({ limiter: 'factor_attempt', key: factor.id, quota }, nowMs);
-  if (!attempt.allowed)
-    throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(attempt.retryAfterMs / 1000));
+async function countAttempt(context: Context, { id: key }: Factor, nowMs: number): Promise<void> {
+  const quota = bucketQuota(context.settings.rateLimitFactorVerify, minuteMs);
+  const error = errors.over_request_rate_limit;
+  await enforceQuota(context, { limiter: 'factor_attempt', key, quota, nowMs, error });
 }

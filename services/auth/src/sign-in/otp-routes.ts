@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import type { AddRoutes } from '../http/api.ts';
@@ -7,9 +7,9 @@ import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user-json.ts';
-import { createRecover, createSendOtp } from './otp.ts';
-import { readCodeChallenge } from './pkce.ts';
-import { createResend } from './resend.ts';
+import { recover, sendOtp } from './otp.ts';
+import { parseCodeChallenge } from './pkce.ts';
+import { resend } from './resend.ts';
 
 const challenge = { code_challenge: optionalText, code_challenge_method: optionalText };
 const emailBody = body({ email: optionalText, data: optionalObject, ...challenge });
@@ -27,58 +27,40 @@ const limiter = { config: { limiter: 'otp' } } as const;
 const withContact = { ...limiter, bodyLimit: bodyLimits.contact } as const;
 const withMetadata = { ...limiter, bodyLimit: bodyLimits.metadata } as const;
 
-/** What is sent to somebody so that they can sign in: `/otp`, its predecessor `/magiclink`, `/recover`, and once more `/resend`. */
-export const addOtpRoutes: AddRoutes = (api, deps) => {
-  const sendOtp = createSendOtp(deps);
-  const recover = createRecover(deps);
-  const resend = createResend(deps);
+/** Routes that send a link or a code: `/otp`, its predecessor `/magiclink`, `/recover`, `/resend`. */
+export const addOtpRoutes: AddRoutes = (api, context) => {
+  const commonInput = (request: FastifyRequest, members: Parameters<typeof parseCodeChallenge>[0]) => ({
+    challenge: parseCodeChallenge(members),
+    redirectTo: redirectTarget(request, undefined, context),
+    aud: requestedAudience(request, context),
+  });
 
   api.post('/otp', { schema: { body: otpBody }, ...withMetadata }, async (request, reply) => {
     const { email, phone, create_user: createUser, channel } = request.body;
-    const input = {
-      ...{ email, phone, createUser, channel },
-      data: request.body.data as JsonObject | undefined, // it came as JSON
-      challenge: readCodeChallenge(request.body),
-      redirectTo: redirectTarget(request, undefined, deps),
-      aud: requestedAudience(request, deps),
-    };
-    return sendMessageId(reply, await sendOtp(input, requestMetadata(request, deps)));
+    const data = request.body.data as JsonObject | undefined; // parsed from JSON
+    const input = { email, phone, createUser, channel, data, ...commonInput(request, request.body) };
+    return sendMessageId(reply, await sendOtp(context, input, requestMetadata(request, context)));
   });
 
   api.post('/magiclink', { schema: { body: emailBody }, ...withMetadata }, async (request, reply) => {
     const { email = '' } = request.body;
     if (email === '')
       throw errors.validation_failed({ httpStatus: 422, message: 'Password recovery requires an email' });
-    const input = {
-      email,
-      data: request.body.data as JsonObject | undefined, // it came as JSON
-      challenge: readCodeChallenge(request.body),
-      redirectTo: redirectTarget(request, undefined, deps),
-      aud: requestedAudience(request, deps),
-    };
-    return sendMessageId(reply, await sendOtp(input, requestMetadata(request, deps)));
+    const data = request.body.data as JsonObject | undefined; // parsed from JSON
+    const input = { email, data, ...commonInput(request, request.body) };
+    return sendMessageId(reply, await sendOtp(context, input, requestMetadata(request, context)));
   });
 
   api.post('/recover', { schema: { body: emailBody }, ...withContact }, async (request, reply) => {
-    const input = {
-      email: request.body.email,
-      challenge: readCodeChallenge(request.body),
-      redirectTo: redirectTarget(request, undefined, deps),
-      aud: requestedAudience(request, deps),
-    };
-    await recover(input, requestMetadata(request, deps));
+    const input = { email: request.body.email, ...commonInput(request, request.body) };
+    await recover(context, input, requestMetadata(request, context));
     return reply.send({});
   });
 
   api.post('/resend', { schema: { body: resendBody }, ...withContact }, async (request, reply) => {
     const { type, email, phone } = request.body;
-    const input = {
-      ...{ type, email, phone },
-      challenge: readCodeChallenge(request.body),
-      redirectTo: redirectTarget(request, undefined, deps),
-      aud: requestedAudience(request, deps),
-    };
-    return sendMessageId(reply, await resend(input, requestMetadata(request, deps)));
+    const input = { type, email, phone, ...commonInput(request, request.body) };
+    return sendMessageId(reply, await resend(context, input, requestMetadata(request, context)));
   });
 };
 

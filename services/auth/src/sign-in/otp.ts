@@ -3,46 +3,75 @@ import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
-import { createTakeTurn, takeMailQuota } from '../messages/quotas.ts';
-import { createSendToContact } from '../messages/send.ts';
+import { enforceContactSpacing, enforceMailQuota } from '../messages/quotas.ts';
+import { sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
+import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/existing-user.ts';
 import {
-  createFindOrCreateUser,
-  createTakeOver,
-  type FoundOrCreated,
+  type Contact,
+  confirmsAutomatically,
   findByContact,
   hasConfirmed,
-} from '../sign-up/existing-user.ts';
-import { type Contact, readContact, readEmail } from '../sign-up/input.ts';
+  readContact,
+  readEmail,
+} from '../users/contact.ts';
 import { newContactUser, type User } from '../users/user.ts';
 import { checkMetadata, type JsonObject } from '../users/user-json.ts';
 import type { CodeChallenge } from './pkce.ts';
 
-/** Who wants to sign in without a password. */
 interface OtpInput {
   readonly email?: string | undefined;
   readonly phone?: string | undefined;
-  /** Whether somebody who is not known signs up by it. Default true. */
+  /** Whether an unknown user is signed up. Default true. */
   readonly createUser?: boolean | undefined;
-  /** What a new user says of themselves. */
+  /** User metadata of a new user. */
   readonly data?: JsonObject | undefined;
   readonly channel?: string | undefined;
-  /** Asks that the link in the mail answers a code. */
   readonly challenge: CodeChallenge | undefined;
   readonly redirectTo: string;
   readonly aud: string;
 }
 
 /**
- * Sends a link and a code by mail, or a code by text message, to sign in with. Answers the SMS gateway's id of the message.
+ * Sends a link and a code by mail, or a code by text message, to sign in with. Returns the SMS
+ * gateway's message id.
  *
- * @throws AppError `validation_failed`, `email_provider_disabled`, `phone_provider_disabled`; for somebody who is not known and must
- * not sign up `otp_disabled` or `signup_disabled`, unless answers are to be uniform; what sending throws.
+ * @throws AppError `validation_failed`, `email_provider_disabled`, `phone_provider_disabled`;
+ * `otp_disabled` or `signup_disabled` for an unknown user who may not sign up, unless answers are
+ * uniform; errors of sending
  */
-export type SendOtp = (
+export async function sendOtp(
+  context: Context,
   input: OtpInput,
   metadata: RequestMetadata,
-) => Promise<{ readonly messageId?: string }>;
+): Promise<{ readonly messageId?: string }> {
+  const { store, settings } = context;
+  const read = readOtp(input, settings);
+  const { user, created } = await findUser(context, read, metadata);
+  if (user === undefined && !settings.uniformAnswers)
+    throw read.createUser && settings.disableSignup ? errors.signup_disabled() : errors.otp_disabled();
+  const recipient = user && toRecipient(user, read.contact, settings);
+  try {
+    const { sent, ...answer } = await sendToContact(
+      context,
+      { ...read, purpose: 'sign_in', recipient, simulated: { kind: 'magiclink' } },
+      metadata,
+    );
+    // Removes the password that somebody else may have set in an unconfirmed sign-up.
+    if (sent && recipient?.kind === 'confirmation' && !created)
+      await takeOver(context, recipient.user, { ...read, newUser: withoutPassword }, metadata);
+    return answer;
+  } catch (error) {
+    if (created && user !== undefined) await store.users.discardUnconfirmed(user.id);
+    throw error;
+  }
+}
+
+const withoutPassword = {
+  passwordHash: undefined,
+  emailConfirmedAt: undefined,
+  phoneConfirmedAt: undefined,
+};
 
 interface ReadOtp extends Pick<OtpInput, 'challenge' | 'redirectTo' | 'aud'> {
   readonly contact: Contact;
@@ -51,78 +80,9 @@ interface ReadOtp extends Pick<OtpInput, 'challenge' | 'redirectTo' | 'aud'> {
   readonly createUser: boolean;
 }
 
-/** Creates {@link SendOtp}. */
-export function createSendOtp(deps: Context): SendOtp {
-  const { store, random, settings } = deps;
-  const findOrCreateUser = createFindOrCreateUser(deps);
-  const sendToContact = createSendToContact(deps);
-  const takeOver = createTakeOver(deps);
-
-  function confirmsAtOnce({ kind }: Contact): boolean {
-    return kind === 'email' ? settings.mailerAutoconfirm : settings.smsAutoconfirm;
-  }
-
-  function find(
-    { contact, aud, data, createUser }: ReadOtp,
-    metadata: RequestMetadata,
-  ): Promise<FoundOrCreated> {
-    if (!createUser || settings.disableSignup)
-      return findByContact(store, contact, aud).then((user) => ({ user, created: false }));
-    const newUser = newContactUser({
-      id: random.uuid(),
-      aud,
-      role: settings.jwtDefaultGroupName,
-      contact,
-      passwordHash: undefined,
-      confirmed: confirmsAtOnce(contact),
-      userMetadata: data,
-      at: new Date(metadata.nowMs),
-    });
-    return findOrCreateUser(newUser, { contact, action: 'user_signedup' }, metadata);
-  }
-
-  /** Whoever has not confirmed yet is sent what a sign-up sends; the link of it signs in as well. */
-  function recipientOf(user: User, contact: Contact) {
-    const confirms = !hasConfirmed(user, contact) && !confirmsAtOnce(contact);
-    return { user, kind: confirms ? 'confirmation' : 'magiclink' } as const;
-  }
-
-  return async (input, metadata) => {
-    const read = readOtp(input, settings);
-    const { user, created } = await find(read, metadata);
-    if (user === undefined && !settings.uniformAnswers)
-      throw read.createUser && settings.disableSignup ? errors.signup_disabled() : errors.otp_disabled();
-    const recipient = user && recipientOf(user, read.contact);
-    try {
-      const { sent, ...answer } = await sendToContact(
-        { ...read, purpose: 'sign_in', instead: 'magiclink' },
-        recipient,
-        metadata,
-      );
-      if (sent && recipient?.kind === 'confirmation' && !created)
-        await takeOver(recipient.user, { ...read, newUser: nothingKnown }, metadata);
-      return answer;
-    } catch (error) {
-      if (created && user !== undefined) await store.users.discardUnconfirmed(user.id);
-      throw error;
-    }
-  };
-}
-
-/** Who comes without a password leaves none that somebody else has chosen. */
-const nothingKnown = { passwordHash: undefined, emailConfirmedAt: undefined, phoneConfirmedAt: undefined };
-
 function readOtp(input: OtpInput, settings: Settings): ReadOtp {
-  const {
-    email = '',
-    phone = '',
-    channel = '',
-    createUser = true,
-    data = {},
-    challenge,
-    redirectTo,
-    aud,
-  } = input;
+  const { email = '', phone = '', channel = '', createUser = true, data = {} } = input;
+  const { challenge, redirectTo, aud } = input;
   if (email !== '' && channel !== '')
     throw errors.validation_failed({ message: 'Channel should only be specified with Phone OTP' });
   if (email !== '' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
@@ -141,45 +101,72 @@ function readOtp(input: OtpInput, settings: Settings): ReadOtp {
   return { contact, channel: readChannel(channel, settings), createUser, data, challenge, redirectTo, aud };
 }
 
-/** Who has lost their password. */
-interface RecoverInput {
-  readonly email?: string | undefined;
-  /** Asks that the link in the mail answers a code. */
-  readonly challenge: CodeChallenge | undefined;
-  readonly redirectTo: string;
-  readonly aud: string;
+async function findUser(
+  context: Context,
+  { contact, aud, data, createUser }: ReadOtp,
+  metadata: RequestMetadata,
+): Promise<FoundOrCreated> {
+  const { store, random, settings } = context;
+  if (!createUser || settings.disableSignup)
+    return { user: await findByContact(store, contact, aud), created: false };
+  const newUser = newContactUser({
+    id: random.uuid(),
+    aud,
+    role: settings.jwtDefaultGroupName,
+    contact,
+    passwordHash: undefined,
+    confirmed: confirmsAutomatically(contact, settings),
+    userMetadata: data,
+    at: new Date(metadata.nowMs),
+  });
+  return findOrCreateUser(context, { newUser, contact, action: 'user_signedup' }, metadata);
 }
 
-/** Mails a link that signs in, so that a new password can be set. Nobody is told whether there is such a user. */
-export type Recover = (input: RecoverInput, metadata: RequestMetadata) => Promise<void>;
+/** An unconfirmed user gets the confirmation of a sign-up, whose link signs in as well. */
+function toRecipient(user: User, contact: Contact, settings: Settings) {
+  const confirms = !hasConfirmed(user, contact) && !confirmsAutomatically(contact, settings);
+  return { user, kind: confirms ? 'confirmation' : 'magiclink' } as const;
+}
 
 /**
- * Creates {@link Recover}. With `SVC_SECURITY_UNIFORM_ANSWERS` the user is looked up after the answer, so that how long it takes does
- * not tell whether there is one.
+ * Mails a link that signs in, so that the user can set a new password, without disclosing whether
+ * there is a user. With `SVC_SECURITY_UNIFORM_ANSWERS` the user is looked up after the response, so
+ * that its time does not disclose it either.
  */
-export function createRecover(deps: Context): Recover {
-  const { store, background, settings } = deps;
-  const sendToContact = createSendToContact(deps);
-  const takeTurn = createTakeTurn(deps);
+export async function recover(
+  context: Context,
+  {
+    email: text = '',
+    challenge,
+    redirectTo,
+    aud,
+  }: {
+    readonly email?: string | undefined;
+    readonly challenge: CodeChallenge | undefined;
+    readonly redirectTo: string;
+    readonly aud: string;
+  },
+  metadata: RequestMetadata,
+): Promise<void> {
+  const { store, background, settings } = context;
+  if (text === '') throw errors.validation_failed({ message: 'Password recovery requires an email' });
+  const email = readEmail(text);
+  const contact = { kind: 'email', email } as const;
+  const purpose = 'sign_in';
 
-  return async ({ email: text = '', challenge, redirectTo, aud }, metadata) => {
-    if (text === '') throw errors.validation_failed({ message: 'Password recovery requires an email' });
-    const email = readEmail(text);
-    const contact = { kind: 'email', email } as const;
-    const purpose = 'sign_in';
+  async function send(afterResponse: boolean): Promise<void> {
+    const user = await store.users.findByEmail(email, aud);
+    const recipient = user && ({ user, kind: 'recovery' } as const);
+    const simulated = { kind: 'recovery' } as const;
+    await sendToContact(
+      context,
+      { contact, purpose, recipient, simulated, challenge, redirectTo, afterResponse },
+      metadata,
+    );
+  }
 
-    async function send(afterAnswer: boolean): Promise<void> {
-      const user = await store.users.findByEmail(email, aud);
-      await sendToContact(
-        { contact, purpose, instead: 'recovery', challenge, redirectTo, afterAnswer },
-        user && { user, kind: 'recovery' },
-        metadata,
-      );
-    }
-
-    if (!settings.uniformAnswers) return send(false);
-    await takeTurn(contact, purpose, metadata);
-    await takeMailQuota(deps, metadata.nowMs);
-    background.run('recovery', () => send(true));
-  };
+  if (!settings.uniformAnswers) return send(false);
+  await enforceContactSpacing(context, { contact, purpose }, metadata);
+  await enforceMailQuota(context, metadata.nowMs);
+  background.run('recovery', () => send(true));
 }

@@ -4,8 +4,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { findWeakness } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { findByContact } from '../sign-up/existing-user.ts';
-import { type Contact, readContact } from '../sign-up/input.ts';
+import { type Contact, findByContact, getAddress, readContact } from '../users/contact.ts';
 import { isBanned, type User } from '../users/user.ts';
 
 interface PasswordSignIn {
@@ -25,11 +24,8 @@ export async function signInWithPassword(
     both: 'Only an email address or phone number should be provided on login.',
     neither: 'missing email or phone',
   });
-  checkEnabled(contact, context.settings);
-  const guess = {
-    kind: 'password',
-    contact: contact.kind === 'email' ? contact.email : contact.phone,
-  } as const;
+  checkLoginEnabled(contact.kind, context.settings);
+  const guess = { kind: 'password', contact: getAddress(contact) } as const;
   const user = await context.guessLimiter.guess(guess, metadata, () =>
     verifyPassword(context, { contact, password, aud }, metadata.nowMs),
   );
@@ -44,9 +40,10 @@ export async function signInWithPassword(
   return weakPassword === undefined ? session : { ...session, weakPassword };
 }
 
-function checkEnabled(contact: Contact, settings: Settings): void {
-  if (contact.kind === 'email' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
-  if (contact.kind === 'phone' && !settings.externalPhoneEnabled) throw errors.phone_provider_disabled();
+/** @throws AppError `email_provider_disabled`, `phone_provider_disabled` */
+export function checkLoginEnabled(kind: Contact['kind'], settings: Settings): void {
+  if (kind === 'email' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
+  if (kind === 'phone' && !settings.externalPhoneEnabled) throw errors.phone_provider_disabled();
 }
 
 /** The user with this contact and password; undefined if there is none. */

@@ -1,14 +1,12 @@
-import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createSendToContact, type SendingKind } from '../messages/send.ts';
-import { findByContact } from '../sign-up/existing-user.ts';
-import { type Contact, readContact } from '../sign-up/input.ts';
+import { type SendingKind, sendToContact } from '../messages/send.ts';
+import { type Contact, findByContact, readContact } from '../users/contact.ts';
 import type { User } from '../users/user.ts';
+import { checkLoginEnabled } from './password.ts';
 import type { CodeChallenge } from './pkce.ts';
 
-/** What is to be sent once more, and to whom: the contact that the user has now. */
 interface ResendInput {
   readonly type?: string | undefined;
   readonly email?: string | undefined;
@@ -18,19 +16,10 @@ interface ResendInput {
   readonly aud: string;
 }
 
-/**
- * Sends a link or a code once more to somebody who still has something to confirm. Nobody is told whether there is such a user.
- * Answers the SMS gateway's id of the message.
- */
-export type Resend = (
-  input: ResendInput,
-  metadata: RequestMetadata,
-) => Promise<{ readonly messageId?: string }>;
-
-/** What a type of resending needs, and what there is to send to a user; undefined for nothing. */
 interface ResendType {
   readonly contact: Contact['kind'];
   readonly purpose: 'confirmation' | 'change';
+  /** What the user still has to confirm. */
   readonly pending: (user: User) => SendingKind | undefined;
 }
 
@@ -57,36 +46,36 @@ const resendTypes = {
   },
 } as const satisfies Readonly<Record<string, ResendType>>;
 
-function isResendType(text: string): text is keyof typeof resendTypes {
-  return Object.hasOwn(resendTypes, text);
-}
-
-/** Creates {@link Resend}. */
-export function createResend(deps: Context): Resend {
-  const { store, settings } = deps;
-  const sendToContact = createSendToContact(deps);
-
-  return async ({ type = '', email = '', phone = '', challenge, redirectTo, aud }, metadata) => {
-    const resendType = readType(type, { email, phone });
-    checkEnabled(resendType.contact, settings);
-    const contact = readContact({ email, phone }, contactMessages);
-    const user = await findByContact(store, contact, aud);
-    const kind = user && resendType.pending(user);
-    const { purpose } = resendType;
-    return sendToContact(
-      { contact, purpose, instead: purpose, challenge, redirectTo },
-      kind && { user, kind },
-      metadata,
-    );
-  };
-}
-
 const contactMessages = {
   both: 'Only an email address or phone number should be provided.',
   neither: 'Missing either an email address or a phone number',
 };
 
-function readType(
+/**
+ * Sends a link or a code again to a user who still has a contact to confirm, without disclosing
+ * whether there is such a user. Returns the SMS gateway's message id.
+ */
+export async function resend(
+  context: Context,
+  { type = '', email = '', phone = '', challenge, redirectTo, aud }: ResendInput,
+  metadata: RequestMetadata,
+): Promise<{ readonly messageId?: string }> {
+  const resendType = parseType(type, { email, phone });
+  checkLoginEnabled(resendType.contact, context.settings);
+  const contact = readContact({ email, phone }, contactMessages);
+  const user = await findByContact(context.store, contact, aud);
+  const kind = user && resendType.pending(user);
+  const recipient = kind && { user, kind };
+  const { purpose } = resendType;
+  const { messageId } = await sendToContact(
+    context,
+    { contact, purpose, recipient, simulated: { kind: purpose }, challenge, redirectTo },
+    metadata,
+  );
+  return messageId === undefined ? {} : { messageId };
+}
+
+function parseType(
   text: string,
   { email, phone }: { readonly email: string; readonly phone: string },
 ): ResendType {
@@ -103,7 +92,6 @@ function readType(
   return type;
 }
 
-function checkEnabled(kind: Contact['kind'], settings: Settings): void {
-  if (kind === 'email' && !settings.externalEmailEnabled) throw errors.email_provider_disabled();
-  if (kind === 'phone' && !settings.externalPhoneEnabled) throw errors.phone_provider_disabled();
+function isResendType(text: string): text is keyof typeof resendTypes {
+  return Object.hasOwn(resendTypes, text);
 }

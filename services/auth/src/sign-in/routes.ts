@@ -1,5 +1,4 @@
 import { isAppError } from '@tollgate/kit/errors';
-import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
@@ -12,7 +11,7 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import { sendSession } from '../sessions/session-json.ts';
 import { signInWithPassword } from './password.ts';
-import { createExchangeCode } from './pkce.ts';
+import { exchangeCode } from './pkce.ts';
 import { refuseIdToken } from './providers.ts';
 
 const tokenBody = body({
@@ -34,89 +33,78 @@ const tokenQuery = Type.Object({ grant_type: Type.Optional(Type.String()) });
 
 type TokenBody = Type.Static<typeof tokenBody>;
 
-/** What a grant is given: the members of the body, and the audience that the request is for. */
 interface GrantRequest {
   readonly body: TokenBody;
   readonly aud: string;
   readonly metadata: RequestMetadata;
 }
 
-/** One way to get tokens. */
-type Grant = (request: GrantRequest) => Promise<IssuedSession>;
+type Grant = (context: Context, request: GrantRequest) => Promise<IssuedSession>;
 
-/** The grants by `grant_type`; a new one is a use case and an entry here. */
-function createGrants(deps: Context): ReadonlyMap<string, Grant> {
-  const exchangeCode = createExchangeCode(deps);
-  return new Map<string, Grant>([
-    [
-      'password',
-      ({ body: { email, phone, password }, aud, metadata }) =>
-        signInWithPassword(deps, { email, phone, password, aud }, metadata),
-    ],
-    [
-      'refresh_token',
-      ({ body: { refresh_token: refreshToken = '' }, metadata }) => {
-        if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token required');
-        return refreshSession(deps, refreshToken, metadata);
-      },
-    ],
-    [
-      'pkce',
-      ({ body: { auth_code: authCode, code_verifier: codeVerifier }, metadata }) =>
-        exchangeCode({ authCode, codeVerifier }, metadata),
-    ],
-    // The same as OAuth 2.0 spells it.
-    [
-      'authorization_code',
-      ({ body: { code: authCode, code_verifier: codeVerifier }, metadata }) =>
-        exchangeCode({ authCode, codeVerifier }, metadata),
-    ],
-    // Not served yet.
-    [
-      'id_token',
-      ({ body: { id_token: idToken, provider, client_id: clientId, issuer } }) =>
-        refuseIdToken({ idToken, provider, clientId, issuer }),
-    ],
-    [
-      'web3',
-      () => {
-        throw errors.web3_provider_disabled();
-      },
-    ],
-  ]);
-}
+/** By `grant_type`. */
+const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
+  [
+    'password',
+    (context, { body: { email, phone, password }, aud, metadata }) =>
+      signInWithPassword(context, { email, phone, password, aud }, metadata),
+  ],
+  [
+    'refresh_token',
+    (context, { body: { refresh_token: refreshToken = '' }, metadata }) => {
+      if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token required');
+      return refreshSession(context, refreshToken, metadata);
+    },
+  ],
+  [
+    'pkce',
+    (context, { body: { auth_code: authCode, code_verifier: codeVerifier }, metadata }) =>
+      exchangeCode(context, { authCode, codeVerifier }, metadata),
+  ],
+  // The same with OAuth 2.0's names.
+  [
+    'authorization_code',
+    (context, { body: { code: authCode, code_verifier: codeVerifier }, metadata }) =>
+      exchangeCode(context, { authCode, codeVerifier }, metadata),
+  ],
+  // Not supported yet.
+  [
+    'id_token',
+    (_context, { body: { id_token: idToken, provider, client_id: clientId, issuer } }) =>
+      refuseIdToken({ idToken, provider, clientId, issuer }),
+  ],
+  [
+    'web3',
+    () => {
+      throw errors.web3_provider_disabled();
+    },
+  ],
+]);
 
-/** `/token`, as GoTrue has it (JSON, the grant in the query) and as OAuth 2.0 has it (a form with `grant_type`). */
-export const addTokenRoutes: AddRoutes = (api, deps) => {
-  const grants = createGrants(deps);
+/** `/token`: GoTrue's form (JSON, grant in the query) and OAuth 2.0's (a form with `grant_type`). */
+export const addTokenRoutes: AddRoutes = (api, context) => {
   const schema = { body: tokenBody, querystring: tokenQuery };
   api.post(
     '/token',
     { schema, config: { limiter: 'token' }, bodyLimit: bodyLimits.token },
     async (request, reply) => {
-      const metadata = requestMetadata(request, deps);
-      const aud = requestedAudience(request, deps);
-      if (isTokenForm(request.headers['content-type'], request.body)) {
-        return answerForm(reply, grants, { body: withUsername(request.body), aud, metadata });
-      }
+      const metadata = requestMetadata(request, context);
+      const aud = requestedAudience(request, context);
+      if (isTokenForm(request.headers['content-type'], request.body))
+        return sendSession(reply, await grantForm(context, { body: request.body, aud, metadata }));
       const grant = grants.get(request.query.grant_type ?? '');
       if (grant === undefined) throw errors.invalid_credentials({ message: 'unsupported_grant_type' });
-      return sendSession(reply, await grant({ body: request.body, aud, metadata }));
+      return sendSession(reply, await grant(context, { body: request.body, aud, metadata }));
     },
   );
 };
 
-async function answerForm(
-  reply: FastifyReply,
-  grants: ReadonlyMap<string, Grant>,
-  request: GrantRequest,
-): Promise<FastifyReply> {
+async function grantForm(context: Context, request: GrantRequest): Promise<IssuedSession> {
   const grant = grants.get(request.body.grant_type ?? '');
-  if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'There is no such grant_type');
+  if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'Unknown grant_type');
   try {
-    return sendSession(reply, await grant(request));
+    return await grant(context, { ...request, body: mapUsername(request.body) });
   } catch (error) {
-    // What a grant refuses with 400 is the grant that is not valid; limits and failures keep their status.
+    // Other 4xx errors mean an invalid grant; rate limits and failures keep their status.
     if (!isAppError(error) || error instanceof OAuthError || error instanceof RetryLaterError) throw error;
     if (error.httpStatus >= 500 || error.httpStatus === 429) throw error;
     const code = error.code === 'validation_failed' ? 'invalid_request' : 'invalid_grant';
@@ -124,8 +112,8 @@ async function answerForm(
   }
 }
 
-/** OAuth 2.0 knows the user as `username`. @see RFC 6749 §4.3.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.3.2 */
-function withUsername(body: TokenBody): TokenBody {
+/** OAuth 2.0 has a single `username`. @see RFC 6749 §4.3.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.3.2 */
+function mapUsername(body: TokenBody): TokenBody {
   const { username } = body;
   if (username === undefined || body.email !== undefined || body.phone !== undefined) return body;
   return username.includes('@') ? { ...body, email: username } : { ...body, phone: username };

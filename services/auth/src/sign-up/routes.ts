@@ -7,11 +7,10 @@ import type { Limiter } from '../http/rate-limits.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/session-json.ts';
-import { readCodeChallenge } from '../sign-in/pkce.ts';
+import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { toUserJson } from '../users/user-json.ts';
-import { createSignUpAnonymously } from './anonymous.ts';
-import { createSignUp } from './sign-up.ts';
+import { signUp, signUpAnonymously } from './sign-up.ts';
 
 const signUpBody = body({
   email: optionalText,
@@ -24,23 +23,21 @@ const signUpBody = body({
 });
 
 /** `/signup` */
-export const addSignUpRoutes: AddRoutes = (api, deps) => {
-  const signUp = createSignUp(deps);
-  const signUpAnonymously = createSignUpAnonymously(deps);
+export const addSignUpRoutes: AddRoutes = (api, context) => {
   api.post(
     '/signup',
-    { schema: { body: signUpBody }, config: { limiter: limiterOf }, bodyLimit: bodyLimits.metadata },
+    { schema: { body: signUpBody }, config: { limiter: chooseLimiter }, bodyLimit: bodyLimits.metadata },
     async (request, reply) => {
       const { email, phone, password, channel } = request.body;
-      const data = request.body.data as JsonObject | undefined; // it came as JSON
-      const aud = requestedAudience(request, deps);
-      const metadata = requestMetadata(request, deps);
+      const data = request.body.data as JsonObject | undefined; // parsed from JSON
+      const aud = requestedAudience(request, context);
+      const metadata = requestMetadata(request, context);
       if (isAnonymous(request.body))
-        return sendSession(reply, await signUpAnonymously({ data, aud }, metadata));
-      const challenge = readCodeChallenge(request.body);
-      const redirectTo = redirectTarget(request, undefined, deps);
+        return sendSession(reply, await signUpAnonymously(context, { data, aud }, metadata));
+      const challenge = parseCodeChallenge(request.body);
+      const redirectTo = redirectTarget(request, undefined, context);
       const input = { email, phone, password, data, channel, challenge, redirectTo, aud };
-      const result = await signUp(input, metadata);
+      const result = await signUp(context, input, metadata);
       return result.kind === 'session'
         ? sendSession(reply, result.session)
         : reply.send(toUserJson(result.user));
@@ -52,7 +49,7 @@ function isAnonymous({ email = '', phone = '' }: { email?: string; phone?: strin
   return email === '' && phone === '';
 }
 
-/** The schema has been checked before limits are asked. */
-function limiterOf({ body }: FastifyRequest): Limiter {
+/** Runs after the schema validation. */
+function chooseLimiter({ body }: FastifyRequest): Limiter {
   return isAnonymous(body as Type.Static<typeof signUpBody>) ? 'anonymous' : 'otp';
 }

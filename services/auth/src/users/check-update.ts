@@ -7,7 +7,7 @@ import type { SmsChannel } from '../messages/sms.ts';
 import { type ChosenPassword, choosePassword } from '../passwords/change.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import type { Session } from '../sessions/sessions.ts';
-import { readEmail, readPhone } from '../sign-up/input.ts';
+import { readEmail, readPhone } from './contact.ts';
 import type { User } from './user.ts';
 import { checkMetadata, type JsonObject } from './user-json.ts';
 

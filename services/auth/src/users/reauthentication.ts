@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createSendPhoneCode } from '../messages/phone-codes.ts';
+import { sendPhoneCode } from '../messages/phone-codes.ts';
 import { bucketQuota } from '../messages/quotas.ts';
-import { createSendLink } from '../messages/send-link.ts';
+import { sendLink } from '../messages/send-link.ts';
 import { createFindPhoneToken } from '../verification/find-token.ts';
 import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
@@ -56,10 +56,10 @@ export async function sendNonce(
   checkReachable(user);
   if (user.email === '') {
     const code = { kind: 'reauthentication', phone: user.phone, channel: 'sms' } as const;
-    return createSendPhoneCode(context)(user, code, metadata);
+    return sendPhoneCode(context, user, code, metadata);
   }
   const redirectTo = context.settings.siteUrl;
-  await createSendLink(context)(user, { kind: 'reauthentication', redirectTo, flow: 'implicit' }, metadata);
+  await sendLink(context, user, { kind: 'reauthentication', redirectTo, flow: 'implicit' }, metadata);
   return {};
 }
 

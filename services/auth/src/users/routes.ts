@@ -6,7 +6,7 @@ import { authenticateUser, type Caller } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { readCodeChallenge } from '../sign-in/pkce.ts';
+import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import { sendNonce } from './reauthentication.ts';
 import { updateOwnUser } from './update.ts';
 import { type JsonObject, toUserJson } from './user-json.ts';
@@ -42,7 +42,7 @@ export const addUserRoutes: AddRoutes = (api, context) => {
         ...{ email, phone, password, currentPassword, nonce, channel },
         data: request.body.data as JsonObject | undefined, // parsed from JSON
         appMetadata: request.body.app_metadata as JsonObject | undefined,
-        challenge: readCodeChallenge(request.body),
+        challenge: parseCodeChallenge(request.body),
         redirectTo: redirectTarget(request, undefined, context),
       };
       return reply.send(

@@ -3,14 +3,14 @@ import { auditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createSendPhoneCode } from '../messages/phone-codes.ts';
-import { createNotify } from '../messages/send.ts';
-import { createSendLink } from '../messages/send-link.ts';
+import { sendPhoneCode } from '../messages/phone-codes.ts';
+import { notify } from '../messages/send.ts';
+import { sendLink } from '../messages/send-link.ts';
 import type { ChosenPassword } from '../passwords/change.ts';
-import { type CodeChallenge, createStartFlow, flowOf } from '../sign-in/pkce.ts';
-import type { Contact } from '../sign-up/input.ts';
+import { type CodeChallenge, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';
 import { type Owner, type OwnUpdatePlan, type OwnUpdateRequest, planOwnUpdate } from './check-update.ts';
+import type { Contact } from './contact.ts';
 import { contactIdentityData, type User, type UserChanges } from './user.ts';
 
 /** @throws AppError `user_not_found`. */
@@ -94,11 +94,10 @@ export async function updateOwnUser(
   metadata: RequestMetadata,
 ): Promise<User> {
   const { store } = context;
-  const notify = createNotify(context);
   const plan = await planOwnUpdate(context, owner, input, metadata);
   const keep = await sendCodes(context, owner.user, { plan, input, metadata });
   let user = await writeUpdate(store, owner, { plan, input, keep, metadata });
-  if (plan.chosen !== undefined) notify(user, 'PASSWORD_CHANGED_NOTIFICATION');
+  if (plan.chosen !== undefined) notify(context, { user, kind: 'PASSWORD_CHANGED_NOTIFICATION' });
   if (plan.emailChange === 'now')
     user = await changeContact(store, user, {
       contact: { kind: 'email', email: plan.email },
@@ -111,7 +110,11 @@ export async function updateOwnUser(
       metadata,
       keep,
     });
-    notify(user, 'PHONE_CHANGED_NOTIFICATION', { Phone: user.phone, OldPhone: owner.user.phone });
+    notify(context, {
+      user,
+      kind: 'PHONE_CHANGED_NOTIFICATION',
+      variables: { Phone: user.phone, OldPhone: owner.user.phone },
+    });
   }
   return user;
 }
@@ -131,11 +134,12 @@ async function sendCodes(
   const sent: OneTimeTokenType[] = [];
   if (plan.emailChange === 'confirmed') {
     const { challenge, redirectTo } = input;
-    const link = { redirectTo, flow: flowOf(challenge), newEmail: plan.email } as const;
-    await createSendLink(context)(user, { kind: 'email_change', ...link }, metadata);
+    const link = { redirectTo, flow: flowType(challenge), newEmail: plan.email } as const;
+    await sendLink(context, user, { kind: 'email_change', ...link }, metadata);
     // After the link: a rejected request must not replace the challenge of a link sent before.
     if (challenge !== undefined)
-      await createStartFlow(context)(
+      await startFlow(
+        context,
         { ...challenge, userId: user.id, authenticationMethod: 'email_change' },
         metadata,
       );
@@ -143,7 +147,7 @@ async function sendCodes(
   }
   if (plan.phoneChange === 'confirmed') {
     const { phone, channel } = plan;
-    await createSendPhoneCode(context)(user, { kind: 'phone_change', phone, channel }, metadata);
+    await sendPhoneCode(context, user, { kind: 'phone_change', phone, channel }, metadata);
     sent.push('phone_change_token');
   }
   return sent;

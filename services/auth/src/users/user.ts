@@ -1,6 +1,6 @@
 import { parseDuration } from '@tollgate/kit/time';
 import type { Factor } from '../mfa/factors.ts';
-import type { Contact } from '../sign-up/input.ts';
+import type { Contact } from './contact.ts';
 import type { JsonObject } from './user-json.ts';
 
 /** A way to sign in: email, phone, or an account at an external provider. */

@@ -2,9 +2,9 @@ import type { Millis } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { testCodeOf } from '../messages/phone-codes.ts';
+import { getTestCode } from '../messages/phone-codes.ts';
 import { type FlowMethod, pkcePrefix } from '../sign-in/pkce.ts';
-import { type Contact, readEmail, readPhone } from '../sign-up/input.ts';
+import { type Contact, readEmail, readPhone } from '../users/contact.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { oneTimeTokenHashes } from './one-time-tokens.ts';
 import type { FoundOneTimeToken, OneTimeTokenType } from './store.ts';
@@ -75,7 +75,7 @@ export function createFindPhoneToken({ store, sms, settings }: Context): FindPho
   }
 
   return async ({ phone, code, types }, nowMs) => {
-    const isKnownBeforehand = testCodeOf(phone, settings, nowMs) !== undefined;
+    const isKnownBeforehand = getTestCode(phone, settings, nowMs) !== undefined;
     if (sms.check === undefined || isKnownBeforehand)
       return store.oneTimeTokens.find(oneTimeTokenHashes(phone, code, settings), types);
     const since = new Date(nowMs - settings.smsOtpExpMs);

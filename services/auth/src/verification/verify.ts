@@ -5,7 +5,7 @@ import type { Store } from '../db/store.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota } from '../messages/quotas.ts';
-import { createNotify } from '../messages/send.ts';
+import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
@@ -149,7 +149,6 @@ export function createVerify(deps: VerifyDeps): Verify {
   const { store, random, passwords } = deps;
   const findToken = createFindToken(deps);
   const complete = createCompleteVerification(deps);
-  const notify = createNotify(deps);
 
   /** Before the token is spent: a password that is too weak can be chosen again. */
   async function hashFirstPassword({ type, user }: FoundToken, password = ''): Promise<string | undefined> {
@@ -174,9 +173,18 @@ export function createVerify(deps: VerifyDeps): Verify {
 
   function tellOfChange(type: VerificationType, before: User, after: User): void {
     if (type === 'email_change')
-      notify(after, 'EMAIL_CHANGED_NOTIFICATION', { OldEmail: before.email }, before.email);
+      notify(deps, {
+        user: after,
+        kind: 'EMAIL_CHANGED_NOTIFICATION',
+        variables: { OldEmail: before.email },
+        to: before.email,
+      });
     if (type === 'phone_change')
-      notify(after, 'PHONE_CHANGED_NOTIFICATION', { Phone: after.phone, OldPhone: before.phone });
+      notify(deps, {
+        user: after,
+        kind: 'PHONE_CHANGED_NOTIFICATION',
+        variables: { Phone: after.phone, OldPhone: before.phone },
+      });
   }
 
   async function signIn(

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { isFlowOver, matchesChallenge, parseChallenge } from '../../src/sign-in/pkce.ts';
+import { isFlowExpired, matchesChallenge, parseCodeChallenge } from '../../src/sign-in/pkce.ts';
 
 const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
-t.test('the pair of RFC 7636, appendix B', (t) => {
+t.test('verifier matches the challenge of RFC 7636, appendix B', (t) => {
   const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
   t.ok(matchesChallenge(verifier, { challenge, method: 's256' }));
   t.notOk(matchesChallenge(`${verifier}A`, { challenge, method: 's256' }));
@@ -13,15 +13,12 @@ t.test('the pair of RFC 7636, appendix B', (t) => {
   t.end();
 });
 
-t.test('a challenge comes with a method that is known, in any case of letters, or not at all', (t) => {
-  t.same(parseChallenge({}), { ok: true, challenge: undefined });
-  t.same(parseChallenge({ code_challenge: '', code_challenge_method: '' }), {
-    ok: true,
-    challenge: undefined,
-  });
-  t.same(parseChallenge({ code_challenge: challenge, code_challenge_method: 'S256' }), {
-    ok: true,
-    challenge: { challenge, method: 's256' },
+t.test('challenge requires a known method, in any case', (t) => {
+  t.equal(parseCodeChallenge({}), undefined);
+  t.equal(parseCodeChallenge({ code_challenge: '', code_challenge_method: '' }), undefined);
+  t.same(parseCodeChallenge({ code_challenge: challenge, code_challenge_method: 'S256' }), {
+    challenge,
+    method: 's256',
   });
   for (const members of [
     { code_challenge: challenge },
@@ -31,14 +28,18 @@ t.test('a challenge comes with a method that is known, in any case of letters, o
     { code_challenge: 'a'.repeat(129), code_challenge_method: 's256' },
     { code_challenge: `${challenge}+`, code_challenge_method: 's256' },
   ])
-    t.match(parseChallenge(members), { ok: false, message: /code_challenge/ }, JSON.stringify(members));
+    t.throws(
+      () => parseCodeChallenge(members),
+      { code: 'validation_failed', message: /code_challenge/ },
+      JSON.stringify(members),
+    );
   t.end();
 });
 
-t.test('a code is good for five minutes from when it was issued', (t) => {
+t.test('code expires five minutes after it was issued', (t) => {
   const createdAt = new Date(0);
-  t.notOk(isFlowOver({ createdAt, codeIssuedAt: new Date(1_000_000) }, 1_299_999));
-  t.ok(isFlowOver({ createdAt, codeIssuedAt: new Date(1_000_000) }, 1_300_000));
-  t.ok(isFlowOver({ createdAt, codeIssuedAt: undefined }, 300_000));
+  t.notOk(isFlowExpired({ createdAt, codeIssuedAt: new Date(1_000_000) }, 1_299_999));
+  t.ok(isFlowExpired({ createdAt, codeIssuedAt: new Date(1_000_000) }, 1_300_000));
+  t.ok(isFlowExpired({ createdAt, codeIssuedAt: undefined }, 300_000));
   t.end();
 });

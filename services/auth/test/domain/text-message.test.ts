@@ -1,15 +1,15 @@
 import t from 'tap';
-import { testCodeOf } from '../../src/messages/phone-codes.ts';
+import { getTestCode } from '../../src/messages/phone-codes.ts';
 import { secondsUntilNext, spacingMessage } from '../../src/messages/quotas.ts';
 import { otpDigits } from '../../src/verification/one-time-tokens.ts';
 
 t.test('a code is known beforehand for its phone, with or without plus, until its time', (t) => {
   const codes = { smsTestOtp: { '1555': '111111', '+1666': '222222' }, smsTestOtpValidUntil: new Date(10) };
-  t.equal(testCodeOf('1555', codes, 9), '111111');
-  t.equal(testCodeOf('1666', codes, 9), '222222');
-  t.equal(testCodeOf('1777', codes, 9), undefined);
-  t.equal(testCodeOf('1555', codes, 10), undefined);
-  t.equal(testCodeOf('1555', { ...codes, smsTestOtpValidUntil: undefined }, 10), '111111');
+  t.equal(getTestCode('1555', codes, 9), '111111');
+  t.equal(getTestCode('1666', codes, 9), '222222');
+  t.equal(getTestCode('1777', codes, 9), undefined);
+  t.equal(getTestCode('1555', codes, 10), undefined);
+  t.equal(getTestCode('1555', { ...codes, smsTestOtpValidUntil: undefined }, 10), '111111');
   t.end();
 });
 
