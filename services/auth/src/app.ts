@@ -1,7 +1,6 @@
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
-import { createHealth } from '@tollgate/kit/health';
-import type { HttpServer } from '@tollgate/kit/http-server';
-import { nameListenSettings } from '@tollgate/kit/http-server';
+import { createHealth, type Health } from '@tollgate/kit/health';
+import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import {
   createLifecycle,
   createTermination,
@@ -9,6 +8,7 @@ import {
   type LifecycleComponent,
 } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import type { Sql } from 'postgres';
 import { type Settings, settingsSpec } from './config/settings.ts';
 import type { Context } from './context.ts';
 import { CleanupTimer } from './db/cleanup.ts';
@@ -16,25 +16,20 @@ import { connect, disconnect } from './db/connection.ts';
 import { migrate } from './db/migrate.ts';
 import { measureDatabase, traceDatabase } from './db/observability.ts';
 import { Store } from './db/store.ts';
-import { createAuthorizeRequest } from './ext-authz/decision.ts';
-import type { IdentityStates } from './ext-authz/identity-cache.ts';
-import { createIdentityStates } from './ext-authz/identity-cache.ts';
-import { createIdentityListener } from './ext-authz/identity-listener.ts';
-import {
-  measureIdentityStates,
-  measureRouteRules,
-  traceAuthorization,
-  traceIdentityStates,
-} from './ext-authz/observability.ts';
+import { Authorizer } from './ext-authz/decision.ts';
+import { IdentityCache } from './ext-authz/identity-cache.ts';
+import { IdentityListener } from './ext-authz/identity-listener.ts';
+import { exportIdentityMetrics, observeChecks, RouteRulesMetrics } from './ext-authz/observability.ts';
 import { defaultRules } from './ext-authz/route-rules.ts';
-import { watchRouteRules } from './ext-authz/rules-file.ts';
-import { createExtAuthzServers } from './ext-authz/server.ts';
-import { createVerifiedTokens } from './ext-authz/token-cache.ts';
+import { RulesFile } from './ext-authz/rules-file.ts';
+import { createExtAuthzServers, type ExtAuthzServers } from './ext-authz/server.ts';
+import { TokenCache } from './ext-authz/token-cache.ts';
 import type { OpenApiDocument } from './http/open-api.ts';
 import { createApiServer } from './http/server.ts';
 import { ColumnCipher } from './keys/column-encryption.ts';
 import { openSigningKeys } from './keys/key-source.ts';
 import { systemRandomness } from './keys/random.ts';
+import type { SigningKeys } from './keys/signing-keys.ts';
 import { createBackground } from './messages/background.ts';
 import { createMail } from './messages/mailer.ts';
 import { createSmsGateway } from './messages/sms.ts';
@@ -42,182 +37,199 @@ import { Metrics } from './metrics.ts';
 import { PasswordHasher } from './passwords/hasher.ts';
 import { LeakedPasswords } from './passwords/leaked.ts';
 import { GuessLimiter } from './sign-in/guess-limiter.ts';
-import { startTelemetry } from './telemetry.ts';
+import { startTelemetry, type Telemetry } from './telemetry.ts';
 
-/** What the service takes from the process. */
-export interface AppDeps {
+export interface AppOptions {
   readonly logger: Logger;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
-  /** What must be there before the service starts, and outlive it: the database of development mode. */
+  /** Started first and stopped last: the database of development mode. */
   readonly foundation?: LifecycleComponent;
 }
 
-/** TCP ports by what they serve; those of external authorization are absent when it is not served. */
+/** TCP ports. Those of ext_authz are undefined if it is disabled. */
 interface Ports {
   http: number;
   extAuthzGrpc?: number;
   extAuthzHttp?: number;
 }
 
-/** The service, put together and not yet started. */
+/** The service, not started yet. */
 export interface App {
   readonly lifecycle: Lifecycle;
-  /** Ports in use once started; those set to 0 were chosen by the system. */
+  /** Ports once started; a port of 0 is replaced by the one that the system chose. */
   readonly ports: Ports;
-  /** Takes another value of JWT_KEYS while it runs; answers false, and logs why, when it cannot be used. */
+  /** Replaces JWT_KEYS. Logs an error and returns false if the new value is invalid. */
   replaceKeys(jwtKeys: string): boolean;
-  /** Describes the API; also without a start. */
+  /** Works without a start. */
   openApi(): Promise<OpenApiDocument>;
 }
 
-/** Puts the service together: the one place that knows every part. */
-export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> {
-  const { logger, nowMs, foundation } = deps;
-  const lifecycle = createLifecycle({
-    logger,
-    drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
-  });
+/** Composes the service. */
+export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
+  const { logger, foundation } = options;
   const ports: Ports = { http: settings.port };
   const health = createHealth();
   const startup = health.component('startup', { healthy: false });
-
   const signingKeys = await openSigningKeys(settings, { logger });
-  const telemetry = await startTelemetry(settings, { logger, nowMs });
+  const telemetry = await startTelemetry(settings, options);
   const sql = connect(settings);
+  const parts = createContext(settings, options, { sql, telemetry, keys: signingKeys.keys });
+  const { context } = parts;
+  const api = createApiServer(context, telemetry);
+  const extAuthz = settings.extAuthzEnabled
+    ? await createExtAuthz(context, { identities: parts.identities, telemetry, health, ports })
+    : undefined;
+
+  // Started in this order, and stopped in reverse.
+  const components: readonly (LifecycleComponent | undefined)[] = [
+    ...telemetry.components,
+    foundation,
+    signingKeys.watch,
+    {
+      name: 'schema',
+      start: async ({ signal }) => {
+        await migrate(settings, { logger, signal });
+      },
+    },
+    { name: 'database connections', stop: () => disconnect(sql) },
+    settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,
+    parts.templates,
+    { name: 'background work', stop: ({ signal }) => context.background.close(signal) },
+    {
+      name: 'HTTP server',
+      start: async () => {
+        const names = { host: settingsSpec.apiHost.env, port: settingsSpec.port.env };
+        ports.http = await nameListenSettings(api.start(), names);
+      },
+      stop: ({ signal }) => api.stop(signal),
+    },
+    ...(extAuthz?.components ?? []),
+    createTermination(health, settings.shutdownDelayMs, extAuthz ? [api, extAuthz.http] : [api]),
+    {
+      name: 'ready',
+      start() {
+        startup.set(true);
+        logger.info({ ...ports }, 'listening');
+      },
+    },
+  ];
+  const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
+  const lifecycle = createLifecycle({ logger, drainTimeoutMs });
+  for (const component of components) if (component !== undefined) lifecycle.add(component);
+  return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: api.openApi };
+}
+
+/** The context, and the parts of it that have a life of their own. */
+function createContext(
+  settings: Settings,
+  { logger, nowMs }: AppOptions,
+  resources: { readonly sql: Sql; readonly telemetry: Telemetry; readonly keys: SigningKeys },
+) {
+  const { sql, telemetry, keys } = resources;
+  const { registry, tracing } = telemetry;
   const cipher = new ColumnCipher(settings);
-  const metrics = new Metrics(telemetry.registry);
-  let onUserChange: (userIds: readonly string[]) => void = () => undefined;
-  const store = new Store(traceDatabase(measureDatabase(sql, telemetry.registry), telemetry.tracing), {
+  const metrics = new Metrics(registry);
+  const store: Store = new Store(traceDatabase(measureDatabase(sql, registry), tracing), {
     cipher,
     dbSharedWithGotrue: settings.dbSharedWithGotrue,
     metrics,
-    onUserChange: (userIds) => onUserChange(userIds),
+    onUserChange: (userIds) => identities?.invalidate(userIds),
   });
-  const { mailer, mailbox, templates } = createMail(settings, {
-    logger,
-    nowMs,
-    registry: telemetry.registry,
-  });
+  const identities =
+    settings.extAuthzEnabled && settings.extAuthzSessionCheck
+      ? new IdentityCache({
+          store: store.identityStates,
+          nowMs,
+          maxStalenessMs: settings.extAuthzMaxStalenessMs,
+        })
+      : undefined;
+  const { mailer, mailbox, templates } = createMail(settings, { logger, nowMs, registry });
   const background = createBackground({ logger });
-  const context: Context = {
+  const context = {
     settings,
     store,
     passwords: new PasswordHasher({ ...settings, cipher, metrics }),
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
     guessLimiter: new GuessLimiter({ store, settings, logger }),
-    keys: signingKeys.keys,
+    keys,
     random: systemRandomness,
     mailer,
     mailbox,
     background,
     sms: createSmsGateway(settings, { logger }),
+    metrics,
     logger,
     nowMs,
-    metrics,
+  } satisfies Context;
+  return { context, identities, templates };
+}
+
+interface ExtAuthzParts {
+  readonly identities: IdentityCache | undefined;
+  readonly telemetry: Telemetry;
+  readonly health: Health;
+  /** Set when the servers start. */
+  readonly ports: Ports;
+}
+
+/** The servers of ext_authz, as components in the order of their start. */
+async function createExtAuthz(
+  context: Context,
+  { identities, telemetry, health, ports }: ExtAuthzParts,
+): Promise<{ readonly http: HttpServer; readonly components: readonly LifecycleComponent[] }> {
+  const { settings, logger, keys, nowMs } = context;
+  const { tracing, registry } = telemetry;
+  // Process-wide; must precede the first use of the library.
+  logGrpcLibrary(logger);
+  const metrics = registry && new RouteRulesMetrics(registry);
+  const rulesFile =
+    settings.extAuthzRoutesFile === ''
+      ? undefined
+      : await RulesFile.open(settings.extAuthzRoutesFile, {
+          logger,
+          onLoad: (succeeded) => metrics?.recordLoad(succeeded),
+        });
+  const rules = () => rulesFile?.current ?? defaultRules;
+  const tokens = new TokenCache();
+  const authorizer = observeChecks(
+    new Authorizer({ rules, tokens, keys, identities, tracing, nowMs, logger, settings }),
+    { logger, registry, tracing, rules },
+  );
+  const servers = await createExtAuthzServers({ authorizer, health, logger, tracing, registry, settings });
+  const listener =
+    identities &&
+    new IdentityListener({ ...settings, onChange: (changed) => identities.invalidate(changed), logger });
+  if (identities && listener && registry) exportIdentityMetrics(identities, listener, registry);
+  return {
+    http: servers.http,
+    components: [
+      ...(listener ? [listener] : []),
+      { name: 'route rules', stop: () => rulesFile?.close() },
+      { name: 'ext_authz certificates', stop: () => servers.close() },
+      ...listeners(servers, ports),
+    ],
   };
-  const api = createApiServer(context, telemetry);
+}
 
-  // Started in this order and stopped in reverse.
-  for (const component of telemetry.components) lifecycle.add(component);
-  if (foundation) lifecycle.add(foundation);
-  lifecycle.add(signingKeys.watch);
-  lifecycle.add({
-    name: 'schema',
-    start: async ({ signal }) => {
-      await migrate(settings, { logger, signal });
-    },
-  });
-  lifecycle.add({ name: 'database connections', stop: () => disconnect(sql) });
-  if (settings.dbCleanupEnabled) {
-    lifecycle.add(new CleanupTimer(context));
-  }
-  lifecycle.add(templates);
-  lifecycle.add({ name: 'background work', stop: ({ signal }) => background.close(signal) });
-  lifecycle.add({
-    name: 'HTTP server',
-    start: async () => {
-      ports.http = await nameListenSettings(api.start(), {
-        host: settingsSpec.apiHost.env,
-        port: settingsSpec.port.env,
-      });
-    },
-    stop: ({ signal }) => api.stop(signal),
-  });
-  const httpServers: HttpServer[] = [api];
-  if (settings.extAuthzEnabled) await addExtAuthz();
-  lifecycle.add(createTermination(health, settings.shutdownDelayMs, httpServers));
-  lifecycle.add({
-    name: 'announcement',
-    start() {
-      startup.set(true);
-      logger.info({ ...ports }, 'listening');
-    },
-  });
-  return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: api.openApi };
-
-  /** Everything of external authorization, in the order in which its parts start. */
-  async function addExtAuthz(): Promise<void> {
-    // Process-wide, like the library's log itself; before anything of it can have something to say.
-    logGrpcLibrary(logger);
-    const { extAuthzRoutesFile: file } = settings;
-    const onAttempt = telemetry.registry && measureRouteRules(telemetry.registry);
-    const rules =
-      file === '' ? undefined : await watchRouteRules(file, { logger, ...(onAttempt && { onAttempt }) });
-    const tokens = createVerifiedTokens();
-    const { tracing } = telemetry;
-    const currentRules = () => rules?.current() ?? defaultRules;
-    const authorize = createAuthorizeRequest({
-      rules: currentRules,
-      verifyToken: (token, at) => tokens.verify(token, signingKeys.keys, at),
-      states: settings.extAuthzSessionCheck ? traceIdentityStates(followIdentities(), tracing) : undefined,
-      nowMs,
-      logger,
-      settings,
-    });
-    const servers = await createExtAuthzServers({
-      authorize: traceAuthorization(authorize, { tracing, rules: currentRules }),
-      health,
-      logger,
-      tracing,
-      metrics: telemetry.registry,
-      settings,
-    });
-    httpServers.push(servers.http);
-    lifecycle.add({ name: 'rules of routes', stop: () => rules?.close() });
-    lifecycle.add({ name: 'certificates of external authorization', stop: servers.close });
-    lifecycle.add({
-      name: 'external authorization over HTTP',
+function listeners({ http, grpc }: ExtAuthzServers, ports: Ports): readonly LifecycleComponent[] {
+  const host = settingsSpec.extAuthzHost.env;
+  return [
+    {
+      name: 'ext_authz HTTP server',
       start: async () => {
-        ports.extAuthzHttp = await nameListenSettings(servers.http.start(), {
-          host: settingsSpec.extAuthzHost.env,
-          port: settingsSpec.extAuthzHttpPort.env,
-        });
+        const port = settingsSpec.extAuthzHttpPort.env;
+        ports.extAuthzHttp = await nameListenSettings(http.start(), { host, port });
       },
-      stop: ({ signal }) => servers.http.stop(signal),
-    });
-    lifecycle.add({
-      name: 'external authorization over gRPC',
+      stop: ({ signal }) => http.stop(signal),
+    },
+    {
+      name: 'ext_authz gRPC server',
       start: async () => {
-        ports.extAuthzGrpc = await nameListenSettings(servers.grpc.start(), {
-          host: settingsSpec.extAuthzHost.env,
-          port: settingsSpec.extAuthzGrpcPort.env,
-        });
+        const port = settingsSpec.extAuthzGrpcPort.env;
+        ports.extAuthzGrpc = await nameListenSettings(grpc.start(), { host, port });
       },
-      stop: ({ signal }) => servers.grpc.stop(signal),
-    });
-  }
-
-  /** What is known of users and sessions, kept in step with the database. */
-  function followIdentities(): IdentityStates {
-    const states = createIdentityStates(
-      { store: store.identityStates, nowMs },
-      { maxStalenessMs: settings.extAuthzMaxStalenessMs },
-    );
-    onUserChange = states.invalidate;
-    const listener = createIdentityListener({ ...settings, onChange: states.invalidate, logger });
-    if (telemetry.registry) measureIdentityStates({ states, listener }, telemetry.registry);
-    lifecycle.add(listener);
-    return states;
-  }
+      stop: ({ signal }) => grpc.stop(signal),
+    },
+  ];
 }

@@ -1,5 +1,4 @@
 import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import { type GrpcStatus, grpcStatus } from '@tollgate/kit/errors';
 import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
@@ -10,7 +9,7 @@ import type { AttributeContext_HttpRequest } from '@tollgate/proto/envoy/service
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { errors } from '../errors.ts';
 import {
-  type AuthorizeRequest,
+  type Authorizer,
   type AuthzAllowed,
   type AuthzDecision,
   type AuthzDenied,
@@ -20,22 +19,48 @@ import {
 } from './decision.ts';
 import { identityMetadata } from './headers.ts';
 
-/** Reads the request that Envoy asks about. Undefined when the bytes are no such message, or it is not about HTTP. */
-function readCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
-  const http = readHttp(bytes);
-  if (http === undefined) return undefined;
-  const { method, path, headerMap, headers } = http;
-  const metadata = { method: method.toUpperCase(), path };
-  return headerMap === undefined
-    ? { ...metadata, ...ofJoined(headers) }
-    : { ...metadata, ...ofRaw(headerMap.headers) };
+/** @see envoy.service.auth.v3.Authorization.Check */
+export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
+
+/**
+ * Handles a Check call. Denials are successful calls: Envoy treats a failed call as an error, which
+ * `failure_mode_allow` lets pass.
+ */
+export function handleGrpcCheck(
+  authorizer: Pick<Authorizer, 'authorize'>,
+  bytes: Uint8Array,
+  timeoutMs: number | undefined,
+): Uint8Array | Promise<Uint8Array> {
+  const request = parseCheckRequest(bytes);
+  if (request === undefined) return encodeCheckResponse(notHttp);
+  const decision = authorizer.authorize(request, timeoutMs);
+  return decision instanceof Promise ? decision.then(encodeCheckResponse) : encodeCheckResponse(decision);
 }
 
-type Headers = Pick<AuthzRequest, 'authorization' | 'headerNames'>;
+/** The check is not for an HTTP request, or the client is not Envoy. */
+const notHttp: AuthzDenied = {
+  allowed: false,
+  httpStatus: 403,
+  errorCode: 'not_http',
+  message: errors.not_http.definition.message,
+  headers: {},
+};
 
-function readHttp(bytes: Uint8Array): AttributeContext_HttpRequest | undefined {
+/** Undefined if the message is malformed, or not about an HTTP request. */
+function parseCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
+  const http = decodeHttpRequest(bytes);
+  if (http === undefined) return undefined;
+  const { method, path, headerMap, headers } = http;
+  return {
+    method: method.toUpperCase(),
+    path,
+    ...(headerMap === undefined ? fromJoinedHeaders(headers) : fromRawHeaders(headerMap.headers)),
+  };
+}
+
+function decodeHttpRequest(bytes: Uint8Array): AttributeContext_HttpRequest | undefined {
   try {
-    // What we have no use for would be kept as bytes otherwise, the body of the request among them.
+    // Unknown fields would be kept as bytes, including the body of the request.
     const check = fromBinary(CheckRequestSchema, bytes, { readUnknownFields: false });
     return check.attributes?.request?.http;
   } catch {
@@ -43,7 +68,9 @@ function readHttp(bytes: Uint8Array): AttributeContext_HttpRequest | undefined {
   }
 }
 
-function ofJoined(headers: Readonly<Record<string, string | undefined>>): Headers {
+type Headers = Pick<AuthzRequest, 'authorization' | 'headerNames'>;
+
+function fromJoinedHeaders(headers: Readonly<Record<string, string | undefined>>): Headers {
   const { authorization } = headers;
   return {
     authorization: authorization === undefined ? [] : [authorization],
@@ -51,51 +78,50 @@ function ofJoined(headers: Readonly<Record<string, string | undefined>>): Header
   };
 }
 
-function ofRaw(headers: readonly HeaderValue[]): Headers {
+function fromRawHeaders(headers: readonly HeaderValue[]): Headers {
   const named = headers.map((header) => ({ header, name: header.key.toLowerCase() }));
   return {
-    authorization: named.flatMap(({ header, name }) => (name === 'authorization' ? [textOf(header)] : [])),
+    authorization: named.flatMap(({ header, name }) => (name === 'authorization' ? [toText(header)] : [])),
     headerNames: [...new Set(named.map(({ name }) => name))],
   };
 }
 
-/** One character a byte, as HTTP/1 does it: nothing that is no ASCII becomes another text. */
-function textOf({ value, rawValue }: HeaderValue): string {
+/** Latin-1, as in HTTP/1, so that no bytes outside ASCII turn into other text. */
+function toText({ value, rawValue }: HeaderValue): string {
   return rawValue.length === 0 ? value : Buffer.from(rawValue).toString('latin1');
-}
-
-/** Writes a decision as Envoy reads it. */
-function writeCheckResponse(decision: AuthzDecision): Uint8Array {
-  return toBinary(
-    CheckResponseSchema,
-    create(CheckResponseSchema, decision.allowed ? allow(decision) : deny(decision)),
-  );
 }
 
 type Response = MessageInitShape<typeof CheckResponseSchema>;
 
-function allow({ identity, headers }: AuthzAllowed): Response {
+function encodeCheckResponse(decision: AuthzDecision): Uint8Array {
+  return toBinary(
+    CheckResponseSchema,
+    create(CheckResponseSchema, decision.allowed ? okResponse(decision) : deniedResponse(decision)),
+  );
+}
+
+function okResponse({ identity, headers }: AuthzAllowed): Response {
   return {
     status: { code: grpcStatus.ok },
     httpResponse: {
       case: 'okResponse',
       value: { headers: overwrite(headers.set), headersToRemove: [...headers.remove] },
     },
-    // Made of texts, numbers and booleans; the domain's type of JSON only says less than the library's.
+    // Strings, numbers and booleans; the library's JSON type is only stricter than ours.
     dynamicMetadata: identityMetadata(identity) as JsonObject,
   };
 }
 
-const statusOf: Readonly<Record<AuthzDenied['httpStatus'], GrpcStatus>> = {
+const grpcStatuses: Readonly<Record<AuthzDenied['httpStatus'], GrpcStatus>> = {
   400: grpcStatus.invalidArgument,
   401: grpcStatus.unauthenticated,
   403: grpcStatus.permissionDenied,
   503: grpcStatus.unavailable,
 };
 
-function deny(denied: AuthzDenied): Response {
+function deniedResponse(denied: AuthzDenied): Response {
   return {
-    status: { code: statusOf[denied.httpStatus], message: denied.errorCode },
+    status: { code: grpcStatuses[denied.httpStatus], message: denied.errorCode },
     httpResponse: {
       case: 'deniedResponse',
       value: {
@@ -115,28 +141,3 @@ function overwrite(
     appendAction: AppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
   }));
 }
-
-/** Path of the call. @see envoy.service.auth.v3.Authorization.Check */
-export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
-
-/**
- * Makes the handler of Check. It never fails: Envoy counts a failed call as an error, which `failure_mode_allow` lets pass,
- * while a refusal is a refusal.
- */
-export function createGrpcCheck(authorize: AuthorizeRequest): UnaryHandler {
-  return (bytes, call) => {
-    const request = readCheckRequest(bytes);
-    if (request === undefined) return writeCheckResponse(notHttp);
-    const decision = authorize(request, call.timeLeftMs());
-    return decision instanceof Promise ? decision.then(writeCheckResponse) : writeCheckResponse(decision);
-  };
-}
-
-/** A network filter asks, or somebody who is no Envoy: there is no token that could be looked at. */
-const notHttp: AuthzDenied = {
-  allowed: false,
-  httpStatus: 403,
-  errorCode: 'not_http',
-  message: errors.not_http.definition.message,
-  headers: {},
-};

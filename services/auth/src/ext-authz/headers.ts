@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '../users/user-json.ts';
 import type { HeaderChanges } from './decision.ts';
-import type { CallerIdentity, LimitOverride } from './identity.ts';
+import type { CallerIdentity } from './identity.ts';
 
-/** Names of the headers that tell upstreams who calls. */
+/** Headers that carry the identity of the caller to upstreams. */
 export const identityHeaderNames = [
   'x-auth-user-id',
   'x-auth-session-id',
@@ -15,27 +15,27 @@ export const identityHeaderNames = [
 type IdentityHeaderName = (typeof identityHeaderNames)[number];
 
 /**
- * Names that upstreams take for ours, or for those of another authentication. To CGI and its heirs `-` and `_` are the same, and to some
- * of them whatever is neither letter nor digit.
+ * Names that upstreams may mistake for ours, or for those of another authentication proxy. CGI and
+ * its successors do not distinguish `-` from `_`, and some of them no punctuation at all.
  */
-const identityName = /^x[^a-z\d](?:auth|user)(?:[^a-z\d]|$)/;
+const spoofableName = /^x[^a-z\d](?:auth|user)(?:[^a-z\d]|$)/;
 
-/** All but visible ASCII, and the character that marks what is encoded. */
+/** Everything except visible ASCII, and the escape character itself. */
 const notPlain = /[^!-$&-~]/gu;
 
-/** Headers for the upstream. Nothing that a client sent under the name of one gets there, whether or not there is an identity. */
+/** Sets the identity headers, and removes what the client sent under their names. */
 export function identityHeaders(
   identity: CallerIdentity | undefined,
   incomingNames: readonly string[],
 ): HeaderChanges {
-  const set = identity === undefined ? {} : headersOf(identity);
-  const suspects = incomingNames.filter((name) => identityName.test(name));
-  const remove = new Set<string>([...identityHeaderNames, ...suspects]);
+  const set = identity === undefined ? {} : toHeaders(identity);
+  const spoofed = incomingNames.filter((name) => spoofableName.test(name));
+  const remove = new Set<string>([...identityHeaderNames, ...spoofed]);
   for (const name of Object.keys(set)) remove.delete(name);
   return { set, remove: [...remove] };
 }
 
-function headersOf(identity: CallerIdentity): Readonly<Record<string, string>> {
+function toHeaders(identity: CallerIdentity): Readonly<Record<string, string>> {
   const values: Readonly<Record<IdentityHeaderName, string | undefined>> = {
     'x-auth-user-id': identity.userId,
     'x-auth-session-id': identity.sessionId,
@@ -45,18 +45,18 @@ function headersOf(identity: CallerIdentity): Readonly<Record<string, string>> {
     'x-auth-anonymous': String(identity.isAnonymous),
   };
   return Object.fromEntries(
-    Object.entries(values).flatMap(([name, value = '']) => (value === '' ? [] : [[name, plain(value)]])),
+    Object.entries(values).flatMap(([name, value = '']) => (value === '' ? [] : [[name, encode(value)]])),
   );
 }
 
-/** A value that splits no header and is read the same everywhere; `decodeURIComponent` gives the text back. */
-function plain(value: string): string {
+/** Encodes a value so that it cannot split a header; `decodeURIComponent` restores it. */
+function encode(value: string): string {
   return value.toWellFormed().replace(notPlain, encodeURIComponent);
 }
 
 /**
- * What rate limits see of a caller: Envoy's dynamic metadata, in the namespace `envoy.filters.http.ext_authz`. Empty without an
- * identity, so that a descriptor's `default_value` holds.
+ * Dynamic metadata for rate limits, in Envoy's namespace `envoy.filters.http.ext_authz`. Empty
+ * without an identity, so that the `default_value` of a descriptor applies.
  */
 export function identityMetadata(identity: CallerIdentity | undefined): JsonObject {
   if (identity === undefined) return {};
@@ -72,8 +72,14 @@ export function identityMetadata(identity: CallerIdentity | undefined): JsonObje
   };
 }
 
-/** A limit, none, or why what stands there is not one. */
-export type ReadLimitOverride =
+/** The rate limit of a single user, which Envoy reads from dynamic metadata. */
+export interface LimitOverride {
+  readonly requestsPerUnit: number;
+  /** A value of envoy.type.v3.RateLimitUnit. */
+  readonly unit: 'SECOND' | 'MINUTE' | 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR';
+}
+
+type ParsedLimitOverride =
   | { readonly ok: true; readonly limit: LimitOverride | undefined }
   | { readonly ok: false; readonly reason: string };
 
@@ -87,19 +93,19 @@ const units: ReadonlySet<string> = new Set<LimitOverride['unit']>([
   'YEAR',
 ]);
 
-/** What Envoy's counter of requests holds (uint32). */
-const mostRequests = 2 ** 32 - 1;
+/** Envoy's type is uint32. */
+const maxRequestsPerUnit = 2 ** 32 - 1;
 
-/** Reads the limit of its own that `app_metadata.limit`, or else `app_metadata.rate_limit`, gives a user: `{ requests_per_unit, unit }`. */
-export function readLimitOverride({ limit, rate_limit: rateLimit }: JsonObject): ReadLimitOverride {
+/** Parses `app_metadata.limit`, or else `app_metadata.rate_limit`: `{ requests_per_unit, unit }`. */
+export function parseLimitOverride({ limit, rate_limit: rateLimit }: JsonObject): ParsedLimitOverride {
   const given = limit ?? rateLimit;
   if (given === undefined || given === null) return { ok: true, limit: undefined };
-  if (!isObject(given)) return refuse('it is no object with requests_per_unit and unit');
+  if (!isObject(given)) return reject('expected an object with requests_per_unit and unit');
   const { requests_per_unit: requestsPerUnit, unit } = given;
-  if (!isCount(requestsPerUnit))
-    return refuse(`requests_per_unit is no whole number from 1 to ${mostRequests}`);
+  if (!isRequestCount(requestsPerUnit))
+    return reject(`requests_per_unit must be a whole number from 1 to ${maxRequestsPerUnit}`);
   const upper = typeof unit === 'string' ? unit.toUpperCase() : '';
-  if (!isUnit(upper)) return refuse(`unit is none of ${[...units].join(', ').toLowerCase()}`);
+  if (!isUnit(upper)) return reject(`unit must be one of ${[...units].join(', ').toLowerCase()}`);
   return { ok: true, limit: { requestsPerUnit, unit: upper } };
 }
 
@@ -107,14 +113,14 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function isCount(value: Json | undefined): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= mostRequests;
+function isRequestCount(value: Json | undefined): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= maxRequestsPerUnit;
 }
 
 function isUnit(text: string): text is LimitOverride['unit'] {
   return units.has(text);
 }
 
-function refuse(reason: string): ReadLimitOverride {
+function reject(reason: string): ParsedLimitOverride {
   return { ok: false, reason };
 }

@@ -16,35 +16,32 @@ import { createFailureLog } from '@tollgate/kit/logger';
 import type { WatchedTls } from '@tollgate/kit/tls';
 import { type HandshakeReport, reportHandshakes } from '@tollgate/kit/tls';
 import {
-  type AuthorizeRequest,
+  type Authorizer,
   type AuthzDecision,
   type AuthzRequest,
   denialBody,
   denialHeaders,
 } from './decision.ts';
 
-/** Header of an answer that names those to take away from the request, as Envoy reads it. */
 const removeHeader = 'x-envoy-auth-headers-to-remove';
-
-/** Header in which Envoy says when it gives up, in milliseconds. It sets it itself, whatever a client sends. */
+/** Envoy's timeout in milliseconds. Envoy overwrites what a client sends. */
 const timeoutHeader = 'x-envoy-expected-rq-timeout-ms';
 
-/** Answers one request of Envoy about another one, which has the same method, path and headers. */
-export type HttpCheck = (request: IncomingMessage, response: ServerResponse) => void;
-
-/** Makes the function that answers: 200 with the headers for the upstream, or the refusal as the client gets it. */
-export function createHttpCheck(authorize: AuthorizeRequest): HttpCheck {
-  return (request, response) => {
-    // Bodies come only when Envoy is told to send them; nothing is decided by one.
-    request.resume();
-    const decision = authorize(readRequest(request), readTimeoutMs(request));
-    if (decision instanceof Promise) void decision.then((late) => answer(response, late));
-    else answer(response, decision);
-  };
+/** Responds with 200 and the headers for the upstream, or with the response for the client. */
+export function handleHttpCheck(
+  authorizer: Pick<Authorizer, 'authorize'>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  // Envoy sends bodies only if configured to; no decision depends on them.
+  request.resume();
+  const decision = authorizer.authorize(parseRequest(request), parseTimeoutMs(request));
+  if (decision instanceof Promise) void decision.then((resolved) => respond(response, resolved));
+  else respond(response, decision);
 }
 
-/** Undecoded, and of every header each value: what Node makes of them has lost the second one of a name. */
-function readRequest({ method = '', url = '', rawHeaders }: IncomingMessage): AuthzRequest {
+/** Reads raw headers, because Node's parsed ones drop repeated values. */
+function parseRequest({ method = '', url = '', rawHeaders }: IncomingMessage): AuthzRequest {
   const authorization: string[] = [];
   const headerNames = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -55,99 +52,99 @@ function readRequest({ method = '', url = '', rawHeaders }: IncomingMessage): Au
   return { method: method.toUpperCase(), path: url, authorization, headerNames: [...headerNames] };
 }
 
-function readTimeoutMs({ headers }: IncomingMessage): number | undefined {
+function parseTimeoutMs({ headers }: IncomingMessage): number | undefined {
   const value = headers[timeoutHeader];
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
-function answer(response: ServerResponse, decision: AuthzDecision): void {
+function respond(response: ServerResponse, decision: AuthzDecision): void {
   if (decision.allowed) {
     const { set, remove } = decision.headers;
     response.writeHead(200, { ...set, [removeHeader]: remove.join(','), 'content-length': 0 }).end();
     return;
   }
-  // Envoy takes every 5xx for a failure of ours, which `failure_mode_allow` lets pass.
+  // Envoy treats a 5xx as a failed check, which `failure_mode_allow` lets pass.
   const status = decision.httpStatus === 503 ? 403 : decision.httpStatus;
   response.writeHead(status, denialHeaders(decision)).end(denialBody(decision, status));
 }
 
-/** What the server takes. */
-export interface HttpCheckServerDeps {
-  readonly check: HttpCheck;
-  /** Absent for no TLS. */
+export interface HttpCheckServerOptions extends HttpServerOptions {
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Undefined: plaintext. */
   readonly tls: HttpCheckTls | undefined;
   readonly guard: PeerGuard;
   readonly logger: Logger;
 }
 
-/** TLS of the server. */
 interface HttpCheckTls {
   readonly files: WatchedTls;
-  /** Must clients present a certificate? */
+  /** Whether clients must present a certificate. */
   readonly mutual: boolean;
   readonly handshakes: HandshakeReport;
 }
 
-const options: ServerOptions = {
-  // What Envoy itself lets clients send is 60 KiB; more would be refused here with a status that says nothing.
+const serverOptions: ServerOptions = {
+  // More than Envoy's own limit of 60 KiB.
   maxHeaderSize: 64 * 1024,
-  // Envoy sends a few headers at once, and waits for the answer 200 ms when it is not told otherwise.
+  // Envoy sends all headers at once, and waits 200 ms for the response by default.
   requestTimeout: 10_000,
-  // Longer than Envoy keeps a connection that it does not use by default: the side that closes first loses no request.
+  // Longer than Envoy's default idle timeout, so that Envoy closes idle connections first and no
+  // request is lost.
   keepAliveTimeout: 3_660_000,
-  // Paths and methods are judged, not routed; a missing Host is for the upstream to complain of.
+  // The upstream rejects requests without a Host header.
   requireHostHeader: false,
 };
 
-/** How long a TLS handshake may take: one that stalls holds up a stop. */
+/** A stalled handshake would delay the shutdown. */
 const handshakeTimeoutMs = 5_000;
 
-/** Makes the server that Envoy's `http_service` asks. Everything that it is asked is a check, whatever the path. */
-export function createHttpCheckServer(deps: HttpCheckServerDeps, where: HttpServerOptions): HttpServer {
-  const server = deps.tls === undefined ? createServer(options) : withTls(deps.tls, deps);
-  server.on('request', deps.check);
-  server.on('connect', refuseTunnel);
+/** Creates the server for Envoy's `http_service`. Every request is a check, whatever its path. */
+export function createHttpCheckServer(options: HttpCheckServerOptions): HttpServer {
+  const { host, port, tls, onRequest } = options;
+  const server = tls === undefined ? createServer(serverOptions) : createHttpsServer(tls, options);
+  server.on('request', onRequest);
+  server.on('connect', rejectConnect);
   return createHttpServer(
     {
       server,
       listen: (address) => once(server.listen(address), 'listening'),
       close: () => new Promise((resolve) => server.close(resolve)),
     },
-    where,
+    { host, port },
   );
 }
 
-/** A tunnel has no path to decide on. Left alone, Node hangs up, which Envoy takes for an error. */
-function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
+/** CONNECT has no path. By default Node closes the connection, which Envoy treats as a failed check. */
+function rejectConnect(_request: IncomingMessage, socket: Duplex): void {
   socket.on('error', () => socket.destroy());
   socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
 }
 
-function withTls(
+function createHttpsServer(
   { files, mutual, handshakes }: HttpCheckTls,
-  { guard, logger }: HttpCheckServerDeps,
+  { guard, logger }: HttpCheckServerOptions,
 ): Server {
   const server = createTlsServer({
-    ...options,
-    ...contextOf(files),
+    ...serverOptions,
+    ...toSecureContext(files),
     requestCert: mutual,
     rejectUnauthorized: mutual,
     handshakeTimeout: handshakeTimeoutMs,
   });
-  files.onChange(() => server.setSecureContext(contextOf(files)));
+  files.onChange(() => server.setSecureContext(toSecureContext(files)));
   reportHandshakes(server, handshakes);
-  const logRefusal = createFailureLog({ logger, message: 'connection refused' });
+  const logRejection = createFailureLog({ logger, message: 'connection rejected' });
   server.on('secureConnection', (socket: TLSSocket) => {
-    const refusal = guard({ getAuthContext: () => ({ sslPeerCertificate: socket.getPeerCertificate() }) });
-    if (refusal === undefined) return;
-    logRefusal(new Error(refusal), { peer: socket.remoteAddress });
+    const rejection = guard({ getAuthContext: () => ({ sslPeerCertificate: socket.getPeerCertificate() }) });
+    if (rejection === undefined) return;
+    logRejection(new Error(rejection), { peer: socket.remoteAddress });
     socket.destroy();
   });
   return server;
 }
 
-/** For new connections; those that stand keep what they began with. */
-function contextOf(tls: WatchedTls): Pick<ReturnType<WatchedTls['current']>, 'cert' | 'key' | 'ca'> {
+/** Applies to new connections. */
+function toSecureContext(tls: WatchedTls): Pick<ReturnType<WatchedTls['current']>, 'cert' | 'key' | 'ca'> {
   const { cert, key, ca } = tls.current();
   return { ...(cert && { cert }), ...(key && { key }), ...(ca && { ca }) };
 }

@@ -1,270 +1,195 @@
 import { createRecentlyUsed } from '@tollgate/kit/collections';
-import { inTime } from '@tollgate/kit/time';
-import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
-import type { JsonObject } from '../users/user-json.ts';
-import { createInvalidations, type Mark } from './identity-listener.ts';
-import type { ChangedIdentities, IdentityKey, IdentityStateStore } from './store.ts';
+import {
+  BatchedReader,
+  type IdentityKey,
+  type IdentityState,
+  type IdentityStateStore,
+  type PendingRead,
+} from './identity-store.ts';
 
-/** What may have changed since an access token was issued. */
-export interface IdentityState {
-  readonly role: string;
-  readonly appMetadata: JsonObject;
-  readonly isAnonymous: boolean;
-  readonly bannedUntil: Date | undefined;
-  /** Absent when the session has ended, or none was asked for. */
-  readonly session: { readonly createdAt: Date; readonly notAfter: Date | undefined } | undefined;
-}
+/** Ids of users (UUIDs in lower case) that may have changed, or all users. */
+export type ChangedUsers = readonly string[] | 'all';
 
-/** Tells the state of users and sessions, no older than the bound that its maker was given. */
-export interface IdentityStates {
-  /**
-   * At once where it is known, so that most checks wait for nothing. Undefined: there is no such user (any more).
-   * Rejects when nobody can tell: the database does not answer and what is known is too old.
-   */
-  find(
-    userId: string,
-    sessionId: string | undefined,
-  ): IdentityState | undefined | Promise<IdentityState | undefined>;
-}
-
-/** A question, and its answer once it is there. `S` is what was noted when it was sent. */
-interface Read<S> {
-  /** Absent until the question is sent. */
-  readonly sent: S | undefined;
-  readonly state: Promise<IdentityState | undefined>;
-}
-
-/** Asks for many states at once. */
-export interface BatchedReads<S> {
-  /** Throws `authorization_unavailable` when too many wait already. */
-  begin(key: IdentityKey): Read<S>;
-}
-
-/** What that takes. */
-export interface BatchedReadsDeps<S> {
-  readonly store: Pick<IdentityStateStore, 'findMany'>;
-  /** Called for each question at the moment when it is sent. */
-  readonly note: (key: IdentityKey) => S;
-  /** How long an answer may take. Default {@link defaultAnswerTimeoutMs}. */
-  readonly answerTimeoutMs?: number;
-}
-
-/** One statement answers them in a few milliseconds; more would make the others wait. */
-const maxBatch = 500;
-/** Connections that checks may take from requests of the API, which share the pool. */
-const maxBatchesUnderWay = 4;
-/** As many users as are kept by default. Who comes after them would wait longer than a proxy does. */
-const maxWaiting = 10_000;
-/** Whoever waits says how long; an answer that comes later than that is there for the next request. */
-const defaultAnswerTimeoutMs = 3_000;
-
-interface Waiting<S> {
-  readonly key: IdentityKey;
-  readonly answer: PromiseWithResolvers<IdentityState | undefined>;
-  sent: S | undefined;
-}
-
-/**
- * Creates {@link BatchedReads}: what is asked for in one turn of the event loop, or while as many statements are under way as may be, is
- * one statement.
- */
-export function createBatchedReads<S>(deps: BatchedReadsDeps<S>): BatchedReads<S> {
-  const { store, note, answerTimeoutMs = defaultAnswerTimeoutMs } = deps;
-  const waiting: Waiting<S>[] = [];
-  let underWay = 0;
-  let isScheduled = false;
-
-  function schedule(): void {
-    if (isScheduled || waiting.length === 0 || underWay >= maxBatchesUnderWay) return;
-    isScheduled = true;
-    setImmediate(() => {
-      isScheduled = false;
-      void send(waiting.splice(0, maxBatch));
-      schedule();
-    });
-  }
-
-  /** Never rejects: each question is told. */
-  async function send(batch: readonly Waiting<S>[]): Promise<void> {
-    underWay += 1;
-    try {
-      for (const read of batch) read.sent = note(read.key);
-      const states = await inTime(store.findMany(batch.map(({ key }) => key)), answerTimeoutMs, () =>
-        errors.authorization_unavailable({ detail: 'the database did not answer in time' }),
-      );
-      batch.forEach(({ answer }, index) => {
-        answer.resolve(states[index]);
-      });
-    } catch (error) {
-      for (const { answer } of batch) answer.reject(error);
-    } finally {
-      underWay -= 1;
-      schedule();
-    }
-  }
-
-  return {
-    begin(key) {
-      if (waiting.length >= maxWaiting)
-        throw errors.authorization_unavailable({ detail: 'too many users wait for the database' });
-      const read: Waiting<S> = { key, answer: Promise.withResolvers(), sent: undefined };
-      waiting.push(read);
-      schedule();
-      return {
-        get sent() {
-          return read.sent;
-        },
-        state: read.answer.promise,
-      };
-    },
-  };
-}
-
-/** States of users who are there at the moment, kept for a short while. */
-export interface KnownIdentityStates extends IdentityStates {
-  /** From now on the state of those is asked for again. */
-  invalidate(changed: ChangedIdentities): void;
-  stats(): IdentityStatesStats;
-}
-
-/** What has happened so far. */
-export interface IdentityStatesStats {
-  /** Answered at once. */
+export interface IdentityCacheStats {
   readonly hits: number;
-  /** Asked for. */
   readonly misses: number;
-  /** Waited for an answer that somebody else had asked for. */
+  /** Requests that joined a read in flight. */
   readonly joins: number;
-  /** Users that changed. */
+  /** Invalidated users. */
   readonly invalidations: number;
-  /** Times that all users might have changed. */
+  /** Invalidations of all users. */
   readonly invalidationsOfAll: number;
-  /** States held at the moment, fresh or not. */
+  /** Cached states, fresh or stale. */
   readonly entries: number;
 }
 
-/** How much is kept, and for how long. */
-export interface IdentityStatesOptions {
-  /** No answer is older; 0 asks every time. */
-  readonly maxStalenessMs: number;
-  /** Most states that are kept. Default 10,000. */
-  readonly capacity?: number;
-}
-
-/** What that takes. */
-export interface IdentityStatesDeps {
+export interface IdentityCacheOptions {
   readonly store: Pick<IdentityStateStore, 'findMany'>;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
+  /** Maximum age of a result; 0 reads each time. */
+  readonly maxStalenessMs: number;
+  /** Maximum number of entries. */
+  readonly capacity?: number;
 }
 
-/** As many users as are there in the seconds for which a state is good; about 10 MB, at a kilobyte each. */
+/** About 10 MB, at a kilobyte each. */
 const defaultCapacity = 10_000;
-/** Of users whom there is not: one may be made under an id that was given before. */
-const longestUnknownMs = 1_000;
+/** A user may be created with an id that was looked up before. */
+const negativeTtlMs = 1_000;
 
-/** What was known at a moment; an answer is as old as its question. */
-interface Asked {
+/** When a read was sent. A result is as old as its read. */
+interface ReadTime {
   readonly atMs: number;
-  readonly mark: Mark;
+  readonly version: UserVersion;
 }
 
-/** Whom it is about, as the token names them. */
-interface Asker {
+/** The ids of the token. */
+interface Subject {
   readonly userId: string;
   readonly sessionId: string | undefined;
 }
 
-interface Entry extends Asker {
-  readonly asked: Asked;
+interface Entry extends Subject {
+  readonly readTime: ReadTime;
   readonly state: IdentityState | undefined;
 }
 
-interface Reading extends Asker {
-  readonly read: Read<Asked>;
+interface Reading extends Subject {
+  readonly pending: PendingRead<ReadTime>;
 }
 
 /**
- * Creates {@link KnownIdentityStates} that know nobody yet. A user is asked for once, however many requests of theirs arrive in the
- * meantime, and again when they have changed or what is known is too old.
+ * Caches the state of users and sessions. Concurrent lookups of a user share one read; a user is
+ * read again after a change, or when the cached state is too old.
  */
-export function createIdentityStates(
-  { store, nowMs }: IdentityStatesDeps,
-  { maxStalenessMs, capacity = defaultCapacity }: IdentityStatesOptions,
-): KnownIdentityStates {
-  const invalidations = createInvalidations();
-  // By the session, or else the user: both in one key would have to be put together with every request.
-  const entries = createRecentlyUsed<Entry>({ capacity });
-  const reading = new Map<string, Reading>();
-  const reads = createBatchedReads<Asked>({
-    store,
-    note: ({ userId }) => ({ atMs: nowMs(), mark: invalidations.markOf(userId) }),
-  });
-  const counts = { hits: 0, misses: 0, joins: 0, invalidations: 0, invalidationsOfAll: 0 };
+export class IdentityCache {
+  readonly #nowMs: () => number;
+  readonly #maxStalenessMs: number;
+  readonly #versions = new UserVersions();
+  // Keyed by session, or else by user: joining both would cost a string per request.
+  readonly #entries;
+  readonly #reading = new Map<string, Reading>();
+  readonly #reader: BatchedReader<ReadTime>;
+  readonly #counts = { hits: 0, misses: 0, joins: 0, invalidations: 0, invalidationsOfAll: 0 };
 
-  function isFresh({ atMs, mark }: Asked, maxAgeMs: number): boolean {
-    const ageMs = nowMs() - atMs;
-    // Below zero: somebody has set the clock back, and nobody can tell how old it is.
-    return ageMs >= 0 && ageMs < maxAgeMs && invalidations.isCurrent(mark);
+  constructor({ store, nowMs, maxStalenessMs, capacity = defaultCapacity }: IdentityCacheOptions) {
+    this.#nowMs = nowMs;
+    this.#maxStalenessMs = maxStalenessMs;
+    this.#entries = createRecentlyUsed<Entry>({ capacity });
+    this.#reader = new BatchedReader({
+      store,
+      onSend: ({ userId }) => ({ atMs: nowMs(), version: this.#versions.get(userId) }),
+    });
   }
 
-  function isUsable({ asked, state }: Entry): boolean {
-    return isFresh(asked, state === undefined ? Math.min(longestUnknownMs, maxStalenessMs) : maxStalenessMs);
+  /**
+   * Returns the state, or a promise if it must be read. Undefined: there is no such user. Rejects
+   * if the database is unavailable and the cached state is too old.
+   */
+  find(
+    userId: string,
+    sessionId: string | undefined,
+  ): IdentityState | undefined | Promise<IdentityState | undefined> {
+    const name = sessionId ?? userId;
+    const entry = this.#entries.get(name);
+    if (entry !== undefined && isAbout(entry, userId, sessionId) && this.#isUsable(entry)) {
+      this.#counts.hits += 1;
+      return entry.state;
+    }
+    const reading = this.#reading.get(name);
+    if (reading !== undefined && isAbout(reading, userId, sessionId) && this.#isJoinable(reading)) {
+      this.#counts.joins += 1;
+      return reading.pending.state;
+    }
+    const key = toKey(userId, sessionId);
+    return key && this.#read(name, { userId, sessionId }, key);
   }
 
-  function isJoinable({ read: { sent } }: Reading): boolean {
-    return sent === undefined || isFresh(sent, maxStalenessMs);
+  invalidate(changed: ChangedUsers): void {
+    if (changed === 'all') this.#counts.invalidationsOfAll += 1;
+    else this.#counts.invalidations += changed.length;
+    this.#versions.increment(changed);
   }
 
-  /** Somebody else may have named the same session, which is not theirs. */
-  function isAbout(asker: Asker, userId: string, sessionId: string | undefined): boolean {
-    return asker.userId === userId && asker.sessionId === sessionId;
+  stats(): IdentityCacheStats {
+    return { ...this.#counts, entries: this.#entries.size() };
   }
 
-  async function read(name: string, asker: Asker, key: IdentityKey): Promise<IdentityState | undefined> {
-    counts.misses += 1;
-    const begun: Reading = { ...asker, read: reads.begin(key) };
-    reading.set(name, begun);
+  async #read(name: string, subject: Subject, key: IdentityKey): Promise<IdentityState | undefined> {
+    this.#counts.misses += 1;
+    const reading: Reading = { ...subject, pending: this.#reader.read(key) };
+    this.#reading.set(name, reading);
     try {
-      const state = await begun.read.state;
-      const asked = begun.read.sent;
-      // Unless somebody has asked again, who knows better.
-      if (reading.get(name) === begun && asked !== undefined) entries.set(name, { ...asker, asked, state });
+      const state = await reading.pending.state;
+      const readTime = reading.pending.sent;
+      // A newer read has replaced this one otherwise.
+      if (this.#reading.get(name) === reading && readTime !== undefined)
+        this.#entries.set(name, { ...subject, readTime, state });
       return state;
     } finally {
-      if (reading.get(name) === begun) reading.delete(name);
+      if (this.#reading.get(name) === reading) this.#reading.delete(name);
     }
   }
 
-  return {
-    find(userId, sessionId) {
-      const name = sessionId ?? userId;
-      const known = entries.get(name);
-      if (known !== undefined && isAbout(known, userId, sessionId) && isUsable(known)) {
-        counts.hits += 1;
-        return known.state;
-      }
-      const underWay = reading.get(name);
-      if (underWay !== undefined && isAbout(underWay, userId, sessionId) && isJoinable(underWay)) {
-        counts.joins += 1;
-        return underWay.read.state;
-      }
-      const key = keyOf(userId, sessionId);
-      return key && read(name, { userId, sessionId }, key);
-    },
-    invalidate(changed) {
-      if (changed === 'all') counts.invalidationsOfAll += 1;
-      else counts.invalidations += changed.length;
-      invalidations.invalidate(changed);
-    },
-    stats: () => ({ ...counts, entries: entries.size() }),
-  };
+  #isUsable({ readTime, state }: Entry): boolean {
+    const maxAgeMs = this.#maxStalenessMs;
+    return this.#isFresh(readTime, state === undefined ? Math.min(negativeTtlMs, maxAgeMs) : maxAgeMs);
+  }
+
+  #isJoinable({ pending: { sent } }: Reading): boolean {
+    return sent === undefined || this.#isFresh(sent, this.#maxStalenessMs);
+  }
+
+  #isFresh({ atMs, version }: ReadTime, maxAgeMs: number): boolean {
+    const ageMs = this.#nowMs() - atMs;
+    // A negative age means that the clock was set back.
+    return ageMs >= 0 && ageMs < maxAgeMs && this.#versions.isCurrent(version);
+  }
 }
 
-/** One id that is none would fail the statement of all others. There is no such user; and no such session of the user. */
-function keyOf(userId: string, sessionId: string | undefined): IdentityKey | undefined {
+/** Another user's token may name the same session, which is not theirs. */
+function isAbout(subject: Subject, userId: string, sessionId: string | undefined): boolean {
+  return subject.userId === userId && subject.sessionId === sessionId;
+}
+
+/** An invalid UUID would fail the statement of the whole batch. Such a user or session does not exist. */
+function toKey(userId: string, sessionId: string | undefined): IdentityKey | undefined {
   if (!isUuid(userId)) return undefined;
   const isSession = sessionId !== undefined && isUuid(sessionId);
   return { userId: userId.toLowerCase(), sessionId: isSession ? sessionId.toLowerCase() : undefined };
+}
+
+interface UserVersion {
+  readonly bucket: number;
+  readonly changes: number;
+}
+
+/** The last three digits of a UUID, which are random in all common versions. 1 in 4,096 users share a bucket. */
+const bucketDigits = 3;
+const bucketCount = 16 ** bucketDigits;
+
+/** Counts changes of users in a fixed number of buckets, independent of what is cached. */
+class UserVersions {
+  readonly #changes = new Float64Array(bucketCount);
+
+  /** Must be read before a statement is sent: its result may be older than a concurrent change. */
+  get(userId: string): UserVersion {
+    const bucket = toBucket(userId);
+    return { bucket, changes: this.#changes[bucket] ?? 0 };
+  }
+
+  isCurrent({ bucket, changes }: UserVersion): boolean {
+    return this.#changes[bucket] === changes;
+  }
+
+  increment(changed: ChangedUsers): void {
+    const buckets = changed === 'all' ? this.#changes.keys() : changed.map(toBucket);
+    for (const bucket of buckets) this.#changes[bucket] = (this.#changes[bucket] ?? 0) + 1;
+  }
+}
+
+function toBucket(userId: string): number {
+  return Number.parseInt(userId.slice(-bucketDigits), 16);
 }

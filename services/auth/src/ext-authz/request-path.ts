@@ -1,72 +1,75 @@
-/** The one way in which a path can be read. */
+/** A request path with a single interpretation. */
 interface RequestPath {
   /**
-   * Decoded where that changes nothing: escapes of characters that may stand in a segment are resolved, others are in upper case. A
-   * slash at the end does not count. Undefined for `*`, which asks about the server and names no resource.
+   * Escapes of characters that need none are decoded; other escapes are in upper case. A trailing
+   * slash is ignored. Undefined for `OPTIONS *`, which addresses no resource.
    */
   readonly segments: readonly string[] | undefined;
   /**
-   * What some servers make of it, and others do not: without the parameters of segments, as those on the JVM read `/orders;v=1`; up to an
-   * encoded `?` or `#`, which ends a path that is decoded before it is taken apart. Mostly none. What decides differently on one of these
-   * is refused.
+   * How other servers may read the path: without path parameters (servers on the JVM drop them
+   * from `/orders;v=1`), or only up to an encoded `?` or `#` (servers that decode first). Usually
+   * empty. A request is rejected if one of them matches another rule.
    */
-  readonly otherReadings: readonly (readonly string[])[];
+  readonly alternatives: readonly (readonly string[])[];
 }
 
-/** A path, or why it is not to be believed. */
-export type ReadPath =
+export type ParsedRequestPath =
   | { readonly ok: true; readonly path: RequestPath }
   | { readonly ok: false; readonly reason: string };
 
 const visibleAscii = /^[!-~]*$/;
-const anEscape = /%[0-9a-f]{2}/i;
+const anyEscape = /%[0-9a-f]{2}/i;
 const escapedSeparator = /%(?:2f|5c)/i;
 const controlCharacter = /\p{Cc}/u;
-/** Of `?` and `#`, as they stand in a segment. */
-const escapedEnd = /%(?:3F|23)/;
-/** Escapes, and what is none of the characters that a segment may have (RFC 3986 §3.3, `pchar`), nor a slash. */
-const escapeOrStranger = /%[0-9a-f]{2}|[^\w.~!$&'()*+,;=:@/%-]/gi;
+/** An encoded `?` or `#` in a canonical segment. */
+const escapedDelimiter = /%(?:3F|23)/;
+/** Escapes, and characters that RFC 3986 §3.3 (`pchar`) does not allow in a segment, except the slash. */
+const escapeOrInvalid = /%[0-9a-f]{2}|[^\w.~!$&'()*+,;=:@/%-]/gi;
 const segmentCharacter = /^[\w.~!$&'()*+,;=:@-]$/;
 
 /**
- * Reads a path as it was sent. Whatever a proxy, a framework or an upstream might take for another path is refused and not resolved:
- * the request that is decided on must be the one that is served.
+ * Parses the path of a request target. Paths that a proxy, a framework or an upstream might
+ * interpret differently are rejected instead of normalized: the path that is authorized must be
+ * the path that is served.
  *
  * @see RFC 3986 §6.2.2 https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2
  */
-export function readRequestPath(method: string, target: string): ReadPath {
-  const queryAt = target.indexOf('?');
-  const path = queryAt === -1 ? target : target.slice(0, queryAt);
+export function parseRequestPath(method: string, target: string): ParsedRequestPath {
+  const queryStart = target.indexOf('?');
+  const path = queryStart === -1 ? target : target.slice(0, queryStart);
   if (path === '*' && method === 'OPTIONS')
-    return { ok: true, path: { segments: undefined, otherReadings: [] } };
-  const reason = problemOf(path);
+    return { ok: true, path: { segments: undefined, alternatives: [] } };
+  const reason = findProblem(path);
   if (reason !== undefined) return { ok: false, reason };
-  const segments = path.replace(escapeOrStranger, canonicalCharacter).split('/').slice(1);
-  // A slash at the end: `/` itself has no segment, `/docs/` has one.
+  const segments = path.replace(escapeOrInvalid, canonicalize).split('/').slice(1);
+  // `/` has no segments, `/docs/` has one.
   if (segments.at(-1) === '') segments.pop();
   const plain = segments.map(withoutParameters);
-  if (plain.includes('')) return refuse('it has an empty segment (//)');
+  if (plain.includes('')) return reject('it has an empty segment (//)');
   const hasParameters = plain.some((segment, index) => segment !== segments[index]);
-  const whole = hasParameters ? [segments, plain] : [segments];
-  const ended = segments.some((segment) => escapedEnd.test(segment)) ? whole.map(upToEnd) : [];
-  if ([plain, ...ended].some((reading) => reading.some(isDotSegment))) return refuse('it has a dot segment');
-  return { ok: true, path: { segments, otherReadings: [...whole.slice(1), ...ended] } };
+  const complete = hasParameters ? [segments, plain] : [segments];
+  const truncated = segments.some((segment) => escapedDelimiter.test(segment))
+    ? complete.map(untilDelimiter)
+    : [];
+  if ([plain, ...truncated].some((reading) => reading.some(isDotSegment)))
+    return reject('it has a dot segment');
+  return { ok: true, path: { segments, alternatives: [...complete.slice(1), ...truncated] } };
 }
 
-function problemOf(path: string): string | undefined {
-  if (!path.startsWith('/')) return 'it does not begin with a slash';
+function findProblem(path: string): string | undefined {
+  if (!path.startsWith('/')) return 'it does not start with a slash';
   if (!visibleAscii.test(path)) return 'it has characters that must be percent-encoded';
   if (path.includes('#')) return 'it has a fragment (#)';
   if (path.includes('\\')) return 'it has a backslash';
-  return path.includes('%') ? escapeProblemOf(path) : undefined;
+  return path.includes('%') ? findEscapeProblem(path) : undefined;
 }
 
-function escapeProblemOf(path: string): string | undefined {
+function findEscapeProblem(path: string): string | undefined {
   const decoded = decode(path);
-  if (decoded === undefined) return 'its percent-encoding is not that of UTF-8 text';
+  if (decoded === undefined) return 'its percent-encoding is not valid UTF-8';
   if (controlCharacter.test(decoded)) return 'it has an encoded control character';
   if (escapedSeparator.test(path)) return 'it has an encoded slash or backslash';
-  return anEscape.test(decoded) ? 'it is percent-encoded twice' : undefined;
+  return anyEscape.test(decoded) ? 'it is percent-encoded twice' : undefined;
 }
 
 function decode(path: string): string | undefined {
@@ -77,28 +80,29 @@ function decode(path: string): string | undefined {
   }
 }
 
-function canonicalCharacter(found: string): string {
+/** The canonical form of an escape or an invalid character. */
+function canonicalize(found: string): string {
   if (found.length === 1) return `%${found.charCodeAt(0).toString(16).toUpperCase()}`;
   const character = String.fromCharCode(Number.parseInt(found.slice(1), 16));
   return segmentCharacter.test(character) ? character : found.toUpperCase();
 }
 
 function withoutParameters(segment: string): string {
-  const at = segment.indexOf(';');
-  return at === -1 ? segment : segment.slice(0, at);
+  const start = segment.indexOf(';');
+  return start === -1 ? segment : segment.slice(0, start);
 }
 
-/** The segments before an encoded `?` or `#`; a slash before it does not count. */
-function upToEnd(segments: readonly string[]): readonly string[] {
-  const at = segments.findIndex((segment) => escapedEnd.test(segment));
-  const [last = ''] = segments[at]?.split(escapedEnd, 1) ?? [];
-  return last === '' ? segments.slice(0, at) : [...segments.slice(0, at), last];
+/** The segments before an encoded `?` or `#`, without a trailing slash. */
+function untilDelimiter(segments: readonly string[]): readonly string[] {
+  const index = segments.findIndex((segment) => escapedDelimiter.test(segment));
+  const [last = ''] = segments[index]?.split(escapedDelimiter, 1) ?? [];
+  return last === '' ? segments.slice(0, index) : [...segments.slice(0, index), last];
 }
 
 function isDotSegment(segment: string): boolean {
   return segment === '.' || segment === '..';
 }
 
-function refuse(reason: string): ReadPath {
+function reject(reason: string): ParsedRequestPath {
   return { ok: false, reason };
 }

@@ -1,27 +1,26 @@
-import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
+import { createSanGuard, everyPeer, type PeerGuard } from '@tollgate/kit/grpc/peer';
 import { createUnaryServer, type UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
 import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
-import { createTlsMetrics, watchTlsFiles } from '@tollgate/kit/tls';
+import { createTlsMetrics, type HandshakeReport, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Registry } from 'prom-client';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { Settings } from '../config/settings.ts';
-import type { AuthorizeRequest } from './decision.ts';
-import { checkPath, createGrpcCheck } from './grpc.ts';
-import { createHttpCheck, createHttpCheckServer } from './http.ts';
-import { observeChecks, traceGrpcCheck, traceHttpCheck } from './observability.ts';
+import type { Authorizer } from './decision.ts';
+import { checkPath, handleGrpcCheck } from './grpc.ts';
+import { createHttpCheckServer, handleHttpCheck } from './http.ts';
+import { traceGrpcCheck, traceHttpCheck } from './observability.ts';
 
-/** What the servers take. */
-export interface ExtAuthzServersDeps {
-  readonly authorize: AuthorizeRequest;
+export interface ExtAuthzServerOptions {
+  readonly authorizer: Pick<Authorizer, 'authorize'>;
   readonly health: Health;
   readonly logger: Logger;
   readonly tracing: Tracing;
-  /** Absent for no metrics. */
-  readonly metrics: Registry | undefined;
+  /** Undefined if metrics are off. */
+  readonly registry: Registry | undefined;
   readonly settings: Pick<
     Settings,
     | 'mode'
@@ -36,80 +35,106 @@ export interface ExtAuthzServersDeps {
   >;
 }
 
-/** The servers that Envoy asks. */
 export interface ExtAuthzServers {
   readonly grpc: UnaryServer;
   readonly http: HttpServer;
-  /** Ends the watch of the certificates. */
+  /** Stops watching the certificates. */
   close(): void;
 }
 
-/** The name under which gRPC health checks ask for this service. */
+/** Service name of gRPC health checks. */
 const healthName = 'ext_authz';
-
 /**
- * Age at which a connection is asked to close (GOAWAY). Envoy spreads its requests over the connections it has, which
- * without an end would all stay with the replicas that were there first.
+ * Age at which connections get a GOAWAY. Envoy keeps its connections otherwise, so that new replicas
+ * would get no requests.
  */
 const maxConnectionAgeMs = 60 * 60 * 1000;
-/** Time after that in which checks may end. */
+/** Grace period for in-flight checks after the maximum connection age. */
 const maxConnectionAgeGraceMs = 60 * 1000;
 
-/** Makes both servers over one decision, with the same certificates. Rejects, naming the file, when these cannot be used. */
-export async function createExtAuthzServers(deps: ExtAuthzServersDeps): Promise<ExtAuthzServers> {
-  const { settings, logger } = deps;
-  const {
-    extAuthzTlsCert: certFile,
-    extAuthzTlsKey: keyFile,
-    extAuthzTlsCa: caFile,
-    extAuthzTlsClientSan: san,
-  } = settings;
-  // The host of the API is loopback in development mode, whatever is set.
-  const host = settings.mode === 'development' ? settings.apiHost : settings.extAuthzHost || settings.apiHost;
-  const mutual = caFile !== '';
-  const metrics = deps.metrics && createTlsMetrics(deps.metrics);
-  const handshakes = (listener: string) => ({
-    logger,
-    listener,
-    ...(metrics && { onFailure: metrics.handshakeFailures(listener) }),
-  });
-  const tls =
+interface ListenerTls {
+  readonly files: WatchedTls;
+  /** Whether clients must present a certificate. */
+  readonly mutual: boolean;
+  readonly handshakes: HandshakeReport;
+}
+
+/** What both servers share. */
+interface ListenerOptions {
+  readonly host: string;
+  readonly guard: PeerGuard;
+  readonly tlsFor: (listener: string) => ListenerTls | undefined;
+}
+
+/** Creates the gRPC and the HTTP server. @throws Error that names the certificate file which cannot be used. */
+export async function createExtAuthzServers(options: ExtAuthzServerOptions): Promise<ExtAuthzServers> {
+  const { settings, logger, registry } = options;
+  const { extAuthzTlsCert: certFile, extAuthzTlsKey: keyFile, extAuthzTlsCa: caFile } = settings;
+  const metrics = registry && createTlsMetrics(registry);
+  const files =
     certFile === ''
       ? undefined
       : await watchTlsFiles(
           { certFile, keyFile, caFile },
           { logger, onCertificate: (validity) => metrics?.setValidity('ext_authz_server', validity) },
         );
-  const guard = san === '' ? everyPeer : createSanGuard(san);
-  const authorize = observeChecks(deps.authorize, deps);
-  return {
-    grpc: createUnaryServer(
-      {
-        handlers: { [checkPath]: traceGrpcCheck(createGrpcCheck(authorize), deps.tracing) },
-        health: deps.health,
-        serviceName: healthName,
-        begin: () => () => undefined,
-        tls: tls && { files: tls, mutual },
-        guard,
-        logger,
-        ...(tls && { handshakes: handshakes('ext_authz_grpc') }),
+  const listenerOptions: ListenerOptions = {
+    // Development mode always uses the loopback address of the API.
+    host: settings.mode === 'development' ? settings.apiHost : settings.extAuthzHost || settings.apiHost,
+    guard: settings.extAuthzTlsClientSan === '' ? everyPeer : createSanGuard(settings.extAuthzTlsClientSan),
+    tlsFor: (listener) =>
+      files && {
+        files,
+        mutual: caFile !== '',
+        handshakes: { logger, listener, ...(metrics && { onFailure: metrics.handshakeFailures(listener) }) },
       },
-      {
-        address: hostAndPort(host, settings.extAuthzGrpcPort),
-        addressSetting: extAuthzSettings.extAuthzGrpcPort.env,
-        maxConnectionAgeMs,
-        maxConnectionAgeGraceMs,
-      },
-    ),
-    http: createHttpCheckServer(
-      {
-        check: traceHttpCheck(createHttpCheck(authorize), deps.tracing),
-        tls: tls && { files: tls, mutual, handshakes: handshakes('ext_authz_http') },
-        guard,
-        logger,
-      },
-      { host, port: settings.extAuthzHttpPort },
-    ),
-    close: () => tls?.close(),
   };
+  return {
+    grpc: createGrpcServer(options, listenerOptions),
+    http: createHttpServer(options, listenerOptions),
+    close: () => files?.close(),
+  };
+}
+
+function createGrpcServer(
+  { authorizer, tracing, health, logger, settings }: ExtAuthzServerOptions,
+  { host, guard, tlsFor }: ListenerOptions,
+): UnaryServer {
+  const tls = tlsFor('ext_authz_grpc');
+  return createUnaryServer(
+    {
+      handlers: {
+        [checkPath]: (bytes, call) =>
+          traceGrpcCheck(tracing, call, () => handleGrpcCheck(authorizer, bytes, call.timeLeftMs())),
+      },
+      health,
+      serviceName: healthName,
+      begin: () => () => undefined,
+      tls: tls && { files: tls.files, mutual: tls.mutual },
+      guard,
+      logger,
+      ...(tls && { handshakes: tls.handshakes }),
+    },
+    {
+      address: hostAndPort(host, settings.extAuthzGrpcPort),
+      addressSetting: extAuthzSettings.extAuthzGrpcPort.env,
+      maxConnectionAgeMs,
+      maxConnectionAgeGraceMs,
+    },
+  );
+}
+
+function createHttpServer(
+  { authorizer, tracing, logger, settings }: ExtAuthzServerOptions,
+  { host, guard, tlsFor }: ListenerOptions,
+): HttpServer {
+  return createHttpCheckServer({
+    host,
+    port: settings.extAuthzHttpPort,
+    onRequest: (request, response) =>
+      traceHttpCheck(tracing, { request, response }, () => handleHttpCheck(authorizer, request, response)),
+    tls: tlsFor('ext_authz_http'),
+    guard,
+    logger,
+  });
 }

@@ -2,39 +2,36 @@ import { createRecentlyUsed } from '@tollgate/kit/collections';
 import { checkJwtTimes, type JwtClaims, type VerifiedJwt, verifyJwt } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 
-/** Verifies access tokens as {@link verifyJwt} does, and the signature of one that comes again only once. */
-export interface VerifiedTokens {
-  verify(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt;
-}
-
-/** Tokens are mostly below 1,000 characters: some 10,000 of them, each a user who is there at the moment. */
+/** Tokens usually have fewer than 1,000 characters, so this holds about 10,000. */
 const defaultCapacityChars = 8 * 1024 * 1024;
 
-/** Creates {@link VerifiedTokens} that remember nothing yet; `capacityChars` is the length of all tokens together that they may remember. */
-export function createVerifiedTokens(options: { readonly capacityChars?: number } = {}): VerifiedTokens {
-  const { capacityChars = defaultCapacityChars } = options;
-  // By the whole token, which the Map compares to the last character: nothing that only looks alike is taken for it.
-  const verified = createRecentlyUsed<JwtClaims>({
-    capacity: capacityChars,
-    weightOf: (token) => token.length,
-  });
-  let verifiedBy: SigningKeys['byKid'] | undefined;
+/** Verifies access tokens as {@link verifyJwt} does, and the signature of a repeated token only once. */
+export class TokenCache {
+  readonly #claims;
+  #verifiedBy: SigningKeys['byKid'] | undefined;
 
-  /** A key that is no longer there may have been withdrawn because somebody else knows it. */
-  function forgetWithOldKeys({ byKid }: SigningKeys): void {
-    if (byKid === verifiedBy) return;
-    verifiedBy = byKid;
-    verified.clear();
+  /** `capacityChars` limits the total length of the cached tokens. */
+  constructor({ capacityChars = defaultCapacityChars }: { readonly capacityChars?: number } = {}) {
+    // The key is the whole token: a Map compares it up to the last character.
+    this.#claims = createRecentlyUsed<JwtClaims>({
+      capacity: capacityChars,
+      weightOf: (token) => token.length,
+    });
   }
 
-  return {
-    verify(token, keys, nowMs) {
-      forgetWithOldKeys(keys);
-      const claims = verified.get(token);
-      if (claims !== undefined) return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
-      const result = verifyJwt(token, keys, nowMs);
-      if (result.ok) verified.set(token, result.claims);
-      return result;
-    },
-  };
+  verify(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+    this.#clearAfterRotation(keys);
+    const claims = this.#claims.get(token);
+    if (claims !== undefined) return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
+    const result = verifyJwt(token, keys, nowMs);
+    if (result.ok) this.#claims.set(token, result.claims);
+    return result;
+  }
+
+  /** A key may have been removed because it was compromised. */
+  #clearAfterRotation({ byKid }: SigningKeys): void {
+    if (byKid === this.#verifiedBy) return;
+    this.#verifiedBy = byKid;
+    this.#claims.clear();
+  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
-import { rulesTable, verdictsTable } from '../../src/cli/routes.ts';
+import { formatMatches, formatRules } from '../../src/cli/routes.ts';
 import { readArguments } from '../../src/cli/run-command.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
@@ -48,19 +48,19 @@ async function loaded(t: Test): Promise<RouteRules> {
   return load.rules;
 }
 
-t.test('rules are shown in the order in which they are tried', async (t) => {
+t.test('rules are printed in the order of matching', async (t) => {
   t.equal(
-    rulesTable(await loaded(t)),
-    `LINE  METHODS   PATH             DEMANDS
+    formatRules(await loaded(t)),
+    `LINE  METHODS   PATH             REQUIRES
 2     all       /healthz         nothing (public)
-4     GET,HEAD  /admin/**        a user who has signed in, role admin or auditor, at least aal2
-8     all       /cart            any user, also an anonymous one
--     all       everything else  refused for everybody (deny)
+4     GET,HEAD  /admin/**        a signed-in user, role admin or auditor, at least aal2
+8     all       /cart            any user, including anonymous
+-     all       everything else  denied for everyone (deny)
 `,
   );
 });
 
-t.test('requests are shown with the rule that decides on them', async (t) => {
+t.test('requests are printed with the rule that matches', async (t) => {
   const asked = [
     { method: 'GET', path: '/admin/x?a=b' },
     { method: 'DELETE', path: '/admin/x' },
@@ -68,36 +68,36 @@ t.test('requests are shown with the rule that decides on them', async (t) => {
     { method: 'OPTIONS', path: '*' },
   ];
   t.equal(
-    verdictsTable(await loaded(t), asked),
-    `METHOD   PATH               RULE               DEMANDS
-GET      /admin/x?a=b       line 4: /admin/**  a user who has signed in, role admin or auditor, at least aal2
-DELETE   /admin/x           default            refused for everybody (deny)
-GET      /healthz/../admin  -                  refused, path_not_canonical: it has a dot segment
-OPTIONS  *                  default            refused for everybody (deny)
+    formatMatches(await loaded(t), asked),
+    `METHOD   PATH               RULE               REQUIRES
+GET      /admin/x?a=b       line 4: /admin/**  a signed-in user, role admin or auditor, at least aal2
+DELETE   /admin/x           default            denied for everyone (deny)
+GET      /healthz/../admin  -                  denied, path_not_canonical: it has a dot segment
+OPTIONS  *                  default            denied for everyone (deny)
 `,
   );
 });
 
-t.test('a file is checked without settings, server and database', async (t) => {
+t.test('a file is validated without settings, server and database', async (t) => {
   const file = fileWith(t, rules);
   t.match(await routes(['--file', file, 'get', '/cart']), { code: 0, err: '', out: /^GET +\/cart +line 8/m });
 });
 
-t.test('a bad file is told by its places, and what is asked wrongly by what to write', async (t) => {
+t.test('an invalid file is reported with positions, and invalid arguments with a hint', async (t) => {
   const file = fileWith(t, 'routes:\n  - path: admin\n    role: admin\n');
   t.same(await routes(['--file', file]), {
     code: 1,
     out: '',
-    err: `${file}:2:11: a path begins with a slash
+    err: `${file}:2:11: a path starts with a slash
 ${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal, anonymous, ignore_case
 `,
   });
-  t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b stands alone/ });
+  t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b is incomplete/ });
   t.match(readArguments(['routes', '--role', 'admin']), { problem: 'routes does not take --role' });
   t.match(readArguments(['serve', '--file', file]), { problem: 'serve does not take --file' });
 });
 
-t.test('without --file the rules are those that the server would have', async (t) => {
+t.test('without --file the rules file of the settings is used', async (t) => {
   const settings = {
     SVC_SITE_URL: 'https://example.com',
     SVC_API_EXTERNAL_URL: 'http://localhost:9999',
@@ -114,13 +114,13 @@ t.test('without --file the rules are those that the server would have', async (t
   });
 });
 
-t.test('a path in any case is shown as such, and a public default with deny is warned of', async (t) => {
+t.test('ignore_case is printed, and a public default with denied routes is a warning', async (t) => {
   const file = fileWith(
     t,
     'routes:\n  - path: /Internal/**\n    ignore_case: true\n    access: deny\ndefault: public\n',
   );
   const { code, out, err } = await routes(['--file', file, 'GET', '/internal/x']);
   t.equal(code, 0);
-  t.match(out, /line 2: \/Internal\/\*\* \(any case\) +refused for everybody/);
+  t.match(out, /line 2: \/Internal\/\*\* \(any case\) +denied for everyone/);
   t.match(err, /^warning: default is public, so access: deny \(line 2\)/);
 });

@@ -6,25 +6,24 @@ import type t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect, disconnect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
-import { createIdentityStates, type KnownIdentityStates } from '../../src/ext-authz/identity-cache.ts';
-import { createIdentityListener, type IdentityListener } from '../../src/ext-authz/identity-listener.ts';
-import type { ChangedIdentities } from '../../src/ext-authz/store.ts';
+import { type ChangedUsers, IdentityCache } from '../../src/ext-authz/identity-cache.ts';
+import { IdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import type { User, UserChanges } from '../../src/users/user.ts';
 import { metadata } from './test-store.ts';
 import { unencrypted } from './unencrypted.ts';
 
-/** What a replica of the server knows of users: its store, its cache and its listener, without the rest. */
+/** The parts of a replica that cache users. */
 export interface Replica {
   readonly store: Store;
-  readonly states: KnownIdentityStates;
+  readonly states: IdentityCache;
   readonly listener: IdentityListener;
   readonly clock: FakeClock;
-  /** What it has heard since it began to listen, oldest first. */
-  readonly heard: ChangedIdentities[];
+  /** Changes received since it started to listen, oldest first. */
+  readonly received: ChangedUsers[];
   logs(): string;
 }
 
-/** Starts one, and waits until it listens. */
+/** Starts a replica and waits until it listens. */
 export async function startReplica(
   test: Pick<typeof t, 'teardown'>,
   databaseUrl: string,
@@ -34,17 +33,14 @@ export async function startReplica(
   test.teardown(() => disconnect(sql));
   const store = new Store(sql, { cipher: unencrypted });
   const clock = fakeClock(metadata.nowMs);
-  const states = createIdentityStates(
-    { store: store.identityStates, nowMs: clock.nowMs },
-    { maxStalenessMs },
-  );
-  const heard: ChangedIdentities[] = [];
+  const states = new IdentityCache({ store: store.identityStates, nowMs: clock.nowMs, maxStalenessMs });
+  const received: ChangedUsers[] = [];
   const lines: string[] = [];
-  const listener = createIdentityListener({
+  const listener = new IdentityListener({
     databaseUrl,
     dbNamespace: 'auth',
     onChange(changed) {
-      heard.push(changed);
+      received.push(changed);
       states.invalidate(changed);
     },
     logger: createLogger({
@@ -56,11 +52,11 @@ export async function startReplica(
   listener.start();
   test.teardown(() => listener.stop());
   await awaitUntil(() => listener.isUp(), { what: 'the listener to listen', timeoutMs: 20_000 });
-  heard.length = 0;
-  return { store, states, listener, clock, heard, logs: () => lines.join('') };
+  received.length = 0;
+  return { store, states, listener, clock, received, logs: () => lines.join('') };
 }
 
-/** Starts a session of a user and answers its id. */
+/** Starts a session of a user and returns its id. */
 export async function startSession(store: Store, user: User): Promise<string> {
   const id = randomUUID();
   await store.sessions.start(

@@ -1,0 +1,254 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { readSettings, settingsSpec } from '../../src/config/settings.ts';
+import { withoutServiceLinks } from '../../src/config/warnings.ts';
+
+const required = {
+  SVC_SITE_URL: 'https://example.com',
+  SVC_API_EXTERNAL_URL: 'https://auth.example.com',
+  SVC_DB_DRIVER: 'postgres',
+  DATABASE_URL: 'postgres://u:p@db/auth',
+  SVC_JWT_SECRET: 'secret',
+};
+
+function problemsOf(env: Record<string, string>): string[] {
+  const read = readSettings(env);
+  return read.ok ? [] : read.problems.map(({ variable }) => variable);
+}
+
+t.test('all that is missing in production is told at once', (t) => {
+  t.same(new Set(problemsOf({})), new Set(Object.keys(required)));
+  t.end();
+});
+
+t.test('a mail server needs the address that mail comes from', (t) => {
+  t.same(problemsOf({ ...required, SVC_SMTP_HOST: 'smtp' }), ['SVC_SMTP_ADMIN_EMAIL']);
+  t.same(problemsOf({ ...required, SVC_SMTP_HOST: 'smtp', SVC_SMTP_ADMIN_EMAIL: 'a@example.com' }), []);
+  t.same(problemsOf({ ...required, SVC_SMTP_HOST: 'smtp', SVC_MODE: 'development' }), []);
+  t.end();
+});
+
+t.test('the names of GoTrue are read, too', (t) => {
+  const env = Object.fromEntries(
+    Object.entries(required).map(([name, value]) => [
+      name === 'DATABASE_URL' ? 'GOTRUE_DB_DATABASE_URL' : name.replace('SVC_', 'GOTRUE_'),
+      value,
+    ]),
+  );
+  t.same(problemsOf({ ...env, GOTRUE_API_PORT: '1234' }), []);
+  t.end();
+});
+
+t.test('durations are seconds or in the syntax of Go', (t) => {
+  for (const [text, ms] of [
+    ['5', 5000],
+    ['5s', 5000],
+    ['1m30s', 90_000],
+    ['0', 0],
+  ] as const) {
+    const read = readSettings({ ...required, SVC_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: text });
+    t.equal(read.ok && read.settings.refreshTokenReuseIntervalMs, ms, text);
+  }
+  t.same(problemsOf({ ...required, SVC_JWT_EXP: 'soon' }), ['SVC_JWT_EXP']);
+  t.end();
+});
+
+t.test('proxies are addresses, networks and names of networks', (t) => {
+  const variable = 'SVC_SECURITY_TRUSTED_PROXIES';
+  for (const proxies of ['', '10.0.0.0/8, loopback', '10.0.0.1,::1,fe80::/10', 'linklocal,uniquelocal'])
+    t.same(problemsOf({ ...required, [variable]: proxies }), [], proxies);
+  for (const proxies of ['10.0.0.0/99', '10.0.0.0/', '10.0.0.0/0', '10.0.0.0/8/8', '::1/129', 'proxy', '*'])
+    t.same(problemsOf({ ...required, [variable]: `loopback,${proxies}` }), [variable], proxies);
+  t.end();
+});
+
+t.test('URLs must be absolute, keys must be usable', (t) => {
+  t.same(problemsOf({ ...required, SVC_SITE_URL: 'example.com', SVC_JWT_KEYS: '[]' }), [
+    'SVC_SITE_URL',
+    'SVC_JWT_KEYS',
+  ]);
+  t.end();
+});
+
+t.test('moments are as RFC 3339 writes them', (t) => {
+  const name = 'SVC_SMS_TEST_OTP_VALID_UNTIL';
+  for (const text of ['2026-01-31T12:00:00Z', '2026-01-31T13:00:00+01:00', '2026-01-31 12:00:00.000z']) {
+    const read = readSettings({ ...required, [name]: text });
+    t.same(read.ok && read.settings.smsTestOtpValidUntil, new Date('2026-01-31T12:00:00Z'), text);
+  }
+  for (const text of ['2026-01-31', '2026-13-31T12:00:00Z', '1769860800', 'soon'])
+    t.same(problemsOf({ ...required, [name]: text }), [name], text);
+  const read = readSettings(required);
+  t.equal(read.ok && read.settings.smsTestOtpValidUntil, undefined);
+  t.end();
+});
+
+t.test('text messages are not written to the log of a server in production', (t) => {
+  t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log' }), ['SVC_SMS_PROVIDER']);
+  t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log', SVC_MODE: 'development' }), []);
+  t.end();
+});
+
+t.test('a setting says that it has no effect if and only if nothing reads it', async (t) => {
+  const source = join(import.meta.dirname, '../../src');
+  const files = await readdir(source, { recursive: true });
+  const readers = files.filter((file) => file.endsWith('.ts') && !file.startsWith('settings'));
+  const texts = await Promise.all(readers.map((file) => readFile(join(source, file), 'utf8')));
+  const code = texts.join('\n');
+  // Settings of a kind of mail, a provider or a hook are read by a name that is put together.
+  for (const [key, setting] of Object.entries(settingsSpec).filter(([key]) => !key.includes(':'))) {
+    // Of one possible value: there is nothing to read.
+    if (key === 'tracingExporter') continue;
+    t.equal(
+      new RegExp(`\\b${key}\\b`).test(code),
+      !('hasEffect' in setting || 'isServed' in setting),
+      setting.env,
+    );
+  }
+});
+
+const key = 'k'.repeat(43);
+const prefix = 'SVC_SECURITY_DB_ENCRYPTION';
+
+function encryptionProblems(variables: Readonly<Record<string, string>>): string[] {
+  const env = Object.entries(variables).map(([name, value]) => [`${prefix}_${name}`, value]);
+  const read = readSettings({
+    SVC_MODE: 'development',
+    SVC_SITE_URL: 'https://example.com',
+    SVC_API_EXTERNAL_URL: 'http://localhost:9999',
+    SVC_DB_DRIVER: 'postgres',
+    SVC_DB_DATABASE_URL: 'postgres://localhost/none',
+    SVC_JWT_SECRET: 'a secret for tests, long enough for HS256',
+    ...Object.fromEntries(env),
+  });
+  return read.ok ? [] : read.problems.map((problem) => JSON.stringify(problem));
+}
+
+t.test('encryption requires an id and a key of 32 bytes', (t) => {
+  t.same(encryptionProblems({ ENCRYPT: 'true', ENCRYPTION_KEY_ID: 'a', ENCRYPTION_KEY: key }), []);
+  const [noId = '', noKey = '', ...more] = encryptionProblems({ ENCRYPT: 'true' });
+  t.match(noId, `${prefix}_ENCRYPTION_KEY_ID`);
+  t.match(noKey, `${prefix}_ENCRYPTION_KEY`);
+  t.same(more, []);
+  for (const wrong of ['k'.repeat(42), `${key}kk`, `${'k'.repeat(42)}/`]) {
+    const problems = encryptionProblems({ ENCRYPT: 'true', ENCRYPTION_KEY_ID: 'a', ENCRYPTION_KEY: wrong });
+    t.equal(problems.length, 1, wrong);
+    t.match(problems[0], '32 bytes in base64url');
+    t.notMatch(problems[0], wrong, 'the value is hidden');
+  }
+  t.equal(encryptionProblems({ ENCRYPTION_KEY_ID: 'a:b' }).length, 1);
+  t.end();
+});
+
+t.test('decryption keys must be valid and ids unique', (t) => {
+  const encrypting = { ENCRYPT: 'true', ENCRYPTION_KEY_ID: 'a', ENCRYPTION_KEY: key };
+  t.same(encryptionProblems({ ...encrypting, DECRYPTION_KEYS: `a:${key},old:${'o'.repeat(43)}=` }), []);
+  const [short = ''] = encryptionProblems({ DECRYPTION_KEYS: `a:${key},old:short` });
+  t.match(short, /DECRYPTION_KEYS.*the key old to be 32 bytes/);
+  t.notMatch(short, key);
+  const [other = ''] = encryptionProblems({ ...encrypting, DECRYPTION_KEYS: `a:${'o'.repeat(43)}` });
+  t.match(other, /the key a to be the one that encrypts, or to have another id/);
+  t.end();
+});
+
+const requiredForExtAuthz = {
+  SVC_MODE: 'development',
+  SVC_SITE_URL: 'https://example.com',
+  SVC_API_EXTERNAL_URL: 'https://auth.example.com',
+  SVC_DB_DRIVER: 'postgres',
+  DATABASE_URL: 'postgres://u:p@db/auth',
+  SVC_JWT_SECRET: 'secret',
+};
+
+function extAuthzProblems(part: Readonly<Record<string, string>>): string[] {
+  const env = Object.entries(part).map(([name, value]) => [`SVC_EXT_AUTHZ_${name}`, value]);
+  const read = readSettings({ ...requiredForExtAuthz, ...Object.fromEntries(env) });
+  return read.ok ? [] : read.problems.map(({ variable, expected }) => `${variable}: ${expected}`);
+}
+
+t.test('a certificate requires its key, and vice versa', async (t) => {
+  const expected = 'a PEM file: certificate and key belong together';
+  t.same(extAuthzProblems({ TLS_CERT: 'a.crt' }), [`SVC_EXT_AUTHZ_TLS_KEY: ${expected}`]);
+  t.same(extAuthzProblems({ TLS_KEY: 'a.key' }), [`SVC_EXT_AUTHZ_TLS_CERT: ${expected}`]);
+  t.same(extAuthzProblems({ TLS_CERT: 'a.crt', TLS_KEY: 'a.key' }), []);
+});
+
+t.test('client certificates require TLS, and a client name requires client certificates', async (t) => {
+  t.same(extAuthzProblems({ TLS_CA: 'ca.crt' }), [
+    'SVC_EXT_AUTHZ_TLS_CERT: a PEM file, because SVC_EXT_AUTHZ_TLS_CA is set',
+  ]);
+  t.same(extAuthzProblems({ TLS_CERT: 'a.crt', TLS_KEY: 'a.key', TLS_CLIENT_SAN: 'envoy' }), [
+    'SVC_EXT_AUTHZ_TLS_CA: a PEM file, because SVC_EXT_AUTHZ_TLS_CLIENT_SAN is set',
+  ]);
+  t.same(
+    extAuthzProblems({ TLS_CERT: 'a.crt', TLS_KEY: 'a.key', TLS_CA: 'ca.crt', TLS_CLIENT_SAN: 'envoy' }),
+    [],
+  );
+});
+
+t.test('the maximum staleness must be at least a second', async (t) => {
+  t.match(extAuthzProblems({ MAX_STALENESS: '10ms' }), [/^SVC_EXT_AUTHZ_MAX_STALENESS: .* 1s or more/]);
+});
+
+const requiredForMail = {
+  SVC_SITE_URL: 'https://example.com',
+  SVC_API_EXTERNAL_URL: 'https://auth.example.com',
+  SVC_DB_DRIVER: 'postgres',
+  DATABASE_URL: 'postgres://u:p@db/auth',
+  SVC_JWT_SECRET: 'secret',
+  SVC_SMTP_ADMIN_EMAIL: 'a@example.com',
+  SVC_SMTP_HOST: 'smtp',
+  SVC_SMTP_PORT: '25',
+};
+
+function mailProblems(env: Record<string, string>): string[] {
+  const read = readSettings({ ...requiredForMail, ...env });
+  return read.ok ? [] : read.problems.map(({ variable }) => variable);
+}
+
+t.test('invalid mail settings are rejected at startup', (t) => {
+  for (const [variable, ...values] of [
+    ['SVC_SMTP_HEADERS', '{', '[]', '{"X":"y"}', '{"X: y":["z"]}', '{"X":["a\\r\\nBcc: b"]}', '{"":["x"]}'],
+    ['SVC_SMTP_SENDER_NAME', 'a\r\nBcc: b'],
+    ['SVC_SMTP_ADMIN_EMAIL', 'a@b.co\nBcc: b'],
+    ['SVC_MAILER_SUBJECTS_INVITE', '{{ .Token', '{{ range .Data }}'],
+    ['SVC_SMS_TEMPLATE', 'Your code', '{{ .Token }}', '{{ .Code', '{{ .Code.x }}', '{{ len .Code }}'],
+    ['SVC_MAILER_TEMPLATES_RECOVERY', 'file:///etc/passwd', 'http://'],
+    ['SVC_MAILER_URLPATHS_EMAIL_CHANGE', 'javascript:x'],
+    ['SVC_URI_ALLOW_LIST', 'https://{a', 'https://a/*,https://[b/'],
+  ] as const) {
+    for (const value of values) t.same(mailProblems({ [variable]: value }), [variable], value);
+  }
+  t.end();
+});
+
+t.test('a comma in braces does not separate URLs', (t) => {
+  const read = readSettings({
+    ...requiredForMail,
+    SVC_URI_ALLOW_LIST: ' https://{a,b}.example.com/* , my-app://x\\,y,',
+  });
+  t.same(read.ok && read.settings.uriAllowList, ['https://{a,b}.example.com/*', 'my-app://x\\,y']);
+  t.end();
+});
+
+t.test('service links of Kubernetes are ignored, settings are kept', (t) => {
+  const settings = { PORT: '9999', GOTRUE_API_PORT: '9999', SVC_SITE_URL: 'x', DB_SERVICE_HOST: '10.0.0.2' };
+  const links = {
+    GOTRUE_SERVICE_HOST: '10.0.0.1',
+    GOTRUE_SERVICE_PORT: '9999',
+    GOTRUE_SERVICE_PORT_HTTP: '9999',
+    GOTRUE_PORT: 'tcp://10.0.0.1:9999',
+    GOTRUE_PORT_9999_TCP: 'tcp://10.0.0.1:9999',
+    GOTRUE_PORT_9999_TCP_PROTO: 'tcp',
+    GOTRUE_PORT_9999_TCP_PORT: '9999',
+    GOTRUE_PORT_9999_TCP_ADDR: '10.0.0.1',
+    SVC_SHOP_SERVICE_HOST: '10.0.0.3',
+    SVC_SHOP_SERVICE_PORT: '80',
+    SVC_SHOP_PORT: 'tcp://10.0.0.3:80',
+  };
+  t.same(withoutServiceLinks({ ...settings, ...links }), settings);
+  t.same(withoutServiceLinks({ GOTRUE_PORT: '9999', GOTRUE_SERVICE_HOST: 'x' }), { GOTRUE_PORT: '9999' });
+  t.same(withoutServiceLinks({ GOTRUE_PORT: '9999' }), { GOTRUE_PORT: '9999' });
+  t.end();
+});

@@ -1,0 +1,43 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { load } from 'js-yaml';
+import t from 'tap';
+import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
+import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../../../../docs/external-authorization.md'), 'utf8');
+const [grpc = '', http = '', routes = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+  ([, text = '']) => text,
+);
+
+for (const [variant, text] of [
+  ['grpc', grpc],
+  ['http', http],
+] as const)
+  t.test(`the Envoy configuration of the page works for ${variant}`, async (t) => {
+    const server = await startAuthServer(t);
+    const { accessToken, userId } = await signUp(server);
+    const port = server.extAuthz[variant];
+    const moved = text.replace(/address: auth, port_value: \d+/, `address: 127.0.0.1, port_value: ${port}`);
+    t.not(moved, text);
+    // How long an answer may take is not what is tested, on a machine that may have other work.
+    const here = moved.replaceAll(/timeout: [\d.]+s/g, 'timeout: 20s');
+    // The form of a bootstrap is for Envoy to judge.
+    const written = load(here) as { http_filters: object[]; clusters: object[] };
+    const { url, upstream } = await startAuthzEnvoy(t, { variant, port, written });
+    t.equal((await fetch(url)).status, 401);
+    const headers = { authorization: `Bearer ${accessToken}`, 'x-user-id': 'root' };
+    t.equal((await fetch(url, { headers })).status, 200);
+    const [seen] = upstream.requests;
+    t.match(seen?.headers, { 'x-auth-user-id': userId, 'x-user-id': undefined });
+  });
+
+t.test('the route rules of the page are valid', async (t) => {
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const file = join(folder.path, 'routes.yaml');
+  writeFileSync(file, routes);
+  t.match(await loadRouteRules(file), { ok: true, rules: { routes: { length: 7 } } });
+});

@@ -1,0 +1,127 @@
+import t from 'tap';
+import {
+  identityHeaderNames,
+  identityHeaders,
+  identityMetadata,
+  parseLimitOverride,
+} from '../../src/ext-authz/headers.ts';
+import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
+import type { Json } from '../../src/users/user-json.ts';
+
+const ada: CallerIdentity = {
+  userId: '8fba2b4c-1a5b-4bd0-9c6b-2c8f8a3a1111',
+  sessionId: '11111111-2222-4333-8444-555555555555',
+  role: 'editor',
+  plan: 'pro',
+  aal: 'aal2',
+  isAnonymous: false,
+  limit: { requestsPerUnit: 42, unit: 'MINUTE' },
+};
+
+t.test('headers identify the caller', (t) => {
+  t.same(identityHeaders(ada, []), {
+    set: {
+      'x-auth-user-id': ada.userId,
+      'x-auth-session-id': ada.sessionId,
+      'x-auth-role': 'editor',
+      'x-auth-plan': 'pro',
+      'x-auth-aal': 'aal2',
+      'x-auth-anonymous': 'false',
+    },
+    remove: [],
+  });
+  t.end();
+});
+
+t.test('headers without a value are removed, whether or not the client sent them', (t) => {
+  const program = { ...ada, userId: undefined, sessionId: undefined, role: '' };
+  const { set, remove } = identityHeaders(program, []);
+  t.same(Object.keys(set), ['x-auth-plan', 'x-auth-aal', 'x-auth-anonymous']);
+  t.same(remove, ['x-auth-user-id', 'x-auth-session-id', 'x-auth-role']);
+  t.same(identityHeaders(undefined, []), { set: {}, remove: [...identityHeaderNames] });
+  t.end();
+});
+
+t.test('spoofed headers are removed in every spelling, and others are not', (t) => {
+  const spoofed = [
+    ...['x-user-id', 'x-user-name', 'x-auth-tenant', 'x-auth', 'x-user', 'x_auth_role', 'x-auth_role'],
+    ...['x_user-id', 'x-auth-user_id', 'x-auth-request-email', 'x.auth.user.id', 'x-auth~role', 'x!user'],
+  ];
+  const unrelated = [
+    'x-request-id',
+    'user-agent',
+    'x-authority',
+    'x-users',
+    'authorization',
+    'my-x-auth-role',
+  ];
+  const { set, remove } = identityHeaders(ada, [...spoofed, ...unrelated, 'x-auth-role']);
+  t.same(new Set(remove), new Set(spoofed));
+  t.equal(set['x-auth-role'], 'editor', 'the value replaces the one of the client');
+  t.notOk(
+    Object.keys(set).some((name) => remove.includes(name)),
+    'a header that is set is not removed',
+  );
+  t.end();
+});
+
+t.test('values cannot split a header and can be decoded', (t) => {
+  for (const role of ['a\r\nx-auth-role: admin', 'é', '日本', 'a b', '50%', '%41', '\0', 'a,b', '😀']) {
+    const value = String(identityHeaders({ ...ada, role }, []).set['x-auth-role']);
+    t.match(value, /^[!-~]+$/, JSON.stringify(role));
+    t.equal(decodeURIComponent(value), role);
+  }
+  t.match(identityHeaders({ ...ada, role: '\ud800' }, []).set['x-auth-role'], '%EF%BF%BD');
+  t.end();
+});
+
+t.test('dynamic metadata has the values unencoded', (t) => {
+  t.same(identityMetadata({ ...ada, plan: 'prö' }), {
+    user_id: ada.userId,
+    session_id: ada.sessionId,
+    role: 'editor',
+    plan: 'prö',
+    aal: 'aal2',
+    anonymous: false,
+    limit: { requests_per_unit: 42, unit: 'MINUTE' },
+  });
+  t.same(identityMetadata({ ...ada, userId: undefined, sessionId: undefined, role: '', limit: undefined }), {
+    plan: 'pro',
+    aal: 'aal2',
+    anonymous: false,
+  });
+  t.same(identityMetadata(undefined), {});
+  t.end();
+});
+
+t.test('app_metadata sets a limit for a user', (t) => {
+  const limit = { requests_per_unit: 5, unit: 'minute' };
+  const read = { ok: true, limit: { requestsPerUnit: 5, unit: 'MINUTE' } };
+  t.same(parseLimitOverride({ limit }), read);
+  t.same(parseLimitOverride({ rate_limit: limit }), read);
+  t.same(parseLimitOverride({ limit, rate_limit: { requests_per_unit: 6, unit: 'day' } }), read);
+  for (const unit of ['second', 'Minute', 'HOUR', 'day', 'week', 'month', 'year'])
+    t.match(parseLimitOverride({ limit: { ...limit, unit } }), { limit: { unit: unit.toUpperCase() } });
+  t.match(parseLimitOverride({ limit: { ...limit, requests_per_unit: 4_294_967_295 } }), { ok: true });
+  t.end();
+});
+
+t.test('a limit is optional', (t) => {
+  for (const metadata of [{}, { limit: null }, { provider: 'email' }])
+    t.same(parseLimitOverride(metadata), { ok: true, limit: undefined });
+  t.end();
+});
+
+t.test('an invalid limit is rejected with a reason', (t) => {
+  const bad: readonly Json[] = [
+    ...[5, 'unlimited', true, [], {}, { unit: 'minute' }, { requests_per_unit: 5 }],
+    ...[0, -1, 1.5, '5', 4_294_967_296, 1e300, null].map((requests_per_unit) => ({
+      requests_per_unit,
+      unit: 'minute',
+    })),
+    ...['minutes', '', 7, null, 'toString'].map((unit) => ({ requests_per_unit: 5, unit })),
+  ];
+  for (const limit of bad)
+    t.match(parseLimitOverride({ limit }), { ok: false, reason: /./ }, JSON.stringify(limit));
+  t.end();
+});

@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { everyPeer } from '@tollgate/kit/grpc/peer';
+import { createLogger } from '@tollgate/kit/logger';
+import type { Test } from 'tap';
+import t from 'tap';
+import { type Authorizer, forbidden, noToken, unavailable } from '../../src/ext-authz/decision.ts';
+import { createHttpCheckServer, handleHttpCheck } from '../../src/ext-authz/http.ts';
+import { rawRequest } from '../helpers/raw-request.ts';
+
+/** A server with a given decision. */
+async function serve(t: Test, authorize: Authorizer['authorize']): Promise<string> {
+  const server = createServer((request, response) =>
+    handleHttpCheck({ authorize }, request, response),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
+}
+
+t.test('an allowed response has the headers to set and the names to remove', async (t) => {
+  const headers = { set: { 'x-auth-plan': 'pro' }, remove: ['x-auth-role', 'x_user'] };
+  const url = await serve(t, () => ({ allowed: true, identity: undefined, headers }));
+  const response = await fetch(url);
+  t.equal(response.status, 200);
+  t.equal(response.headers.get('x-auth-plan'), 'pro');
+  t.equal(response.headers.get('x-envoy-auth-headers-to-remove'), 'x-auth-role,x_user');
+  t.equal(await response.text(), '');
+});
+
+t.test('denied response is the same for synchronous and asynchronous decisions', async (t) => {
+  for (const denied of [noToken(), forbidden('route_denied')])
+    for (const authorize of [() => denied, () => Promise.resolve(denied)]) {
+      const response = await fetch(await serve(t, authorize));
+      t.equal(response.status, denied.httpStatus);
+      t.match(await response.json(), { code: denied.httpStatus, error_code: denied.errorCode });
+    }
+});
+
+t.test('an unavailable decision is sent as 403, because failure_mode_allow lets 5xx pass', async (t) => {
+  const response = await fetch(await serve(t, unavailable));
+  t.equal(response.status, 403);
+  t.equal(response.headers.get('retry-after'), '1');
+  t.match(await response.json(), { code: 403, error_code: 'authorization_unavailable' });
+});
+
+t.test('the request is passed on as sent, undecoded and with all values', async (t) => {
+  let seen: unknown;
+  const url = await serve(t, (request) => {
+    seen = request;
+    return noToken();
+  });
+  const headers = ['Authorization', 'a', 'AUTHORIZATION', 'b', 'X-Auth-Role', 'root', 'x_user', ''];
+  await rawRequest(url, '/a/../%2e//b?c=d', { method: 'DELETE', headers });
+  t.same(seen, {
+    method: 'DELETE',
+    path: '/a/../%2e//b?c=d',
+    authorization: ['a', 'b'],
+    headerNames: ['host', 'connection', 'authorization', 'x-auth-role', 'x_user'],
+  });
+});
+
+t.test('a request body does not delay the response or the next request', async (t) => {
+  const url = new URL(await serve(t, noToken));
+  const socket = connect(Number(url.port), url.hostname).setEncoding('utf8');
+  t.teardown(() => socket.destroy());
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
+  const [first] = await once(socket, 'data');
+  t.match(first, /^HTTP\/1\.1 401/);
+  socket.write('helloGET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  const [second] = await once(socket, 'data');
+  t.match(second, /^HTTP\/1\.1 401/);
+});
+
+t.test('CONNECT is rejected with a response, which Envoy does not treat as an error', async (t) => {
+  const logger = createLogger({ level: 'fatal', format: 'json' });
+  const onRequest = () => t.fail('CONNECT is not checked');
+  const server = createHttpCheckServer({
+    onRequest,
+    tls: undefined,
+    guard: everyPeer,
+    logger,
+    host: '127.0.0.1',
+    port: 0,
+  });
+  const socket = connect(await server.start(), '127.0.0.1');
+  t.teardown(() => server.stop(AbortSignal.abort()));
+  socket.write('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n');
+  t.match(await text(socket), /^HTTP\/1\.1 400 /);
+});

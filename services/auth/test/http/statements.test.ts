@@ -1,0 +1,52 @@
+// How often a request asks the database: each time is a wait for the client, and work for the part that all replicas share.
+import { startTracing } from '@tollgate/kit/telemetry';
+import t from 'tap';
+import { createApiServer } from '../../src/http/server.ts';
+import { countingServices } from '../helpers/counting-services.ts';
+
+t.test('a request asks the database as seldom as it can', async (t) => {
+  const { services, during } = await countingServices(t, {
+    SVC_API_HOST: '127.0.0.1',
+    PORT: '0',
+    SVC_MAILER_AUTOCONFIRM: 'true',
+  });
+  const tracing = await startTracing({
+    serviceName: 'auth',
+    enabled: false,
+    protocol: 'http',
+    samplingRate: 1,
+  });
+  const api = createApiServer(services, { tracing, registry: undefined });
+  const port = await api.start();
+  t.teardown(() => api.stop(AbortSignal.timeout(0)));
+
+  async function call(method: string, path: string, { token = '', body = {} } = {}) {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(method === 'GET' ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error(await answer.text());
+    // Parsed boundary: a session, where the answer is one.
+    return JSON.parse((await answer.text()) || '{}') as { access_token: string; refresh_token: string };
+  }
+  const ada = { email: 'ada@example.com', password: 'correct horse' };
+  const { access_token: token, refresh_token } = await call('POST', '/signup', { body: ada });
+
+  for (const [statements, name, action] of [
+    [0, 'health', () => call('GET', '/health')],
+    [0, 'keys', () => call('GET', '/.well-known/jwks.json')],
+    [1, 'the user', () => call('GET', '/user', { token })],
+    // One is for the limits of guesses, and one a day notes the network.
+    [4, 'the first sign-in of the day', () => call('POST', '/token?grant_type=password', { body: ada })],
+    [3, 'a sign-in', () => call('POST', '/token?grant_type=password', { body: ada })],
+    [2, 'a refresh', () => call('POST', '/token?grant_type=refresh_token', { body: { refresh_token } })],
+    [2, 'a change of metadata', () => call('PUT', '/user', { token, body: { data: { a: 1 } } })],
+    [3, 'a sign-up', () => call('POST', '/signup', { body: { ...ada, email: 'bob@example.com' } })],
+    [2, 'a sign-out', () => call('POST', '/logout', { token })],
+  ] as const) {
+    const { work, outcome } = await during(action);
+    if (outcome instanceof Error) throw outcome;
+    t.equal(work.statements, statements, name);
+  }
+});

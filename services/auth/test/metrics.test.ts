@@ -1,0 +1,64 @@
+// The numbers that dashboards made for GoTrue look for, under the names that it gives them.
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { Registry } from 'prom-client';
+import t from 'tap';
+import { Metrics } from '../src/metrics.ts';
+import { PasswordHasher } from '../src/passwords/hasher.ts';
+import { startAuthServer } from './helpers/auth-server.ts';
+
+/** The samples of some metrics, one a line, without those of the process. */
+function samplesOf(text: string, names: RegExp): string[] {
+  return text.split('\n').filter((line) => names.test(line));
+}
+
+t.test('a server counts answers, passwords and mails beyond the quota', async (t) => {
+  const server = await startAuthServer(t, {
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+    MAILER_AUTOCONFIRM: 'false',
+    RATE_LIMIT_EMAIL_SENT: '0',
+  });
+  const ada = { email: 'ada@example.com', password: 'correct horse' };
+  await server.call('POST', '/signup', { body: ada });
+  await server.call('POST', '/token?grant_type=password', { body: ada });
+  const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
+  const wanted = [
+    'gotrue_running 1',
+    'gotrue_generate_from_password_submitted_total 1',
+    'gotrue_generate_from_password_completed_total 1',
+    'gotrue_compare_hash_and_password_submitted_total 1',
+    'gotrue_compare_hash_and_password_completed_total 1',
+    'gotrue_email_rate_limit_counter_total 1',
+    'auth_wrong_guesses_total{kind="password"} 1',
+    'auth_wrong_guesses_total{kind="code"} 0',
+    'http_status_codes_total{code="429",http_route="/signup"} 1',
+    'http_status_codes_total{code="400",http_route="/token"} 1',
+  ];
+  // A request is counted once its client has the answer.
+  const samples = await awaitUntil(
+    async () => {
+      const found = samplesOf(
+        await (await fetch(url)).text(),
+        /^(?:gotrue_(?!cleanup)|http_status|auth_wrong)/,
+      );
+      return found.length === wanted.length ? found : undefined;
+    },
+    { what: 'all requests to be counted' },
+  );
+  t.same(new Set(samples), new Set(wanted));
+});
+
+t.test('password rejected by the full queue is counted as submitted, not as completed', async (t) => {
+  const registry = new Registry();
+  const hasher = new PasswordHasher({ concurrency: 1, metrics: new Metrics(registry) });
+  const asked = Array.from({ length: 52 }, () => hasher.verify('x', 'no hash', 'no user'));
+  const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected');
+  t.equal(refused.length, 1);
+  t.same(samplesOf(await registry.metrics(), /^gotrue_compare/), [
+    'gotrue_compare_hash_and_password_submitted_total 52',
+    'gotrue_compare_hash_and_password_completed_total 51',
+  ]);
+  t.same(samplesOf(await registry.metrics(), /^auth_password_queue/), ['auth_password_queue_full_total 1']);
+});
