@@ -121,7 +121,7 @@ t.test('what is kept is encrypted by a command', async (t) => {
   t.equal(refused.code, 1);
   t.match(
     refused.out + refused.err,
-    /encrypted with the key a, which is not in SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
+    /encrypted with key a, which is missing from SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
   );
 });
 

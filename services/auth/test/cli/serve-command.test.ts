@@ -126,7 +126,7 @@ t.test('a deployment of GoTrue starts with its environment and its database as t
   t.teardown(() => sql.end());
   await createGotrueSchema(sql, await readGotrueSchema('2025-10'));
   await insertGotrueRows(sql);
-  const file = join(import.meta.dirname, '../settings/gotrue-production.env');
+  const file = join(import.meta.dirname, '../config/gotrue-production.env');
   const child = spawn(process.execPath, [program, '-c', file], {
     env: {
       PATH: process.env.PATH,

@@ -7,7 +7,7 @@ import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 
-const page = readFileSync(join(import.meta.dirname, '../../../../../docs/external-authorization.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../../../docs/external-authorization.md'), 'utf8');
 const [grpc = '', http = '', routes = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
   ([, text = '']) => text,
 );
