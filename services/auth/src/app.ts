@@ -30,8 +30,8 @@ import { ColumnCipher } from './keys/column-encryption.ts';
 import { openSigningKeys } from './keys/key-source.ts';
 import { systemRandomness } from './keys/random.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
-import { createBackground } from './messages/background.ts';
-import { createMail } from './messages/mailer.ts';
+import { Background } from './messages/background.ts';
+import { createMailer } from './messages/mailer.ts';
 import { createSmsGateway } from './messages/sms.ts';
 import { Metrics } from './metrics.ts';
 import { PasswordHasher } from './passwords/hasher.ts';
@@ -144,8 +144,8 @@ function createContext(
           maxStalenessMs: settings.extAuthzMaxStalenessMs,
         })
       : undefined;
-  const { mailer, mailbox, templates } = createMail(settings, { logger, nowMs, registry });
-  const background = createBackground({ logger });
+  const { mailer, mailbox, templates } = createMailer(settings, { metrics, logger, nowMs });
+  const background = new Background(logger);
   const context = {
     settings,
     store,

@@ -21,8 +21,8 @@ export interface Context {
   readonly guessLimiter: GuessLimiter;
   readonly keys: SigningKeys;
   readonly random: Randomness;
-  readonly mailer: Mailer;
-  readonly background: Background;
+  readonly mailer: Pick<Mailer, 'send' | 'sendNothing'>;
+  readonly background: Pick<Background, 'run'>;
   /** Development mode without SMTP_HOST only. */
   readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;

@@ -10,6 +10,10 @@ export interface WorkCounters {
 export class Metrics {
   /** Emails beyond the quota of all users together. */
   readonly refusedEmails: Counter;
+  readonly sentMails: Counter<'type'>;
+  readonly failedMails: Counter;
+  /** Mails that were sent with another template than the configured one. */
+  readonly mailTemplateFailures: Counter<'reason'>;
   readonly wrongGuesses: Counter<'kind'>;
   readonly removedRows: Counter<'kind'>;
   readonly passwordHashes: WorkCounters;
@@ -23,6 +27,25 @@ export class Metrics {
       help: 'Emails refused by the quota that all users share.',
       registers,
     });
+    this.sentMails = new Counter({
+      name: 'global_auth_email_send_operations_total',
+      help: 'Mails handed to the mail server, or to be handed over, by type.',
+      labelNames: ['type'],
+      registers,
+    });
+    this.failedMails = new Counter({
+      name: 'global_auth_email_send_errors_total',
+      help: 'Mails that could not be handed to the mail server.',
+      registers,
+    });
+    this.mailTemplateFailures = new Counter({
+      name: 'auth_mail_template_failures_total',
+      help: 'Mail templates that could not be fetched, parsed or rendered, by reason.',
+      labelNames: ['reason'],
+      registers,
+    });
+    // Alerts need the series from the start.
+    for (const reason of ['unavailable', 'invalid', 'render']) this.mailTemplateFailures.inc({ reason }, 0);
     this.wrongGuesses = new Counter({
       name: 'auth_wrong_guesses_total',
       help: 'Wrong passwords and codes that were verified, by kind. Attempts refused with 429 are not included.',

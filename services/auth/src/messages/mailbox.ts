@@ -4,37 +4,43 @@ import { errors } from '../errors.ts';
 import type { AddRoutes } from '../http/api.ts';
 import type { MailMessage, MailTransport } from './mailer.ts';
 
-/** A mail that development mode shows. */
 interface MailboxEntry extends MailMessage {
   readonly id: number;
   readonly at: Date;
 }
 
-/** The mails of development mode, newest first. */
-export interface Mailbox {
-  list(): readonly MailboxEntry[];
-  clear(): void;
-}
-
-/** Older mails are forgotten: a development server may run for weeks. */
+/** Bounds the memory of a development server that runs for weeks. */
 const maxEntries = 200;
 
-/** Creates the mailbox of development mode: mails that are delivered to it stay there. */
-export function createMailbox({ nowMs }: { readonly nowMs: () => number }): Mailbox & MailTransport {
-  let entries: readonly MailboxEntry[] = [];
-  let lastId = 0;
-  return {
-    list: () => entries,
-    clear() {
-      entries = [];
-    },
-    async deliver(message) {
-      lastId++;
-      entries = [{ ...message, id: lastId, at: new Date(nowMs()) }, ...entries].slice(0, maxEntries);
-      await Promise.resolve();
-    },
-    deliverNothing: () => Promise.resolve(),
-  };
+/** Mails of development mode, which are kept in memory instead of being sent. */
+export class Mailbox implements MailTransport {
+  readonly #nowMs: () => number;
+  #entries: readonly MailboxEntry[] = [];
+  #lastId = 0;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Newest first. */
+  list(): readonly MailboxEntry[] {
+    return this.#entries;
+  }
+
+  clear(): void {
+    this.#entries = [];
+  }
+
+  async deliver(message: MailMessage): Promise<void> {
+    this.#lastId++;
+    const entry = { ...message, id: this.#lastId, at: new Date(this.#nowMs()) };
+    this.#entries = [entry, ...this.#entries].slice(0, maxEntries);
+    await Promise.resolve();
+  }
+
+  async deliverNothing(): Promise<void> {
+    await Promise.resolve();
+  }
 }
 
 const entities: Readonly<Record<string, string>> = {
@@ -46,7 +52,7 @@ const entities: Readonly<Record<string, string>> = {
   '`': '&#96;',
 };
 
-/** Writes text so that it stays text in HTML, in attributes too. */
+/** Escapes text for HTML elements and quoted attributes. */
 function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"'`]/g, (char) => entities[char] ?? char);
 }
@@ -57,15 +63,15 @@ const style = `
   h2 { font-size: 1.1rem; margin: 0 } p { margin: 0; opacity: .7 }
   iframe { border: 0; width: 100%; height: 16rem; background: #fff; margin-top: 1rem }`;
 
-/** The page that shows mails. What they say is shown in frames that run no script. */
-function mailboxPage(mails: readonly MailboxEntry[]): string {
+/** Bodies are shown in sandboxed frames, which run no scripts. */
+function renderPage(mails: readonly MailboxEntry[]): string {
   const articles =
-    mails.map(article).join('\n') || '<p>No mail yet. It is shown here instead of being sent.</p>';
+    mails.map(renderMail).join('\n') || '<p>No mail yet. Mails are shown here instead of being sent.</p>';
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Mail of development mode</title>
+<title>Mail (development mode)</title>
 <style>${style}</style>
 <h1>Mail</h1>
 ${articles}
@@ -73,8 +79,8 @@ ${articles}
 `;
 }
 
-function article({ to, subject, at, html }: MailboxEntry): string {
-  // Links open beside the page: the frame itself may go nowhere.
+function renderMail({ to, subject, at, html }: MailboxEntry): string {
+  // Links open in a new tab: the sandbox does not let the frame navigate.
   const content = escapeHtml(`<base target="_blank">${html}`);
   return `<article>
 <h2>${escapeHtml(subject)}</h2>
@@ -85,17 +91,17 @@ function article({ to, subject, at, html }: MailboxEntry): string {
 
 const mailboxQuery = Type.Object({ to: Type.Optional(Type.String()) });
 
-/** Names by which this machine reaches itself. A page that points a name of its own here is not to read the mails. */
+/** Other names could be those of a web page that uses DNS rebinding to read the mails. */
 const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-/** `/dev/mail`: what development mode has mailed, as a page and as JSON. There is no such route otherwise. */
+/** `/dev/mail`: mails of development mode, as HTML and JSON. */
 export const addMailboxRoutes: AddRoutes = (api, { mailbox }) => {
   if (mailbox === undefined) return;
-  const of = ({ to }: { readonly to?: string }): readonly MailboxEntry[] =>
+  const select = ({ to }: { readonly to?: string }): readonly MailboxEntry[] =>
     mailbox.list().filter((entry) => to === undefined || entry.to === to.toLowerCase());
   const options = {
     schema: { querystring: mailboxQuery, hide: true },
-    preHandler: refuseStrangers,
+    preHandler: denyOtherSites,
   };
 
   api.get('/dev/mail', options, (request, reply) =>
@@ -105,22 +111,25 @@ export const addMailboxRoutes: AddRoutes = (api, { mailbox }) => {
         'content-security-policy',
         "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:",
       )
-      .send(mailboxPage(of(request.query))),
+      .send(renderPage(select(request.query))),
   );
-  api.get('/dev/mail.json', options, (request, reply) => reply.send({ mails: of(request.query) }));
+  api.get('/dev/mail.json', options, (request, reply) => reply.send({ mails: select(request.query) }));
   api.delete('/dev/mail', options, (_request, reply) => {
     mailbox.clear();
     return reply.code(204).send();
   });
 };
 
-/** Other sites may not look: what is here signs in. */
-async function refuseStrangers(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+/** Mails contain links that sign in, so other web sites must not read them. */
+async function denyOtherSites(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
     reply.removeHeader(header);
   const site = request.headers['sec-fetch-site'] ?? 'none';
-  const isOwn = site === 'none' || site === 'same-origin';
-  if (!isOwn || request.headers.origin !== undefined || !ownHosts.includes(request.hostname))
-    throw errors.no_authorization({ httpStatus: 403, message: 'The mailbox is for this machine only' });
+  const isSameSite = site === 'none' || site === 'same-origin';
+  if (!isSameSite || request.headers.origin !== undefined || !ownHosts.includes(request.hostname))
+    throw errors.no_authorization({
+      httpStatus: 403,
+      message: 'The mailbox is only available on this machine',
+    });
   await Promise.resolve();
 }

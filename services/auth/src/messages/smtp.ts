@@ -1,79 +1,86 @@
 import { inTime } from '@tollgate/kit/time';
-import { createTransport } from 'nodemailer';
-import { Counter, type Registry } from 'prom-client';
+import { createTransport, type Transporter } from 'nodemailer';
 import type { MailKind } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
-import { createWorkQueue } from './background.ts';
-import type { Mailer, MailTransport } from './mailer.ts';
+import { WorkQueue } from './background.ts';
+import type { MailMessage, MailTransport } from './mailer.ts';
 
-/** Each step of a delivery, and the whole of it, take no longer. */
+/** Limit of each step of a delivery, and of the whole. */
 const defaultTimeoutMs = 10_000;
-/** Connections at a time; servers take few from one client. */
+/** Mail servers accept few connections from one client. */
 const concurrency = 5;
-/** Mails beyond it are refused: what waits longer than its request is for nobody. */
+/** Further mails are rejected: their requests would time out first. */
 const maxWaiting = 200;
 
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 
-/** RFC 8314, 3.3: TLS from the first byte. */
+/** @see RFC 8314 §3.3 https://www.rfc-editor.org/rfc/rfc8314#section-3.3 */
 const implicitTlsPort = 465;
 
-/** What tests need otherwise. */
+/** Overrides for tests. */
 export interface SmtpTransportOptions {
   readonly timeoutMs?: number;
-  /** Port on which TLS begins with the first byte. Default 465. */
+  /** Port with implicit TLS. Default 465. */
   readonly tlsPort?: number;
-  /** Authorities in PEM that the certificate of the server may come from. Default those of Node (with NODE_EXTRA_CA_CERTS). */
+  /** CA certificates in PEM. Default: those of Node.js and NODE_EXTRA_CA_CERTS. */
   readonly ca?: string;
 }
 
-/** SMTP: TLS from the start on port 465, otherwise by STARTTLS where the server has it. Its certificate has to be good either way. */
-export function createSmtpTransport(
-  settings: Pick<Settings, 'smtpHost' | 'smtpPort' | 'smtpUser' | 'smtpPass'>,
-  { timeoutMs = defaultTimeoutMs, tlsPort = implicitTlsPort, ca }: SmtpTransportOptions = {},
-): MailTransport {
-  const { smtpHost: host, smtpPort: port, smtpUser: user, smtpPass: pass } = settings;
-  const queue = createWorkQueue({ concurrency, maxWaiting });
-  const smtp = createTransport({
-    host,
-    port,
-    secure: port === tlsPort,
-    ...(ca !== undefined && { tls: { ca } }),
-    // Signs in only where the server offers it. A password does not leave this machine in clear text.
-    ...(user !== '' && { auth: { user, pass }, requireTLS: !loopbackHosts.includes(host) }),
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-    dnsTimeout: timeoutMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
-  return {
-    async deliver({ from, to, subject, html, headers }) {
-      const message = { from, to: { name: '', address: to }, subject, html, headers: [...headers] };
-      await queue.run(() => withinTime(smtp.sendMail(message), timeoutMs));
-    },
-    async deliverNothing() {
-      await queue.run(() => withinTime(smtp.verify(), timeoutMs));
-    },
-  };
+/** SMTP with implicit TLS on port 465, otherwise with STARTTLS if offered. Certificates are verified. */
+export class SmtpTransport implements MailTransport {
+  readonly #smtp: Transporter;
+  readonly #queue = new WorkQueue({ concurrency, maxWaiting });
+  readonly #timeoutMs: number;
+
+  constructor(
+    settings: Pick<Settings, 'smtpHost' | 'smtpPort' | 'smtpUser' | 'smtpPass'>,
+    options: SmtpTransportOptions = {},
+  ) {
+    const { smtpHost: host, smtpPort: port, smtpUser: user, smtpPass: pass } = settings;
+    const { timeoutMs = defaultTimeoutMs, tlsPort = implicitTlsPort, ca } = options;
+    this.#timeoutMs = timeoutMs;
+    this.#smtp = createTransport({
+      host,
+      port,
+      secure: port === tlsPort,
+      ...(ca !== undefined && { tls: { ca } }),
+      // Authenticates only if the server offers it, and never in clear text over a network.
+      ...(user !== '' && { auth: { user, pass }, requireTLS: !loopbackHosts.includes(host) }),
+      connectionTimeout: timeoutMs,
+      greetingTimeout: timeoutMs,
+      socketTimeout: timeoutMs,
+      dnsTimeout: timeoutMs,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  }
+
+  async deliver({ from, to, subject, html, headers }: MailMessage): Promise<void> {
+    const message = { from, to: { name: '', address: to }, subject, html, headers: [...headers] };
+    await this.#queue.run(() => this.#withTimeout(this.#smtp.sendMail(message)));
+  }
+
+  async deliverNothing(): Promise<void> {
+    await this.#queue.run(() => this.#withTimeout(this.#smtp.verify()));
+  }
+
+  #withTimeout(sent: Promise<unknown>): Promise<unknown> {
+    const timeoutMs = this.#timeoutMs;
+    return inTime(sent, timeoutMs, () => new Error(`the mail server took longer than ${timeoutMs} ms`));
+  }
 }
 
-function withinTime(sent: Promise<unknown>, timeoutMs: number): Promise<unknown> {
-  return inTime(sent, timeoutMs, () => new Error(`the mail server took longer than ${timeoutMs} ms`));
-}
+/** Additional headers of mails: values by name. */
+type ExtraHeaders = Readonly<Record<string, readonly string[]>>;
 
-/** Headers that mails get besides their own, by name. */
-export type ExtraHeaders = Readonly<Record<string, readonly string[]>>;
+const namePattern = /^[!-9;-~]{1,76}$/;
+/** A line break would start another header. */
+const valuePattern = /^[^\p{Cc}]{0,900}$/u;
 
-const nameForm = /^[!-9;-~]{1,76}$/;
-/** No line break: it would begin another header. */
-const valueForm = /^[^\p{Cc}]{0,900}$/u;
+/** Replaced by the type of the mail. */
+const typePlaceholder = '$messageType';
 
-/** What a value says that is to be the kind of the mail. */
-const kindPlaceholder = '$messageType';
-
-/** Reads SMTP_HEADERS, JSON with a list of values by name; undefined for what is no such thing. */
+/** Parses SMTP_HEADERS, a JSON object of lists; undefined for an invalid value. */
 export function parseExtraHeaders(text: string): ExtraHeaders | undefined {
   if (text === '') return {};
   const parsed = parseJson(text);
@@ -93,47 +100,19 @@ function parseJson(text: string): unknown {
 function isHeader(entry: readonly [string, unknown]): entry is [string, string[]] {
   const [name, values] = entry;
   return (
-    nameForm.test(name) &&
+    namePattern.test(name) &&
     Array.isArray(values) &&
-    values.every((value) => typeof value === 'string' && valueForm.test(value))
+    values.every((value) => typeof value === 'string' && valuePattern.test(value))
   );
 }
 
-/** The kind of a mail as headers and metrics name it: `magiclink`, `email_change`, … */
-function typeOf(kind: MailKind): string {
+/** Type of a mail in headers and metrics: `magiclink`, `email_change`, … */
+export function toMailType(kind: MailKind): string {
   return kind === 'MAGIC_LINK' ? 'magiclink' : kind.toLowerCase();
 }
 
-/** The headers of a mail. */
-export function headersOf(headers: ExtraHeaders, kind: MailKind): { key: string; value: string }[] {
+export function toHeaders(headers: ExtraHeaders, kind: MailKind): { key: string; value: string }[] {
   return Object.entries(headers).flatMap(([key, values]) =>
-    values.map((value) => ({ key, value: value === kindPlaceholder ? typeOf(kind) : value })),
+    values.map((value) => ({ key, value: value === typePlaceholder ? toMailType(kind) : value })),
   );
-}
-
-/** Counts the mails that are sent, by kind, and those that could not be handed over. */
-export function countMails(mailer: Mailer, registry: Registry): Mailer {
-  const operations = new Counter({
-    name: 'global_auth_email_send_operations_total',
-    help: 'Mails that were to be sent, by kind',
-    labelNames: ['type'],
-    registers: [registry],
-  });
-  const failures = new Counter({
-    name: 'global_auth_email_send_errors_total',
-    help: 'Mails that could not be handed to the mail server',
-    registers: [registry],
-  });
-  return {
-    ...mailer,
-    async send(mail) {
-      operations.inc({ type: typeOf(mail.kind) });
-      try {
-        await mailer.send(mail);
-      } catch (error) {
-        failures.inc();
-        throw error;
-      }
-    },
-  };
 }

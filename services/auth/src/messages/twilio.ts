@@ -1,26 +1,24 @@
 import type { Settings } from '../config/settings.ts';
 import type { SmsGatewayModule, TextMessage } from './sms.ts';
 
-/** A gateway that takes longer has lost the message, or its caller. */
 const timeoutMs = 10_000;
-/** What gateways answer has a few hundred bytes. */
-const maxAnswerBytes = 64 * 1024;
+/** Responses have a few hundred bytes. */
+const maxResponseBytes = 64 * 1024;
 
-/** What a gateway answered. */
-export interface FormAnswer {
+export interface FormResponse {
   readonly status: number;
-  /** JSON, as nobody has looked at it; undefined when it was none. */
+  /** Unvalidated JSON; undefined for another content. */
   readonly body: unknown;
 }
 
-/** Posts a form to the API of a vendor and reads its answer. Follows no redirects: the form carries secrets. */
+/** Posts a form. Redirects are errors, as the form contains secrets. */
 export async function postForm(
   url: string,
   options: {
     readonly form: Readonly<Record<string, string>>;
     readonly headers: Readonly<Record<string, string>>;
   },
-): Promise<FormAnswer> {
+): Promise<FormResponse> {
   const response = await fetch(url, {
     method: 'POST',
     redirect: 'error',
@@ -37,7 +35,7 @@ async function readText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body) {
     bytes += chunk.length;
-    if (bytes > maxAnswerBytes) throw new Error(`the answer is longer than ${maxAnswerBytes} bytes`);
+    if (bytes > maxResponseBytes) throw new Error(`the response is longer than ${maxResponseBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
@@ -51,8 +49,8 @@ function parse(text: string): unknown {
   }
 }
 
-/** What answers of Twilio say, of whatever product: a member that it did not send is looked at by nobody. */
-export interface TwilioAnswer {
+/** Members of responses of all Twilio products. */
+interface TwilioBody {
   readonly sid?: unknown;
   readonly status?: unknown;
   readonly valid?: unknown;
@@ -60,61 +58,59 @@ export interface TwilioAnswer {
   readonly message?: unknown;
 }
 
-/** Reads the body of an answer. */
-export function twilioAnswerOf({ body }: FormAnswer): TwilioAnswer {
+export function readTwilioBody({ body }: FormResponse): TwilioBody {
   // Parsed boundary: all members are unknown.
-  return (typeof body === 'object' && body !== null ? body : {}) as TwilioAnswer;
+  return (typeof body === 'object' && body !== null ? body : {}) as TwilioBody;
 }
 
-/** Says what Twilio refused, and why. */
-export function twilioRefusal(answer: FormAnswer): Error {
-  const { message, code } = twilioAnswerOf(answer);
-  return new Error(`Twilio answered ${answer.status}: ${String(message ?? '')} (${String(code ?? '')})`);
+export function twilioError(response: FormResponse): Error {
+  const { message, code } = readTwilioBody(response);
+  return new Error(`Twilio answered ${response.status}: ${String(message ?? '')} (${String(code ?? '')})`);
 }
 
-/** The value of `Authorization` for an account. */
+/** Value of the header `Authorization`. */
 export function twilioAuthorization({ account, token }: { account: string; token: string }): string {
   return `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`;
 }
 
-/** Answers of Twilio that say the message will not arrive. */
-const lostStatuses = ['failed', 'undelivered'];
+/** The message will not arrive. */
+const failedStatuses = ['failed', 'undelivered'];
 
 /** Twilio's Programmable Messaging, SMS and WhatsApp. @see https://www.twilio.com/docs/messaging/api/message-resource */
 export const twilioGateway: SmsGatewayModule = {
-  needs: ['smsTwilioAccountSid', 'smsTwilioAuthToken', 'smsTwilioMessageServiceSid'],
+  requiredSettings: ['smsTwilioAccountSid', 'smsTwilioAuthToken', 'smsTwilioMessageServiceSid'],
   create(settings) {
     const { smsTwilioAccountSid: account, smsTwilioAuthToken: token, smsTwilioUrl } = settings;
     const url = `${smsTwilioUrl.replace(/\/$/, '')}/2010-04-01/Accounts/${encodeURIComponent(account)}/Messages.json`;
     const authorization = twilioAuthorization({ account, token });
     return {
       async send(message) {
-        const form = formOf(message, settings);
-        return { messageId: messageIdOf(await postForm(url, { form, headers: { authorization } })) };
+        const form = toForm(message, settings);
+        return { messageId: readMessageId(await postForm(url, { form, headers: { authorization } })) };
       },
     };
   },
 };
 
-function formOf({ to, text, code, channel }: TextMessage, settings: Settings): Record<string, string> {
+function toForm({ to, text, code, channel }: TextMessage, settings: Settings): Record<string, string> {
   const { smsTwilioMessageServiceSid: sender, smsTwilioContentSid: contentSid } = settings;
   if (channel === 'sms') return { To: `+${to}`, Channel: channel, From: sender, Body: text };
   const whatsapp = { To: `whatsapp:+${to}`, Channel: channel, From: whatsappSender(sender) };
-  // Outside a conversation WhatsApp takes templates only.
+  // WhatsApp accepts only templates outside a conversation.
   return contentSid === ''
     ? { ...whatsapp, Body: text }
     : { ...whatsapp, ContentSid: contentSid, ContentVariables: JSON.stringify({ 1: code }) };
 }
 
-/** A number is named with its channel; a messaging service (`MG…`) knows its own. */
+/** A number needs its channel; a messaging service (`MG…`) does not. */
 function whatsappSender(sender: string): string {
   return sender.startsWith('+') ? `whatsapp:${sender}` : sender;
 }
 
-function messageIdOf(answer: FormAnswer): string {
-  if (answer.status !== 200 && answer.status !== 201) throw twilioRefusal(answer);
-  const { sid, status } = twilioAnswerOf(answer);
-  if (typeof status === 'string' && lostStatuses.includes(status))
+function readMessageId(response: FormResponse): string {
+  if (response.status !== 200 && response.status !== 201) throw twilioError(response);
+  const { sid, status } = readTwilioBody(response);
+  if (typeof status === 'string' && failedStatuses.includes(status))
     throw new Error(`Twilio answered that the message is ${status}`);
   return typeof sid === 'string' ? sid : '';
 }

@@ -4,7 +4,7 @@ import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
-import { createWorkQueue, QueueFull, type WorkQueue } from '../messages/background.ts';
+import { QueueFull, WorkQueue } from '../messages/background.ts';
 import { Metrics, type WorkCounters } from '../metrics.ts';
 import { verifyFirebaseHash } from './imported-hashes.ts';
 
@@ -63,7 +63,7 @@ export class PasswordHasher {
   }: HasherOptions) {
     this.#dbSharedWithGotrue = dbSharedWithGotrue;
     this.#cipher = cipher;
-    this.#queue = createWorkQueue({ concurrency, maxWaiting: concurrency * maxWaitingPerHash });
+    this.#queue = new WorkQueue({ concurrency, maxWaiting: concurrency * maxWaitingPerHash });
     this.#metrics = metrics;
   }
 

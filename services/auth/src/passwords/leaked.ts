@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
 import { fetchText } from '../http/fetch.ts';
-import { createWorkQueue } from '../messages/background.ts';
+import { WorkQueue } from '../messages/background.ts';
 
 /** Sign-ups wait for the response, which usually takes 100 ms. */
 const timeoutMs = 3_000;
@@ -26,7 +26,7 @@ export class LeakedPasswords {
   readonly #settings: Pick<Settings, 'passwordHibpEnabled' | 'passwordHibpUrl' | 'passwordHibpUserAgent'>;
   readonly #logger: Logger;
   readonly #nowMs: () => number;
-  readonly #queue = createWorkQueue({ concurrency, maxWaiting });
+  readonly #queue = new WorkQueue({ concurrency, maxWaiting });
   #pausedUntilMs = 0;
 
   constructor(

@@ -3,7 +3,7 @@ import type { Millis } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { createWorkQueue, QueueFull, type WorkQueue } from '../messages/background.ts';
+import { QueueFull, WorkQueue } from '../messages/background.ts';
 import type { GuessCounts, GuessKeys, GuessLimits } from './guess-store.ts';
 
 const minuteMs = 60_000;
@@ -135,7 +135,7 @@ export class GuessLimiter {
 
   async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     const turn = this.#turns.get(key) ?? {
-      queue: createWorkQueue({ concurrency: 1, maxWaiting }),
+      queue: new WorkQueue({ concurrency: 1, maxWaiting }),
       guesses: 0,
     };
     this.#turns.set(key, turn);

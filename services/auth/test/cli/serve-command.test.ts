@@ -67,7 +67,7 @@ t.test('settings without effect and unknown ones are warned of at the start', as
   t.match(log, '"variable":"SVC_SITE_ULR","meant":"SVC_SITE_URL","@message":"unknown setting"');
   t.match(log, '"variable":"GOTRUE_NONSENSE","@message":"unknown setting"');
   t.match(log, '"variable":"GOTRUE_EXTERNAL_GITHUB_ENABLED","@message":"identity provider is not served yet');
-  t.match(log, '"variable":"SVC_SMTP_HOST","@message":"no SMTP server is set');
+  t.match(log, '"variable":"SVC_SMTP_HOST","@message":"no SMTP server configured');
   t.equal(log.match(/"level":"warning"/g)?.length, 5, 'nothing else');
   t.notMatch(log, 'geheim');
 });

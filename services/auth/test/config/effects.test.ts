@@ -123,7 +123,7 @@ t.test('without SMTP_HOST no mail leaves, requests succeed, and the start warns 
   const body = { email: 'ada@example.com', password: 'correct horse' };
   t.match(await server.call('POST', '/signup', { body }), { status: 200, body: { email: body.email } });
   t.match(await server.call('POST', '/recover', { body: { email: 'bob@example.com' } }), { status: 200 });
-  t.equal(server.logs().match(/no SMTP server is set/g)?.length, 1);
+  t.equal(server.logs().match(/no SMTP server configured/g)?.length, 1);
   t.equal((await server.call('GET', '/dev/mail.json')).status, 404);
 });
 

@@ -1,6 +1,6 @@
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import t from 'tap';
-import { createWorkQueue, QueueFull } from '../../src/messages/background.ts';
+import { QueueFull, WorkQueue } from '../../src/messages/background.ts';
 import { PasswordHasher } from '../../src/passwords/hasher.ts';
 
 const userId = '00112233-4455-4677-8899-aabbccddeeff';
@@ -30,7 +30,7 @@ t.test('malformed hash matches no password', async (t) => {
 });
 
 t.test('work beyond the concurrency and the queue length is rejected immediately', async (t) => {
-  const queue = createWorkQueue({ concurrency: 2, maxWaiting: 1 });
+  const queue = new WorkQueue({ concurrency: 2, maxWaiting: 1 });
   const gates = [1, 2, 3].map(() => Promise.withResolvers<void>());
   const ended: number[] = [];
   const runs = gates.map(({ promise }, index) =>
@@ -39,7 +39,7 @@ t.test('work beyond the concurrency and the queue length is rejected immediately
       ended.push(index);
     }),
   );
-  t.equal(queue.waiting(), 1);
+  t.equal(queue.waiting, 1);
   await t.rejects(
     queue.run(async () => 4),
     QueueFull,

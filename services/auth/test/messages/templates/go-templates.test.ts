@@ -1,8 +1,8 @@
 // The data are in testdata/go-templates.json: templates, and what Go makes of them. To add a case, run it through html/template.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { parseTemplate, TemplateError, type TemplateForm } from '../../src/messages/templates/template.ts';
-import type { JsonObject } from '../../src/users/user-json.ts';
+import { parseTemplate, TemplateError, type TemplateForm } from '../../../src/messages/templates/template.ts';
+import type { JsonObject } from '../../../src/users/user-json.ts';
 
 interface GoTemplates {
   readonly data: JsonObject;

@@ -1,9 +1,9 @@
 import { createContext, runInContext } from 'node:vm';
 import { decodeHTML } from 'entities';
 import t from 'tap';
-import { builtInTemplates } from '../../src/messages/mail-templates.ts';
-import { parseTemplate, TemplateError } from '../../src/messages/templates/template.ts';
-import type { JsonObject } from '../../src/users/user-json.ts';
+import { builtInTemplates } from '../../../src/messages/mail-texts.ts';
+import { parseTemplate, TemplateError } from '../../../src/messages/templates/template.ts';
+import type { JsonObject } from '../../../src/users/user-json.ts';
 
 function html(source: string, variables: JsonObject = {}): string {
   return parseTemplate(source, 'html').render(variables);

@@ -1,6 +1,6 @@
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
-import { createBackground } from '../../src/messages/background.ts';
+import { Background } from '../../src/messages/background.ts';
 
 /** Work that ends when the test says so. */
 function startBackground() {
@@ -10,7 +10,7 @@ function startBackground() {
     format: 'json',
     destination: { write: (line) => void lines.push(line) },
   });
-  return { background: createBackground({ logger }), logs: () => lines.join('') };
+  return { background: new Background(logger), logs: () => lines.join('') };
 }
 
 t.test('the end waits for work that other work has begun', async (t) => {

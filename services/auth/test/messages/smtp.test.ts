@@ -2,7 +2,7 @@ import { type Certificates, makeCertificates } from '@tollgate/testkit/certifica
 import { type Smtp, startSmtp } from '@tollgate/testkit/smtp';
 import t, { type Test } from 'tap';
 import type { MailMessage } from '../../src/messages/mailer.ts';
-import { createSmtpTransport } from '../../src/messages/smtp.ts';
+import { SmtpTransport } from '../../src/messages/smtp.ts';
 
 const message: MailMessage = {
   kind: 'INVITE',
@@ -17,7 +17,7 @@ const nobody = { smtpUser: '', smtpPass: '' };
 t.test('a mail arrives as it was written', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
-  await createSmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody }).deliver(message);
+  await new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody }).deliver(message);
   t.match(smtp.mails(), [{ from: 'auth@example.com', to: ['ada@example.com'], subject: 'Come', html: /ä/ }]);
 });
 
@@ -25,7 +25,7 @@ t.test('a mail server that takes too long is given up', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
   smtp.hold(true);
-  const transport = createSmtpTransport(
+  const transport = new SmtpTransport(
     { smtpHost: smtp.host, smtpPort: smtp.port, ...nobody },
     { timeoutMs: 300 },
   );
@@ -35,7 +35,7 @@ t.test('a mail server that takes too long is given up', async (t) => {
 t.test('a mail server that is not there is an error', async (t) => {
   const smtp = await startSmtp();
   await smtp.stop();
-  const transport = createSmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
+  const transport = new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
   await t.rejects(transport.deliver(message), { code: 'ESOCKET' });
 });
 
@@ -43,7 +43,7 @@ t.test('a password leaves the machine by TLS only', async (t) => {
   // An address of this machine that does not look like one.
   const smtp = await startSmtp({ host: '127.0.0.2', auth: { user: 'us', pass: 'secret' } });
   t.teardown(() => smtp.stop());
-  const transport = createSmtpTransport({
+  const transport = new SmtpTransport({
     smtpHost: smtp.host,
     smtpPort: smtp.port,
     smtpUser: 'us',
@@ -71,7 +71,7 @@ async function startTlsSmtp(
 
 function signedInTransport(smtp: Smtp, { ca }: Certificates, options: { readonly tlsPort?: number } = {}) {
   const settings = { smtpHost: smtp.host, smtpPort: smtp.port, smtpUser: us.user, smtpPass: us.pass };
-  return createSmtpTransport(settings, { ca: ca.cert, ...options });
+  return new SmtpTransport(settings, { ca: ca.cert, ...options });
 }
 
 t.test('where the server has STARTTLS, the mail and the password go by TLS', async (t) => {
@@ -90,7 +90,7 @@ t.test('a server whose certificate is of somebody else gets nothing', async (t) 
   const { smtp, certificates } = await startTlsSmtp(t, { subject: 'DNS:mail.example.com' });
   await t.rejects(signedInTransport(smtp, certificates).deliver(message), { message: /127\.0\.0\.2/ });
   const settings = { smtpHost: smtp.host, smtpPort: smtp.port, ...nobody };
-  await t.rejects(createSmtpTransport(settings).deliver(message), { message: /certificate/ });
+  await t.rejects(new SmtpTransport(settings).deliver(message), { message: /certificate/ });
   t.same(smtp.mails(), []);
 });
 
@@ -98,7 +98,7 @@ t.test('so many mails wait, and no more', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
   smtp.hold(true);
-  const transport = createSmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
+  const transport = new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
   const sending = Array.from({ length: 205 }, () => transport.deliver(message));
   await t.rejects(transport.deliver(message), { name: 'QueueFull' });
   smtp.hold(false);

@@ -1,8 +1,8 @@
 import { AuthClient } from '@supabase/auth-js';
 import { ask } from '@tollgate/testkit/ask';
 import t from 'tap';
-import { type AuthServer, startAuthServer } from '../../helpers/auth-server.ts';
-import { codeIn, linkIn } from '../../helpers/mail-server.ts';
+import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import { codeIn, linkIn } from '../helpers/mail-server.ts';
 
 const development = { MODE: 'development', SMTP_HOST: '', MAILER_AUTOCONFIRM: 'false' };
 const ada = { email: 'ada@example.com', password: 'correct horse' };

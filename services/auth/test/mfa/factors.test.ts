@@ -7,7 +7,7 @@ import {
   type SignedIn,
   signUp,
   startAuthServer,
-} from '../../helpers/auth-server.ts';
+} from '../helpers/auth-server.ts';
 
 const minuteMs = 60_000;
 

@@ -1,13 +1,7 @@
 import postgres from 'postgres';
 import t from 'tap';
-import {
-  type AuthServer,
-  type SignedIn,
-  signedIn,
-  signUp,
-  startAuthServer,
-} from '../../helpers/auth-server.ts';
-import { linkIn, startMailingServer } from '../../helpers/mail-server.ts';
+import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { linkIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 const hourMs = 3_600_000;

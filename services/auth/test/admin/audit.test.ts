@@ -1,6 +1,6 @@
 import t from 'tap';
-import { adminToken } from '../../helpers/admin.ts';
-import { type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 const token = adminToken({ email: 'root@example.com' });
 

@@ -2,9 +2,9 @@ import { hash as argon2Hash } from '@node-rs/argon2';
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import postgres from 'postgres';
 import t from 'tap';
-import { adminToken } from '../../helpers/admin.ts';
-import { type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
-import { startMailingServer } from '../../helpers/mail-server.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { startMailingServer } from '../helpers/mail-server.ts';
 
 const token = adminToken();
 const id = '11111111-2222-4333-8444-555555555555';

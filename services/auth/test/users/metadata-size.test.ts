@@ -1,15 +1,9 @@
 import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t from 'tap';
-import { maxMetadataBytes, mergeMetadata } from '../../../src/users/user-json.ts';
-import { adminToken } from '../../helpers/admin.ts';
-import {
-  type AuthServer,
-  type SignedIn,
-  signedIn,
-  signUp,
-  startAuthServer,
-} from '../../helpers/auth-server.ts';
+import { maxMetadataBytes, mergeMetadata } from '../../src/users/user-json.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 const email = 'ada@example.com';
 const password = 'correct horse';

@@ -71,14 +71,14 @@ t.test('a message that Twilio refuses or will not deliver is an error that says 
 });
 
 t.test(
-  'without a gateway or its credentials sending fails, and the log can say what is missing',
+  'sending without a provider or its credentials fails with the missing settings as detail',
   async (t) => {
     const expected = { code: 'unexpected_failure', message: 'Unable to get SMS provider' };
     await t.rejects(gatewayOf({}).send(message()), { ...expected, detail: 'SVC_SMS_PROVIDER is not set' });
     const incomplete = gatewayOf({ SMS_PROVIDER: 'twilio', SMS_TWILIO_ACCOUNT_SID: 'AC1' });
     await t.rejects(incomplete.send(message()), {
       ...expected,
-      detail: 'twilio needs SVC_SMS_TWILIO_AUTH_TOKEN, SVC_SMS_TWILIO_MESSAGE_SERVICE_SID',
+      detail: 'twilio requires SVC_SMS_TWILIO_AUTH_TOKEN, SVC_SMS_TWILIO_MESSAGE_SERVICE_SID',
     });
   },
 );

@@ -1,0 +1,77 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { Registry } from 'prom-client';
+import t from 'tap';
+import { mailKinds } from '../../src/config/mail.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { MailTemplates } from '../../src/messages/mail-templates.ts';
+import { Mailer, type MailMessage } from '../../src/messages/mailer.ts';
+import { Metrics } from '../../src/metrics.ts';
+
+const logger = createLogger({ level: 'fatal', format: 'json' });
+
+function settingsWith(variables: Readonly<Record<string, string>>): Settings {
+  const read = readSettings({
+    SVC_MODE: 'development',
+    SVC_SITE_URL: 'https://example.com',
+    SVC_API_EXTERNAL_URL: 'https://auth.example.com',
+    SVC_DB_DRIVER: 'postgres',
+    DATABASE_URL: 'postgres://u:p@db/auth',
+    SVC_JWT_SECRET: 'secret',
+    SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+    ...variables,
+  });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return read.settings;
+}
+
+function startMailer(
+  variables: Readonly<Record<string, string>>,
+  deliver: (message: MailMessage) => Promise<void>,
+) {
+  const settings = settingsWith(variables);
+  const registry = new Registry();
+  const metrics = new Metrics(registry);
+  const templates = new MailTemplates({
+    settings,
+    fetch: async ({ pathname }) => `${pathname} to {{ .SendingTo }}`,
+    metrics,
+    logger,
+    nowMs: Date.now,
+  });
+  const transport = { deliver, deliverNothing: async () => undefined };
+  return { mailer: new Mailer({ settings, templates, transport, metrics, logger }), registry };
+}
+
+t.test('every kind of mail has the subject and the template of its settings', async (t) => {
+  const delivered: string[] = [];
+  const variables = Object.fromEntries(
+    mailKinds.flatMap((kind) => [
+      [`SVC_MAILER_SUBJECTS_${kind}`, `${kind} for {{ .Email }}`],
+      [`SVC_MAILER_TEMPLATES_${kind}`, `/mails/${kind}`],
+    ]),
+  );
+  const { mailer, registry } = startMailer(
+    variables,
+    async ({ subject, html }) => void delivered.push(`${subject}: ${html}`),
+  );
+  const values = { Email: 'ada@example.com', SendingTo: 'ada@example.org' };
+  for (const kind of mailKinds) await mailer.send({ kind, to: values.SendingTo, variables: values });
+  t.same(
+    delivered,
+    mailKinds.map((kind) => `${kind} for ada@example.com: /mails/${kind} to ada@example.org`),
+  );
+  t.notMatch(await registry.metrics(), /^auth_mail_template_failures_total.* [1-9]/m, 'no failure');
+});
+
+t.test('mails are counted by type, and failures', async (t) => {
+  const { mailer, registry } = startMailer({}, ({ kind }) =>
+    kind === 'EMAIL_CHANGE' ? Promise.reject(new Error('refused')) : Promise.resolve(),
+  );
+  await mailer.send({ kind: 'MAGIC_LINK', to: 'a@example.com', variables: {} });
+  await mailer.sendNothing();
+  await t.rejects(mailer.send({ kind: 'EMAIL_CHANGE', to: 'a@example.com', variables: {} }), /refused/);
+  const text = await registry.metrics();
+  t.match(text, 'global_auth_email_send_operations_total{type="magiclink"} 1');
+  t.match(text, 'global_auth_email_send_operations_total{type="email_change"} 1');
+  t.match(text, /^global_auth_email_send_errors_total 1$/m);
+});
