@@ -3,8 +3,13 @@ import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
 import type { AddRoutes } from '../http/api.ts';
-import { leastSecretBytes, shortSecrets } from '../verification/one-time-tokens.ts';
-import { type KeySettings, parseSigningKeys, type SigningKeys } from './signing-keys.ts';
+import {
+  type KeySettings,
+  leastSecretBytes,
+  parseSigningKeys,
+  type SigningKeys,
+  shortSecrets,
+} from './signing-keys.ts';
 
 /** Keys that can be replaced while others use them. */
 interface LiveKeys {

@@ -176,3 +176,15 @@ function isObject(value: unknown): value is Jwk {
 function isStringList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
+
+/** RFC 7518 §3.2: a shorter secret of HS256 can be guessed from a single token. */
+export const leastSecretBytes = 32;
+
+/** Secrets that verify tokens and are too short. */
+export function shortSecrets({ byKid, fallback, algorithms }: SigningKeys): readonly TokenKey[] {
+  if (!algorithms.has('HS256')) return [];
+  return [...new Set([fallback, ...byKid.values()])].filter(
+    // Absent for public keys.
+    ({ verifyingKey: { symmetricKeySize = leastSecretBytes } }) => symmetricKeySize < leastSecretBytes,
+  );
+}

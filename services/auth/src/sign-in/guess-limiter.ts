@@ -61,7 +61,6 @@ export function accountWaitMs(wrong: WrongGuesses | undefined, limit: number, no
   return left + 1 <= limit ? 0 : (left + 1 - limit) * leakMs;
 }
 
-/** What is guessed. */
 export interface Guess {
   readonly kind: 'password' | 'code';
   /** Normalized email or phone of the request. It need not belong to a user: limits must not enable user enumeration. */
@@ -74,7 +73,7 @@ type LimiterContext = Pick<Context, 'store' | 'settings' | 'logger'>;
 const maxWaiting = 50;
 const queueFullRetrySeconds = 2;
 /** Minimum age of a known network before it is stored again: one write a day instead of one per sign-in. */
-const noteAgainMs = 24 * 3_600_000;
+const storeAgainMs = 24 * 3_600_000;
 
 /**
  * Limits wrong passwords and codes per account and client network, and with a higher limit per account. Networks from which the
@@ -101,17 +100,17 @@ export class GuessLimiter {
     metadata: RequestMetadata,
     attempt: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const keys = keysOf(guess, metadata.clientNetwork);
+    const keys = toKeys(guess, metadata.clientNetwork);
     return this.#inTurn(keys.network ?? keys.account, async () => {
       const { guesses } = this.#context.store;
       const limits = this.#limits(guess.kind);
       const counts = await guesses.read(keys);
-      const waitMs = waitMsOf(counts, limits, metadata.nowMs);
+      const waitMs = getWaitMs(counts, limits, metadata.nowMs);
       if (waitMs > 0) {
         const retryAfterSeconds = Math.ceil(waitMs / 1000);
         this.#context.logger.info(
           { request_id: metadata.requestId, kind: guess.kind, retry_after_seconds: retryAfterSeconds },
-          'guess refused',
+          'guess rejected',
         );
         throw new RetryLaterError(errors.over_request_rate_limit(), retryAfterSeconds);
       }
@@ -120,7 +119,7 @@ export class GuessLimiter {
       const found = await attempt();
       const right = isSpent ? undefined : found;
       if (right === undefined) await guesses.countWrong(keys, limits, metadata.nowMs);
-      else if (keys.network !== undefined && isWorthNoting(counts, metadata.nowMs))
+      else if (keys.network !== undefined && isWorthStoring(counts, metadata.nowMs))
         await guesses.countRight(keys, metadata.nowMs);
       return right;
     });
@@ -152,7 +151,7 @@ export class GuessLimiter {
   }
 }
 
-function keysOf({ kind, contact }: Guess, network: string | undefined): GuessKeys {
+function toKeys({ kind, contact }: Guess, network: string | undefined): GuessKeys {
   return {
     account: digest(kind, contact),
     ...(network !== undefined && {
@@ -168,11 +167,11 @@ function digest(...parts: readonly string[]): string {
 }
 
 /** How long the next guess has to wait. The first guess of a newly sent code never waits. */
-function waitMsOf(counts: GuessCounts, { perNetwork, perAccount }: GuessLimits, nowMs: number): number {
+function getWaitMs(counts: GuessCounts, { perNetwork, perAccount }: GuessLimits, nowMs: number): number {
   const { network, account, codeSentMs } = counts;
-  const ofNetwork = isFreshCode(codeSentMs, network, nowMs) ? 0 : networkWaitMs(network, perNetwork, nowMs);
+  const networkMs = isFreshCode(codeSentMs, network, nowMs) ? 0 : networkWaitMs(network, perNetwork, nowMs);
   const isExempt = isKnownNetwork(counts, nowMs) || isFreshCode(codeSentMs, account, nowMs);
-  return Math.max(ofNetwork, isExempt ? 0 : accountWaitMs(account, perAccount, nowMs));
+  return Math.max(networkMs, isExempt ? 0 : accountWaitMs(account, perAccount, nowMs));
 }
 
 /** Whether the latest code has been guessed too often. Known networks are exempt. */
@@ -186,6 +185,6 @@ function isKnownNetwork({ knownSinceMs }: GuessCounts, nowMs: number): boolean {
   return knownSinceMs !== undefined && knownSinceMs + knownNetworkMs > nowMs;
 }
 
-function isWorthNoting({ network, knownSinceMs }: GuessCounts, nowMs: number): boolean {
-  return network !== undefined || knownSinceMs === undefined || knownSinceMs + noteAgainMs <= nowMs;
+function isWorthStoring({ network, knownSinceMs }: GuessCounts, nowMs: number): boolean {
+  return network !== undefined || knownSinceMs === undefined || knownSinceMs + storeAgainMs <= nowMs;
 }

@@ -5,44 +5,35 @@ import { accountLeakMs, forgetMs, rememberMs, type WrongGuesses } from './guess-
 /** What guesses are counted by. Keys are digests, so that neither contacts nor addresses are stored. */
 export interface GuessKeys {
   readonly account: string;
-  /** The account and the network of the client; absent when the network is not known. */
+  /** Account and client network; absent if the network is unknown. */
   readonly network?: string | undefined;
   /** As `network`, for all kinds of guesses: networks from which the account was signed in. */
   readonly knownNetwork?: string | undefined;
-  /** Codes for the account, and the contact that they are sent to; absent for guesses that are not about a code. */
+  /** For guesses of codes: the key of the account's codes, and the contact that they are sent to. */
   readonly code?: { readonly key: string; readonly contact: string } | undefined;
 }
 
-/** What is known of guesses. */
 export interface GuessCounts {
   readonly network: WrongGuesses | undefined;
   readonly account: WrongGuesses | undefined;
-  /** Wrong guesses of codes for the contact, those from networks that the account knows included. */
+  /** Wrong guesses of codes for the contact, including those from known networks. */
   readonly code: WrongGuesses | undefined;
   /**
-   * When the latest code was sent, Unix time in milliseconds; with `SVC_SECURITY_UNIFORM_ANSWERS` when one was asked for, whether or
-   * not there is a user to send it to.
+   * When the latest code was sent, Unix time in milliseconds; with `SVC_SECURITY_UNIFORM_ANSWERS` when one was
+   * requested, whether or not there is a user to send it to.
    */
   readonly codeSentMs: number | undefined;
   /** When the account was last signed in from the network, Unix time in milliseconds. */
   readonly knownSinceMs: number | undefined;
 }
 
-/** The limits that decide how long wrong guesses are remembered. */
+/** Limits of wrong guesses, which determine their retention. */
 export interface GuessLimits {
   readonly perNetwork: number;
   readonly perAccount: number;
 }
 
-/** Counts wrong guesses of passwords and codes, for all replicas together. */
-export interface GuessStore {
-  read(keys: GuessKeys): Promise<GuessCounts>;
-  countWrong(keys: GuessKeys, limits: GuessLimits, nowMs: number): Promise<void>;
-  /** Forgets the wrong guesses of the network, and remembers it as one of the account's. */
-  countRight(keys: GuessKeys, nowMs: number): Promise<void>;
-}
-
-// With uniform answers, `rate_limits` has a row for each contact: the spacing of messages to it.
+// With uniform answers, `rate_limits` has a row for each contact: the spacing of its messages.
 const latestCode = (contact: string): string =>
   `greatest((select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${contact}),
     (select max(since) from rate_limits
@@ -53,9 +44,8 @@ const read = `
     ('wrong_network', $1), ('wrong_account', $2), ('wrong_code', $3), ('known_network', $5))
   union all select 'sent', 0, ${latestCode('$4')} where $4::text is not null`;
 
-// One row a limit, all in one statement. `since` is when the last wrong guess was counted. Of a code only those count that were made
-// after it was sent.
-// A request that came earlier may be counted later: time does not go back for that.
+// One row per limit. `since` is the time of the last wrong guess; it never decreases, although an
+// earlier request may be counted later. For a code, only guesses after it was sent count.
 const elapsedMs = 'greatest(0, extract(epoch from excluded.since - l.since)) * 1000';
 const countWrong = `
   insert into rate_limits as l (limiter, key, used, since)
@@ -80,35 +70,43 @@ interface GuessRow {
   readonly since: Date | null;
 }
 
-/** {@link GuessStore} over PostgreSQL: one statement an operation. */
-export function guessStore(sql: Queryable, metrics: Metrics): GuessStore {
-  return {
-    async read(keys) {
-      const rows = (await query(sql, read, [...wrongKeys(keys), keys.knownNetwork ?? null])).map(
-        // Parsed boundary: the columns selected above, with the types of the schema.
-        (row) => row as unknown as GuessRow,
-      );
-      const of = (limiter: GuessRow['limiter']): WrongGuesses | undefined => {
-        const row = rows.find((candidate) => candidate.limiter === limiter);
-        return row?.since ? { count: row.used, lastMs: row.since.getTime() } : undefined;
-      };
-      return {
-        network: of('wrong_network'),
-        account: of('wrong_account'),
-        code: of('wrong_code'),
-        codeSentMs: of('sent')?.lastMs,
-        knownSinceMs: of('known_network')?.lastMs,
-      };
-    },
-    async countWrong(keys, { perNetwork, perAccount }, nowMs) {
-      metrics.wrongGuesses.inc({ kind: keys.code === undefined ? 'password' : 'code' });
-      const times = [new Date(nowMs), accountLeakMs(perAccount), perNetwork, forgetMs, rememberMs];
-      await query(sql, countWrong, [...wrongKeys(keys), ...times]);
-    },
-    async countRight({ network, knownNetwork }, nowMs) {
-      await query(sql, countRight, [network ?? null, knownNetwork ?? null, new Date(nowMs)]);
-    },
-  };
+/** Counts wrong guesses of passwords and codes, for all replicas. */
+export class GuessStore {
+  readonly #sql: Queryable;
+  readonly #metrics: Metrics;
+
+  constructor(sql: Queryable, metrics: Metrics) {
+    this.#sql = sql;
+    this.#metrics = metrics;
+  }
+
+  async read(keys: GuessKeys): Promise<GuessCounts> {
+    const rows = await query(this.#sql, read, [...wrongKeys(keys), keys.knownNetwork ?? null]);
+    const guesses = new Map<GuessRow['limiter'], WrongGuesses>();
+    for (const row of rows) {
+      // Parsed boundary: the columns selected above, with the types of the schema.
+      const { limiter, used, since } = row as unknown as GuessRow;
+      if (since !== null) guesses.set(limiter, { count: used, lastMs: since.getTime() });
+    }
+    return {
+      network: guesses.get('wrong_network'),
+      account: guesses.get('wrong_account'),
+      code: guesses.get('wrong_code'),
+      codeSentMs: guesses.get('sent')?.lastMs,
+      knownSinceMs: guesses.get('known_network')?.lastMs,
+    };
+  }
+
+  async countWrong(keys: GuessKeys, { perNetwork, perAccount }: GuessLimits, nowMs: number): Promise<void> {
+    this.#metrics.wrongGuesses.inc({ kind: keys.code === undefined ? 'password' : 'code' });
+    const times = [new Date(nowMs), accountLeakMs(perAccount), perNetwork, forgetMs, rememberMs];
+    await query(this.#sql, countWrong, [...wrongKeys(keys), ...times]);
+  }
+
+  /** Resets the wrong guesses of the network, and adds it to the account's known ones. */
+  async countRight({ network, knownNetwork }: GuessKeys, nowMs: number): Promise<void> {
+    await query(this.#sql, countRight, [network ?? null, knownNetwork ?? null, new Date(nowMs)]);
+  }
 }
 
 /** The first four parameters. */

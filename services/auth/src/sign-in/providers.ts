@@ -26,18 +26,17 @@ export const providerNames = [
   'workos',
 ] as const;
 
-/** One of {@link providerNames}. */
 export type ProviderName = (typeof providerNames)[number];
 
-/** What a client presents of an ID token, as far as it decides which provider it is of. */
-export interface PresentedIdToken {
+/** The parts of an ID token grant that determine its provider. */
+interface PresentedIdToken {
   readonly idToken?: string | undefined;
   readonly provider?: string | undefined;
   readonly clientId?: string | undefined;
   readonly issuer?: string | undefined;
 }
 
-/** Providers whose ID tokens clients may present, and their issuers. */
+/** Issuers by provider, for ID token grants. */
 const issuers: ReadonlyMap<string, string> = new Map([
   ['apple', 'https://appleid.apple.com'],
   ['azure', 'https://login.microsoftonline.com/common/v2.0'],
@@ -47,13 +46,15 @@ const issuers: ReadonlyMap<string, string> = new Map([
   ['keycloak', ''],
 ]);
 
-/** Providers besides those that are listed at `/settings`. */
+/** Providers that `/settings` does not list. */
 const furtherProviders: readonly string[] = ['fly', 'kakao', 'linkedin_oidc', 'slack_oidc', 'x', 'zoom'];
 
 /**
- * Refuses an ID token, as a server on which no provider is enabled does: sign-in with providers is not served yet.
+ * Rejects an ID token. Sign-in with providers is not supported yet: responses are those of a server
+ * with all providers disabled.
  *
- * @throws OAuthError for what is missing; AppError `provider_disabled`, `validation_failed` for an issuer of no known provider.
+ * @throws OAuthError for missing members; AppError `provider_disabled`, or `validation_failed` for an
+ * unknown provider
  */
 export function refuseIdToken({
   idToken = '',
@@ -64,16 +65,16 @@ export function refuseIdToken({
   if (idToken === '') throw new OAuthError('invalid request', 'id_token required');
   if (provider === '' && (clientId === '' || issuer === ''))
     throw new OAuthError('invalid request', 'provider or client_id and issuer required');
-  const known = [...issuers].find(([name, its]) => name === provider || (its !== '' && its === issuer));
-  if (known === undefined)
+  const found = [...issuers].find(([name, known]) => name === provider || (known !== '' && known === issuer));
+  if (found === undefined)
     throw errors.validation_failed({ message: `Custom OIDC provider ${quote(provider)} not allowed` });
-  const [name, its] = known;
-  // Tenants of Azure and realms of Keycloak are issuers of their own.
-  const shown = name === 'azure' || name === 'keycloak' ? issuer || its : its;
+  const [name, knownIssuer] = found;
+  // Each tenant of Azure and each realm of Keycloak is an issuer.
+  const shown = name === 'azure' || name === 'keycloak' ? issuer || knownIssuer : knownIssuer;
   throw errors.provider_disabled({ message: `Provider (issuer ${quote(shown)}) is not enabled` });
 }
 
-/** Refuses a redirect to a provider. @throws AppError `validation_failed`. */
+/** @throws AppError `validation_failed` */
 function refuseProvider(provider: string): never {
   const isKnown = [...providerNames, ...furtherProviders].includes(provider);
   const reason = isKnown
@@ -82,7 +83,7 @@ function refuseProvider(provider: string): never {
   throw errors.validation_failed({ message: `Unsupported provider: ${reason}` });
 }
 
-/** Longer names are of no provider. */
+/** Limits what error messages echo. */
 const maxShownChars = 64;
 
 function quote(text: string): string {
@@ -91,14 +92,14 @@ function quote(text: string): string {
 
 const authorizeQuery = Type.Object({ provider: Type.Optional(Type.String()) });
 
-/** Paths of GoTrue for features that are not served yet: they answer as a server on which these are disabled. */
-export const addDisabledRoutes: AddRoutes = (api, deps) => {
+/** Routes of GoTrue's features that are not supported yet. Responses are those of a server that has them disabled. */
+export const addDisabledRoutes: AddRoutes = (api, context) => {
   const schema = { hide: true };
   const authorize = { schema: { ...schema, querystring: authorizeQuery }, exposeHeadRoute: false };
   api.get('/authorize', authorize, (request) => refuseProvider(request.query.provider ?? ''));
 
   const refuseLinking = async (request: FastifyRequest): Promise<never> => {
-    await authenticateUser(request, deps);
+    await authenticateUser(request, context);
     throw errors.manual_linking_disabled();
   };
   api.get('/user/identities/authorize', { schema, exposeHeadRoute: false }, refuseLinking);
@@ -108,7 +109,7 @@ export const addDisabledRoutes: AddRoutes = (api, deps) => {
     await Promise.resolve();
     throw errors.saml_provider_disabled();
   };
-  // Before the body is read.
+  // Rejects before the body is read.
   const saml = { schema, onRequest: refuseSaml };
   api.post('/sso', saml, refuseSaml);
   api.post('/sso/saml/acs', saml, refuseSaml);

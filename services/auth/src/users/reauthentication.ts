@@ -4,7 +4,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendPhoneCode } from '../messages/phone-codes.ts';
 import { bucketQuota } from '../messages/quotas.ts';
 import { sendLink } from '../messages/send-link.ts';
-import { createFindPhoneToken } from '../verification/find-token.ts';
+import { findPhoneToken } from '../verification/find-token.ts';
 import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 import type { User } from './user.ts';
@@ -37,7 +37,7 @@ export async function checkNonce(
 
 function findNonce(context: Context, { email, phone }: User, nonce: string, nowMs: number) {
   const types = ['reauthentication_token'] as const;
-  if (email === '') return createFindPhoneToken(context)({ phone, code: nonce, types }, nowMs);
+  if (email === '') return findPhoneToken(context, { phone, code: nonce, types }, nowMs);
   const { store, settings } = context;
   return store.oneTimeTokens.find(oneTimeTokenHashes(email, nonce, settings), types);
 }

@@ -7,16 +7,15 @@ import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/session-json.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
-import { createVerify, type Verified } from './verify.ts';
+import { type Verified, verify } from './verify.ts';
 
-/** What the first of two addresses reads that confirm a change of email. */
 const otherAddressMessage =
   'Confirmation link accepted. Please proceed to confirm link sent to the other email';
 
-/** Marks the fragment as ours: a client that finds it knows that the rest is for it. */
-const mark = { sb: '' };
+/** Tells clients that the fragment is for them. */
+const marker = { sb: '' };
 
-/** Where somebody goes who followed a link. A PKCE client reads the query, others the fragment, which no server gets to see. */
+/** Redirect target of a valid link. PKCE clients read the query, others the fragment, which is not sent to servers. */
 function verifiedUrl(target: string, verified: Verified, flow: FlowType): string {
   if (verified.kind === 'code') return redirectUrl(target, { query: { code: verified.code } });
   if (verified.kind === 'other-address-to-confirm')
@@ -24,7 +23,7 @@ function verifiedUrl(target: string, verified: Verified, flow: FlowType): string
   const { session, type } = verified;
   return redirectUrl(target, {
     fragment: {
-      ...mark,
+      ...marker,
       access_token: session.accessToken,
       expires_at: String(session.expiresAt),
       expires_in: String(session.expiresInSeconds),
@@ -35,7 +34,7 @@ function verifiedUrl(target: string, verified: Verified, flow: FlowType): string
   });
 }
 
-/** Names of OAuth 2.0 for statuses. @see RFC 6749 §4.1.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
+/** OAuth 2.0 errors by status. @see RFC 6749 §4.1.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
 const errorNames: Readonly<Record<number, string>> = {
   400: 'invalid_request',
   401: 'unauthorized_client',
@@ -44,7 +43,7 @@ const errorNames: Readonly<Record<number, string>> = {
   503: 'temporarily_unavailable',
 };
 
-/** Where somebody goes whose link is not good. What is no answer but a failure of ours is thrown on. */
+/** Redirect target of an invalid link. Rethrows failures. */
 function refusedUrl(target: string, error: unknown, flow: FlowType): string {
   if (!isAppError(error)) throw error;
   const name = errorNames[error.httpStatus];
@@ -58,7 +57,7 @@ function refusedUrl(target: string, error: unknown, flow: FlowType): string {
 
 function withMessage(target: string, parameters: Readonly<Record<string, string>>, flow: FlowType): string {
   return redirectUrl(target, {
-    fragment: { ...mark, ...parameters },
+    fragment: { ...marker, ...parameters },
     ...(flow === 'pkce' && { query: parameters }),
   });
 }
@@ -74,10 +73,8 @@ const verifyBody = body({
 });
 const verifyQuery = Type.Object({ type: optionalText, token: optionalText, redirect_to: optionalText });
 
-/** `/verify`: codes and hashes that clients send, and links that people follow. */
-export const addVerifyRoutes: AddRoutes = (api, deps) => {
-  const verify = createVerify(deps);
-
+/** `/verify`: codes and hashes sent by clients, and links followed by users. */
+export const addVerifyRoutes: AddRoutes = (api, context) => {
   const post = {
     schema: { body: verifyBody },
     config: { limiter: 'verify' },
@@ -85,16 +82,13 @@ export const addVerifyRoutes: AddRoutes = (api, deps) => {
   } as const;
   api.post('/verify', post, async (request, reply) => {
     const { token_hash: tokenHash, redirect_to: redirectTo, ...rest } = request.body;
-    const verified = await verify(
-      { ...rest, tokenHash, redirectTo },
-      'request',
-      requestMetadata(request, deps),
-    );
+    const presented = { ...rest, tokenHash, redirectTo, by: 'request' } as const;
+    const verified = await verify(context, presented, requestMetadata(request, context));
     if (verified.kind === 'session') return sendSession(reply, verified.session, { type: verified.type });
     return reply.send({ msg: otherAddressMessage, code: '200' });
   });
 
-  // Not for HEAD: what only looks at a link must not spend it.
+  // No HEAD: a request that only inspects the link must not spend it.
   const get = {
     schema: { querystring: verifyQuery },
     config: { limiter: 'verify' },
@@ -105,9 +99,13 @@ export const addVerifyRoutes: AddRoutes = (api, deps) => {
     if (type === '') throw errors.validation_failed({ message: 'Verify requires a verification type' });
     if (tokenHash === '')
       throw errors.validation_failed({ message: 'Verify requires a token or a token hash' });
-    const target = redirectTarget(request, undefined, deps);
+    const target = redirectTarget(request, undefined, context);
     const flow = tokenHash.startsWith(pkcePrefix) ? 'pkce' : 'implicit';
-    const url = await verify({ type, tokenHash }, 'link', requestMetadata(request, deps)).then(
+    const url = await verify(
+      context,
+      { type, tokenHash, by: 'link' },
+      requestMetadata(request, context),
+    ).then(
       (verified) => verifiedUrl(target, verified, flow),
       (error: unknown) => refusedUrl(target, error, flow),
     );

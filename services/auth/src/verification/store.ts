@@ -5,7 +5,7 @@ import { pkcePrefix } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
 import { lockOwner, toUser, userColumns } from '../users/user-row.ts';
 
-/** What a one-time token is good for; each user has at most one of each. */
+/** Each user has at most one token of each type. */
 export type OneTimeTokenType =
   | 'confirmation_token'
   | 'reauthentication_token'
@@ -14,90 +14,59 @@ export type OneTimeTokenType =
   | 'email_change_token_current'
   | 'phone_change_token';
 
-/** A token that has been sent to somebody, as its hash. */
 export interface OneTimeToken {
   readonly userId: string;
   readonly type: OneTimeTokenType;
-  /** `hashOneTimeToken` of contact and code, with the prefix `pkce_` where the answer is to be a code. */
+  /** `hashOneTimeToken` of contact and code, with the prefix `pkce_` for a PKCE flow. */
   readonly hash: string;
-  /** The contact that it was sent to. */
+  /** The contact that the token was sent to. */
   readonly relatesTo: string;
   readonly at: Date;
 }
 
-/** A token as it is found. */
 export interface FoundOneTimeToken extends Omit<OneTimeToken, 'hash'> {
-  /** What the store keeps of the hash; with the prefix `pkce_` as well. */
-  readonly keptAs: string;
-  /** Whether the hash is kept as GoTrue keeps it: then it may be one without a secret. */
+  /** The hash as the database has it; also with the prefix `pkce_`. */
+  readonly storedHash: string;
+  /** Whether the hash is stored as GoTrue stores it: it may be one without a secret. */
   readonly isGuessable: boolean;
 }
 
-/** One-time tokens, of which the store keeps no more than tells them again: nobody can use what is in there. When one was sent is also noted on the user: `confirmation_sent_at` and so on. */
-export interface OneTimeTokenStore {
-  /**
-   * Puts tokens in the place of those that the user had of these types, and notes on the user when they were sent. Does nothing and
-   * answers false when the user has been sent one of these types after `notSince`.
-   */
-  replace(
-    tokens: readonly [OneTimeToken, ...OneTimeToken[]],
-    audit: AuditEntry,
-    limit?: { readonly notSince: Date | undefined },
-  ): Promise<boolean>;
-  /** Takes back tokens that could not be sent: the user may ask again at once. */
-  withdraw(tokens: readonly [OneTimeToken, ...OneTimeToken[]]): Promise<void>;
-  /** The token with one of these hashes and types, and its user, in one statement. */
-  find(
-    hashes: readonly string[],
-    types: readonly OneTimeTokenType[],
-  ): Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
-  /**
-   * The latest token of these types that was sent to a contact after `since`, and its user: for codes that somebody else checks. None
-   * when another user has one of that type there as well: such a code does not tell for whom it is.
-   */
-  findSentTo(
-    contact: string,
-    types: readonly OneTimeTokenType[],
-    since: Date,
-  ): Promise<{ readonly token: FoundOneTimeToken; readonly user: User } | undefined>;
-  /** Takes a token out of use. Answers false when somebody else did so first: only one may go on. */
-  spend(token: Pick<FoundOneTimeToken, 'userId' | 'type' | 'keptAs'>): Promise<boolean>;
-  /** Takes all tokens of a user out of use, but those of the types in `except`. */
-  clear(userId: string, options?: { readonly except?: readonly OneTimeTokenType[] }): Promise<void>;
+interface TokenAndUser {
+  readonly token: FoundOneTimeToken;
+  readonly user: User;
 }
 
-const keptPrefix = 'sha256:';
-/** Form of hashes that are kept as sent: by GoTrue, by earlier versions, and in a shared database. */
+const digestPrefix = 'sha256:';
+/** Form of hashes that are stored as sent: by GoTrue, by earlier versions, and in a shared database. */
 const sentForm = /^(?:pkce_)?[0-9a-f]{56}$/;
 
 /**
- * What the database keeps of the hash of a one-time token, which is what links carry: a digest, so that who can read the database cannot
- * follow the links in it. The prefix of PKCE stays in front.
+ * A digest of the hash, with the same prefix of PKCE. Links contain the hash: the digest keeps readers of the
+ * database from following them.
  */
-export function keptHash(hash: string): string {
+export function toStoredHash(hash: string): string {
   const isPkce = hash.startsWith(pkcePrefix);
   const digest = createHash('sha256')
     .update(isPkce ? hash.slice(pkcePrefix.length) : hash)
     .digest('hex');
-  return `${isPkce ? pkcePrefix : ''}${keptPrefix}${digest}`;
+  return `${isPkce ? pkcePrefix : ''}${digestPrefix}${digest}`;
 }
 
 /**
- * The values under which a hash that somebody presents may be kept: its digest, or itself in a row of an older server. A digest itself
- * does not have the form of those: presenting it finds nothing.
+ * The forms in which a presented hash may be stored: as a digest, or as it is. A presented digest
+ * finds nothing, as it does not have the form of a hash.
  */
-function keptHashesOf(hash: string): readonly string[] {
-  return isSentForm(hash) ? [keptHash(hash), hash] : [keptHash(hash)];
+function possibleStoredHashes(hash: string): readonly string[] {
+  return isSentForm(hash) ? [toStoredHash(hash), hash] : [toStoredHash(hash)];
 }
 
-/** Can that be a hash of a server that keeps it as it was sent? */
 function isSentForm(hash: string): boolean {
   return sentForm.test(hash);
 }
 
 /**
- * GoTrue also keeps the token of a type in the column of `users` with the name of the type, and when
- * it was sent in another column. The two tokens of a change of email share that.
+ * GoTrue also stores a token in the column of `users` named after its type, and the time when it was
+ * sent in these columns. The two tokens of a change of email share one.
  */
 const sentAtColumns: Readonly<Record<OneTimeTokenType, string>> = {
   confirmation_token: 'confirmation_sent_at',
@@ -108,18 +77,16 @@ const sentAtColumns: Readonly<Record<OneTimeTokenType, string>> = {
   reauthentication_token: 'reauthentication_sent_at',
 };
 
-/** Types, which are the names of columns as well. */
+/** Types, and names of columns of `users`. */
 export const tokenTypes = Object.keys(sentAtColumns) as readonly OneTimeTokenType[]; // of the constant just above
 
-/** Assigns to the column of each type what `value` makes of it. */
 function setTokenColumns(value: (type: OneTimeTokenType) => string): string {
   return tokenTypes.map((type) => `${type} = ${value(type)}`).join(', ');
 }
 
-/** Empties all of them. */
 export const emptyTokenColumns = setTokenColumns(() => "''");
 
-/** Assigns `value` to the columns of the types that the part `from` of the statement has. */
+/** Assigns `value` to the columns of the types that are in `from`, another part of the statement. */
 function setSentAt(from: string, value: string): string {
   return [...new Set(Object.values(sentAtColumns))]
     .map((column) => {
@@ -137,12 +104,12 @@ const sentAfter = (moment: string): string =>
     )
     .join(' or ');
 
-// With new tokens both addresses have to confirm anew: one that gets several must not count as two.
+// New tokens require both addresses to confirm again: otherwise one address could confirm twice.
 const restartEmailChange = `email_change_confirm_status = case
   when exists (select 1 from tokens where type in ('email_change_token_new', 'email_change_token_current'))
   then 0 else email_change_confirm_status end`;
 
-// The row of the user is what requests that come together wait for: the second sees what the first has noted.
+// Concurrent requests wait for the lock on the user, and then see the time of the first.
 const replace = `
   with tokens as (
     select * from jsonb_to_recordset($2::jsonb) as t(type one_time_token_type, hash text, in_column text, relates_to text)
@@ -161,7 +128,7 @@ const replace = `
   ), audit as (${auditInsert(5, 'noted')})
   select id from noted`;
 
-// The user comes before the tokens, as where they are replaced: in the other order a verification and a sending would wait for each other.
+// All statements lock the user before the tokens; otherwise a verification and a sending could deadlock.
 const withdraw = `
   with owner as (${lockOwner('$1')}), gone as (
     delete from one_time_tokens where user_id = (select id from owner) and token_hash = any($2::text[]) returning token_type as type
@@ -170,7 +137,7 @@ const withdraw = `
     ${setTokenColumns((type) => `case when exists (select 1 from gone where type = '${type}') then '' else ${type} end`)}
   where id = $1`;
 
-// GoTrue writes created_at in the time zone of its machine: the user says when a token was sent.
+// GoTrue writes created_at in the time zone of its machine, so the column of the user takes precedence.
 const sentAt = `coalesce(
   case t.token_type ${tokenTypes.map((type) => `when '${type}' then u.${sentAtColumns[type]}`).join(' ')} end,
   t.created_at at time zone 'utc')`;
@@ -189,7 +156,7 @@ const findSentTo =
     where other.relates_to = t.relates_to and other.token_type = t.token_type and other.user_id <> t.user_id
       and other.created_at > $3::timestamptz at time zone 'utc')`);
 
-// GoTrue keeps a token in a column of the user, too.
+// Also empties the column where GoTrue stores the token.
 const spend = `with owner as (${lockOwner('$1')}), gone as (
     delete from one_time_tokens
     where user_id = (select id from owner) and token_type = $2::text::one_time_token_type and token_hash = $3 returning 1
@@ -213,51 +180,93 @@ interface TokenRow {
   readonly sent_at: Date;
 }
 
-/**
- * {@link OneTimeTokenStore} over PostgreSQL. It keeps digests of hashes; with `asSent` the hashes
- * themselves, in both places where GoTrue looks for them.
- */
-export function oneTimeTokens(sql: Queryable, { asSent }: { readonly asSent: boolean }): OneTimeTokenStore {
-  return {
-    async replace(tokens, audit, { notSince } = { notSince: undefined }) {
-      const [{ userId, at }] = tokens;
-      const rows = tokens.map(({ type, hash, relatesTo }) => ({
-        type,
-        hash: asSent ? hash : keptHash(hash),
-        in_column: asSent ? hash : '',
-        relates_to: relatesTo,
-      }));
-      const parameters = [userId, rows, at, notSince ?? null, ...auditParameters(audit)];
-      return (await query(sql, replace, parameters)).length > 0;
-    },
-    async withdraw(tokens) {
-      await query(sql, withdraw, [tokens[0].userId, tokens.flatMap(({ hash }) => keptHashesOf(hash))]);
-    },
-    async find(hashes, types) {
-      const [row] = await query(sql, find, [hashes.flatMap(keptHashesOf), types]);
-      return row && foundOf(row);
-    },
-    async findSentTo(contact, types, since) {
-      const [row] = await query(sql, findSentTo, [contact, types, since]);
-      return row && foundOf(row);
-    },
-    async spend({ userId, type, keptAs }) {
-      return (await query(sql, spend, [userId, type, keptAs])).length > 0;
-    },
-    async clear(userId, { except = [] } = {}) {
-      await query(sql, clear, [userId, except]);
-    },
-  };
+/** One-time tokens; when one was sent is also stored with the user, in `confirmation_sent_at` and so on. */
+export class OneTimeTokenStore {
+  readonly #sql: Queryable;
+  readonly #sharedWithGotrue: boolean;
+
+  /** With `sharedWithGotrue`, hashes are stored as they are, in both places where GoTrue looks for them. */
+  constructor(sql: Queryable, { sharedWithGotrue }: { readonly sharedWithGotrue: boolean }) {
+    this.#sql = sql;
+    this.#sharedWithGotrue = sharedWithGotrue;
+  }
+
+  /**
+   * Replaces the user's tokens of these types. Does nothing and returns false if the user was sent one
+   * of these types after `notSince`.
+   */
+  async replace(
+    tokens: readonly [OneTimeToken, ...OneTimeToken[]],
+    audit: AuditEntry,
+    { notSince }: { readonly notSince?: Date | undefined } = {},
+  ): Promise<boolean> {
+    const [{ userId, at }] = tokens;
+    const rows = tokens.map(({ type, hash, relatesTo }) => ({
+      type,
+      hash: this.#sharedWithGotrue ? hash : toStoredHash(hash),
+      in_column: this.#sharedWithGotrue ? hash : '',
+      relates_to: relatesTo,
+    }));
+    const parameters = [userId, rows, at, notSince ?? null, ...auditParameters(audit)];
+    return (await query(this.#sql, replace, parameters)).length > 0;
+  }
+
+  /** Removes tokens that could not be sent, so that the user may request others immediately. */
+  async withdraw(tokens: readonly [OneTimeToken, ...OneTimeToken[]]): Promise<void> {
+    const hashes = tokens.flatMap(({ hash }) => possibleStoredHashes(hash));
+    await query(this.#sql, withdraw, [tokens[0].userId, hashes]);
+  }
+
+  async find(
+    hashes: readonly string[],
+    types: readonly OneTimeTokenType[],
+  ): Promise<TokenAndUser | undefined> {
+    const [row] = await query(this.#sql, find, [hashes.flatMap(possibleStoredHashes), types]);
+    return row && toTokenAndUser(row);
+  }
+
+  /**
+   * The latest token that was sent to a contact after `since`, for codes that the SMS gateway checks.
+   * Undefined if another user has such a token, too: the code does not tell for which of them it is.
+   */
+  async findSentTo(
+    contact: string,
+    types: readonly OneTimeTokenType[],
+    since: Date,
+  ): Promise<TokenAndUser | undefined> {
+    const [row] = await query(this.#sql, findSentTo, [contact, types, since]);
+    return row && toTokenAndUser(row);
+  }
+
+  /** Removes a token. Returns true for one of concurrent requests. */
+  async spend({
+    userId,
+    type,
+    storedHash,
+  }: Pick<FoundOneTimeToken, 'userId' | 'type' | 'storedHash'>): Promise<boolean> {
+    return (await query(this.#sql, spend, [userId, type, storedHash])).length > 0;
+  }
+
+  /** Removes all tokens of a user, except those of some types. */
+  async clear(
+    userId: string,
+    { except = [] }: { readonly except?: readonly OneTimeTokenType[] } = {},
+  ): Promise<void> {
+    await query(this.#sql, clear, [userId, except]);
+  }
 }
 
-function foundOf(row: Row): { readonly token: FoundOneTimeToken; readonly user: User } {
+function toTokenAndUser(row: Row): TokenAndUser {
   const user = toUser(row);
   // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const {
-    token_type: type,
-    token_hash: keptAs,
-    relates_to: relatesTo,
-    sent_at: at,
-  } = row as unknown as TokenRow;
-  return { token: { userId: user.id, type, keptAs, isGuessable: isSentForm(keptAs), relatesTo, at }, user };
+  const r = row as unknown as TokenRow;
+  const token = {
+    userId: user.id,
+    type: r.token_type,
+    storedHash: r.token_hash,
+    isGuessable: isSentForm(r.token_hash),
+    relatesTo: r.relates_to,
+    at: r.sent_at,
+  };
+  return { token, user };
 }

@@ -4,7 +4,7 @@ import postgres, { type Sql } from 'postgres';
 import t, { type Test } from 'tap';
 import { makeCounterToken } from '../../src/sessions/refresh-token.ts';
 import { hashOneTimeToken } from '../../src/verification/one-time-tokens.ts';
-import { keptHash } from '../../src/verification/store.ts';
+import { toStoredHash } from '../../src/verification/store.ts';
 import { adminToken } from '../helpers/admin.ts';
 import {
   type Answer,
@@ -237,7 +237,7 @@ t.test('what an earlier Tollgate has issued stays good', async (t) => {
     insert into refresh_tokens (token, user_id, session_id, revoked, parent, created_at, updated_at)
       values ('${refreshToken}', '${ada.id}', '${ada.sessionId}', false, '', now(), now());
     insert into one_time_tokens (id, user_id, token_type, token_hash, relates_to)
-      values ('${randomUUID()}', '${ada.id}', 'recovery_token', '${keptHash(hash)}', '${ada.email}');
+      values ('${randomUUID()}', '${ada.id}', 'recovery_token', '${toStoredHash(hash)}', '${ada.email}');
     reset search_path`);
   const server = await startAuthServer(t, { DB_DATABASE_URL: url });
   t.match(signedIn(await refresh(server, refreshToken)).refreshToken, /^[a-z2-7]{12}$/);

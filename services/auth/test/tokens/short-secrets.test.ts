@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
-import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
-import { shortSecrets } from '../../src/verification/one-time-tokens.ts';
+import { parseSigningKeys, shortSecrets } from '../../src/keys/signing-keys.ts';
 
 function shortOf(jwtSecret: string, jwks: readonly object[] = []): string[] {
   const jwtKeys = jwks.length === 0 ? '' : JSON.stringify(jwks);

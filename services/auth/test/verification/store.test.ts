@@ -23,7 +23,7 @@ t.test('a token replaces its predecessor, is found by its hash, and spent once',
   t.equal(await store.oneTimeTokens.find(['second'], ['confirmation_token']), undefined);
   const found = await store.oneTimeTokens.find(['second'], ['confirmation_token', 'recovery_token']);
   const { hash: _hash, ...rest } = token('second');
-  t.match(found?.token, { ...rest, keptAs: /^sha256:[0-9a-f]{64}$/ });
+  t.match(found?.token, { ...rest, storedHash: /^sha256:[0-9a-f]{64}$/ });
   t.same(found?.user.recoverySentAt, at);
   t.equal(found?.user.confirmationSentAt, undefined);
 
@@ -109,9 +109,9 @@ t.test('the column of its user where GoTrue keeps a token is emptied with it', a
   await store.oneTimeTokens.replace([next], audit);
   t.match(await columns(), { recovery_token: next.hash });
   const found = await store.oneTimeTokens.find([next.hash], ['recovery_token']);
-  t.match(found?.token, { keptAs: next.hash, isGuessable: true });
+  t.match(found?.token, { storedHash: next.hash, isGuessable: true });
   if (found === undefined) throw new Error('just found');
-  t.equal(await store.oneTimeTokens.spend({ ...found.token, keptAs: token.hash }), false);
+  t.equal(await store.oneTimeTokens.spend({ ...found.token, storedHash: token.hash }), false);
   t.equal(await store.oneTimeTokens.spend(found.token), true);
   t.match(await columns(), { recovery_token: '' });
 

@@ -1,13 +1,7 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { adminToken } from '../../helpers/admin.ts';
-import {
-  type AuthServer,
-  type SignedIn,
-  signedIn,
-  signUp,
-  startAuthServer,
-} from '../../helpers/auth-server.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 

@@ -1,9 +1,9 @@
 import postgres from 'postgres';
 import t from 'tap';
-import type { Answer, AuthServer } from '../../helpers/auth-server.ts';
-import { startAuthServer } from '../../helpers/auth-server.ts';
-import { codeIn, startMailingServer } from '../../helpers/mail-server.ts';
-import { textMessages } from '../../helpers/text-messages.ts';
+import type { Answer, AuthServer } from '../helpers/auth-server.ts';
+import { startAuthServer } from '../helpers/auth-server.ts';
+import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
+import { textMessages } from '../helpers/text-messages.ts';
 
 const email = 'ada@example.com';
 const ada = { email, password: 'correct horse' };

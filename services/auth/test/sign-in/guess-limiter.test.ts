@@ -1,8 +1,8 @@
 import postgres from 'postgres';
 import t from 'tap';
-import { adminToken } from '../../helpers/admin.ts';
-import { type Answer, type AuthServer, signUp, startAuthServer } from '../../helpers/auth-server.ts';
-import { codeIn, linkIn, startMailingServer } from '../../helpers/mail-server.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type Answer, type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const email = 'ada@example.com';
 const unknown = 'nobody@example.com';
@@ -178,7 +178,7 @@ t.test('clients behind an untrusted proxy are told apart by X-Forwarded-For', as
     'one warning',
   );
   t.match(server.logs(), /SVC_SECURITY_TRUSTED_PROXIES/);
-  t.match(server.logs(), /"kind":"password","retry_after_seconds":60,"@message":"guess refused"/);
+  t.match(server.logs(), /"kind":"password","retry_after_seconds":60,"@message":"guess rejected"/);
 });
 
 t.test('X-Forwarded-For identifies clients without the header of RATE_LIMIT_HEADER', async (t) => {

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { makeCounterToken, parseCounterToken } from '../../../src/sessions/refresh-token.ts';
+import { makeCounterToken, parseCounterToken } from '../../src/sessions/refresh-token.ts';
 import {
   type Answer,
   type AuthServer,
@@ -9,7 +9,7 @@ import {
   signedIn,
   signUp,
   startAuthServer,
-} from '../../helpers/auth-server.ts';
+} from '../helpers/auth-server.ts';
 
 const version2 = { SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2' };
 const alreadyUsed = { status: 400, body: { error_code: 'refresh_token_already_used' } };

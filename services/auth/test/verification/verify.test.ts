@@ -1,8 +1,8 @@
 import postgres from 'postgres';
 import t from 'tap';
-import type { AuthServer } from '../../helpers/auth-server.ts';
-import { startAuthServer } from '../../helpers/auth-server.ts';
-import { codeIn, linkIn, startMailingServer } from '../../helpers/mail-server.ts';
+import type { AuthServer } from '../helpers/auth-server.ts';
+import { startAuthServer } from '../helpers/auth-server.ts';
+import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const email = 'ada@example.com';
 const ada = { email, password: 'correct horse' };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { signedIn, signUp, startAuthServer } from '../../helpers/auth-server.ts';
+import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 t.test('fifty parallel refreshes of one token get the same successor', async (t) => {
   const server = await startAuthServer(t);

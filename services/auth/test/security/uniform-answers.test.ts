@@ -1,8 +1,8 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import type { Answer, AuthServer } from '../../helpers/auth-server.ts';
-import { codeIn, type MailingServer, startMailingServer } from '../../helpers/mail-server.ts';
-import { textMessages } from '../../helpers/text-messages.ts';
+import type { Answer, AuthServer } from '../helpers/auth-server.ts';
+import { codeIn, type MailingServer, startMailingServer } from '../helpers/mail-server.ts';
+import { textMessages } from '../helpers/text-messages.ts';
 
 const known = 'ada@example.com';
 const unknown = 'eve@example.com';
