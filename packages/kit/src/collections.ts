@@ -1,115 +1,102 @@
-/** What was used lately, and no more of it than was agreed on. */
-export interface RecentlyUsed<V> {
-  /** The value of a key that is held; to ask is to use it. */
-  get(key: string): V | undefined;
-  set(key: string, value: V): void;
-  delete(key: string): void;
-  clear(): void;
-  /** How many are held. */
-  size(): number;
-}
-
-/** How much is held. */
+/** Options of a cache. */
 export interface RecentlyUsedOptions<V> {
-  /** Most that all entries together may weigh. At least half of it is there for those used last. */
+  /** Maximum weight of all entries. At least half of it is available to the most recently used entries. */
   readonly capacity: number;
-  /** What an entry weighs; the same whenever it is asked. Default 1. */
-  readonly weightOf?: (key: string, value: V) => number;
+  /** Weight of an entry; must not change. Default 1. */
+  readonly weigh?: (key: string, value: V) => number;
 }
 
 /**
- * Makes an empty cache that forgets what was not used for longest, roughly: there are two generations, and when the young one has half
- * of the capacity it becomes the old one, whose entries are forgotten unless they were used in the meantime. An order of single
- * entries would have to be written at each use; this reads a Map.
+ * A cache that evicts approximately the least recently used entries. It has two generations: when the young one reaches
+ * half of the capacity it becomes the old one, whose entries are dropped unless they are used again. An exact order would
+ * have to be updated on each use; a hit in the young generation only reads a Map.
  */
-export function createRecentlyUsed<V>(options: RecentlyUsedOptions<V>): RecentlyUsed<V> {
-  const { capacity, weightOf = () => 1 } = options;
-  const mostOfGeneration = capacity / 2;
-  let young = new Map<string, V>();
-  let old = new Map<string, V>();
-  let youngWeight = 0;
+export class RecentlyUsed<V> {
+  readonly #generationCapacity: number;
+  readonly #weigh: (key: string, value: V) => number;
+  #young = new Map<string, V>();
+  #old = new Map<string, V>();
+  #youngWeight = 0;
 
-  function add(key: string, value: V): void {
-    const weight = weightOf(key, value);
-    // It would push everything else out.
-    if (weight > mostOfGeneration) return;
-    if (youngWeight + weight > mostOfGeneration) {
-      old = young;
-      young = new Map();
-      youngWeight = 0;
+  constructor({ capacity, weigh = () => 1 }: RecentlyUsedOptions<V>) {
+    this.#generationCapacity = capacity / 2;
+    this.#weigh = weigh;
+  }
+
+  get size(): number {
+    return this.#young.size + this.#old.size;
+  }
+
+  get(key: string): V | undefined {
+    const value = this.#young.get(key);
+    if (value !== undefined) return value;
+    const older = this.#old.get(key);
+    if (older === undefined) return undefined;
+    this.#old.delete(key);
+    this.#add(key, older);
+    return older;
+  }
+
+  set(key: string, value: V): void {
+    this.delete(key);
+    this.#add(key, value);
+  }
+
+  delete(key: string): void {
+    const value = this.#young.get(key);
+    if (value !== undefined) this.#youngWeight -= this.#weigh(key, value);
+    this.#young.delete(key);
+    this.#old.delete(key);
+  }
+
+  clear(): void {
+    this.#young = new Map();
+    this.#old = new Map();
+    this.#youngWeight = 0;
+  }
+
+  #add(key: string, value: V): void {
+    const weight = this.#weigh(key, value);
+    // It would evict all other entries.
+    if (weight > this.#generationCapacity) return;
+    if (this.#youngWeight + weight > this.#generationCapacity) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#youngWeight = 0;
     }
-    young.set(key, value);
-    youngWeight += weight;
+    this.#young.set(key, value);
+    this.#youngWeight += weight;
   }
-
-  function remove(key: string): void {
-    const value = young.get(key);
-    if (value !== undefined) youngWeight -= weightOf(key, value);
-    young.delete(key);
-    old.delete(key);
-  }
-
-  return {
-    get(key) {
-      const value = young.get(key);
-      if (value !== undefined) return value;
-      const older = old.get(key);
-      if (older === undefined) return undefined;
-      old.delete(key);
-      add(key, older);
-      return older;
-    },
-    set(key, value) {
-      remove(key);
-      add(key, value);
-    },
-    delete: remove,
-    clear() {
-      young = new Map();
-      old = new Map();
-      youngWeight = 0;
-    },
-    size: () => young.size + old.size,
-  };
-}
-
-/** Distinct keys in the order they were added; a key that is deleted and added again is the youngest. */
-export interface KeyQueue {
-  add(key: string): void;
-  delete(key: string): void;
-  /** The oldest key; undefined when there is none. */
-  first(): string | undefined;
 }
 
 /**
- * Makes an empty queue.
+ * Distinct keys in insertion order; a key that is deleted and added again is the youngest.
  *
- * A Set keeps the order by itself, but a new iterator steps over every key that was deleted from its front, which is
- * what eviction does a million times. So one iterator is kept and goes on where it was.
+ * A Set keeps the order, but a new iterator steps over every key that was deleted from its front, which eviction does a
+ * million times. So one iterator is kept, and continues where it was.
  */
-export function createKeyQueue(): KeyQueue {
-  const keys = new Set<string>();
-  let iterator = keys.values();
-  let oldest: string | undefined;
+export class KeyQueue {
+  readonly #keys = new Set<string>();
+  #iterator = this.#keys.values();
+  #oldest: string | undefined;
 
-  return {
-    add(key) {
-      keys.add(key);
-    },
-    delete(key) {
-      keys.delete(key);
-      // Added again, it would stand at the end.
-      if (key === oldest) oldest = undefined;
-    },
-    first() {
-      while (oldest === undefined && keys.size > 0) {
-        const next = iterator.next();
-        if (next.done === true) {
-          iterator = keys.values();
-        }
-        oldest = next.value;
-      }
-      return oldest;
-    },
-  };
+  add(key: string): void {
+    this.#keys.add(key);
+  }
+
+  delete(key: string): void {
+    this.#keys.delete(key);
+    // Added again, it would be the youngest.
+    if (key === this.#oldest) this.#oldest = undefined;
+  }
+
+  /** The oldest key; undefined when the queue is empty. */
+  first(): string | undefined {
+    while (this.#oldest === undefined && this.#keys.size > 0) {
+      const next = this.#iterator.next();
+      if (next.done === true) this.#iterator = this.#keys.values();
+      this.#oldest = next.value;
+    }
+    return this.#oldest;
+  }
 }

@@ -3,18 +3,18 @@ import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What files look like from outside, at one moment. */
+/** Metadata of files at one moment. */
 export type FileFingerprint = {
-  /** Differs when anything that counts has changed: names, identities, sizes, times, where links lead. */
+  /** Changes with names, identities, sizes, times and link targets. */
   readonly digest: string;
-  /** Every directory looked into, with the identity of what is there now. */
+  /** Every directory that was read, with its identity. */
   readonly directories: readonly { readonly path: string; readonly identity: string }[];
-  /** Whether there was more than {@link mostEntries}, which was left out. */
+  /** Whether there were more than {@link maxEntries}; the rest was ignored. */
   readonly cut: boolean;
 };
 
-/** A rule folder has hundreds of files; a folder with more than this was not meant to be watched. */
-const mostEntries = 20_000;
+/** A rule folder has hundreds of files; a larger one is configured by mistake. */
+const maxEntries = 20_000;
 
 type Walk = {
   readonly hash: Hash;
@@ -25,30 +25,31 @@ type Walk = {
 
 /**
  * Takes the fingerprint of files and, recursively, directories. A path that is a link is followed, links below it are not.
- * With `linksOnly` only where links lead counts, and what the paths themselves are. A path that cannot be read is part of the
- * fingerprint as such.
+ * With `linksOnly`, only link targets and the identity of the paths themselves count. A path that cannot be read
+ * contributes its error code.
  */
 export async function fingerprintFiles(
   paths: readonly string[],
   linksOnly: boolean,
 ): Promise<FileFingerprint> {
-  const walk: Walk = { hash: createHash('sha256'), linksOnly, directories: [], left: mostEntries };
+  const walk: Walk = { hash: createHash('sha256'), linksOnly, directories: [], left: maxEntries };
   for (const path of paths) await addPath(walk, path);
   return { digest: walk.hash.digest('base64'), directories: walk.directories, cut: walk.left <= 0 };
 }
 
-/** One of the paths asked for: identified even with `linksOnly`, and followed. */
+/** A top-level path is identified even with `linksOnly`, and followed. */
 async function addPath(walk: Walk, path: string): Promise<void> {
   // Resolves the links in the parents as well: /a/current/config changes when /a/current does.
   record(walk, path, await attempt(() => realpath(path)));
   const stats = await attempt(() => stat(path, { bigint: true }));
   if (typeof stats === 'string') return record(walk, path, stats);
-  if (!stats.isDirectory()) return record(walk, path, walk.linksOnly ? identityOf(stats) : lookOf(stats));
+  if (!stats.isDirectory())
+    return record(walk, path, walk.linksOnly ? fileIdentity(stats) : describeFile(stats));
   return await addDirectory(walk, path, stats);
 }
 
 async function addDirectory(walk: Walk, path: string, stats: BigIntStats): Promise<void> {
-  record(walk, path, identityOf(stats));
+  record(walk, path, fileIdentity(stats));
   walk.directories.push({ path, identity: directoryIdentity(stats) });
   const names = await attempt(() => readdir(path));
   if (typeof names === 'string') return record(walk, path, names);
@@ -64,35 +65,35 @@ async function addEntry(walk: Walk, path: string): Promise<void> {
   if (typeof stats === 'string') return record(walk, path, stats);
   if (stats.isDirectory()) return await addDirectory(walk, path, stats);
   if (stats.isSymbolicLink()) return await addLink(walk, path);
-  if (!walk.linksOnly) record(walk, path, lookOf(stats));
+  if (!walk.linksOnly) record(walk, path, describeFile(stats));
 }
 
 async function addLink(walk: Walk, path: string): Promise<void> {
   record(walk, path, await attempt(() => readlink(path)));
   const target = await attempt(() => stat(path, { bigint: true }));
   if (typeof target === 'string') return record(walk, path, target);
-  record(walk, path, walk.linksOnly ? identityOf(target) : lookOf(target));
+  record(walk, path, walk.linksOnly ? fileIdentity(target) : describeFile(target));
 }
 
-/** The change time too: it tells of a chmod, and of an edit that set the modification time back. */
-function lookOf(stats: BigIntStats): string {
-  return `${identityOf(stats)} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`;
+/** Includes the change time: it shows a chmod, and an edit that reset the modification time. */
+function describeFile(stats: BigIntStats): string {
+  return `${fileIdentity(stats)} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`;
 }
 
-function identityOf(stats: BigIntStats): string {
+function fileIdentity(stats: BigIntStats): string {
   return `${stats.dev}:${stats.ino}`;
 }
 
-/** Tells a directory from one made later at the same path, which may have got the same inode; for events, not for the digest. */
+/** Distinguishes directories created at the same path, which may reuse the inode; for events, not for the digest. */
 export function directoryIdentity(stats: BigIntStats): string {
-  return `${identityOf(stats)} ${stats.birthtimeNs}`;
+  return `${fileIdentity(stats)} ${stats.birthtimeNs}`;
 }
 
-function record(walk: Walk, path: string, look: string): void {
-  walk.hash.update(`${path}\0${look}\0`);
+function record(walk: Walk, path: string, description: string): void {
+  walk.hash.update(`${path}\0${description}\0`);
 }
 
-/** Answers what the call does, or the code of its error: the file system changes while it is looked at. */
+/** The result of the call, or the code of its error: the file system may change meanwhile. */
 async function attempt<T>(call: () => Promise<T>): Promise<T | string> {
   try {
     return await call();

@@ -1,46 +1,43 @@
-/** One part of a service whose state counts toward the whole. */
+/** A part of a service whose state counts toward the health of the process. */
 export type HealthComponent = { set(healthy: boolean): void };
 
-/** Called with the overall health, only when it has changed. */
+/** Called with the overall health after it has changed. */
 type HealthListener = (healthy: boolean) => void;
 
-/** Health of a process: the conjunction of its components. */
-export type Health = {
-  /** Registers a component in its first state. Throws when the name is taken. */
-  component(name: string, initial: { readonly healthy: boolean }): HealthComponent;
-  isHealthy(): boolean;
-  /** Calls the listener at each change of the overall health, until the returned function is called. */
-  onChange(listener: HealthListener): () => void;
-  report(): Record<string, boolean>;
-};
+/** Health of a process: healthy when all its components are. */
+export class Health {
+  readonly #states = new Map<string, boolean>();
+  readonly #listeners = new Set<HealthListener>();
+  #healthy: boolean = true;
 
-/** Creates a health record without components, which is healthy. */
-export function createHealth(): Health {
-  const states = new Map<string, boolean>();
-  const listeners = new Set<HealthListener>();
-  let overall = true;
-
-  function record(name: string, healthy: boolean): void {
-    states.set(name, healthy);
-    const next = [...states.values()].every(Boolean);
-    if (next === overall) return;
-    overall = next;
-    for (const listener of [...listeners]) listener(next);
+  /** Registers a component. Throws when the name is taken. */
+  component(name: string, { healthy }: { readonly healthy: boolean }): HealthComponent {
+    if (this.#states.has(name)) throw new TypeError(`health component exists: ${name}`);
+    this.#record(name, healthy);
+    return { set: (value) => this.#record(name, value) };
   }
 
-  return {
-    component(name, { healthy }) {
-      if (states.has(name)) throw new TypeError(`health component exists: ${name}`);
-      record(name, healthy);
-      return { set: (value) => record(name, value) };
-    },
-    isHealthy: () => overall,
-    onChange(listener) {
-      // A wrapper of its own, so that one function registered twice is two listeners.
-      const own: HealthListener = (healthy) => listener(healthy);
-      listeners.add(own);
-      return () => void listeners.delete(own);
-    },
-    report: () => Object.fromEntries(states),
-  };
+  isHealthy(): boolean {
+    return this.#healthy;
+  }
+
+  /** Calls the listener after each change of the overall health, until the returned function is called. */
+  onChange(listener: HealthListener): () => void {
+    // Wrapped, so that a function registered twice is two listeners.
+    const own: HealthListener = (healthy) => listener(healthy);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  report(): Record<string, boolean> {
+    return Object.fromEntries(this.#states);
+  }
+
+  #record(name: string, healthy: boolean): void {
+    this.#states.set(name, healthy);
+    const next = [...this.#states.values()].every(Boolean);
+    if (next === this.#healthy) return;
+    this.#healthy = next;
+    for (const listener of [...this.#listeners]) listener(next);
+  }
 }

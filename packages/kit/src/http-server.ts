@@ -3,125 +3,130 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { PendingHandshakes } from '@tollgate/grpc-server/pending-handshakes';
 
-/** The connections of an HTTP server, for a stop that waits for requests and for nothing else. */
-interface HttpConnections {
-  /** From now on every answer says `Connection: close`; new connections and requests are taken as before. */
-  closeAfterAnswers(): void;
-  /** Closes connections without a request at once, the others after their answer, which says `Connection: close`. */
-  drain(): void;
-}
-
-/**
- * Follows the connections of a server. Node's own `closeIdleConnections` spares those that never sent a request, which a load
- * balancer may open ahead of time, and lets answers that are under way promise a connection that stays.
- */
-function followConnections(server: Server): HttpConnections {
-  const answersOf = new Map<Socket, Set<ServerResponse>>();
-  let closing = false;
-  let draining = false;
-
-  const handshakes =
-    server instanceof TlsServer ? new PendingHandshakes(server, (socket) => socket) : undefined;
-  // With TLS requests name the socket inside the tunnel.
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    handshakes?.take(socket);
-    if (draining) {
-      socket.destroy();
-      return;
-    }
-    answersOf.set(socket, new Set());
-    socket.once('close', () => answersOf.delete(socket));
-  });
-  // Before the application's own listener, which may answer at once.
-  server.prependListener('request', ({ socket }, answer: ServerResponse) => {
-    const answers = answersOf.get(socket);
-    if (answers === undefined) return;
-    answers.add(answer);
-    if (closing) answer.shouldKeepAlive = false;
-    answer.once('close', () => {
-      answers.delete(answer);
-      // An answer that had begun before the stop could not say that the connection ends.
-      if (draining && answers.size === 0) socket.destroySoon();
-    });
-  });
-
-  function closeAfterAnswers(): void {
-    closing = true;
-    // Of pipelined requests the last one: a connection ends after the first answer that says so.
-    for (const answers of answersOf.values()) {
-      const last = [...answers].at(-1);
-      if (last !== undefined) last.shouldKeepAlive = false;
-    }
-  }
-
-  return {
-    closeAfterAnswers,
-    drain() {
-      draining = true;
-      closeAfterAnswers();
-      for (const socket of handshakes?.values() ?? []) socket.destroy();
-      for (const [socket, answers] of answersOf) if (answers.size === 0) socket.destroy();
-    },
-  };
-}
-
-/** Where an HTTP server listens. */
+/** Address of an HTTP server. */
 export interface HttpServerOptions {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
 }
 
-/** An HTTP server. */
-export interface HttpServer {
-  /** Listens; resolves with the port. Rejects when the address is taken. */
-  start(): Promise<number>;
-  /** Says `Connection: close` in every answer from now on, so that clients with open connections go elsewhere before the stop. */
-  closeAfterAnswers(): void;
-  /**
-   * Refuses new connections, closes those without a request and lets requests in flight end; those left when `signal` aborts
-   * are cut off.
-   */
-  stop(signal: AbortSignal): Promise<void>;
-}
-
-/** What is needed of a Fastify application. */
+/** The part of a Fastify application that a server needs. */
 export interface HttpApplication {
   readonly server: Server;
   listen(options: HttpServerOptions): PromiseLike<unknown>;
   close(): PromiseLike<unknown>;
 }
 
-/** Gives a Fastify application the shape of a lifecycle component. */
-export function createHttpServer(app: HttpApplication, { host, port }: HttpServerOptions): HttpServer {
-  const connections = followConnections(app.server);
-  return {
-    closeAfterAnswers: connections.closeAfterAnswers,
-    async start() {
-      await app.listen({ host, port });
-      const address = app.server.address();
-      return typeof address === 'object' && address !== null ? address.port : port;
-    },
-    async stop(signal) {
-      const cut = (): void => app.server.closeAllConnections();
-      signal.addEventListener('abort', cut, { once: true });
-      connections.drain();
-      await app.close();
-      signal.removeEventListener('abort', cut);
-    },
-  };
+/** Starts and stops a Fastify application. */
+export class HttpServer {
+  readonly #app: HttpApplication;
+  readonly #options: HttpServerOptions;
+  readonly #connections: HttpConnections;
+
+  constructor(app: HttpApplication, options: HttpServerOptions) {
+    this.#app = app;
+    this.#options = options;
+    this.#connections = new HttpConnections(app.server);
+  }
+
+  /** Listens; resolves with the port. Rejects when the address is taken. */
+  async start(): Promise<number> {
+    const { host, port } = this.#options;
+    await this.#app.listen({ host, port });
+    const address = this.#app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : port;
+  }
+
+  /** Sends `Connection: close` with every response from now on, so that clients move to other replicas before the stop. */
+  closeAfterAnswers(): void {
+    this.#connections.closeAfterAnswers();
+  }
+
+  /**
+   * Refuses new connections, closes those without a request and completes requests in flight; those left when `signal`
+   * aborts are cut off.
+   */
+  async stop(signal: AbortSignal): Promise<void> {
+    const cut = (): void => this.#app.server.closeAllConnections();
+    signal.addEventListener('abort', cut, { once: true });
+    this.#connections.drain();
+    await this.#app.close();
+    signal.removeEventListener('abort', cut);
+  }
 }
 
-/** Which settings say where a server listens. */
+/**
+ * The connections of a server. Node's `closeIdleConnections` spares connections that never sent a request, which a load
+ * balancer may open ahead of time, and lets responses under way promise a connection that stays open.
+ */
+class HttpConnections {
+  readonly #responses = new Map<Socket, Set<ServerResponse>>();
+  readonly #handshakes: PendingHandshakes<Socket> | undefined;
+  #closing: boolean = false;
+  #draining: boolean = false;
+
+  constructor(server: Server) {
+    const isTls = server instanceof TlsServer;
+    this.#handshakes = isTls ? new PendingHandshakes(server, (socket) => socket) : undefined;
+    // With TLS, requests refer to the socket inside the tunnel.
+    server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => this.#add(socket));
+    // Before the application's own listener, which may respond at once.
+    server.prependListener('request', ({ socket }, response: ServerResponse) =>
+      this.#track(socket, response),
+    );
+  }
+
+  /** Sends `Connection: close` with every response; new connections and requests are still accepted. */
+  closeAfterAnswers(): void {
+    this.#closing = true;
+    // Of pipelined requests the last one: a connection ends after the first response with this header.
+    for (const responses of this.#responses.values()) {
+      const last = [...responses].at(-1);
+      if (last !== undefined) last.shouldKeepAlive = false;
+    }
+  }
+
+  /** Closes connections without a request at once, the others after their response. */
+  drain(): void {
+    this.#draining = true;
+    this.closeAfterAnswers();
+    for (const socket of this.#handshakes?.values() ?? []) socket.destroy();
+    for (const [socket, responses] of this.#responses) if (responses.size === 0) socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    this.#handshakes?.take(socket);
+    if (this.#draining) {
+      socket.destroy();
+      return;
+    }
+    this.#responses.set(socket, new Set());
+    socket.once('close', () => this.#responses.delete(socket));
+  }
+
+  #track(socket: Socket, response: ServerResponse): void {
+    const responses = this.#responses.get(socket);
+    if (responses === undefined) return;
+    responses.add(response);
+    if (this.#closing) response.shouldKeepAlive = false;
+    response.once('close', () => {
+      responses.delete(response);
+      // A response that had begun before the stop could not announce that the connection ends.
+      if (this.#draining && responses.size === 0) socket.destroySoon();
+    });
+  }
+}
+
+/** Names of the settings that give a server its address. */
 export interface ListenSettings {
   readonly host: string;
   readonly port: string;
 }
 
 /**
- * Has a server listen; when it cannot, because another process has the port above all, the settings to look at are named.
+ * Waits for a server to listen. An error, most often a port in use, names the settings to correct.
  *
- * @throws Error with that of the server as its cause.
+ * @throws Error with the server's error as its cause.
  */
 export async function nameListenSettings<Started>(
   listening: Promise<Started>,
@@ -131,6 +136,6 @@ export async function nameListenSettings<Started>(
     return await listening;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`cannot listen where ${host} and ${port} say: ${reason}`, { cause });
+    throw new Error(`cannot listen on the address set by ${host} and ${port}: ${reason}`, { cause });
   }
 }

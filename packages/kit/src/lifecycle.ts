@@ -7,17 +7,17 @@ import type { Logger } from './logger.ts';
 /** A part of a service that is started and stopped with it. */
 export type LifecycleComponent = {
   readonly name: string;
-  /** Resolves when the component is ready. Must end soon after `signal` aborts, which says that the service stops instead. */
+  /** Resolves when the component is ready. Must settle soon after `signal` aborts, which means that the service stops instead. */
   start?(context: { readonly signal: AbortSignal }): Promise<void> | void;
-  /** Resolves when all work in flight is done. `signal` aborts at the drain deadline: what is left is to be cut off. */
+  /** Resolves when all work in flight is done. `signal` aborts at the drain deadline: remaining work is to be cut off. */
   stop?(context: { readonly signal: AbortSignal }): Promise<void> | void;
 };
 
 /** How a service ended. */
 type StopSummary = {
-  /** What was asked for or went wrong: a signal's name, a component's failure. */
+  /** A signal's name, or the component that failed. */
   readonly reason: string;
-  /** Whether a failure ended the service, and not a request to stop. */
+  /** Whether a failure ended the service, rather than a request to stop. */
   readonly failed: boolean;
   /** The failure, when `failed`. */
   readonly error?: unknown;
@@ -25,26 +25,10 @@ type StopSummary = {
   readonly late: readonly string[];
 };
 
-/** Starts and stops the components of a service as one. */
-export type Lifecycle = {
-  /** Appends a component; it starts after those added before it, and stops before them. Throws once stopping. */
-  add(component: LifecycleComponent): void;
-  /** Starts all components in order, once. Rejects with what a start threw, or with {@link StoppedWhileStarting}, after stopping what had started. */
-  start(): Promise<void>;
-  /** Stops all components in reverse order, once; resolves when all have stopped or been given up. Never rejects. */
-  stop(reason: string): Promise<StopSummary>;
-  /** Logs a failure and stops because of it, as `stop` does, with the error in the summary; only logs it once stopping. */
-  fail(reason: string, error: unknown): Promise<StopSummary>;
-  /** Aborts when stopping begins, before any component is asked to stop; listeners run at once. */
-  readonly stopping: AbortSignal;
-  /** Resolves when the service has stopped. */
-  readonly stopped: Promise<StopSummary>;
-};
-
-/** What a lifecycle needs. */
-export type LifecycleDeps = {
+/** Options of a lifecycle. */
+type LifecycleOptions = {
   readonly logger: Logger;
-  /** How long all components together may take to stop. */
+  /** Time for all components together to stop. */
   readonly drainTimeoutMs: number;
   /** Resolves after that time; rejects or resolves early when the signal aborts. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -56,151 +40,170 @@ export class StoppedWhileStarting extends Error {
 }
 
 /**
- * After the deadline the components still waiting for their turn get this long each: a server that drained too long must not
- * keep the sinks behind it from flushing. Also how long a start may take to notice that the service stops instead.
+ * Time that each remaining component gets after the deadline: a server that drained too long must not keep the sinks
+ * behind it from flushing. Also the time in which a start must notice that the service stops instead.
  */
 const lateMs = 1_000;
 
-/** Creates a lifecycle without components. */
-export function createLifecycle(deps: LifecycleDeps): Lifecycle {
-  const { logger, drainTimeoutMs, sleep = (ms, signal) => delay(ms, undefined, { signal }) } = deps;
-  const components: LifecycleComponent[] = [];
-  const started: LifecycleComponent[] = [];
-  const stopping = new AbortController();
-  const stopped = Promise.withResolvers<StopSummary>();
-  let starting: Promise<void> | undefined;
-  let startingOne: Promise<void> = Promise.resolve();
-  let startedAll = false;
+/** Starts and stops the components of a service. */
+export class Lifecycle {
+  readonly #logger: Logger;
+  readonly #drainTimeoutMs: number;
+  readonly #sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  readonly #components: LifecycleComponent[] = [];
+  readonly #started: LifecycleComponent[] = [];
+  readonly #stopping = new AbortController();
+  readonly #stopped = Promise.withResolvers<StopSummary>();
+  #starting: Promise<void> | undefined;
+  #startingOne: Promise<void> = Promise.resolve();
+  #startedAll: boolean = false;
 
-  function add(component: LifecycleComponent): void {
-    const tooLate = startedAll || stopping.signal.aborted;
+  constructor({ logger, drainTimeoutMs, sleep }: LifecycleOptions) {
+    this.#logger = logger;
+    this.#drainTimeoutMs = drainTimeoutMs;
+    this.#sleep = sleep ?? ((ms, signal) => delay(ms, undefined, { signal }));
+  }
+
+  /** Aborts when stopping begins, before any component is stopped; listeners run at once. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** Resolves when the service has stopped. */
+  get stopped(): Promise<StopSummary> {
+    return this.#stopped.promise;
+  }
+
+  /** Appends a component; it starts after those added before it, and stops before them. Throws once stopping. */
+  add(component: LifecycleComponent): void {
+    const tooLate = this.#startedAll || this.stopping.aborted;
     if (tooLate) throw new TypeError(`component added too late: ${component.name}`);
-    components.push(component);
+    this.#components.push(component);
   }
 
-  function start(): Promise<void> {
-    starting ??= Promise.race([startAll(), rejectOnceStopped()]);
-    return starting;
+  /**
+   * Starts all components in order, once. After a failure, or a stop meanwhile, stops what had started and rejects with
+   * the failure or with {@link StoppedWhileStarting}.
+   */
+  start(): Promise<void> {
+    this.#starting ??= Promise.race([this.#startAll(), this.#rejectOnceStopped()]);
+    return this.#starting;
   }
 
-  async function startAll(): Promise<void> {
+  /** Stops all components in reverse order, once; resolves when each has stopped or timed out. Never rejects. */
+  stop(reason: string): Promise<StopSummary> {
+    if (!this.stopping.aborted) {
+      this.#logger.info({ reason }, 'stopping');
+      void this.#beginStop({ reason, failed: false });
+    }
+    return this.stopped;
+  }
+
+  /** Logs a failure and stops because of it, with the error in the summary; only logs it once stopping. */
+  fail(reason: string, error: unknown): Promise<StopSummary> {
+    const fields = { reason, err: error ?? 'nothing was thrown' };
+    if (this.stopping.aborted) this.#logger.error(fields, 'failure while stopping');
+    else {
+      this.#logger.fatal(fields, 'stopping because of a failure');
+      void this.#beginStop({ reason, failed: true, error });
+    }
+    return this.stopped;
+  }
+
+  async #startAll(): Promise<void> {
     // The array itself, not a copy: a component may add further ones while it starts.
-    for (const component of components) {
-      if (stopping.signal.aborted) break;
-      startingOne = startOne(component);
-      await startingOne;
+    for (const component of this.#components) {
+      if (this.stopping.aborted) break;
+      this.#startingOne = this.#startOne(component);
+      await this.#startingOne;
     }
-    if (stopping.signal.aborted) await rejectOnceStopped();
-    startedAll = true;
+    if (this.stopping.aborted) await this.#rejectOnceStopped();
+    this.#startedAll = true;
   }
 
-  async function startOne(component: LifecycleComponent): Promise<void> {
-    // Before its start has ended, so that a start that ignores the signal is followed by a stop all the same.
-    started.push(component);
+  async #startOne(component: LifecycleComponent): Promise<void> {
+    // Before its start has ended, so that a start that ignores the signal is still followed by a stop.
+    this.#started.push(component);
     try {
-      await component.start?.({ signal: stopping.signal });
-      logger.debug({ component: component.name }, 'component started');
+      await component.start?.({ signal: this.stopping });
+      this.#logger.debug({ component: component.name }, 'component started');
     } catch (error) {
-      const index = started.indexOf(component);
-      if (index >= 0) started.splice(index, 1);
-      if (!stopping.signal.aborted) void fail(`${component.name} did not start`, error);
+      const index = this.#started.indexOf(component);
+      if (index >= 0) this.#started.splice(index, 1);
+      if (!this.stopping.aborted) void this.fail(`${component.name} did not start`, error);
     }
   }
 
-  async function rejectOnceStopped(): Promise<never> {
-    const { reason, failed, error } = await stopped.promise;
+  async #rejectOnceStopped(): Promise<never> {
+    const { reason, failed, error } = await this.stopped;
     throw failed ? error : new StoppedWhileStarting(`stopped while starting: ${reason}`);
   }
 
-  function stop(reason: string): Promise<StopSummary> {
-    if (!stopping.signal.aborted) {
-      logger.info({ reason }, 'stopping');
-      void beginStop({ reason, failed: false });
-    }
-    return stopped.promise;
+  async #beginStop(cause: Omit<StopSummary, 'late'>): Promise<void> {
+    this.#stopping.abort();
+    this.#stopped.resolve({ ...cause, late: await this.#stopAll() });
   }
 
-  function fail(reason: string, error: unknown): Promise<StopSummary> {
-    if (stopping.signal.aborted) {
-      logger.error({ reason, err: error ?? 'nothing was thrown' }, 'failure while stopping');
-    } else {
-      logger.fatal({ reason, err: error ?? 'nothing was thrown' }, 'stopping because of a failure');
-      void beginStop({ reason, failed: true, error });
-    }
-    return stopped.promise;
-  }
-
-  async function beginStop(cause: Omit<StopSummary, 'late'>): Promise<void> {
-    stopping.abort();
-    stopped.resolve({ ...cause, late: await stopAll() });
-  }
-
-  async function stopAll(): Promise<string[]> {
+  async #stopAll(): Promise<string[]> {
     const drained = new AbortController();
     const deadline = new AbortController();
-    void elapsed(drainTimeoutMs, drained.signal).then(() => deadline.abort());
-    await settledOrLate(startingOne);
+    void this.#elapsed(this.#drainTimeoutMs, drained.signal).then(() => deadline.abort());
+    await this.#settledOrLate(this.#startingOne);
     const late: string[] = [];
-    for (let component = started.pop(); component; component = started.pop()) {
-      if (!(await stopOne(component, deadline.signal))) late.push(component.name);
+    for (let component = this.#started.pop(); component; component = this.#started.pop()) {
+      if (!(await this.#stopOne(component, deadline.signal))) late.push(component.name);
     }
     drained.abort();
     return late;
   }
 
-  async function settledOrLate(promise: Promise<void>): Promise<void> {
+  async #settledOrLate(promise: Promise<void>): Promise<void> {
     const settled = new AbortController();
-    await Promise.race([promise, elapsed(lateMs, settled.signal)]);
+    await Promise.race([promise, this.#elapsed(lateMs, settled.signal)]);
     settled.abort();
   }
 
-  /** Answers whether the component stopped in time. */
-  async function stopOne(component: LifecycleComponent, deadline: AbortSignal): Promise<boolean> {
+  /** Resolves with whether the component stopped in time. */
+  async #stopOne(component: LifecycleComponent, deadline: AbortSignal): Promise<boolean> {
     const done = new AbortController();
-    // One of its own, aborted only after `stop` was called: a component may listen for the event alone.
+    // Aborts only after `stop` was called: a component may listen for the event alone.
     const cutOff = new AbortController();
-    const stop = runStop(component, cutOff.signal).then(() => true);
-    const patience = outOfTime(deadline, cutOff, done.signal).then(() => false);
-    const inTime = await Promise.race([stop, patience]);
+    const stop = this.#runStop(component, cutOff.signal).then(() => true);
+    const timeout = this.#outOfTime(deadline, cutOff, done.signal).then(() => false);
+    const inTime = await Promise.race([stop, timeout]);
     done.abort();
-    if (!inTime) logger.error({ component: component.name, drainTimeoutMs }, 'component not stopped in time');
+    if (!inTime) {
+      const fields = { component: component.name, drainTimeoutMs: this.#drainTimeoutMs };
+      this.#logger.error(fields, 'component not stopped in time');
+    }
     return inTime;
   }
 
-  async function runStop(component: LifecycleComponent, signal: AbortSignal): Promise<void> {
+  async #runStop(component: LifecycleComponent, signal: AbortSignal): Promise<void> {
     try {
       await component.stop?.({ signal });
-      logger.debug({ component: component.name }, 'component stopped');
+      this.#logger.debug({ component: component.name }, 'component stopped');
     } catch (err) {
-      logger.error({ component: component.name, err }, 'component failed to stop');
+      this.#logger.error({ component: component.name, err }, 'component failed to stop');
     }
   }
 
   /** Cuts off at the deadline, and resolves a moment later: a component that obeys still ends in time. */
-  async function outOfTime(deadline: AbortSignal, cutOff: AbortController, done: AbortSignal): Promise<void> {
+  async #outOfTime(deadline: AbortSignal, cutOff: AbortController, done: AbortSignal): Promise<void> {
     await aborted(deadline, done);
     cutOff.abort();
-    await elapsed(lateMs, done);
+    await this.#elapsed(lateMs, done);
   }
 
   /** Resolves after that time, or never when `cancel` aborts first. */
-  async function elapsed(ms: number, cancel: AbortSignal): Promise<void> {
+  async #elapsed(ms: number, cancel: AbortSignal): Promise<void> {
     try {
-      await sleep(ms, cancel);
+      await this.#sleep(ms, cancel);
     } catch (error) {
       if (!cancel.aborted) throw error;
     }
     if (cancel.aborted) await new Promise<never>(() => undefined);
   }
-
-  return {
-    add,
-    start,
-    stop,
-    fail,
-    stopping: stopping.signal,
-    stopped: stopped.promise,
-  };
 }
 
 /** Resolves when `signal` aborts, or never when `cancel` aborts first. */
@@ -211,8 +214,8 @@ function aborted(signal: AbortSignal, cancel: AbortSignal): Promise<void> {
   });
 }
 
-/** What `main.ts` hands over: the process is touched nowhere else. */
-export type RunDeps = {
+/** Parts of the process that `main.ts` passes in; nothing else touches the process. */
+type ProcessAccess = {
   readonly logger: Logger;
   /** `process`: emits the signals, `unhandledRejection` and `uncaughtException`. */
   readonly signals: Pick<EventEmitter, 'on' | 'off'>;
@@ -220,17 +223,19 @@ export type RunDeps = {
   readonly exit: (code: number) => void;
 };
 
-/** Kubernetes sends the first, a terminal the second when asked and the third when it closes. */
+/** Sent by Kubernetes, by a terminal on Ctrl-C, and by a terminal that closes. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /**
  * Starts a lifecycle, waits until it has stopped, and exits: 0 after a signal, 1 after a failure.
  *
- * The first SIGTERM, SIGINT or SIGHUP stops it; a second one exits with 1 at once. A start that fails, a call of `fail`, an unhandled rejection
- * and an uncaught exception are logged and stop it with exit code 1.
+ * The first SIGTERM, SIGINT or SIGHUP stops it; a second one exits with 1 at once. A start that fails, a call of `fail`,
+ * an unhandled rejection and an uncaught exception are logged and stop it with exit code 1.
  */
-export async function runUntilSignal(lifecycle: Lifecycle, deps: RunDeps): Promise<void> {
-  const { logger, signals, exit } = deps;
+export async function runUntilSignal(
+  lifecycle: Lifecycle,
+  { logger, signals, exit }: ProcessAccess,
+): Promise<void> {
   let signalled = false;
   let crashed = false;
 
@@ -255,7 +260,7 @@ export async function runUntilSignal(lifecycle: Lifecycle, deps: RunDeps): Promi
   ];
 
   for (const [event, handler] of handlers) signals.on(event, handler);
-  // The lifecycle logs a start that fails and says so in the summary.
+  // The lifecycle logs a start that fails, and has it in the summary.
   lifecycle.start().catch(() => undefined);
   const { reason, failed, late } = await lifecycle.stopped;
   logger.info({ reason, late }, 'stopped');
@@ -264,8 +269,8 @@ export async function runUntilSignal(lifecycle: Lifecycle, deps: RunDeps): Promi
 }
 
 /**
- * The component that is stopped first: it fails the health check, has HTTP servers close connections after their answers, and gives
- * load balancers `delayMs` to notice before the servers refuse new requests.
+ * The component that stops first: it fails the health check, makes HTTP servers close connections after their responses,
+ * and gives load balancers `delayMs` to notice before the servers refuse new requests.
  */
 export function createTermination(
   health: Health,
@@ -278,9 +283,7 @@ export function createTermination(
     async stop({ signal }) {
       component.set(false);
       for (const server of servers) server.closeAfterAnswers();
-      if (delayMs > 0) {
-        await delay(delayMs, undefined, { signal }).catch(() => undefined);
-      }
+      if (delayMs > 0) await delay(delayMs, undefined, { signal }).catch(() => undefined);
     },
   };
 }

@@ -1,18 +1,14 @@
 import type { Attributes, HrTime, ValueType } from '@opentelemetry/api';
-import type {
-  MetricData,
-  MetricProducer,
-  PushMetricExporter,
-  ResourceMetrics,
-} from '@opentelemetry/sdk-metrics';
+import type { Resource } from '@opentelemetry/resources';
+import type { MetricData, MetricProducer, PushMetricExporter } from '@opentelemetry/sdk-metrics';
 import type { Registry } from 'prom-client';
 import type { LifecycleComponent } from './lifecycle.ts';
 import type { Logger } from './logger.ts';
 import { makeResource, type OtlpProtocol, type ResourceOptions } from './telemetry.ts';
 
-/** The time that cumulative values cover. */
-export type Covered = {
-  /** Unix time in milliseconds at which counting began. */
+/** The period that cumulative values cover. */
+export type Period = {
+  /** Start of the counting, Unix time in milliseconds. */
   readonly startedMs: number;
   readonly nowMs: number;
 };
@@ -30,19 +26,19 @@ type Family = {
 };
 type Descriptor = MetricData['descriptor'];
 
-/** Reads a registry of Prometheus metrics as OpenTelemetry has them. Summaries, which it does not know, become gauges. */
-export async function readRegistry(registry: Registry, covered: Covered): Promise<MetricData[]> {
+/** Converts a registry of Prometheus metrics to OpenTelemetry. Summaries, which it does not have, become gauges. */
+export async function readRegistry(registry: Registry, period: Period): Promise<MetricData[]> {
   const sdk = await import('@opentelemetry/sdk-metrics');
-  const times = { startTime: toHrTime(covered.startedMs), endTime: toHrTime(covered.nowMs) };
+  const times = { startTime: toHrTime(period.startedMs), endTime: toHrTime(period.nowMs) };
   const aggregationTemporality = sdk.AggregationTemporality.CUMULATIVE;
-  const pointOf = (sample: Sample) => ({
+  const toPoint = (sample: Sample) => ({
     ...times,
-    attributes: attributesOf(sample),
+    attributes: toAttributes(sample),
     value: sample.value,
   });
 
-  function metricOf({ name, help, type, values }: Family): MetricData {
-    const descriptor: Descriptor = { name, description: help, unit: unitOf(name), valueType: double };
+  function toMetric({ name, help, type, values }: Family): MetricData {
+    const descriptor: Descriptor = { name, description: help, unit: unitFromName(name), valueType: double };
     const base = { descriptor, aggregationTemporality };
     if (type === 'histogram')
       return {
@@ -50,7 +46,7 @@ export async function readRegistry(registry: Registry, covered: Covered): Promis
         dataPointType: sdk.DataPointType.HISTOGRAM,
         dataPoints: histograms(name, values).map((histogram) => ({ ...times, ...histogram })),
       };
-    const dataPoints = values.map(pointOf);
+    const dataPoints = values.map(toPoint);
     return type === 'counter'
       ? { ...base, dataPointType: sdk.DataPointType.SUM, isMonotonic: true, dataPoints }
       : { ...base, dataPointType: sdk.DataPointType.GAUGE, dataPoints };
@@ -58,7 +54,7 @@ export async function readRegistry(registry: Registry, covered: Covered): Promis
 
   // Parsed boundary: the library's type leaves out the names of a histogram's series.
   const families = (await registry.getMetricsAsJSON()) as unknown as readonly Family[];
-  return families.filter(({ values }) => values.length > 0).map(metricOf);
+  return families.filter(({ values }) => values.length > 0).map(toMetric);
 }
 
 /** `ValueType.DOUBLE`; the enum itself would load the API. */
@@ -73,7 +69,10 @@ type HistogramPoint = {
   };
 };
 
-/** Series `_bucket`, `_sum` and `_count` put together by their labels. Prometheus counts up through the buckets, OpenTelemetry each alone. */
+/**
+ * Joins the series `_bucket`, `_sum` and `_count` by their labels. Buckets are cumulative in Prometheus, and not in
+ * OpenTelemetry.
+ */
 function histograms(name: string, samples: readonly Sample[]): HistogramPoint[] {
   const points = new Map<
     string,
@@ -96,13 +95,13 @@ function histograms(name: string, samples: readonly Sample[]): HistogramPoint[] 
   });
 }
 
-function attributesOf({ labels, metricName }: Sample): Attributes {
-  // Parts of a summary have one name here and several there.
+function toAttributes({ labels, metricName }: Sample): Attributes {
+  // The series of a summary share one name in OpenTelemetry.
   return metricName === undefined ? { ...labels } : { ...labels, series: metricName };
 }
 
-/** Names end with their unit, as Prometheus wants it. */
-function unitOf(name: string): string {
+/** Prometheus names end with their unit. */
+function unitFromName(name: string): string {
   if (/_seconds(_total)?$/.test(name)) return 's';
   return /_bytes$/.test(name) ? 'By' : '';
 }
@@ -111,60 +110,62 @@ function toHrTime(ms: number): HrTime {
   return [Math.floor(ms / 1000), (ms % 1000) * 1_000_000];
 }
 
-/** Which metrics are sent, and how. */
+/** Options of a metrics export. The exporter reads its target from the standard `OTEL_EXPORTER_OTLP_*` variables. */
 export type MetricsExportOptions = ResourceOptions & {
   readonly registry: Registry;
-  /** Where to is said by the standard `OTEL_EXPORTER_OTLP_*` variables, which the exporter reads. */
   readonly protocol: OtlpProtocol;
-  /** Time between two exports. Default one minute, as OpenTelemetry has it. */
+  /** Time between two exports. Default one minute, as in OpenTelemetry (OTEL_METRIC_EXPORT_INTERVAL). */
   readonly everyMs?: number;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
   readonly logger: Logger;
 };
 
-/** OpenTelemetry's own default (OTEL_METRIC_EXPORT_INTERVAL). */
 const defaultEveryMs = 60_000;
-/** An export that takes longer holds up nothing but the next one. */
-const mostTimeoutMs = 10_000;
+const maxTimeoutMs = 10_000;
 
-/**
- * Sends the metrics of a registry over OTLP, one export after the other, the last one at the end: the same metrics that a scraper
- * would pull, under the same names.
- */
-export function createMetricsExport(options: MetricsExportOptions): LifecycleComponent {
-  const { everyMs = defaultEveryMs } = options;
-  let shutdown: (() => Promise<void>) | undefined;
-  return {
-    name: 'metrics export',
-    async start() {
-      const { MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics');
-      const resource = await makeResource(options);
-      const startedMs = options.nowMs();
-      const producer: MetricProducer = {
-        async collect() {
-          const metrics = await readRegistry(options.registry, { startedMs, nowMs: options.nowMs() });
-          const resourceMetrics: ResourceMetrics = {
-            resource,
-            scopeMetrics: [{ scope: { name: 'tollgate' }, metrics }],
-          };
-          return { resourceMetrics, errors: [] };
-        },
-      };
-      const reader = new PeriodicExportingMetricReader({
-        exporter: reportOutages(await makeExporter(options.protocol), options.logger),
-        exportIntervalMillis: everyMs,
-        exportTimeoutMillis: Math.min(mostTimeoutMs, everyMs),
-        metricProducers: [producer],
-      });
-      const provider = new MeterProvider({ resource, readers: [reader] });
-      shutdown = () => provider.shutdown();
-    },
-    async stop() {
-      // It rejects with what the last export failed with, which was logged.
-      await shutdown?.().catch(() => undefined);
-    },
-  };
+/** Exports the metrics of a registry over OTLP, under the names that a scraper would see. The last export is at the stop. */
+export class MetricsExport implements LifecycleComponent {
+  readonly name = 'metrics export';
+  readonly #options: MetricsExportOptions;
+  #shutdown: (() => Promise<void>) | undefined;
+
+  constructor(options: MetricsExportOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const { protocol, logger, everyMs = defaultEveryMs } = this.#options;
+    const { MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics');
+    const resource = await makeResource(this.#options);
+    const reader = new PeriodicExportingMetricReader({
+      exporter: reportOutages(await makeExporter(protocol), logger),
+      exportIntervalMillis: everyMs,
+      exportTimeoutMillis: Math.min(maxTimeoutMs, everyMs),
+      metricProducers: [this.#producer(resource)],
+    });
+    const provider = new MeterProvider({ resource, readers: [reader] });
+    this.#shutdown = () => provider.shutdown();
+  }
+
+  async stop(): Promise<void> {
+    // Rejects with the error of the last export, which was logged.
+    await this.#shutdown?.().catch(() => undefined);
+  }
+
+  #producer(resource: Resource): MetricProducer {
+    const { registry, nowMs } = this.#options;
+    const startedMs = nowMs();
+    return {
+      async collect() {
+        const metrics = await readRegistry(registry, { startedMs, nowMs: nowMs() });
+        return {
+          resourceMetrics: { resource, scopeMetrics: [{ scope: { name: 'tollgate' }, metrics }] },
+          errors: [],
+        };
+      },
+    };
+  }
 }
 
 async function makeExporter(protocol: OtlpProtocol): Promise<PushMetricExporter> {
@@ -180,15 +181,15 @@ async function makeExporter(protocol: OtlpProtocol): Promise<PushMetricExporter>
   return new OTLPMetricExporter();
 }
 
-/** Logs the first failed export of an outage, and its end; the SDK itself would say nothing. */
+/** Logs the first failed export of an outage, and its end; the SDK logs neither. */
 function reportOutages(exporter: PushMetricExporter, logger: Logger): PushMetricExporter {
   let failing = false;
   return {
     export(metrics, done) {
       exporter.export(metrics, (result) => {
         const failed = result.code !== 0;
-        if (failed && !failing) logger.warn({ err: result.error }, 'metrics not exported');
-        if (!failed && failing) logger.info('metrics are exported again');
+        if (failed && !failing) logger.warn({ err: result.error }, 'cannot export metrics');
+        if (!failed && failing) logger.info('exporting metrics again');
         failing = failed;
         done(result);
       });

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { collectDefaultMetrics, type Registry } from 'prom-client';
 import type { LifecycleComponent } from './lifecycle.ts';
 
-/** Which metrics are served, and where. */
+/** Options of a metrics server. */
 export type MetricsServerOptions = {
   readonly registry: Registry;
   /** Address to listen on; all when empty. */
@@ -13,70 +13,73 @@ export type MetricsServerOptions = {
   readonly port: number;
   /** Default `/metrics`. */
   readonly path?: string;
-  /** Further paths with the same answer. */
+  /** Further paths with the same response. */
   readonly otherPaths?: readonly string[];
 };
 
-/** An HTTP server for scrapers, in the shape of a lifecycle component. */
-export type MetricsServer = LifecycleComponent & {
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  /** Where it listens: `http://host:port/path`. Throws before the start. */
-  url(): string;
-};
-
-/** A scraper sends a line and a few headers; one that takes longer than this holds a connection for nothing. */
+/** A scraper sends a line and a few headers. */
 const requestTimeoutMs = 10_000;
-/** Scrapers are few; what goes beyond this is not one. */
+/** Far more than the number of scrapers. */
 const maxConnections = 64;
 
-/** Adds the metrics of the process itself: event loop lag, heap, garbage collection, CPU, descriptors. */
+/** Adds the metrics of the process: event loop lag, heap, garbage collection, CPU, file descriptors. */
 export function addProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
 }
 
-/** Creates a server that answers `GET` of its paths with the registry's metrics, and anything else with 404. */
-export function createMetricsServer(options: MetricsServerOptions): MetricsServer {
-  const { registry, host, port, path = '/metrics', otherPaths = [] } = options;
-  const paths: ReadonlySet<string> = new Set([path, ...otherPaths]);
-  const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
-    void answer(request, response);
-  });
-  server.maxConnections = maxConnections;
+/** An HTTP server for scrapers. `GET` of its paths responds with the metrics of the registry, anything else with 404. */
+export class MetricsServer implements LifecycleComponent {
+  readonly name = 'metrics server';
+  readonly #registry: Registry;
+  readonly #paths: ReadonlySet<string>;
+  readonly #options: MetricsServerOptions;
+  readonly #server: Server;
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [asked] = (request.url ?? '').split('?');
+  constructor(options: MetricsServerOptions) {
+    const { registry, path = '/metrics', otherPaths = [] } = options;
+    this.#options = { ...options, path };
+    this.#registry = registry;
+    this.#paths = new Set([path, ...otherPaths]);
+    this.#server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
+      void this.#respond(request, response);
+    });
+    this.#server.maxConnections = maxConnections;
+  }
+
+  async start(): Promise<void> {
+    const { host, port } = this.#options;
+    this.#server.listen({ port, ...(host && { host }) });
+    await once(this.#server, 'listening');
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    // Scrapers retry; waiting for a slow one would delay the stop.
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  /** `http://host:port/path`. Throws before the start. */
+  url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string')
+      throw new TypeError('the metrics server has not started');
+    const host = isIP(address.address) === 6 ? `[${address.address}]` : address.address;
+    return `http://${host}:${address.port}${this.#options.path}`;
+  }
+
+  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path = ''] = (request.url ?? '').split('?');
     const isGet = request.method === 'GET' || request.method === 'HEAD';
-    if (!isGet || asked === undefined || !paths.has(asked)) return void response.writeHead(404).end();
+    if (!isGet || !this.#paths.has(path)) return void response.writeHead(404).end();
     try {
-      const body = await registry.metrics();
-      response.writeHead(200, { 'content-type': registry.contentType }).end(body);
+      const body = await this.#registry.metrics();
+      response.writeHead(200, { 'content-type': this.#registry.contentType }).end(body);
     } catch {
-      // A collector of the registry failed; the scraper records the status, which is what an operator looks at.
+      // A collector of the registry failed; the scraper records the status.
       response.writeHead(500).end();
     }
   }
-
-  return {
-    name: 'metrics server',
-    async start() {
-      server.listen({ port, ...(host && { host }) });
-      await once(server, 'listening');
-    },
-    async stop() {
-      if (!server.listening) return;
-      const closed = once(server, 'close');
-      server.close();
-      // A scrape that is cut off is repeated; waiting for a slow scraper would delay the end.
-      server.closeAllConnections();
-      await closed;
-    },
-    url() {
-      const address = server.address();
-      if (address === null || typeof address === 'string')
-        throw new TypeError('the metrics server has not started');
-      const shown = isIP(address.address) === 6 ? `[${address.address}]` : address.address;
-      return `http://${shown}:${address.port}${path}`;
-    },
-  };
 }

@@ -7,10 +7,10 @@ import type { Logger } from './logger.ts';
 
 export type { Span } from '@opentelemetry/api';
 
-/** Who the telemetry is about. */
+/** The service that telemetry is about. */
 export type ResourceOptions = {
   readonly serviceName: string;
-  /** Left out when empty. */
+  /** Omitted when empty. */
   readonly serviceNamespace?: string;
   /** A random UUID when empty. */
   readonly serviceInstanceId?: string;
@@ -19,7 +19,7 @@ export type ResourceOptions = {
 };
 
 /**
- * The resource of traces and metrics: what the SDK says of itself, then the variable `OTEL_RESOURCE_ATTRIBUTES`, then the options.
+ * The resource of traces and metrics: the SDK's own attributes, then `OTEL_RESOURCE_ATTRIBUTES`, then the options.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/resource/#service
  */
@@ -42,122 +42,138 @@ export async function makeResource(options: ResourceOptions): Promise<Resource> 
 /** OTLP over HTTP (`http` is JSON) or gRPC. */
 export type OtlpProtocol = 'http' | 'http/protobuf' | 'grpc';
 
-/** What traces are called, how many are kept and how they leave. */
+/** Options of tracing. The exporter reads its target from the standard `OTEL_EXPORTER_OTLP_*` variables. */
 export type TracingOptions = ResourceOptions & {
   readonly enabled: boolean;
-  /** Where to is said by the standard `OTEL_EXPORTER_OTLP_*` variables, which the exporter reads. */
   readonly protocol: OtlpProtocol;
-  /** The part of traces kept where the caller has not decided, 0 to 1. */
+  /** Fraction of traces that is sampled when the caller has not decided, 0 to 1. */
   readonly samplingRate: number;
   readonly logger?: Logger;
 };
 
-/** What a span is about. */
+/** Options of a span. */
 export type SpanOptions = {
-  /** What it is a part of: from `extract`, or handed to the function of an outer span. Default the active span. */
+  /** Parent context: from `extract`, or passed to the function of an outer span. Default: the active span. */
   readonly parent?: Context;
-  /** The span that it is a part of, in the place of `parent`; null begins a trace. */
+  /** Parent span, instead of `parent`; null starts a new trace. */
   readonly parentSpan?: Span | null;
   /** `SpanKind` of the OpenTelemetry API: 0 internal (default), 1 server, 2 client. */
   readonly kind?: SpanKind;
   readonly attributes?: Attributes;
 };
 
-/** Spans, and their way in and out of a process. Nothing is global: what is active is known to this object only. */
-export type Tracing = {
-  readonly enabled: boolean;
-  readonly tracer: Tracer;
-  /** Reads the trace of a caller from header names in lower case: W3C tracecontext and baggage, B3 single and multi. */
-  extract(carrier: Readonly<Record<string, string | string[] | undefined>>): Context;
-  /** Writes the trace of a context into headers, in all of those formats. */
-  inject(carrier: Record<string, string>, context: Context): void;
-  /** The span that the caller runs in; undefined outside of all, and when tracing is off. */
-  activeSpan(): Span | undefined;
-  /** Begins a span, which the caller ends. */
-  startSpan(name: string, options?: SpanOptions): Span;
-  /** Makes a span the active one for a function and for everything that it awaits. */
-  withSpan<T>(span: Span, fn: () => T): T;
-  /** Runs a function inside a span, which is the active one then and ends with it, as failed when it throws. */
-  inSpan<T>(
-    name: string,
-    options: SpanOptions,
-    fn: (span: Span, context: Context) => Promise<T> | T,
-  ): Promise<T>;
-  /** Sends what is left and ends the export. Idempotent; never rejects. */
-  shutdown(): Promise<void>;
-};
-
 type Api = typeof import('@opentelemetry/api');
 
-/** Starts tracing. When it is off, the OpenTelemetry API is all that is loaded, and spans cost next to nothing. */
+/** Starts tracing. When it is off, only the OpenTelemetry API is loaded, and spans cost next to nothing. */
 export async function startTracing(options: TracingOptions): Promise<Tracing> {
   const api = await import('@opentelemetry/api');
   if (!options.enabled)
-    return tracingOver(api, { tracer: new api.ProxyTracerProvider().getTracer('tollgate') });
+    return new Tracing(api, { tracer: new api.ProxyTracerProvider().getTracer('tollgate') });
   const provider = await makeProvider(options);
-  return tracingOver(api, {
+  return new Tracing(api, {
     tracer: provider.getTracer('tollgate'),
     propagator: await makePropagator(),
     provider,
   });
 }
 
-function tracingOver(
-  api: Api,
-  parts: {
-    readonly tracer: Tracer;
-    readonly propagator?: TextMapPropagator;
-    readonly provider?: TracerProvider;
-  },
-): Tracing {
-  const { tracer, propagator, provider } = parts;
-  let ended: Promise<void> | undefined;
-  const contexts = provider && new AsyncLocalStorage<Context>();
-  const active = (): Context => contexts?.getStore() ?? api.ROOT_CONTEXT;
-  const within = <T>(context: Context, fn: () => T): T =>
-    contexts === undefined ? fn() : contexts.run(context, fn);
-  const parentOf = ({ parent, parentSpan }: SpanOptions): Context => {
-    if (parentSpan === undefined) return parent ?? active();
-    return parentSpan === null ? api.ROOT_CONTEXT : api.trace.setSpan(api.ROOT_CONTEXT, parentSpan);
-  };
-  const startSpan: Tracing['startSpan'] = (name, options = {}) => {
+/** The parts of tracing that are present only when it is enabled, and the tracer. */
+type TracingParts = {
+  readonly tracer: Tracer;
+  readonly propagator?: TextMapPropagator;
+  readonly provider?: TracerProvider;
+};
+
+/** Spans, and their propagation into and out of the process. Not global: only this object knows the active span. */
+export class Tracing {
+  readonly tracer: Tracer;
+  readonly #api: Api;
+  readonly #propagator: TextMapPropagator | undefined;
+  readonly #provider: TracerProvider | undefined;
+  readonly #contexts: AsyncLocalStorage<Context> | undefined;
+  #ended: Promise<void> | undefined;
+
+  constructor(api: Api, { tracer, propagator, provider }: TracingParts) {
+    this.tracer = tracer;
+    this.#api = api;
+    this.#propagator = propagator;
+    this.#provider = provider;
+    this.#contexts = provider && new AsyncLocalStorage<Context>();
+  }
+
+  get enabled(): boolean {
+    return this.#provider !== undefined;
+  }
+
+  /** Reads the trace of a caller from lower-case header names: W3C tracecontext and baggage, B3 single and multi. */
+  extract(carrier: Readonly<Record<string, string | string[] | undefined>>): Context {
+    const { ROOT_CONTEXT, defaultTextMapGetter } = this.#api;
+    return this.#propagator?.extract(ROOT_CONTEXT, carrier, defaultTextMapGetter) ?? ROOT_CONTEXT;
+  }
+
+  /** Writes the trace of a context into headers, in all of those formats. */
+  inject(carrier: Record<string, string>, context: Context): void {
+    this.#propagator?.inject(context, carrier, this.#api.defaultTextMapSetter);
+  }
+
+  /** The active span of the caller; undefined outside of all spans, and when tracing is off. */
+  activeSpan(): Span | undefined {
+    return this.#api.trace.getSpan(this.#active());
+  }
+
+  /** Starts a span, which the caller ends. */
+  startSpan(name: string, options: SpanOptions = {}): Span {
     const { kind, attributes } = options;
-    return tracer.startSpan(
-      name,
-      { ...(kind && { kind }), ...(attributes && { attributes }) },
-      parentOf(options),
-    );
-  };
-  return {
-    enabled: provider !== undefined,
-    tracer,
-    extract: (carrier) =>
-      propagator?.extract(api.ROOT_CONTEXT, carrier, api.defaultTextMapGetter) ?? api.ROOT_CONTEXT,
-    inject: (carrier, context) => propagator?.inject(context, carrier, api.defaultTextMapSetter),
-    activeSpan: () => api.trace.getSpan(active()),
-    withSpan: (span, fn) => within(api.trace.setSpan(active(), span), fn),
-    startSpan,
-    async inSpan(name, options, fn) {
-      const span = startSpan(name, options);
-      try {
-        const context = api.trace.setSpan(parentOf(options), span);
-        return await within(context, () => fn(span, context));
-      } catch (error) {
-        span.setStatus({
-          code: api.SpanStatusCode.ERROR,
-          ...(error instanceof Error && { message: error.message }),
-        });
-        throw error;
-      } finally {
-        span.end();
-      }
-    },
-    shutdown() {
-      // It rejects with what the last export failed with, which is logged where that happens.
-      ended ??= provider?.shutdown().catch(() => undefined) ?? Promise.resolve();
-      return ended;
-    },
-  };
+    const spanOptions = { ...(kind && { kind }), ...(attributes && { attributes }) };
+    return this.tracer.startSpan(name, spanOptions, this.#parentContext(options));
+  }
+
+  /** Makes a span the active one for a function and for everything that it awaits. */
+  withSpan<T>(span: Span, fn: () => T): T {
+    return this.#within(this.#api.trace.setSpan(this.#active(), span), fn);
+  }
+
+  /** Runs a function inside a new active span, which ends with it, as failed when it throws. */
+  async inSpan<T>(
+    name: string,
+    options: SpanOptions,
+    fn: (span: Span, context: Context) => Promise<T> | T,
+  ): Promise<T> {
+    const span = this.startSpan(name, options);
+    try {
+      const context = this.#api.trace.setSpan(this.#parentContext(options), span);
+      return await this.#within(context, () => fn(span, context));
+    } catch (error) {
+      span.setStatus({
+        code: this.#api.SpanStatusCode.ERROR,
+        ...(error instanceof Error && { message: error.message }),
+      });
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+
+  /** Exports the remaining spans and ends the export. Idempotent; never rejects. */
+  shutdown(): Promise<void> {
+    // Rejects with the error of the last export, which was logged.
+    this.#ended ??= this.#provider?.shutdown().catch(() => undefined) ?? Promise.resolve();
+    return this.#ended;
+  }
+
+  #active(): Context {
+    return this.#contexts?.getStore() ?? this.#api.ROOT_CONTEXT;
+  }
+
+  #within<T>(context: Context, fn: () => T): T {
+    return this.#contexts === undefined ? fn() : this.#contexts.run(context, fn);
+  }
+
+  #parentContext({ parent, parentSpan }: SpanOptions): Context {
+    const { ROOT_CONTEXT, trace } = this.#api;
+    if (parentSpan === undefined) return parent ?? this.#active();
+    return parentSpan === null ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parentSpan);
+  }
 }
 
 async function makeProvider(options: TracingOptions): Promise<TracerProvider> {
@@ -188,7 +204,7 @@ async function makePropagator(): Promise<TextMapPropagator> {
     '@opentelemetry/core'
   );
   const { B3InjectEncoding, B3Propagator } = await import('@opentelemetry/propagator-b3');
-  // The last that finds something wins: tracecontext where a caller sends both.
+  // The last one that finds a trace wins: tracecontext when a caller sends both.
   return new CompositePropagator({
     propagators: [
       new B3Propagator({ injectEncoding: B3InjectEncoding.SINGLE_HEADER }),
@@ -199,7 +215,7 @@ async function makePropagator(): Promise<TextMapPropagator> {
   });
 }
 
-/** Logs the first failed export of an outage, and its end; the SDK itself would say nothing. */
+/** Logs the first failed export of an outage, and its end; the SDK logs neither. */
 function reportOutages(exporter: SpanExporter, logger: Logger | undefined): SpanExporter {
   let failing = false;
   return {
@@ -207,8 +223,8 @@ function reportOutages(exporter: SpanExporter, logger: Logger | undefined): Span
       exporter.export(spans, (result) => {
         const failed = result.code !== 0;
         if (failed && !failing)
-          logger?.warn({ err: result.error, spans: spans.length }, 'spans not exported');
-        if (!failed && failing) logger?.info('spans are exported again');
+          logger?.warn({ err: result.error, spans: spans.length }, 'cannot export spans');
+        if (!failed && failing) logger?.info('exporting spans again');
         failing = failed;
         done(result);
       });
@@ -247,7 +263,7 @@ const traceHeaders = [
   'x-b3-flags',
 ];
 
-/** What `Tracing.extract` looks at, from requests that tell one header at a time. */
+/** The carrier for `Tracing.extract`, for requests that are read one header at a time. */
 export function traceCarrier(
   header: (name: string) => string | undefined,
 ): Readonly<Record<string, string | undefined>> {

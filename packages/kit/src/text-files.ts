@@ -4,28 +4,28 @@ import { join, relative } from 'node:path';
 import { fingerprintFiles } from './file-fingerprint.ts';
 import { compareText } from './text.ts';
 
-/** Which files of a directory count. */
+/** Which files of a directory to read. */
 interface FindTextFilesOptions {
-  /** Leave out names that begin with a dot. Those that begin with two (a Kubernetes volume's own) always are. */
+  /** Ignore names that begin with a dot. Those with two (internal to a Kubernetes volume) are always ignored. */
   readonly ignoreDotFiles: boolean;
   /** Only names that end in one of these, such as `.yaml`; all when absent. */
   readonly extensions?: readonly string[];
 }
 
-/** What is below a directory. */
+/** Files below a directory. */
 interface FoundTextFiles {
-  /** Paths of the files to read, sorted. Broken links are among them: reading tells what is wrong. */
+  /** Paths of the files to read, sorted. Includes broken links: reading one reports the error. */
   readonly files: readonly string[];
   /** Links to directories, which are not followed. */
   readonly directoryLinks: readonly string[];
 }
 
-/** Deeper folders than this are a link to oneself or a mistake. */
+/** Deeper folders are a cycle of mounts or a mistake. */
 const maxDepth = 32;
 
 /**
- * Finds the regular files below a directory. Links to files count, links to directories are not followed: in a
- * Kubernetes volume they hold the same files again. Sockets, pipes and devices are no text.
+ * Finds the regular files below a directory, and links to files. Links to directories are not followed: in a Kubernetes
+ * volume they contain the same files again.
  */
 async function findTextFiles(directory: string, options: FindTextFilesOptions): Promise<FoundTextFiles> {
   const walk: Walk = { options, files: [], directoryLinks: [] };
@@ -41,7 +41,7 @@ interface Walk {
 
 async function addDirectory(walk: Walk, directory: string, depth: number): Promise<void> {
   if (depth > maxDepth) {
-    throw new Error(`${directory} lies more than ${maxDepth} folders deep`);
+    throw new Error(`${directory} is more than ${maxDepth} folders deep`);
   }
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     if (entry.name.startsWith('..') || (walk.options.ignoreDotFiles && entry.name.startsWith('.'))) {
@@ -72,16 +72,12 @@ function addFile({ options: { extensions }, files }: Walk, path: string): void {
 }
 
 /**
- * Reads a file of at most `maxBytes` as UTF-8; `boundedBy` says in the message what these bytes are of.
+ * Reads a file of at most `maxBytes` as UTF-8; `boundedBy` describes the limit in the message.
  *
- * @throws Error that says why it cannot be read, or is nothing to read.
+ * @throws Error with the reason why it cannot be read.
  */
-export async function readTextFile(
-  path: string,
-  maxBytes: number,
-  boundedBy = 'that a file may have',
-): Promise<string> {
-  // Non-blocking: what became a pipe since it was listed would wait for a writer for ever.
+export async function readTextFile(path: string, maxBytes: number, boundedBy = 'allowed'): Promise<string> {
+  // Non-blocking: a file replaced by a pipe since it was listed would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = await file.stat();
@@ -101,7 +97,7 @@ export async function readTextFile(
   }
 }
 
-/** Which files to read. */
+/** Options of reading a directory. */
 export interface ReadTextFilesOptions extends FindTextFilesOptions {
   /** Directory with the files. */
   readonly directory: string;
@@ -109,14 +105,14 @@ export interface ReadTextFilesOptions extends FindTextFilesOptions {
   readonly labelRoot: string;
 }
 
-/** One file. */
+/** A file with its text. */
 export interface TextFile {
-  /** Its path as messages show it. */
+  /** Its path, as shown in messages. */
   readonly source: string;
   readonly text: string;
 }
 
-/** What is to be said of one file. */
+/** A problem or a warning about one file. */
 export interface TextFileNotice {
   readonly source: string;
   readonly message: string;
@@ -126,21 +122,21 @@ export interface TextFileNotice {
 export interface FolderTexts {
   /** In the order of their paths. */
   readonly files: readonly TextFile[];
-  /** What could not be read. */
+  /** Files that could not be read. */
   readonly problems: readonly TextFileNotice[];
-  /** What was passed over. */
+  /** Entries that were skipped. */
   readonly warnings: readonly TextFileNotice[];
 }
 
-/** Most bytes of all files together. 100,000 rules take 10 MB; what is this large is a mistake, not a configuration. */
+/** Maximum size of all files together. 100,000 rules take 10 MB. */
 const maxBytes = 256 * 1024 * 1024;
 
-const boundedBy = `left of the ${maxBytes} that all files of the folder may have together`;
+const boundedBy = `left of the ${maxBytes} allowed for all files of the folder together`;
 
-/** Times that files which change under the reader are read again; then they are taken as they are. */
+/** Maximum number of attempts to read files that change meanwhile. */
 const maxRounds = 5;
 
-/** Reads all files below a directory as they stood together: when one changes meanwhile, all are read again. */
+/** Reads a consistent state of all files below a directory: when one changes meanwhile, all are read again. */
 export async function readTextFiles(options: ReadTextFilesOptions): Promise<FolderTexts> {
   let before = await fingerprintFiles([options.directory], false);
   for (let round = 1; ; round += 1) {

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { createKeyQueue, createRecentlyUsed } from '../src/collections.ts';
+import { KeyQueue, RecentlyUsed } from '../src/collections.ts';
 
 t.test('the first key is the one added longest ago', async (t) => {
-  const queue = createKeyQueue();
+  const queue = new KeyQueue();
   t.equal(queue.first(), undefined);
   queue.add('a');
   queue.add('b');
@@ -17,7 +17,7 @@ t.test('the first key is the one added longest ago', async (t) => {
 });
 
 t.test('a key deleted and added again is the youngest, even if it was just seen as the first', async (t) => {
-  const queue = createKeyQueue();
+  const queue = new KeyQueue();
   for (const key of ['a', 'b', 'c']) queue.add(key);
   t.equal(queue.first(), 'a');
   queue.delete('a');
@@ -31,7 +31,7 @@ t.test('a key deleted and added again is the youngest, even if it was just seen 
 });
 
 t.test('it agrees with a plain list over thousands of random steps', async (t) => {
-  const queue = createKeyQueue();
+  const queue = new KeyQueue();
   const list: string[] = [];
   let seed = 7;
   for (let step = 0; step < 20_000; step += 1) {
@@ -51,23 +51,23 @@ t.test('it agrees with a plain list over thousands of random steps', async (t) =
 });
 
 t.test('it answers what was set, until it is deleted or all is cleared', async (t) => {
-  const cache = createRecentlyUsed<number>({ capacity: 10 });
+  const cache = new RecentlyUsed<number>({ capacity: 10 });
   t.equal(cache.get('a'), undefined);
   cache.set('a', 1);
   cache.set('a', 2);
   cache.set('b', 3);
   t.equal(cache.get('a'), 2);
-  t.equal(cache.size(), 2);
+  t.equal(cache.size, 2);
   cache.delete('a');
   t.equal(cache.get('a'), undefined);
-  t.equal(cache.size(), 1);
+  t.equal(cache.size, 1);
   cache.clear();
   t.equal(cache.get('b'), undefined);
-  t.equal(cache.size(), 0);
+  t.equal(cache.size, 0);
 });
 
 t.test('it never holds more than its capacity, and always the half that was used last', async (t) => {
-  const cache = createRecentlyUsed<number>({ capacity: 100 });
+  const cache = new RecentlyUsed<number>({ capacity: 100 });
   const used: string[] = [];
   let seed = 7;
   for (let step = 0; step < 20_000; step += 1) {
@@ -77,7 +77,7 @@ t.test('it never holds more than its capacity, and always the half that was used
     const at = used.indexOf(key);
     if (at >= 0) used.splice(at, 1);
     used.push(key);
-    if (cache.size() > 100) throw new Error(`${cache.size()} after ${step} steps`);
+    if (cache.size > 100) throw new Error(`${cache.size} after ${step} steps`);
     const oldest = used.at(-50);
     // Asking would be a use: only now and then.
     if (step % 97 === 0 && oldest !== undefined) {
@@ -86,11 +86,11 @@ t.test('it never holds more than its capacity, and always the half that was used
       used.push(oldest);
     }
   }
-  t.ok(cache.size() > 50);
+  t.ok(cache.size > 50);
 });
 
 t.test('what is used again and again outlives any number of others', async (t) => {
-  const cache = createRecentlyUsed<string>({ capacity: 4 });
+  const cache = new RecentlyUsed<string>({ capacity: 4 });
   cache.set('kept', 'here');
   for (let n = 0; n < 1_000; n += 1) {
     cache.set(`other ${n}`, '');
@@ -100,9 +100,9 @@ t.test('what is used again and again outlives any number of others', async (t) =
 });
 
 t.test('entries weigh what they are said to, and one that is too heavy is not held at all', async (t) => {
-  const cache = createRecentlyUsed<string>({
+  const cache = new RecentlyUsed<string>({
     capacity: 20,
-    weightOf: (key, value) => key.length + value.length,
+    weigh: (key, value) => key.length + value.length,
   });
   cache.set('a', '12345');
   cache.set('b', '1234567890');
@@ -114,5 +114,5 @@ t.test('entries weigh what they are said to, and one that is too heavy is not he
   cache.set('d', '12345');
   cache.set('e', '12345');
   t.equal(cache.get('a'), undefined);
-  t.equal(cache.size(), 2);
+  t.equal(cache.size, 2);
 });

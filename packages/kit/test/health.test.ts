@@ -1,8 +1,8 @@
-import { createHealth } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import t from 'tap';
 
 t.test('health is the conjunction of its components', (t) => {
-  const health = createHealth();
+  const health = new Health();
   t.equal(health.isHealthy(), true, 'without components');
   const cache = health.component('cache', { healthy: true });
   const config = health.component('config', { healthy: false });
@@ -15,7 +15,7 @@ t.test('health is the conjunction of its components', (t) => {
 });
 
 t.test('listeners hear changes of the whole only, until they leave', (t) => {
-  const health = createHealth();
+  const health = new Health();
   const heard: boolean[] = [];
   const leave = health.onChange((healthy) => heard.push(healthy));
   const one = health.component('one', { healthy: true });
@@ -32,7 +32,7 @@ t.test('listeners hear changes of the whole only, until they leave', (t) => {
 });
 
 t.test('two components of one name are a mistake', (t) => {
-  const health = createHealth();
+  const health = new Health();
   health.component('cache', { healthy: true });
   t.throws(() => health.component('cache', { healthy: false }), /cache/);
   t.end();

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
+import { HttpServer } from '@tollgate/kit/http-server';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import type { Test } from 'tap';
@@ -41,7 +41,7 @@ async function listenTo(
 
 function serverOver(t: Test, server: Server): HttpServer {
   t.teardown(() => server.closeAllConnections());
-  return createHttpServer(
+  return new HttpServer(
     {
       server,
       listen: (where) => once(server.listen(where), 'listening'),
@@ -184,7 +184,7 @@ const settings = { host: 'HOST', port: 'PORT' };
 t.test('a server that cannot listen is told with its settings', async (t) => {
   const cause = new Error('listen EADDRINUSE: address already in use 127.0.0.1:80');
   await t.rejects(nameListenSettings(Promise.reject(cause), settings), {
-    message: `cannot listen where HOST and PORT say: ${cause.message}`,
+    message: `cannot listen on the address set by HOST and PORT: ${cause.message}`,
     cause,
   });
 });

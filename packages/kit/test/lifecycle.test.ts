@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createLifecycle, type Lifecycle, StoppedWhileStarting } from '@tollgate/kit/lifecycle';
+import { Lifecycle, StoppedWhileStarting } from '@tollgate/kit/lifecycle';
 import t, { type Test } from 'tap';
 import { createManualSleep, type ManualSleep } from './helpers/manual-sleep.ts';
 import { recordingLogger } from './helpers/recording-logger.ts';
@@ -18,7 +18,7 @@ function setUp(): {
   const { logger, lines } = recordingLogger();
   const clock = createManualSleep();
   return {
-    lifecycle: createLifecycle({ logger, drainTimeoutMs, sleep: clock.sleep }),
+    lifecycle: new Lifecycle({ logger, drainTimeoutMs, sleep: clock.sleep }),
     clock,
     events: [],
     lines,

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { AppError, defineErrors, grpcStatus } from '../src/errors.ts';
-import { createFailureLog, createLogger, type LogFormat, type Logger, type LogLevel } from '../src/logger.ts';
+import { createLogger, FailureLog, type LogFormat, type Logger, type LogLevel } from '../src/logger.ts';
 
 const now = (): number => Date.UTC(2026, 0, 2, 3, 4, 5, 67);
 
@@ -178,15 +178,15 @@ function recordFailures() {
     format: 'json',
     destination: { write: (line) => lines.push(JSON.parse(line)) },
   });
-  const logFailure = createFailureLog({ logger, message: 'call failed', nowMs: () => clock.nowMs });
-  return { lines, clock, logFailure };
+  const failures = new FailureLog({ logger, message: 'call failed', nowMs: () => clock.nowMs });
+  return { lines, clock, failures };
 }
 
-t.test('equal failures are told once a second, with how many there were besides', async (t) => {
-  const { lines, clock, logFailure } = recordFailures();
+t.test('equal failures are logged once a second, with the number withheld', async (t) => {
+  const { lines, clock, failures } = recordFailures();
   for (let i = 0; i < 3_000; i += 1) {
     clock.nowMs = i;
-    logFailure(backendFailure('no connection to Redis'));
+    failures.log(backendFailure('no connection to Redis'));
   }
   t.match(
     lines.map(({ withheld }) => withheld),
@@ -195,11 +195,11 @@ t.test('equal failures are told once a second, with how many there were besides'
   t.match(lines[0], { code: 'backend_failure', level: 'warning', '@message': 'call failed' });
 });
 
-t.test('another failure is told at once, with what is known of the call', async (t) => {
-  const { lines, logFailure } = recordFailures();
-  logFailure(backendFailure('no connection to Redis'));
-  logFailure(errors.empty_domain(), { method: 'ShouldRateLimit' });
-  logFailure(new TypeError('a defect'));
+t.test('a different failure is logged at once, with the fields of the call', async (t) => {
+  const { lines, failures } = recordFailures();
+  failures.log(backendFailure('no connection to Redis'));
+  failures.log(errors.empty_domain(), { method: 'ShouldRateLimit' });
+  failures.log(new TypeError('a defect'));
   t.match(lines, [
     { code: 'backend_failure' },
     { code: 'empty_domain', method: 'ShouldRateLimit' },
@@ -207,13 +207,13 @@ t.test('another failure is told at once, with what is known of the call', async 
   ]);
 });
 
-t.test('failures that all differ are told up to a bound', async (t) => {
-  const { lines, clock, logFailure } = recordFailures();
+t.test('failures that all differ are logged up to a limit', async (t) => {
+  const { lines, clock, failures } = recordFailures();
   for (let i = 0; i < 1_000; i += 1) {
-    logFailure(backendFailure(`failure ${i}`));
+    failures.log(backendFailure(`failure ${i}`));
   }
   t.equal(lines.length, 50);
   clock.nowMs = 1_000;
-  logFailure('not even an error');
+  failures.log('not even an error');
   t.match(lines.at(-1), { withheld: 950 });
 });

@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
-import { addProcessMetrics, createMetricsServer, type MetricsServer } from '@tollgate/kit/metrics';
+import { addProcessMetrics, MetricsServer } from '@tollgate/kit/metrics';
 import { Counter, Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 
 async function start(t: Test, registry: Registry): Promise<MetricsServer> {
-  const server = createMetricsServer({ registry, host: '127.0.0.1', port: 0 });
+  const server = new MetricsServer({ registry, host: '127.0.0.1', port: 0 });
   await server.start();
   t.teardown(() => server.stop());
   return server;
@@ -33,7 +33,7 @@ t.test('other paths and methods are not found', async (t) => {
 });
 
 t.test('one server answers on several paths', async (t) => {
-  const server = createMetricsServer({
+  const server = new MetricsServer({
     registry: new Registry(),
     host: '127.0.0.1',
     port: 0,
@@ -72,7 +72,7 @@ t.test('a port that is taken fails the start', async (t) => {
   await new Promise((resolve) => other.once('listening', resolve));
   const address = other.address();
   const port = typeof address === 'object' && address ? address.port : 0;
-  const server = createMetricsServer({ registry: new Registry(), host: '127.0.0.1', port });
+  const server = new MetricsServer({ registry: new Registry(), host: '127.0.0.1', port });
   await t.rejects(server.start(), { code: 'EADDRINUSE' });
   await server.stop();
 });

@@ -255,5 +255,5 @@ t.test('a collector that is not there is logged once and fails nothing', async (
   await tracing.inSpan('work', {}, () => undefined);
   await tracing.shutdown();
   t.equal(lines.length, 1);
-  t.match(lines[0], { level: 'warning', '@message': 'spans not exported', spans: 1 });
+  t.match(lines[0], { level: 'warning', '@message': 'cannot export spans', spans: 1 });
 });

@@ -84,7 +84,7 @@ t.test('a file that does not fit is told how much all files may have', async (t)
     {
       source: 'large',
       message:
-        'the file has 268435456 bytes, more than the 268435452 left of the 268435456 that all files of the folder may have together',
+        'the file has 268435456 bytes, more than the 268435452 left of the 268435456 allowed for all files of the folder together',
     },
   ]);
 });

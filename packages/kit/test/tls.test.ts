@@ -76,7 +76,7 @@ t.test('a problem names the file and what is wrong with it', async (t) => {
   t.match(await problemOf({ certFile, keyFile: certFile }), `${certFile} holds no private key`);
   t.match(
     await problemOf({ certFile, keyFile: client.keyFile }),
-    `${client.keyFile} is not the one of the certificate in ${certFile}`,
+    `${client.keyFile} does not belong to the certificate in ${certFile}`,
   );
   t.match(await problemOf({ caFile: keyFile }), `${keyFile} holds no certificate`);
   t.match(await problemOf({ caFile: broken }), `certificate 2 in ${broken} cannot be read`);
@@ -86,7 +86,7 @@ t.test('a problem names the file and what is wrong with it', async (t) => {
 t.test('the first files must fit together', async (t) => {
   const { logger } = recordingLogger();
   const files = { certFile: server.certFile, keyFile: client.keyFile };
-  await t.rejects(watchTlsFiles(files, { logger }), { message: /is not the one of the certificate/ });
+  await t.rejects(watchTlsFiles(files, { logger }), { message: /does not belong to the certificate/ });
 });
 
 t.test(

@@ -1,12 +1,7 @@
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
-import { createHealth, type Health } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
-import {
-  createLifecycle,
-  createTermination,
-  type Lifecycle,
-  type LifecycleComponent,
-} from '@tollgate/kit/lifecycle';
+import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Sql } from 'postgres';
 import { type Settings, settingsSpec } from './config/settings.ts';
@@ -25,7 +20,7 @@ import { RulesFile } from './ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from './ext-authz/server.ts';
 import { TokenCache } from './ext-authz/token-cache.ts';
 import type { OpenApiDocument } from './http/open-api.ts';
-import { createApiServer } from './http/server.ts';
+import { ApiServer } from './http/server.ts';
 import { ColumnCipher } from './keys/column-encryption.ts';
 import { openSigningKeys } from './keys/key-source.ts';
 import { systemRandomness } from './keys/random.ts';
@@ -69,14 +64,14 @@ export interface App {
 export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
   const { logger, foundation } = options;
   const ports: Ports = { http: settings.port };
-  const health = createHealth();
+  const health = new Health();
   const startup = health.component('startup', { healthy: false });
   const signingKeys = await openSigningKeys(settings, { logger });
   const telemetry = await startTelemetry(settings, options);
   const sql = connect(settings);
   const parts = createContext(settings, options, { sql, telemetry, keys: signingKeys.keys });
   const { context } = parts;
-  const api = createApiServer(context, telemetry);
+  const api = new ApiServer(context, telemetry);
   const extAuthz = settings.extAuthzEnabled
     ? await createExtAuthz(context, { identities: parts.identities, telemetry, health, ports })
     : undefined;
@@ -115,7 +110,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     },
   ];
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
-  const lifecycle = createLifecycle({ logger, drainTimeoutMs });
+  const lifecycle = new Lifecycle({ logger, drainTimeoutMs });
   for (const component of components) if (component !== undefined) lifecycle.add(component);
   return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: api.openApi };
 }

@@ -1,8 +1,8 @@
 import { nameListenSettings } from '@tollgate/kit/http-server';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
-import { addProcessMetrics, createMetricsServer } from '@tollgate/kit/metrics';
-import { createMetricsExport } from '@tollgate/kit/metrics-export';
+import { addProcessMetrics, MetricsServer } from '@tollgate/kit/metrics';
+import { MetricsExport } from '@tollgate/kit/metrics-export';
 import { logTelemetrySdk, type OtlpProtocol, startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { Gauge, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
@@ -44,7 +44,7 @@ export async function startTelemetry(
     logger,
   };
   const tracing = await startTracing({ ...about, enabled: settings.tracingEnabled, samplingRate: 1 });
-  const components: LifecycleComponent[] = [{ name: 'tracing', stop: tracing.shutdown }];
+  const components: LifecycleComponent[] = [{ name: 'tracing', stop: () => tracing.shutdown() }];
   if (!settings.metricsEnabled) return { tracing, registry: undefined, components };
 
   const registry = new Registry();
@@ -52,9 +52,9 @@ export async function startTelemetry(
   new Gauge({ name: 'gotrue_running', help: 'Whether the service runs.', registers: [registry] }).set(1);
   components.push(
     settings.metricsExporter === 'opentelemetry'
-      ? createMetricsExport({ ...about, registry, nowMs })
+      ? new MetricsExport({ ...about, registry, nowMs })
       : announced(
-          createMetricsServer({
+          new MetricsServer({
             registry,
             host: settings.otelExporterPullHost,
             port: settings.otelExporterPullPort,
@@ -72,9 +72,10 @@ function protocolOf(protocol: Settings['otlpProtocol']): OtlpProtocol {
   return protocol === 'http/json' ? 'http' : protocol;
 }
 
-function announced(server: ReturnType<typeof createMetricsServer>, logger: Logger): LifecycleComponent {
+function announced(server: MetricsServer, logger: Logger): LifecycleComponent {
   return {
-    ...server,
+    name: server.name,
+    stop: () => server.stop(),
     async start() {
       await nameListenSettings(server.start(), {
         host: telemetrySettings.otelExporterPullHost.env,

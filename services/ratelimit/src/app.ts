@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
-import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
-import { createHealth, type Health } from '@tollgate/kit/health';
+import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
+import { Health } from '@tollgate/kit/health';
 import { nameListenSettings } from '@tollgate/kit/http-server';
-import { createLifecycle, createTermination, type Lifecycle } from '@tollgate/kit/lifecycle';
+import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { startTracing } from '@tollgate/kit/telemetry';
 import { maxTimerMs, monotonicNow } from '@tollgate/kit/time';
@@ -62,10 +62,10 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
   // Process-wide, like the library's log itself; before anything of it can have something to say.
   logGrpcLibrary(logger);
   const nowSeconds = (): number => Math.floor(deps.nowMs() / 1000);
-  const health = createHealth();
+  const health = new Health();
   const stats = createStatsRegistry();
   countReservedTags(stats, settings.extraTags);
-  const lifecycle = createLifecycle({
+  const lifecycle = new Lifecycle({
     logger,
     drainTimeoutMs: Math.min(maxTimerMs, settings.shutdownDelayMs + settings.drainTimeoutMs),
   });
@@ -130,29 +130,27 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
       })
     : undefined;
   if (tlsFiles) countLoad(true);
-  const grpc = createUnaryServer(
-    {
-      handlers: {
-        [shouldRateLimitPath]: createShouldRateLimit(
-          traceDecisions(decide, tracing, shouldRateLimitPath.slice(1)),
-        ),
-      },
-      health,
-      serviceName: 'ratelimit',
-      begin: createServerStats(stats, monotonicNow).begin,
-      tls: tlsFiles && { files: tlsFiles, mutual: settings.grpcClientTlsCacert !== '' },
-      guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
-      logger,
-      ...(settings.grpcServerUseTls && {
-        handshakes: { logger, listener: 'grpc', onFailure: tls.handshakeFailures('grpc') },
-      }),
+  const grpc = new UnaryServer({
+    handlers: {
+      [shouldRateLimitPath]: createShouldRateLimit(
+        traceDecisions(decide, tracing, shouldRateLimitPath.slice(1)),
+      ),
     },
-    grpcServerOptions(settings),
-  );
+    health,
+    serviceName: 'ratelimit',
+    begin: createServerStats(stats, monotonicNow).begin,
+    tls: tlsFiles && { files: tlsFiles, mutual: settings.grpcClientTlsCacert !== '' },
+    guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
+    logger,
+    ...(settings.grpcServerUseTls && {
+      handshakes: { logger, listener: 'grpc', onFailure: tls.handshakeFailures('grpc') },
+    }),
+    ...grpcServerOptions(settings),
+  });
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   lifecycle.add({ name: 'statistics', start: flusher.start, stop: flusher.close });
-  lifecycle.add({ name: 'tracing', stop: tracing.shutdown });
+  lifecycle.add({ name: 'tracing', stop: () => tracing.shutdown() });
   // Before whatever may have to wait, so that a start that waits can be looked at.
   lifecycle.add({ name: 'debug server', start: startDebug, stop: ({ signal }) => debug.stop(signal) });
   lifecycle.add({ name: 'counter backend', start: backend.start, stop: backend.close });

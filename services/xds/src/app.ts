@@ -6,14 +6,9 @@ import {
 } from '@tollgate/kit/grpc/credentials';
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
-import { createHealth, type Health } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { nameListenSettings } from '@tollgate/kit/http-server';
-import {
-  createLifecycle,
-  createTermination,
-  type Lifecycle,
-  type LifecycleComponent,
-} from '@tollgate/kit/lifecycle';
+import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { startTracing } from '@tollgate/kit/telemetry';
@@ -105,9 +100,9 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
     source: sourceName,
     electsLeader: sourceName === 'kubernetes' && settings.statusEnabled,
   });
-  const health = createHealth();
+  const health = new Health();
   const served = health.component('snapshot', { healthy: false });
-  const lifecycle = createLifecycle({
+  const lifecycle = new Lifecycle({
     logger,
     drainTimeoutMs: settings.shutdownDelayMs + settings.drainTimeoutMs,
   });
@@ -162,7 +157,7 @@ export async function buildApp(settings: Settings, { logger, nowMs }: AppDeps): 
     adsServerOptions(settings),
   );
 
-  lifecycle.add({ name: 'tracing', stop: tracing.shutdown });
+  lifecycle.add({ name: 'tracing', stop: () => tracing.shutdown() });
   // Started in this order and stopped in reverse. The admin server comes first, so that a start that waits can be looked at.
   lifecycle.add({
     name: 'admin server',

@@ -1,4 +1,4 @@
-import { createTlsMetrics } from '@tollgate/kit/tls';
+import { TlsMetrics } from '@tollgate/kit/tls';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { LimiterClient } from './ads/limiters.ts';
 import { acceptedReasons } from './catalog/accepted.ts';
@@ -40,7 +40,7 @@ export function createXdsMetrics(registry: Registry, options: XdsMetricsOptions 
 function registerMetrics(registry: Registry, { source, electsLeader }: Required<XdsMetricsOptions>) {
   const registers = [registry];
   return {
-    tls: createTlsMetrics(registry),
+    tls: new TlsMetrics(registry),
     streams: new Gauge({
       name: 'tollgate_xds_streams',
       help: 'Open ADS streams.',

@@ -86,7 +86,7 @@ for (const variable of ['XDS_ADMIN_PORT', 'XDS_GRPC_PORT']) {
     const address = other.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     await t.rejects(startApp(t, { XDS_FOLDER: twoNamespaces(t), [variable]: String(port) }), {
-      message: new RegExp(`cannot listen where .* and ${variable} say: .*EADDRINUSE`),
+      message: new RegExp(`cannot listen on the address set by .* and ${variable}: .*EADDRINUSE`),
     });
   });
 }

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../logger.ts';
 import { monotonicNow, startDeadline } from '../time.ts';
 
-/** Bounds of the connections of one port. */
+/** Limits of the connections of a port. */
 export interface ConnectionLimits {
-  /** At this number the connection that was idle longest is closed for each new one; 0 sets no limit. */
+  /** At this number, the connection idle for the longest time is closed for each new one; 0 means no limit. */
   readonly maxConnections: number;
   /**
-   * At this number of connections of one address, its connection that was idle longest is closed for each new one; the new
-   * one is refused when all are in use. Default 0, which sets no limit.
+   * At this number of connections of one address, its connection idle for the longest time is closed for each new one;
+   * the new one is refused when all are in use. Default 0, which means no limit.
    */
   readonly maxConnectionsPerAddress?: number;
   /** Time from accepting a connection to its first protocol bytes, a TLS handshake included. */
@@ -18,20 +18,20 @@ export interface ConnectionLimits {
 /** One connection. */
 export interface ServerConnection {
   readonly socket: Socket;
-  /** Undefined on a unix socket. Kept, because a socket that is closed has none. */
+  /** Undefined on a Unix socket. Kept here because a closed socket has none. */
   readonly remoteAddress: string | undefined;
   /** Sends GOAWAY and ends our side once it is sent; unset until there is a session. */
   close: (() => void) | undefined;
   /** Calls in flight. */
   calls: number;
   readonly acceptedMs: number;
-  /** Ends the wait for the preface; unset once that was received. */
+  /** Cancels the preface timeout; unset once the preface was received. */
   cancelPrefaceTimer: (() => void) | undefined;
 }
 
 /**
- * How long a client has to close its side after ours. A client that follows the protocol needs one round trip; others must
- * not hold up a stop.
+ * Time for a client to close its side after ours. A client that follows the protocol needs one round trip; others must
+ * not delay a stop.
  */
 const lingerMs = 200;
 
@@ -39,16 +39,16 @@ const lingerMs = 200;
 const logIntervalMs = 10_000;
 
 /**
- * The connections of a port of long-lived connections: cuts silent ones, bounds their number, and closes them at a stop
- * without waiting for clients that keep their side open. Knows sockets only; a server reports sessions and calls to it.
+ * The connections of a port with long-lived connections: closes silent ones, limits their number, and closes them at a
+ * stop without waiting for clients that keep their side open. A server reports sessions and calls to it.
  */
 export class ServerConnections {
-  // Closed in this order at the limit, in each group the least recently used first: a flood of new connections evicts its
-  // own, and a connection that is in use goes last.
+  // Closed in this order at the limit, the least recently used of each group first: a flood of new connections evicts
+  // itself, and connections in use go last.
   readonly #unused = new Set<ServerConnection>();
   readonly #idle = new Set<ServerConnection>();
   readonly #busy = new Set<ServerConnection>();
-  readonly #ofAddress = new Map<string, number>();
+  readonly #countByAddress = new Map<string, number>();
   readonly #limits: ConnectionLimits;
   readonly #logger: Logger;
   #draining: boolean = false;
@@ -64,7 +64,7 @@ export class ServerConnections {
     return this.#unused.size + this.#idle.size + this.#busy.size;
   }
 
-  /** Follows a connection that was accepted at `acceptedMs`, by default just now. */
+  /** Follows a connection accepted at `acceptedMs`, by default now. */
   add(socket: Socket, acceptedMs: number = monotonicNow()): ServerConnection {
     const connection: ServerConnection = {
       socket,
@@ -74,7 +74,7 @@ export class ServerConnections {
       acceptedMs,
       cancelPrefaceTimer: undefined,
     };
-    if (this.#draining || !this.#makeRoomFor(socket)) {
+    if (this.#draining || !this.#freeAddressSlot(socket)) {
       socket.destroy();
       return connection;
     }
@@ -91,7 +91,7 @@ export class ServerConnections {
     this.#count(connection, 1);
     const timeLeftMs = Math.max(0, acceptedMs + prefaceTimeoutMs - monotonicNow());
     connection.cancelPrefaceTimer = startDeadline(timeLeftMs, () => socket.destroy());
-    // Emitted once all is sent and our side is closed. Node's HTTP/2 then waits for the client's side without a bound.
+    // Emitted once everything is sent and our side is closed. Node's HTTP/2 then waits for the client without a limit.
     socket.once('finish', () => destroyLater(socket));
     socket.once('close', () => this.remove(connection));
     return connection;
@@ -104,7 +104,7 @@ export class ServerConnections {
     if (known) this.#count(connection, -1);
   }
 
-  /** The connection speaks the protocol. */
+  /** Call once the client's preface has arrived. */
   prefaceReceived(connection: ServerConnection): void {
     connection.cancelPrefaceTimer?.();
     connection.cancelPrefaceTimer = undefined;
@@ -121,8 +121,8 @@ export class ServerConnections {
   }
 
   /**
-   * Destroys connections without a call in flight, after a moment for GOAWAY to arrive where there is a session. The others
-   * end when their session does; the caller has asked it to.
+   * Destroys connections without a call in flight, after a moment for GOAWAY to arrive if they have a session. The others
+   * end with their session, which the caller closes.
    */
   drain(): void {
     this.#draining = true;
@@ -138,10 +138,10 @@ export class ServerConnections {
     for (const { socket } of [...this.#unused, ...this.#idle, ...this.#busy]) socket.destroy();
   }
 
-  /** False when the address has as many connections as it may, and all are in use. */
-  #makeRoomFor({ remoteAddress }: Socket): boolean {
+  /** False when the address is at its limit and all its connections are in use. */
+  #freeAddressSlot({ remoteAddress }: Socket): boolean {
     const { maxConnectionsPerAddress = 0 } = this.#limits;
-    const count = this.#ofAddress.get(remoteAddress ?? '') ?? 0;
+    const count = this.#countByAddress.get(remoteAddress ?? '') ?? 0;
     if (maxConnectionsPerAddress === 0 || count < maxConnectionsPerAddress) return true;
     const victim = [...this.#unused, ...this.#idle].find((one) => one.remoteAddress === remoteAddress);
     this.#evict(victim);
@@ -150,9 +150,9 @@ export class ServerConnections {
 
   #count({ remoteAddress }: ServerConnection, change: number): void {
     if (remoteAddress === undefined) return;
-    const count = (this.#ofAddress.get(remoteAddress) ?? 0) + change;
-    if (count === 0) this.#ofAddress.delete(remoteAddress);
-    else this.#ofAddress.set(remoteAddress, count);
+    const count = (this.#countByAddress.get(remoteAddress) ?? 0) + change;
+    if (count === 0) this.#countByAddress.delete(remoteAddress);
+    else this.#countByAddress.set(remoteAddress, count);
   }
 
   #evict(victim: ServerConnection | undefined): void {
@@ -181,7 +181,7 @@ export class ServerConnections {
 
   #moveTo(group: Set<ServerConnection>, connection: ServerConnection): void {
     const known = [this.#unused, this.#idle, this.#busy].some((one) => one.delete(connection));
-    // One that was evicted may still end its calls.
+    // The calls of an evicted connection may still end.
     if (known) group.add(connection);
   }
 }

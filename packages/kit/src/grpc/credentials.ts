@@ -2,18 +2,18 @@ import { experimental, ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from '../logger.ts';
 import { type TlsMaterial, type TlsValidity, type WatchedTls, watchTlsFiles } from '../tls.ts';
 
-/** Files of the server's TLS; an empty path is none. */
+/** TLS files of a server; an empty path is no file. */
 export interface ServerTlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** Authorities of client certificates. When set, a client must present one of theirs. */
+  /** Authorities of client certificates. When set, clients must present a certificate. */
   readonly clientCaFile: string;
 }
 
-/** What following them takes. */
-export interface ServerCredentialsDeps {
+/** Options of watched credentials. */
+export interface ServerCredentialsOptions {
   readonly logger: Logger;
-  /** Told of every attempt to load the files, the first one included. */
+  /** Called after every attempt to load the files, including the first one. */
   readonly onAttempt: (succeeded: boolean) => void;
   /** Called with the validity of the certificate in use, now and after each change. */
   readonly onCertificate?: (validity: TlsValidity) => void;
@@ -33,31 +33,31 @@ export function plaintextCredentials(): WatchedCredentials {
 }
 
 /**
- * Reads the files and makes credentials from them. When they change, new connections get the new certificate; those
- * that stand keep theirs. Rejects, naming the file, when the files do not fit together.
+ * Reads the files and creates credentials from them. After a change, new connections get the new certificate; open ones
+ * keep theirs. Rejects, naming the file, when the files are not consistent.
  */
 export async function watchServerCredentials(
   files: ServerTlsFiles,
-  deps: ServerCredentialsDeps,
+  options: ServerCredentialsOptions,
 ): Promise<WatchedCredentials> {
   const { certFile, keyFile, clientCaFile } = files;
-  const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, deps);
-  deps.onAttempt(true);
-  return { credentials: followTls(watched, { mutual: clientCaFile !== '' }), close: watched.close };
+  const watched = await watchTlsFiles({ certFile, keyFile, caFile: clientCaFile }, options);
+  options.onAttempt(true);
+  return { credentials: followTls(watched, { mutual: clientCaFile !== '' }), close: () => watched.close() };
 }
 
-/** Makes credentials from TLS material that is watched already; when `mutual`, clients must present a certificate of its authorities. */
+/** Creates credentials from watched TLS material; when `mutual`, clients must present a certificate of its authorities. */
 export function followTls(watched: WatchedTls, { mutual }: { readonly mutual: boolean }): ServerCredentials {
   const provider = new WatchedCertificates(watched.current());
   watched.onChange((material) => provider.update(material));
-  // First the server's own certificate, then the authorities: the declaration has the names the other way round.
+  // The server's certificate first, then the authorities: the declaration swaps the names.
   return experimental.createCertificateProviderServerCredentials(provider, mutual ? provider : null, mutual);
 }
 
 type CaListener = Parameters<experimental.CertificateProvider['addCaCertificateListener']>[0];
 type IdentityListener = Parameters<experimental.CertificateProvider['addIdentityCertificateListener']>[0];
 
-/** Hands TLS material to grpc-js, now and at each change. */
+/** Passes TLS material to grpc-js, now and after each change. */
 class WatchedCertificates implements experimental.CertificateProvider {
   #material: TlsMaterial;
   readonly #caListeners = new Set<CaListener>();
@@ -70,17 +70,17 @@ class WatchedCertificates implements experimental.CertificateProvider {
   update(material: TlsMaterial): void {
     this.#material = material;
     this.#caListeners.forEach((listener) => {
-      this.#tellCa(listener);
+      this.#notifyCa(listener);
     });
     this.#identityListeners.forEach((listener) => {
-      this.#tellIdentity(listener);
+      this.#notifyIdentity(listener);
     });
   }
 
   addCaCertificateListener(listener: CaListener): void {
     this.#caListeners.add(listener);
-    // Not at once: grpc-js registers who wants the result only after it has called this.
-    queueMicrotask(() => this.#tellCa(listener));
+    // Not at once: grpc-js registers the receiver only after this call.
+    queueMicrotask(() => this.#notifyCa(listener));
   }
 
   removeCaCertificateListener(listener: CaListener): void {
@@ -89,19 +89,19 @@ class WatchedCertificates implements experimental.CertificateProvider {
 
   addIdentityCertificateListener(listener: IdentityListener): void {
     this.#identityListeners.add(listener);
-    queueMicrotask(() => this.#tellIdentity(listener));
+    queueMicrotask(() => this.#notifyIdentity(listener));
   }
 
   removeIdentityCertificateListener(listener: IdentityListener): void {
     this.#identityListeners.delete(listener);
   }
 
-  #tellCa(listener: CaListener): void {
+  #notifyCa(listener: CaListener): void {
     const { ca } = this.#material;
     listener(ca === undefined ? null : { caCertificate: ca });
   }
 
-  #tellIdentity(listener: IdentityListener): void {
+  #notifyIdentity(listener: IdentityListener): void {
     const { cert, key } = this.#material;
     listener(cert === undefined || key === undefined ? null : { certificate: cert, privateKey: key });
   }

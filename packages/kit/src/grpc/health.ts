@@ -18,66 +18,64 @@ export const healthDefinition: ServiceDefinition = {
   Watch: { ...unaryMethod('/grpc.health.v1.Health/Watch'), responseStream: true },
 };
 
-/** The health service of a server of grpc-js. */
-export interface HealthService {
-  readonly implementation: UntypedServiceImplementation;
-  /** Ends all Watch streams: they would otherwise hold up a server that drains. */
-  endWatches(): void;
-}
-
-/** What the health service takes. */
-export interface HealthServiceDeps {
+/** Options of a health service. */
+export interface HealthServiceOptions {
   readonly health: Health;
-  /** The service name of health checks; the empty name asks whether the server is there at all. */
+  /** The service name of health checks; the empty name stands for the server. */
   readonly serviceName: string;
   readonly guard: PeerGuard;
   /** Called at the start of every Check; the returned function is called at its end. */
   readonly beginCheck: () => () => void;
 }
 
-/** Implements grpc.health.v1.Health over the service's health. */
-export function createHealthService(deps: HealthServiceDeps): HealthService {
-  const { guard, beginCheck } = deps;
-  const source = healthSource(deps.health, deps.serviceName);
-  const watches = new Set<ServerWritableStream<Uint8Array, Uint8Array>>();
+/** grpc.health.v1.Health for a server of grpc-js, over the health of the process. */
+export class HealthService {
+  readonly implementation: UntypedServiceImplementation;
+  readonly #options: HealthServiceOptions;
+  readonly #source: HealthSource;
+  readonly #watches = new Set<ServerWritableStream<Uint8Array, Uint8Array>>();
 
-  const implementation = {
-    Check(call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>) {
-      const refusal = guard(call);
-      if (refusal !== undefined) {
-        callback({ code: status.UNAUTHENTICATED, details: refusal });
-        return;
-      }
-      const done = beginCheck();
-      const reply = checkHealth(source, call.request);
-      if (reply instanceof GrpcStatus) callback({ code: reply.code, details: reply.message });
-      else callback(null, reply);
-      done();
-    },
+  constructor(options: HealthServiceOptions) {
+    this.#options = options;
+    this.#source = healthSource(options.health, options.serviceName);
+    this.implementation = {
+      Check: (call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>) =>
+        this.#check(call, callback),
+      Watch: (call: ServerWritableStream<Uint8Array, Uint8Array>) => this.#watch(call),
+    };
+  }
 
-    Watch(call: ServerWritableStream<Uint8Array, Uint8Array>) {
-      const refusal = guard(call);
-      if (refusal !== undefined) {
-        call.emit('error', { code: status.UNAUTHENTICATED, details: refusal });
-        return;
-      }
-      const unsubscribe = watchHealth(source, call.request, (reply) => call.write(reply));
-      watches.add(call);
-      call.on('close', () => {
-        unsubscribe();
-        watches.delete(call);
-      });
-    },
-  };
+  /** Ends all Watch streams, which would delay a drain. */
+  endWatches(): void {
+    for (const watch of this.#watches) watch.end();
+  }
 
-  return {
-    implementation,
-    endWatches() {
-      for (const watch of watches) {
-        watch.end();
-      }
-    },
-  };
+  #check(call: ServerUnaryCall<Uint8Array, Uint8Array>, callback: sendUnaryData<Uint8Array>): void {
+    const refusal = this.#options.guard(call);
+    if (refusal !== undefined) {
+      callback({ code: status.UNAUTHENTICATED, details: refusal });
+      return;
+    }
+    const done = this.#options.beginCheck();
+    const reply = checkHealth(this.#source, call.request);
+    if (reply instanceof GrpcStatus) callback({ code: reply.code, details: reply.message });
+    else callback(null, reply);
+    done();
+  }
+
+  #watch(call: ServerWritableStream<Uint8Array, Uint8Array>): void {
+    const refusal = this.#options.guard(call);
+    if (refusal !== undefined) {
+      call.emit('error', { code: status.UNAUTHENTICATED, details: refusal });
+      return;
+    }
+    const unsubscribe = watchHealth(this.#source, call.request, (reply) => call.write(reply));
+    this.#watches.add(call);
+    call.on('close', () => {
+      unsubscribe();
+      this.#watches.delete(call);
+    });
+  }
 }
 
 /** The state of one service for health checks, and of the server under the empty name. */

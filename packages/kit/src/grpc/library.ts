@@ -3,18 +3,18 @@ import { type MethodDefinition, setLogger } from '@grpc/grpc-js';
 import type { Logger } from '../logger.ts';
 
 /**
- * Gives @grpc/grpc-js our log at the levels of its own, instead of raw lines on standard error that no reader of JSON
- * understands. The library has one log for the whole process, all its servers and clients: the last call counts.
+ * Sends the log of @grpc/grpc-js to our logger, instead of raw lines on standard error. The library has one log per
+ * process: the last call counts.
  */
 export function logGrpcLibrary(logger: Logger): void {
   setLogger({
-    error: (...parts: unknown[]) => logger.error({ detail: format(...parts) }, 'told by the gRPC library'),
-    info: (...parts: unknown[]) => logger.info({ detail: format(...parts) }, 'told by the gRPC library'),
-    debug: (...parts: unknown[]) => logger.debug({ detail: format(...parts) }, 'told by the gRPC library'),
+    error: (...parts: unknown[]) => logger.error({ detail: format(...parts) }, 'from the gRPC library'),
+    info: (...parts: unknown[]) => logger.info({ detail: format(...parts) }, 'from the gRPC library'),
+    debug: (...parts: unknown[]) => logger.debug({ detail: format(...parts) }, 'from the gRPC library'),
   });
 }
 
-/** A unary method whose messages the server passes on as bytes: decoding belongs to the handlers. */
+/** A unary method whose messages are bytes; its handlers decode them. */
 export function unaryMethod(path: string): MethodDefinition<Uint8Array, Uint8Array> {
   return {
     path,
@@ -27,7 +27,7 @@ export function unaryMethod(path: string): MethodDefinition<Uint8Array, Uint8Arr
   };
 }
 
-/** A method with a stream of messages both ways, whose messages the server passes on as bytes. */
+/** A bidirectional streaming method whose messages are bytes. */
 export function bidiStreamingMethod(path: string): MethodDefinition<Uint8Array, Uint8Array> {
   return { ...unaryMethod(path), requestStream: true, responseStream: true };
 }
@@ -38,7 +38,7 @@ function toBuffer(bytes: Uint8Array): Buffer {
 }
 
 /**
- * What went wrong with a call, in the words of @grpc/grpc-js, without the heading of a note that it has left empty.
+ * The error details of @grpc/grpc-js without the heading of an empty note.
  */
 export function trimDetails(details: string): string {
   return details.replace(/\s*Resolution note:\s*$/, '');

@@ -15,7 +15,7 @@ function followConnections(server: Http2Server | Http2SecureServer, connections:
     server instanceof TlsServer
       ? new PendingHandshakes(server, (socket) => connections.add(socket))
       : undefined;
-  // Before the server's own listener. With TLS the socket inside the tunnel takes the place of the accepted one.
+  // Before the server's own listener. With TLS, the socket inside the tunnel replaces the accepted one.
   const accepting = server instanceof TlsServer ? 'secureConnection' : 'connection';
   server.prependListener(accepting, (socket: Socket) => {
     const handshake = handshakes?.take(socket);
@@ -23,7 +23,7 @@ function followConnections(server: Http2Server | Http2SecureServer, connections:
     accepted = connections.add(socket, handshake?.acceptedMs);
   });
 
-  // Emitted by the server's own listener to the same event, thus for the connection accepted last.
+  // Emitted by the server's own listener of the same event, thus for the connection accepted last.
   server.on('session', (session: ServerHttp2Session) => {
     if (accepted === undefined) return;
     followSession(session, accepted, connections);
@@ -46,15 +46,14 @@ function followSession(
 }
 
 /**
- * Connections of a port for which no setting says otherwise. Envoy opens one for each of its worker threads; an idle one
- * takes about 26 kB.
+ * Default limit of connections per port. Envoy opens one per worker thread; an idle one takes about 26 kB.
  */
 export const defaultMaxConnections = 10_000;
 
-/** A client sends its preface together with its first bytes; a TLS handshake takes some round trips more. */
+/** A client sends its preface with its first bytes; a TLS handshake takes a few more round trips. */
 const prefaceTimeoutMs = 10_000;
 
-/** The port of a gRPC server, with bounds on its connections and on its stop that grpc-js does not have. */
+/** The port of a gRPC server, with limits on its connections and on its stop that grpc-js does not have. */
 export class GrpcListener {
   readonly #server: Server;
   readonly #connections: ServerConnections;
@@ -71,7 +70,7 @@ export class GrpcListener {
   /**
    * Listens on `host:port` or `unix:/path`; resolves with the port (0 on a unix socket). Rejects when the address is taken.
    *
-   * @param handshakes where failed TLS handshakes are reported; has no effect without TLS.
+   * @param handshakes reports failed TLS handshakes; no effect without TLS.
    */
   async listen(
     address: string,
@@ -83,7 +82,7 @@ export class GrpcListener {
         error === null ? resolve(bound) : reject(error),
       );
     });
-    const servers = http2ServersOf(this.#server);
+    const servers = findHttp2Servers(this.#server);
     for (const server of servers) {
       followConnections(server, this.#connections);
       if (handshakes && server instanceof TlsServer) reportHandshakes(server, handshakes);
@@ -93,10 +92,10 @@ export class GrpcListener {
   }
 
   /**
-   * Sends GOAWAY, closes idle connections and waits for the calls in flight; those left when `signal` aborts, or has aborted
-   * already, are cut off.
+   * Sends GOAWAY, closes idle connections and waits for the calls in flight; those left when `signal` aborts, or has
+   * already aborted, are cut off.
    *
-   * @param endStreams ends what would go on for ever. Called after the GOAWAY, so that no client comes back on the same connection.
+   * @param endStreams ends long-lived streams. Called after the GOAWAY, so that no client reopens one on the same connection.
    */
   async shutDown(signal: AbortSignal, endStreams: () => void): Promise<void> {
     const force = (): void => {
@@ -104,7 +103,7 @@ export class GrpcListener {
       this.#connections.destroy();
     };
     signal.addEventListener('abort', force, { once: true });
-    // Its callback is of no use: it never comes when a session was ending already.
+    // Its callback is never called when a session was already ending.
     this.#server.tryShutdown(() => undefined);
     endStreams();
     this.#connections.drain();
@@ -114,8 +113,8 @@ export class GrpcListener {
   }
 }
 
-/** The servers below one of grpc-js, which hides them and has no event for a connection. */
-function http2ServersOf(server: Server): readonly (Http2Server | Http2SecureServer)[] {
+/** The HTTP/2 servers of a grpc-js server, which hides them and has no event for a connection. */
+function findHttp2Servers(server: Server): readonly (Http2Server | Http2SecureServer)[] {
   const { http2Servers } = server as unknown as { readonly http2Servers?: unknown };
   if (!(http2Servers instanceof Map)) {
     throw new TypeError('this version of @grpc/grpc-js keeps its HTTP/2 servers elsewhere');

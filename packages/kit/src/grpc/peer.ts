@@ -4,15 +4,14 @@ import type { ServerUnaryCall } from '@grpc/grpc-js';
 /** The part of a call that identifies its peer. */
 type AnyCall = Pick<ServerUnaryCall<Uint8Array, Uint8Array>, 'getAuthContext'>;
 
-/** Says why the peer of a call may not call, or undefined when it may. */
+/** Returns why the peer of a call is refused, or undefined when it is accepted. */
 export type PeerGuard = (call: AnyCall) => string | undefined;
 
-/** Lets everybody in who could connect. */
+/** Accepts every peer that could connect. */
 export const everyPeer: PeerGuard = () => undefined;
 
 /**
- * Lets in peers whose certificate carries the DNS name `san`, wildcards included. That the certificate is valid and of
- * a trusted authority was checked when the connection was made.
+ * Accepts peers whose certificate has the DNS name `san`, including by wildcard. The handshake has verified the certificate.
  */
 export function createSanGuard(san: string): PeerGuard {
   return (call) => {
@@ -22,20 +21,20 @@ export function createSanGuard(san: string): PeerGuard {
     }
     return checkServerIdentity(san, certificate) === undefined
       ? undefined
-      : `the client certificate does not carry the DNS name ${san}`;
+      : `the client certificate does not have the DNS name ${san}`;
   };
 }
 
 /**
- * Identity of the peer by its client certificate, which was verified when the connection was made: the first URI of its
- * subject alternative names, else the first DNS name. Empty without a certificate, or for one without such a name.
+ * Identity of the peer from its verified client certificate: the first URI of its subject alternative names, else the
+ * first DNS name. Empty without such a name.
  */
 export function peerIdentity(call: AnyCall): string {
   const names = call.getAuthContext().sslPeerCertificate?.subjectaltname ?? '';
   return firstName(names, 'URI') ?? firstName(names, 'DNS') ?? '';
 }
 
-/** Node separates names by commas, and quotes names with special characters as JSON strings. */
+/** Node separates names by commas, and quotes those with special characters as JSON strings. */
 function firstName(names: string, kind: 'URI' | 'DNS'): string | undefined {
   const pattern = /(?:^|, )(URI|DNS):("(?:[^"\\]|\\.)*"|[^,]*)/g;
   for (const [, found, name = ''] of names.matchAll(pattern)) {

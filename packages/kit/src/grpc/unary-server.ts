@@ -7,17 +7,17 @@ import { GrpcServer } from '@tollgate/grpc-server/server';
 import { GrpcStatus } from '@tollgate/grpc-server/status';
 import { toPublicError } from '../errors.ts';
 import type { Health } from '../health.ts';
-import { createFailureLog, type Logger } from '../logger.ts';
+import { FailureLog, type Logger } from '../logger.ts';
 import { type HandshakeReport, reportHandshakes, type TlsMaterial, type WatchedTls } from '../tls.ts';
 import { healthSource } from './health.ts';
 import type { PeerGuard } from './peer.ts';
 
 /**
- * Makes room for a unix socket: removes one that a killed process left behind, which would make every later start fail.
- * Rejects when the path is in use or is no socket, and when its folder does not exist. Two processes that start at the same
- * instant on one path may still both find it free.
+ * Removes a Unix socket that a killed process left behind, and with which every later start would fail. Rejects when the
+ * path is in use or is not a socket, and when its folder does not exist. Two processes that start at the same instant may
+ * both find the path free.
  *
- * @param setting What gave the path: messages begin with it.
+ * @param setting The setting of the path; messages begin with it.
  */
 async function removeStaleSocket(path: string, setting: string): Promise<void> {
   const found = await lstat(path).catch(unlessMissing);
@@ -27,11 +27,11 @@ async function removeStaleSocket(path: string, setting: string): Promise<void> {
     }
     return;
   }
-  // Connecting to a plain file is refused too, and that file may be dear to somebody.
+  // Connecting to a plain file is refused as well; it must not be deleted.
   if (!found.isSocket()) throw new Error(`${setting}: ${path} exists and is not a socket`);
   const refusal = await tryToConnect(path);
   if (refusal === undefined) throw new Error(`${setting}: another process listens on ${path}`);
-  // Only this says that nobody listens; a full backlog (EAGAIN) or missing rights (EACCES) do not.
+  // Only ECONNREFUSED means that no process listens; a full backlog (EAGAIN) or missing rights (EACCES) do not.
   if (refusal.code === 'ECONNREFUSED') await rm(path, { force: true });
   else if (refusal.code !== 'ENOENT') throw new Error(`${setting}: ${path} is in use`, { cause: refusal });
 }
@@ -51,8 +51,22 @@ function unlessMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 
-/** What the server takes. */
-export interface UnaryServerDeps {
+/** Address and limits of a server. */
+export interface UnaryListenOptions {
+  /** `host:port` or `unix:/path`. */
+  readonly address: string;
+  /** The setting of the address, for messages about a path that cannot be used. */
+  readonly addressSetting: string;
+  /** 0 means no limit. */
+  readonly maxConnectionAgeMs: number;
+  /** 0 means no limit. */
+  readonly maxConnectionAgeGraceMs: number;
+  /** At this number, the connection idle for the longest time is closed for each new one; 0 means no limit. Default 10,000. */
+  readonly maxConnections?: number;
+}
+
+/** Options of a server. */
+export interface UnaryServerOptions extends UnaryListenOptions {
   /** Unary calls by their path. */
   readonly handlers: Readonly<Record<string, UnaryHandler>>;
   readonly health: Health;
@@ -64,48 +78,61 @@ export interface UnaryServerDeps {
   readonly tls?: { readonly files: WatchedTls; readonly mutual: boolean } | undefined;
   readonly guard: PeerGuard;
   readonly logger: Logger;
-  /** Reports TLS handshakes that fail; without it they are not noticed. */
+  /** Reports TLS handshakes that fail. */
   readonly handshakes?: HandshakeReport;
-}
-
-/** Where and how it listens. */
-export interface UnaryServerOptions {
-  /** `host:port` or `unix:/path`. */
-  readonly address: string;
-  /** The setting that the address comes from, for messages about a path that cannot be used. */
-  readonly addressSetting: string;
-  /** 0 means no limit. */
-  readonly maxConnectionAgeMs: number;
-  /** 0 means no limit. */
-  readonly maxConnectionAgeGraceMs: number;
-  /** At this number the connection that was idle longest is closed for each new one; 0 sets no limit. Default 10,000. */
-  readonly maxConnections?: number;
-}
-
-/** A gRPC server of unary calls. */
-export interface UnaryServer {
-  /** Listens; resolves with the port (0 on a Unix socket). Rejects when the address is taken; a stale socket file is not. */
-  start(): Promise<number>;
-  /** Sends GOAWAY and lets requests in flight end; those left when `signal` aborts are cut off. */
-  stop(signal: AbortSignal): Promise<void>;
 }
 
 const unixScheme = 'unix:';
 
-/** Makes a server for unary handlers and health checks. */
-export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOptions): UnaryServer {
-  const { health, serviceName, guard, logger, tls } = deps;
-  const checks = healthMethods(healthSource(health, serviceName));
-  const handlers = Object.entries<UnaryHandler>({ ...deps.handlers, ...checks.unary });
-  const unary = Object.fromEntries(handlers.map(([path, handler]) => [path, adapt(path, handler, deps)]));
-  const logFailure = createFailureLog({ logger, message: 'gRPC connection failed' });
-  const logViolation = createFailureLog({ logger, message: 'gRPC connection closed', level: 'warn' });
-  const server = new GrpcServer({
-    methods: { unary, streaming: checks.streaming },
+/** A gRPC server of unary handlers and health checks. */
+export class UnaryServer {
+  readonly #options: UnaryServerOptions;
+  readonly #server: GrpcServer;
+  readonly #unfollowTls: (() => void) | undefined;
+
+  constructor(options: UnaryServerOptions) {
+    const { tls, handshakes } = options;
+    this.#options = options;
+    const server = createGrpcServer(options);
+    this.#server = server;
+    this.#unfollowTls = tls?.files.onChange((material) =>
+      server.setSecureContext(tlsOptions(material, tls.mutual)),
+    );
+    if (tls && handshakes) reportHandshakes(server.listener, handshakes);
+  }
+
+  /** Listens; resolves with the port (0 on a Unix socket). Replaces a stale socket file; rejects when the address is taken. */
+  async start(): Promise<number> {
+    const { address, addressSetting } = this.#options;
+    if (!address.startsWith(unixScheme)) {
+      const { hostname, port } = new URL(`tcp://${address}`);
+      return this.#server.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
+    }
+    const path = address.slice(unixScheme.length);
+    await removeStaleSocket(path, addressSetting);
+    return this.#server.listen({ path });
+  }
+
+  /** Sends GOAWAY and completes requests in flight; those left when `signal` aborts are cut off. */
+  async stop(signal: AbortSignal): Promise<void> {
+    await this.#server.drain(signal);
+    this.#unfollowTls?.();
+  }
+}
+
+function createGrpcServer(options: UnaryServerOptions): GrpcServer {
+  const { guard, logger, tls, maxConnections } = options;
+  const checks = healthMethods(healthSource(options.health, options.serviceName));
+  const handlers = Object.entries<UnaryHandler>({ ...options.handlers, ...checks.unary });
+  const failures = new FailureLog({ logger, message: 'gRPC connection failed' });
+  const violations = new FailureLog({ logger, message: 'gRPC connection closed', level: 'warn' });
+  return new GrpcServer({
+    methods: {
+      unary: Object.fromEntries(handlers.map(([path, handler]) => [path, adapt(path, handler, options)])),
+      streaming: checks.streaming,
+    },
     limits: {
-      ...(options.maxConnections !== undefined && {
-        maxConnections: options.maxConnections || Number.POSITIVE_INFINITY,
-      }),
+      ...(maxConnections !== undefined && { maxConnections: maxConnections || Number.POSITIVE_INFINITY }),
     },
     times: { maxAgeMs: options.maxConnectionAgeMs, maxAgeGraceMs: options.maxConnectionAgeGraceMs },
     ...(tls && { tls: tlsOptions(tls.files.current(), tls.mutual) }),
@@ -116,30 +143,9 @@ export function createUnaryServer(deps: UnaryServerDeps, options: UnaryServerOpt
           ...(certificate && { sslPeerCertificate: certificate }),
         }),
       }),
-    onViolation: (_code, reason, { address }) => logViolation(new Error(reason), { peer: address }),
-    onInternalError: (error) => logFailure(error, {}),
+    onViolation: (_code, reason, { address }) => violations.log(new Error(reason), { peer: address }),
+    onInternalError: (error) => failures.log(error),
   });
-  const unfollow = tls?.files.onChange((material) =>
-    server.setSecureContext(tlsOptions(material, tls.mutual)),
-  );
-  if (tls && deps.handshakes) reportHandshakes(server.listener, deps.handshakes);
-
-  return {
-    async start() {
-      const { address, addressSetting } = options;
-      if (!address.startsWith(unixScheme)) {
-        const { hostname, port } = new URL(`tcp://${address}`);
-        return server.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
-      }
-      const path = address.slice(unixScheme.length);
-      await removeStaleSocket(path, addressSetting);
-      return server.listen({ path });
-    },
-    async stop(signal) {
-      await server.drain(signal);
-      unfollow?.();
-    },
-  };
 }
 
 function tlsOptions({ cert, key, ca }: TlsMaterial, mutual: boolean) {
@@ -152,13 +158,13 @@ function tlsOptions({ cert, key, ca }: TlsMaterial, mutual: boolean) {
   };
 }
 
-/** Counts a call from its start to its end; errors become statuses here, and are logged once. */
-function adapt(path: string, handler: UnaryHandler, { begin, logger }: UnaryServerDeps): UnaryHandler {
+/** Counts a call from its start to its end; errors are logged once and converted to statuses. */
+function adapt(path: string, handler: UnaryHandler, { begin, logger }: UnaryServerOptions): UnaryHandler {
   const method = path.slice(path.lastIndexOf('/') + 1);
-  const logFailure = createFailureLog({ logger, message: 'call failed' });
+  const failures = new FailureLog({ logger, message: 'call failed' });
   const fail = (error: unknown): GrpcStatus => {
     const { grpcStatus, message } = toPublicError(error);
-    logFailure(error, { method });
+    failures.log(error, { method });
     return new GrpcStatus(grpcStatus, message);
   };
   return (request, call) => {

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { watchServerCredentials } from '../../src/grpc/credentials.ts';
 import { unaryMethod } from '../../src/grpc/library.ts';
 import { GrpcListener } from '../../src/grpc/listener.ts';
-import { createTlsMetrics } from '../../src/tls.ts';
+import { TlsMetrics } from '../../src/tls.ts';
 import { recordingLogger } from '../helpers/recording-logger.ts';
 
 const path = '/test.Silence/Keep';
@@ -65,11 +65,11 @@ t.test('failed TLS handshakes are counted and logged, silent probes are not', as
   t.teardown(() => listener.shutDown(AbortSignal.abort(), () => undefined));
   const files = { certFile: pair.certFile, keyFile: pair.keyFile, clientCaFile: ca.certFile };
   const tls = await watchServerCredentials(files, { logger, onAttempt: () => undefined });
-  t.teardown(tls.close);
+  t.teardown(() => tls.close());
   const port = await listener.listen('127.0.0.1:0', tls.credentials, {
     logger,
     listener: 'test',
-    onFailure: createTlsMetrics(registry).handshakeFailures('test'),
+    onFailure: new TlsMetrics(registry).handshakeFailures('test'),
   });
   const count = async () => {
     const metric = await registry.getSingleMetric('tollgate_tls_handshake_failures_total')?.get();

@@ -1,12 +1,12 @@
 // A service for the tests of signals: run with the name of a mode as its argument.
-import { createLifecycle } from '@tollgate/kit/lifecycle';
+import { Lifecycle } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
 import { runUntilSignal } from '../../src/lifecycle.ts';
 
 const mode = process.argv[2];
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const logger = createLogger({ level: 'debug', format: 'text' });
-const lifecycle = createLifecycle({ logger, drainTimeoutMs: 10_000 });
+const lifecycle = new Lifecycle({ logger, drainTimeoutMs: 10_000 });
 
 lifecycle.add({ name: 'store', stop: () => say('store stopped') });
 lifecycle.add({

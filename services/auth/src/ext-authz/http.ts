@@ -10,9 +10,9 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
+import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
-import { createFailureLog } from '@tollgate/kit/logger';
+import { FailureLog } from '@tollgate/kit/logger';
 import type { WatchedTls } from '@tollgate/kit/tls';
 import { type HandshakeReport, reportHandshakes } from '@tollgate/kit/tls';
 import {
@@ -104,7 +104,7 @@ export function createHttpCheckServer(options: HttpCheckServerOptions): HttpServ
   const server = tls === undefined ? createServer(serverOptions) : createHttpsServer(tls, options);
   server.on('request', onRequest);
   server.on('connect', rejectConnect);
-  return createHttpServer(
+  return new HttpServer(
     {
       server,
       listen: (address) => once(server.listen(address), 'listening'),
@@ -133,11 +133,11 @@ function createHttpsServer(
   });
   files.onChange(() => server.setSecureContext(toSecureContext(files)));
   reportHandshakes(server, handshakes);
-  const logRejection = createFailureLog({ logger, message: 'connection rejected' });
+  const rejections = new FailureLog({ logger, message: 'connection rejected' });
   server.on('secureConnection', (socket: TLSSocket) => {
     const rejection = guard({ getAuthContext: () => ({ sslPeerCertificate: socket.getPeerCertificate() }) });
     if (rejection === undefined) return;
-    logRejection(new Error(rejection), { peer: socket.remoteAddress });
+    rejections.log(new Error(rejection), { peer: socket.remoteAddress });
     socket.destroy();
   });
   return server;

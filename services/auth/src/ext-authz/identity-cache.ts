@@ -1,4 +1,4 @@
-import { createRecentlyUsed } from '@tollgate/kit/collections';
+import { RecentlyUsed } from '@tollgate/kit/collections';
 import { isUuid } from '../http/api.ts';
 import {
   BatchedReader,
@@ -77,7 +77,7 @@ export class IdentityCache {
   constructor({ store, nowMs, maxStalenessMs, capacity = defaultCapacity }: IdentityCacheOptions) {
     this.#nowMs = nowMs;
     this.#maxStalenessMs = maxStalenessMs;
-    this.#entries = createRecentlyUsed<Entry>({ capacity });
+    this.#entries = new RecentlyUsed<Entry>({ capacity });
     this.#reader = new BatchedReader({
       store,
       onSend: ({ userId }) => ({ atMs: nowMs(), version: this.#versions.get(userId) }),
@@ -114,7 +114,7 @@ export class IdentityCache {
   }
 
   stats(): IdentityCacheStats {
-    return { ...this.#counts, entries: this.#entries.size() };
+    return { ...this.#counts, entries: this.#entries.size };
   }
 
   async #read(name: string, subject: Subject, key: IdentityKey): Promise<IdentityState | undefined> {

@@ -1,11 +1,11 @@
 import { createSanGuard, everyPeer, type PeerGuard } from '@tollgate/kit/grpc/peer';
-import { createUnaryServer, type UnaryServer } from '@tollgate/kit/grpc/unary-server';
+import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
 import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
-import { createTlsMetrics, type HandshakeReport, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
+import { type HandshakeReport, TlsMetrics, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Registry } from 'prom-client';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { Settings } from '../config/settings.ts';
@@ -70,7 +70,7 @@ interface ListenerOptions {
 export async function createExtAuthzServers(options: ExtAuthzServerOptions): Promise<ExtAuthzServers> {
   const { settings, logger, registry } = options;
   const { extAuthzTlsCert: certFile, extAuthzTlsKey: keyFile, extAuthzTlsCa: caFile } = settings;
-  const metrics = registry && createTlsMetrics(registry);
+  const metrics = registry && new TlsMetrics(registry);
   const files =
     certFile === ''
       ? undefined
@@ -101,27 +101,23 @@ function createGrpcServer(
   { host, guard, tlsFor }: ListenerOptions,
 ): UnaryServer {
   const tls = tlsFor('ext_authz_grpc');
-  return createUnaryServer(
-    {
-      handlers: {
-        [checkPath]: (bytes, call) =>
-          traceGrpcCheck(tracing, call, () => handleGrpcCheck(authorizer, bytes, call.timeLeftMs())),
-      },
-      health,
-      serviceName: healthName,
-      begin: () => () => undefined,
-      tls: tls && { files: tls.files, mutual: tls.mutual },
-      guard,
-      logger,
-      ...(tls && { handshakes: tls.handshakes }),
+  return new UnaryServer({
+    handlers: {
+      [checkPath]: (bytes, call) =>
+        traceGrpcCheck(tracing, call, () => handleGrpcCheck(authorizer, bytes, call.timeLeftMs())),
     },
-    {
-      address: hostAndPort(host, settings.extAuthzGrpcPort),
-      addressSetting: extAuthzSettings.extAuthzGrpcPort.env,
-      maxConnectionAgeMs,
-      maxConnectionAgeGraceMs,
-    },
-  );
+    health,
+    serviceName: healthName,
+    begin: () => () => undefined,
+    tls: tls && { files: tls.files, mutual: tls.mutual },
+    guard,
+    logger,
+    ...(tls && { handshakes: tls.handshakes }),
+    address: hostAndPort(host, settings.extAuthzGrpcPort),
+    addressSetting: extAuthzSettings.extAuthzGrpcPort.env,
+    maxConnectionAgeMs,
+    maxConnectionAgeGraceMs,
+  });
 }
 
 function createHttpServer(

@@ -1,4 +1,4 @@
-import { createRecentlyUsed } from '@tollgate/kit/collections';
+import { RecentlyUsed } from '@tollgate/kit/collections';
 import { checkJwtTimes, type JwtClaims, type VerifiedJwt, verifyJwt } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 
@@ -13,9 +13,9 @@ export class TokenCache {
   /** `capacityChars` limits the total length of the cached tokens. */
   constructor({ capacityChars = defaultCapacityChars }: { readonly capacityChars?: number } = {}) {
     // The key is the whole token: a Map compares it up to the last character.
-    this.#claims = createRecentlyUsed<JwtClaims>({
+    this.#claims = new RecentlyUsed<JwtClaims>({
       capacity: capacityChars,
-      weightOf: (token) => token.length,
+      weigh: (token) => token.length,
     });
   }
 

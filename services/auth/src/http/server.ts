@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import { createHttpServer, type HttpServer } from '@tollgate/kit/http-server';
+import { HttpServer } from '@tollgate/kit/http-server';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { fastify } from 'fastify';
 import type { Registry } from 'prom-client';
@@ -67,21 +67,21 @@ interface Observability {
   readonly registry: Registry | undefined;
 }
 
-export interface ApiServer extends HttpServer {
-  openApi(): Promise<OpenApiDocument>;
-}
+/** The REST API. */
+export class ApiServer extends HttpServer {
+  readonly #api: Api;
 
-/** Creates the REST API. */
-export function createApiServer(context: Context, observability: Observability): ApiServer {
-  const { settings } = context;
-  const api = createApi(context, observability);
-  return {
-    ...createHttpServer(api, { host: settings.apiHost, port: settings.port }),
-    async openApi() {
-      await api.ready();
-      return openApiDocument(api);
-    },
-  };
+  constructor(context: Context, observability: Observability) {
+    const { settings } = context;
+    const api = createApi(context, observability);
+    super(api, { host: settings.apiHost, port: settings.port });
+    this.#api = api;
+  }
+
+  async openApi(): Promise<OpenApiDocument> {
+    await this.#api.ready();
+    return openApiDocument(this.#api);
+  }
 }
 
 function createApi(context: Context, { tracing, registry }: Observability): Api {

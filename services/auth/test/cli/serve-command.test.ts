@@ -107,7 +107,7 @@ async function takenPort(t: Test): Promise<string> {
 t.test('a port that is taken is told with the settings that name it', async (t) => {
   const [database, port] = await Promise.all([testDatabase(t), takenPort(t)]);
   const api = await logOf(t, { SVC_DB_DATABASE_URL: database.url, PORT: port });
-  t.match(api, 'cannot listen where SVC_API_HOST and PORT say: listen EADDRINUSE');
+  t.match(api, 'cannot listen on the address set by SVC_API_HOST and PORT: listen EADDRINUSE');
   const metrics = await logOf(t, {
     SVC_METRICS_ENABLED: 'true',
     SVC_METRICS_EXPORTER: 'prometheus',
@@ -116,7 +116,7 @@ t.test('a port that is taken is told with the settings that name it', async (t) 
   });
   t.match(
     metrics,
-    'cannot listen where OTEL_EXPORTER_PULL_HOST and OTEL_EXPORTER_PULL_PORT say: listen EADDRINUSE',
+    'cannot listen on the address set by OTEL_EXPORTER_PULL_HOST and OTEL_EXPORTER_PULL_PORT: listen EADDRINUSE',
   );
 });
 

@@ -1,7 +1,7 @@
 // How often a request asks the database: each time is a wait for the client, and work for the part that all replicas share.
 import { startTracing } from '@tollgate/kit/telemetry';
 import t from 'tap';
-import { createApiServer } from '../../src/http/server.ts';
+import { ApiServer } from '../../src/http/server.ts';
 import { countingServices } from '../helpers/counting-services.ts';
 
 t.test('a request asks the database as seldom as it can', async (t) => {
@@ -16,7 +16,7 @@ t.test('a request asks the database as seldom as it can', async (t) => {
     protocol: 'http',
     samplingRate: 1,
   });
-  const api = createApiServer(services, { tracing, registry: undefined });
+  const api = new ApiServer(services, { tracing, registry: undefined });
   const port = await api.start();
   t.teardown(() => api.stop(AbortSignal.timeout(0)));
 

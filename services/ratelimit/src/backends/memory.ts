@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createKeyQueue, type KeyQueue } from '@tollgate/kit/collections';
+import { KeyQueue } from '@tollgate/kit/collections';
 import { backendFailure } from '../errors.ts';
 import type { BackendModule, CounterBackend, CounterHit } from './counter-backend.ts';
 
@@ -55,7 +55,7 @@ function createCounterStore(maxCounters: number): CounterStore {
       soonestSeconds = Math.min(soonestSeconds, expiresAtSeconds);
     }
     const at = magnitude(count);
-    generation[at] ??= createKeyQueue();
+    generation[at] ??= new KeyQueue();
     generation[at].add(key);
   }
 

@@ -36,7 +36,7 @@ export async function watchStoreTls(
         const { cert, key, ca } = watched.current();
         return { ...(cert && { cert }), ...(key && { key }), ...(ca && { ca }) };
       },
-      close: watched.close,
+      close: () => watched.close(),
     };
   } catch (cause) {
     const settings = `${prefix}_CACERT, ${prefix}_CLIENT_CERT and ${prefix}_CLIENT_KEY`;

@@ -1,4 +1,4 @@
-import type { UnaryServerOptions } from '@tollgate/kit/grpc/unary-server';
+import type { UnaryListenOptions } from '@tollgate/kit/grpc/unary-server';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
 import type { TlsFiles } from '@tollgate/kit/tls';
@@ -111,7 +111,7 @@ export function tracingOptions(s: Settings): TracingOptions {
 }
 
 /** The part of the settings that says where gRPC is served. */
-export function grpcServerOptions(s: Settings): UnaryServerOptions {
+export function grpcServerOptions(s: Settings): UnaryListenOptions {
   return {
     address: s.grpcUds === '' ? hostAndPort(s.grpcHost, s.grpcPort) : `unix:${s.grpcUds}`,
     addressSetting: 'GRPC_UDS',

@@ -1,7 +1,7 @@
 import { toJsonString } from '@bufbuild/protobuf';
 import type { Health } from '@tollgate/kit/health';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
-import { createFailureLog, type Logger } from '@tollgate/kit/logger';
+import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
+import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import { readJsonRequest, toMessage } from '../ratelimit/messages.ts';
@@ -34,10 +34,10 @@ export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions)
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
   });
-  const logFailure = createFailureLog({ logger: deps.logger, message: 'json request refused' });
+  const failures = new FailureLog({ logger: deps.logger, message: 'json request refused' });
   readBodiesOfAnyType(app);
   app.setErrorHandler((error, _request, reply) => {
-    logFailure(error);
+    failures.log(error);
     return sendText(reply.code(400), 'Bad Request\n');
   });
   app.setNotFoundHandler((_request, reply) => sendText(reply.code(404), '404 page not found\n'));
@@ -56,7 +56,7 @@ export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions)
     return reply.type('application/json').send(Buffer.from(message));
   });
 
-  return createHttpServer(app, options);
+  return new HttpServer(app, options);
 }
 
 /** Hands over every body as bytes, whatever its content type, and even if that is no content type at all. */

@@ -1,5 +1,5 @@
 import { isAppError, toPublicError } from '@tollgate/kit/errors';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
+import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
 import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
@@ -57,7 +57,7 @@ export function createDebugServer(deps: DebugServerDeps, options: HttpServerOpti
   const index = indexOf(pages);
   app.get('/', (_request, reply) => sendText(reply, index));
   app.setNotFoundHandler((_request, reply) => sendText(reply.code(404), `404 page not found\n\n${index}`));
-  return createHttpServer(app, options);
+  return new HttpServer(app, options);
 }
 
 function debugPages(

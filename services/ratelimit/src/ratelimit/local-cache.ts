@@ -1,4 +1,4 @@
-import { createKeyQueue } from '@tollgate/kit/collections';
+import { KeyQueue } from '@tollgate/kit/collections';
 import { localCacheStatNames, statsNames } from '../stats/names.ts';
 import type { StatsRegistry } from '../stats/registry.ts';
 
@@ -43,7 +43,7 @@ interface CacheEntry {
 export function createLocalCache(sizeBytes: number): LocalCache {
   const limitBytes = Math.max(sizeBytes, minimumSizeBytes);
   const entries = new Map<string, CacheEntry>();
-  const leastRecentlyUsed = createKeyQueue();
+  const leastRecentlyUsed = new KeyQueue();
   let bytes = 0;
   let accessTimeSum = 0;
   const figures: LocalCacheFigures = {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { everyPeer } from '@tollgate/kit/grpc/peer';
-import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
-import { createHealth } from '@tollgate/kit/health';
+import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
+import { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import { runSteps } from '@tollgate/kit/steps';
 import { monotonicNow } from '@tollgate/kit/time';
@@ -87,23 +87,19 @@ function createServer({ backend, nowSeconds, random, logger }: WarmUpDeps, optio
     },
     options,
   );
-  return createUnaryServer(
-    {
-      handlers: { [shouldRateLimitPath]: createShouldRateLimit(decide) },
-      health: createHealth(),
-      serviceName: 'ratelimit',
-      begin: createServerStats(stats, monotonicNow).begin,
-      guard: everyPeer,
-      // The ACL of a store may not allow the keys of the warm-up.
-      logger: logger.child({}, { level: 'silent' }),
-    },
-    {
-      address: '127.0.0.1:0',
-      addressSetting: 'GRPC_PORT',
-      maxConnectionAgeMs: 0,
-      maxConnectionAgeGraceMs: 0,
-    },
-  );
+  return new UnaryServer({
+    handlers: { [shouldRateLimitPath]: createShouldRateLimit(decide) },
+    health: new Health(),
+    serviceName: 'ratelimit',
+    begin: createServerStats(stats, monotonicNow).begin,
+    guard: everyPeer,
+    // The ACL of a store may not allow the keys of the warm-up.
+    logger: logger.child({}, { level: 'silent' }),
+    address: '127.0.0.1:0',
+    addressSetting: 'GRPC_PORT',
+    maxConnectionAgeMs: 0,
+    maxConnectionAgeGraceMs: 0,
+  });
 }
 
 /** With `hits_addend` 0 a counter of 0 is made, which then lives for a second. */

@@ -18,7 +18,7 @@ export function countCertificateLoads(stats: StatsRegistry): (succeeded: boolean
 }
 
 /** The TLS metrics of the kit, kept in the registry of statistics. */
-export function createTlsStats(stats: StatsRegistry): TlsMetrics {
+export function createTlsStats(stats: StatsRegistry): Pick<TlsMetrics, keyof TlsMetrics> {
   return {
     setValidity(certificate, { notBeforeMs, notAfterMs }) {
       const { certificateNotBefore, certificateExpiry } = tlsMetricNames;

@@ -10,8 +10,8 @@ import { gzipSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { everyPeer } from '@tollgate/kit/grpc/peer';
-import { createUnaryServer } from '@tollgate/kit/grpc/unary-server';
-import { createHealth, type Health } from '@tollgate/kit/health';
+import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
+import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { RateLimitRequestSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -223,35 +223,30 @@ t.test('at GRPC_MAX_CONNECTIONS a connection without calls gives way to a new on
 
 /** The server alone, with a health whose listeners are counted. */
 async function startHealthOnly(t: Test) {
-  const real = createHealth();
   let listening = 0;
-  const health: Health = {
-    ...real,
-    onChange(listener) {
+  class CountingHealth extends Health {
+    override onChange(listener: (healthy: boolean) => void): () => void {
       listening += 1;
-      const unsubscribe = real.onChange(listener);
+      const unsubscribe = super.onChange(listener);
       return () => {
         listening -= 1;
         unsubscribe();
       };
-    },
-  };
-  const server = createUnaryServer(
-    {
-      handlers: {},
-      health,
-      serviceName: 'ratelimit',
-      begin: () => () => undefined,
-      guard: everyPeer,
-      logger: createLogger({ level: 'fatal', format: 'json' }),
-    },
-    {
-      address: '127.0.0.1:0',
-      addressSetting: 'GRPC_PORT',
-      maxConnectionAgeMs: 0,
-      maxConnectionAgeGraceMs: 0,
-    },
-  );
+    }
+  }
+  const health = new CountingHealth();
+  const server = new UnaryServer({
+    handlers: {},
+    health,
+    serviceName: 'ratelimit',
+    begin: () => () => undefined,
+    guard: everyPeer,
+    logger: createLogger({ level: 'fatal', format: 'json' }),
+    address: '127.0.0.1:0',
+    addressSetting: 'GRPC_PORT',
+    maxConnectionAgeMs: 0,
+    maxConnectionAgeGraceMs: 0,
+  });
   t.teardown(() => server.stop(new AbortController().signal));
   return { health, port: await server.start(), listeners: () => listening };
 }

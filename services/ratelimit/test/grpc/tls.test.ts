@@ -86,7 +86,7 @@ t.test('a new certificate serves new connections; a pair that does not fit is no
 
   await writeFile(certificates.server.keyFile, certificates.client.key);
   await awaitUntil(
-    () => logLines.some((line) => line['@message'] === 'new TLS files not used, the last good ones stay'),
+    () => logLines.some((line) => line['@message'] === 'new TLS files not used, keeping the last good ones'),
     {
       what: 'the bad pair to be noticed',
     },
@@ -149,7 +149,7 @@ t.test('files that do not fit together are a start error that names them', async
   const certificates = certificatesFor(t);
   const env = { ...tlsEnv(certificates), GRPC_SERVER_TLS_KEY: certificates.client.keyFile };
   await t.rejects(startApp(t, { env }), {
-    message: /the key in .*client\.key is not the one of the certificate/,
+    message: /the key in .*client\.key does not belong to the certificate/,
   });
   await t.rejects(startApp(t, { env: { GRPC_SERVER_USE_TLS: 'true' } }), { message: /GRPC_SERVER_TLS_CERT/ });
 });

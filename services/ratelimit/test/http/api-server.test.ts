@@ -1,6 +1,6 @@
 import { request as sendRequest } from 'node:http';
 import { connect } from 'node:net';
-import { createHealth } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import type { Test } from 'tap';
 import t from 'tap';
@@ -284,7 +284,7 @@ t.test('what is no HTTP does not end the service', async (t) => {
 /** The API alone, with a decision of the test's own. */
 async function startApi(t: Test, decide: Parameters<typeof createApiServer>[0]['decide']): Promise<number> {
   const logger = createLogger({ level: 'fatal', format: 'text' });
-  const server = createApiServer({ decide, health: createHealth(), logger }, { host: '127.0.0.1', port: 0 });
+  const server = createApiServer({ decide, health: new Health(), logger }, { host: '127.0.0.1', port: 0 });
   t.teardown(() => server.stop(new AbortController().signal));
   return await server.start();
 }

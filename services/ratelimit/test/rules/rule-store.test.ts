@@ -1,4 +1,4 @@
-import { createHealth } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import t from 'tap';
@@ -19,7 +19,7 @@ function makeStore() {
     destination: { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
   });
   const stats = createStatsRegistry();
-  const health = createHealth();
+  const health = new Health();
   const store = createRuleStore({ stats, logger, health: health.component('config', { healthy: false }) });
   const counts = () => ({
     success: stats.counter(statsNames.configLoadSuccess).value,

@@ -1,4 +1,4 @@
-import { createHealth, type Health } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import type { Test } from 'tap';
@@ -25,7 +25,7 @@ export async function backendFromSettings(
     throw new TypeError(formatSettingProblems(read.problems));
   }
   const logLines: Readonly<Record<string, unknown>>[] = [];
-  const health = createHealth();
+  const health = new Health();
   const stats = createStatsRegistry();
   const backend = await module.create(read.settings, {
     nowSeconds: () => Math.floor(Date.now() / 1000),

@@ -1,5 +1,5 @@
 import type { Health } from '@tollgate/kit/health';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
+import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import {
   type FastifyError,
@@ -100,7 +100,7 @@ export function createAdminServer(deps: AdminServerDeps, options: HttpServerOpti
   );
   addProbes(app, deps);
   addPages(app, deps);
-  return createHttpServer(app, options);
+  return new HttpServer(app, options);
 }
 
 function addProbes(app: FastifyInstance, deps: AdminServerDeps): void {

@@ -56,7 +56,7 @@ export async function watchBearerTokens(
     throw error;
   }
   onAttempt(true);
-  return { guard: (authorization) => (guard ?? first)(authorization), close: watch.close };
+  return { guard: (authorization) => (guard ?? first)(authorization), close: () => watch.close() };
 }
 
 /** Makes a guard that lets in any of these tokens, sent as `authorization: Bearer <token>`. */

@@ -1,5 +1,5 @@
 import { Server, type ServerCredentials } from '@grpc/grpc-js';
-import { createHealthService, healthDefinition } from '@tollgate/kit/grpc/health';
+import { HealthService, healthDefinition } from '@tollgate/kit/grpc/health';
 import { bidiStreamingMethod } from '@tollgate/kit/grpc/library';
 import { GrpcListener } from '@tollgate/kit/grpc/listener';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
@@ -198,7 +198,7 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
       DeltaAggregatedResources: serve(createDeltaProtocol(cache)),
     },
   );
-  const healthService = createHealthService({
+  const healthService = new HealthService({
     health: deps.health,
     serviceName: 'xds',
     guard: deps.guard,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createRecentlyUsed } from '@tollgate/kit/collections';
+import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { type ApiClient, createTokenBucket, type TokenBucket } from '../kube/client.ts';
@@ -88,7 +88,7 @@ export class KubernetesEvents implements StatusWriter {
   /** By id, of every object with something to act upon: a new leader looks at all of them. */
   readonly #present = new Map<string, ObjectEvent>();
   readonly #waiting = new Map<string, ObjectEvent>();
-  readonly #written = createRecentlyUsed<true>({ capacity: maxRemembered });
+  readonly #written = new RecentlyUsed<true>({ capacity: maxRemembered });
   #wake = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
   #lastProblem: string | undefined;

@@ -1,4 +1,4 @@
-import { createHealth } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import t, { type Test } from 'tap';
 import { createAdminServer } from '../../src/admin/server.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
@@ -11,7 +11,7 @@ import { startPipeline } from '../support/start-pipeline.ts';
 async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] = {}) {
   const started = await startPipeline(t, options);
   const { pipeline, store: snapshots, clients, registry } = started;
-  const health = createHealth();
+  const health = new Health();
   const served = health.component('snapshot', { healthy: false });
   snapshots.onChange(() => served.set(true));
   const { logger, lines: adminLines } = recordingLogger();

@@ -1,7 +1,7 @@
 import { connect as connectTcp } from 'node:net';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials, status } from '@grpc/grpc-js';
-import { createHealth } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import {
   HealthCheckRequestSchema,
@@ -121,7 +121,7 @@ t.test('rule 14: a response of 64 MiB is sent', async (t) => {
 });
 
 t.test('its health is that of the service xds', async (t) => {
-  const health = createHealth();
+  const health = new Health();
   const source = health.component('source', { healthy: false });
   const { port } = await startAdsServer(t, { health, tokens: () => 'no' });
   t.equal(await check(t, port, ''), Serving.SERVING);

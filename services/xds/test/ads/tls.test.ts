@@ -25,7 +25,7 @@ async function startTls(t: Test, { mutual, san }: { mutual: boolean; san?: strin
     logger: createLogger({ level: 'fatal', format: 'json' }),
     onAttempt: () => undefined,
   });
-  t.teardown(watched.close);
+  t.teardown(() => watched.close());
   const { port } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
     credentials: watched.credentials,

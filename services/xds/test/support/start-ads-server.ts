@@ -1,6 +1,6 @@
 import { ServerCredentials } from '@grpc/grpc-js';
 import { everyPeer } from '@tollgate/kit/grpc/peer';
-import { createHealth } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import { Registry } from 'prom-client';
@@ -58,7 +58,7 @@ export async function startAdsServer(
       snapshots,
       clients,
       metrics,
-      health: createHealth(),
+      health: new Health(),
       credentials: ServerCredentials.createInsecure(),
       guard: everyPeer,
       logger: createLogger({ level: 'trace', format: 'json', destination: { write } }),

@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { crc32 } from 'node:zlib';
 import { backoffDelays } from '@tollgate/kit/backoff';
-import { createFailureLog } from '@tollgate/kit/logger';
+import { FailureLog } from '@tollgate/kit/logger';
 import type { Settings } from '../../config/settings.ts';
 import { backendFailure } from '../../errors.ts';
 import { memcachedStatNames } from '../../stats/names.ts';
@@ -278,6 +278,6 @@ function serverNames(
 }
 
 function failureLog({ logger }: BackendDeps): (error: unknown, server?: string) => void {
-  const log = createFailureLog({ logger, message: 'memcached did not count; hits were let through' });
-  return (error, memcached) => log(error, { memcached });
+  const failures = new FailureLog({ logger, message: 'memcached did not count; hits were let through' });
+  return (error, memcached) => failures.log(error, { memcached });
 }

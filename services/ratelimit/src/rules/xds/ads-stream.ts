@@ -191,7 +191,7 @@ export async function watchChannelTls(
       const { ca, key, cert } = watched.current();
       return ChannelCredentials.createSsl(ca ?? null, key ?? null, cert ?? null, verify);
     },
-    close: watched.close,
+    close: () => watched.close(),
   };
 }
 

@@ -1,6 +1,6 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createHealth } from '@tollgate/kit/health';
+import { Health } from '@tollgate/kit/health';
 import { createLogger, type Logger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -37,7 +37,7 @@ async function createBackend(
   const backend = await counterBackends.redis.create(read.settings, {
     nowSeconds: () => 1_000_000,
     random: () => 0.5,
-    health: createHealth(),
+    health: new Health(),
     stats: createStatsRegistry(),
     logger: loggerTo(log),
   });
