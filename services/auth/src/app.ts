@@ -112,7 +112,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
   const lifecycle = new Lifecycle({ logger, drainTimeoutMs });
   for (const component of components) if (component !== undefined) lifecycle.add(component);
-  return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: api.openApi };
+  return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: () => api.openApi() };
 }
 
 /** The context, and the parts of it that have a life of their own. */

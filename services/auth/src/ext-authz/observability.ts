@@ -122,30 +122,32 @@ function toText({ methods, path }: RouteRule): string {
 }
 
 /** Runs a gRPC check in a span of Envoy's trace. */
-export function traceGrpcCheck<T>(
-  { enabled, extract, inSpan }: Tracing,
-  call: Call,
-  check: () => T | Promise<T>,
-): T | Promise<T> {
-  if (!enabled) return check();
-  const options = { kind: SpanKind.SERVER, parent: extract(traceCarrier((name) => call.header(name))) };
-  return inSpan(checkPath.slice(1), options, check);
+export function traceGrpcCheck<T>(tracing: Tracing, call: Call, check: () => T | Promise<T>): T | Promise<T> {
+  if (!tracing.enabled) return check();
+  const options = {
+    kind: SpanKind.SERVER,
+    parent: tracing.extract(traceCarrier((name) => call.header(name))),
+  };
+  return tracing.inSpan(checkPath.slice(1), options, check);
 }
 
 /** Runs an HTTP check in a span of Envoy's trace. */
 export function traceHttpCheck(
-  { enabled, startSpan, withSpan, extract }: Tracing,
+  tracing: Tracing,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   check: () => void,
 ): void {
-  if (!enabled) {
+  if (!tracing.enabled) {
     check();
     return;
   }
   // Not named after the path, which is that of the authorized request and unbounded.
-  const span = startSpan('ext_authz', { kind: SpanKind.SERVER, parent: extract(request.headers) });
+  const span = tracing.startSpan('ext_authz', {
+    kind: SpanKind.SERVER,
+    parent: tracing.extract(request.headers),
+  });
   response.once('close', () => span.end());
-  withSpan(span, check);
+  tracing.withSpan(span, check);
 }
 
 /** Exports the statistics of the identity cache and the state of its listener. */

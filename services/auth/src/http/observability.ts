@@ -123,8 +123,8 @@ function resultOf(status: number): (typeof results)[number] {
  *
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
  */
-export function addTracing(api: Api, { enabled, startSpan, withSpan, extract }: Tracing): void {
-  if (!enabled) return;
+export function addTracing(api: Api, tracing: Tracing): void {
+  if (!tracing.enabled) return;
   const spans = new WeakMap<IncomingMessage, Span>();
   api.addHook('onRequest', (request, { raw }, done) => {
     const route = routePattern(request);
@@ -139,7 +139,11 @@ export function addTracing(api: Api, { enabled, startSpan, withSpan, extract }: 
       ),
     };
     const name = route === undefined ? request.method : `${request.method} ${route}`;
-    const span = startSpan(name, { kind: SpanKind.SERVER, attributes, parent: extract(request.headers) });
+    const span = tracing.startSpan(name, {
+      kind: SpanKind.SERVER,
+      attributes,
+      parent: tracing.extract(request.headers),
+    });
     raw.once('close', () => {
       if (raw.writableFinished) span.setAttribute('http.response.status_code', raw.statusCode);
       else span.setAttribute('error.type', 'client_gone');
@@ -148,7 +152,7 @@ export function addTracing(api: Api, { enabled, startSpan, withSpan, extract }: 
     });
     spans.set(request.raw, span);
     // Active for the rest of the request, so that statements become a part of it.
-    withSpan(span, done);
+    tracing.withSpan(span, done);
   });
   api.addHook('onSend', (request, reply, _payload, done) => {
     const errorCode = reply.getHeader('x-sb-error-code');
@@ -160,6 +164,6 @@ export function addTracing(api: Api, { enabled, startSpan, withSpan, extract }: 
   api.addHook('preValidation', (request, _reply, done) => {
     const span = spans.get(request.raw);
     if (span === undefined) done();
-    else withSpan(span, done);
+    else tracing.withSpan(span, done);
   });
 }

@@ -135,5 +135,7 @@ for (const variant of ['grpc', 'http'] as const)
 t.test('mismatched files are a startup error that names them', async (t) => {
   const certificates = certificatesFor(t);
   const mixed = { ...tls(certificates), EXT_AUTHZ_TLS_KEY: certificates.client.keyFile };
-  await t.rejects(startAuthServer(t, mixed), { message: /the key in .*client\.key is not the one/ });
+  await t.rejects(startAuthServer(t, mixed), {
+    message: /the key in .*client\.key does not belong to the certificate/,
+  });
 });
