@@ -5,7 +5,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test e2e bench bench-client bench-xds bench-auth bench-platform check generate format images release clean help
+.PHONY: setup demo test e2e bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
 
 setup: ## Node 24 and all packages, and nothing else (the other targets do this by themselves)
 	@sh hack/setup.sh
@@ -24,31 +24,31 @@ e2e: ## the end-to-end suite alone: the whole platform, and what breaks in it (A
 	@sh hack/setup.sh test
 	@exec node hack/run-tests/main.ts $(or $(ARGS),$(wildcard hack/e2e/*.test.ts))
 
-bench: ## what everything costs: decisions, the OAuth client, edits of rules, the auth server, both filters (ARGS=…: decisions only; --help lists them)
-	@sh hack/setup.sh test
+bench: ## all benchmarks (ARGS=--quick, --write; --help lists more)
+	@sh hack/setup.sh bench
 	@sh hack/setup.sh go-tools
-	@node hack/bench/main.ts $(ARGS)
-	$(if $(ARGS),,@node hack/bench/client-sdk/main.ts)
-	$(if $(ARGS),,@node hack/bench/xds/main.ts)
-	$(if $(ARGS),,@node hack/bench/auth/main.ts)
-	$(if $(ARGS),,@node hack/bench/platform/main.ts)
+	@exec node hack/bench/main.ts $(ARGS)
+
+bench-limiter: ## rate limit decisions: calls/s, latency, CPU, loading rules (ARGS=--quick, --write)
+	@sh hack/setup.sh bench
+	@exec node hack/bench/main.ts limiter $(ARGS)
 
 bench-client: ## the OAuth client beside bare fetch and its peers (ARGS=--quick, --write)
 	@sh hack/setup.sh
-	@exec node hack/bench/client-sdk/main.ts $(ARGS)
+	@exec node hack/bench/main.ts client $(ARGS)
 
-bench-xds: ## how fast edits reach limiters, and what many objects and limiters cost (ARGS=--quick, --write)
-	@sh hack/setup.sh test
+bench-xds: ## how fast edits reach limiters, and the cost of many objects and limiters (ARGS=--quick, --write)
+	@sh hack/setup.sh bench
 	@sh hack/setup.sh go-tools
-	@exec node hack/bench/xds/main.ts $(ARGS)
+	@exec node hack/bench/main.ts xds $(ARGS)
 
 bench-auth: ## the user authentication server: requests/s, latency, CPU (ARGS=--quick, --write)
 	@sh hack/setup.sh
-	@exec node hack/bench/auth/main.ts $(ARGS)
+	@exec node hack/bench/main.ts auth $(ARGS)
 
 bench-platform: ## external authorization, and what both filters add to a request through Envoy (ARGS=--quick, --write)
-	@sh hack/setup.sh demo
-	@exec node hack/bench/platform/main.ts $(ARGS)
+	@sh hack/setup.sh bench
+	@exec node hack/bench/main.ts platform $(ARGS)
 
 check: ## format, lint, types, dead code, import rule, generated files
 	@sh hack/setup.sh

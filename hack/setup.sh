@@ -5,6 +5,7 @@
 #   hack/setup.sh demo            and Envoy
 #   hack/setup.sh test            and redis-server, memcached, openssl, hadolint, promtool, and what else the OAuth client runs in: an
 #                                 old Node, Deno, Bun, workerd, Chromium
+#   hack/setup.sh bench           Envoy, redis-server and h2load
 #   hack/setup.sh go-tools        etcd, and what is compiled once on a machine: a Kubernetes API server with kubectl and helm, h2spec
 #   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs nothing
 #
@@ -113,6 +114,12 @@ install_servers() {
   Debian, Ubuntu:  sudo apt-get install$missing
   Fedora:          sudo dnf install redis memcached openssl
   macOS:           brew install redis memcached openssl"
+}
+
+# The load generator of benchmarks.
+install_h2load() {
+  has h2load && return 0
+  apt_install nghttp2-client || fail 'h2load is missing. Debian, Ubuntu: sudo apt-get install nghttp2-client; Fedora: sudo dnf install nghttp2; macOS: brew install nghttp2'
 }
 
 # --- Folders and Python -----------------------------------------------------------------------------------------
@@ -437,8 +444,8 @@ without_runtime() {
 # ----------------------------------------------------------------------------------------------------------------
 
 case $mode in
-packages | demo | test | go-tools | go-tools-built) ;;
-*) fail "unknown mode '$mode'. Usage: hack/setup.sh [demo|test|go-tools|go-tools-built]" ;;
+packages | demo | test | bench | go-tools | go-tools-built) ;;
+*) fail "unknown mode '$mode'. Usage: hack/setup.sh [demo|test|bench|go-tools|go-tools-built]" ;;
 esac
 if [ "$mode" = go-tools-built ]; then
   choose_cache
@@ -447,7 +454,7 @@ if [ "$mode" = go-tools-built ]; then
 fi
 packages_current || install_packages
 case $mode in
-demo | test)
+demo | test | bench)
   choose_cache
   install_envoy
   ;;
@@ -459,6 +466,10 @@ test)
   install_promtool
   install_runtimes
   install_chromium
+  ;;
+bench)
+  install_servers
+  install_h2load
   ;;
 go-tools)
   choose_cache

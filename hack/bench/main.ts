@@ -1,29 +1,84 @@
-// `make bench`: measures services/ratelimit on this machine and prints a table. See options.ts for what it takes.
-import { readMachineFacts } from './machine-facts.ts';
-import { helpText, parseOptions } from './options.ts';
-import { runBench } from './run-bench.ts';
+// make bench and make bench-…: measures what Tollgate costs on this machine, over loopback only.
+import { parseArgs } from 'node:util';
+import { benchAuth } from './auth.ts';
+import { benchClient } from './client/client.ts';
+import { benchLimiter } from './limiter.ts';
+import { benchPlatform } from './platform.ts';
+import {
+  type BenchOptions,
+  formatMachine,
+  formatReport,
+  machineLoad,
+  type Report,
+  writePage,
+} from './report.ts';
+import { benchXds } from './xds/xds.ts';
 
-const parsed = parseOptions(process.argv.slice(2));
-if (parsed.kind === 'help') {
-  process.stdout.write(helpText);
-} else if (parsed.kind === 'wrong') {
-  for (const problem of parsed.problems) process.stderr.write(`bench: ${problem}\n`);
-  process.stderr.write('bench: --help lists what it takes\n');
-  process.exitCode = 2;
-} else {
-  // What was started is ended on exit, whatever the reason.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(signal, () => process.exit(130));
-  try {
-    const sound = await runBench(parsed.options, {
-      facts: readMachineFacts(),
-      print: (text) => process.stdout.write(`${text}\n`),
-      progress: (text) => process.stderr.write(text),
-    });
-    if (!sound) process.exitCode = 1;
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`\nbench: ${message}\n`);
-    process.exitCode = 1;
+const benches: Readonly<Record<string, (options: BenchOptions) => Promise<Report>>> = {
+  limiter: benchLimiter,
+  client: benchClient,
+  xds: benchXds,
+  auth: benchAuth,
+  platform: benchPlatform,
+};
+
+const usage = `node hack/bench/main.ts [${Object.keys(benches).join('|')}]... [options]
+  limiter    services/ratelimit: decisions per second and their cost, time to load rules
+  client     client-sdk beside bare fetch, openid-client and simple-oauth2
+  xds        services/xds: from an edit until it is enforced, many objects, many streams
+  auth       services/auth: sign-in, GET /user, refresh
+  platform   ext_authz checks, and what both filters add to a request through Envoy
+All of them without a name.
+
+  --quick             a tenth of the time: for trying, not for comparing
+  --write             write the pages docs/benchmarks*.md (not with --quick or --node-flag)
+  --node-flag=<flag>  a flag of Node for the services, such as --cpu-prof (may be repeated)
+  --help              print this
+`;
+
+interface Arguments {
+  readonly names: readonly string[];
+  readonly quick: boolean;
+  readonly write: boolean;
+  readonly nodeFlags: readonly string[];
+}
+
+/** @throws Error that says what is wrong. */
+function parseArguments(args: readonly string[]): Arguments {
+  const flag = { type: 'boolean', default: false } as const;
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { quick: flag, write: flag, 'node-flag': { type: 'string', multiple: true, default: [] } },
+  });
+  const unknown = positionals.find((name) => !(name in benches));
+  if (unknown !== undefined)
+    throw new Error(`unknown benchmark ${unknown}: use ${Object.keys(benches).join(', ')}`);
+  const { quick, write, 'node-flag': nodeFlags } = values;
+  if (write && (quick || nodeFlags.length > 0))
+    throw new Error('--write cannot be combined with --quick or --node-flag');
+  return { names: positionals.length === 0 ? Object.keys(benches) : positionals, quick, write, nodeFlags };
+}
+
+async function run({ names, quick, write, nodeFlags }: Arguments): Promise<void> {
+  for (const [name, bench] of Object.entries(benches).filter(([name]) => names.includes(name))) {
+    const load = machineLoad();
+    const progress = (what: string) => process.stderr.write(`bench: ${name}: ${what}\n`);
+    const report = await bench({ quick, nodeFlags, progress });
+    const machine = formatMachine(report, load);
+    process.stdout.write(`\n${formatReport(report, machine)}\n`);
+    if (write) process.stderr.write(`bench: wrote ${writePage(report, machine)}\n`);
   }
 }
+
+const args = process.argv.slice(2);
+// Services end with this process, whatever ends it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+if (args.includes('--help')) process.stdout.write(usage);
+else
+  try {
+    await run(parseArguments(args));
+  } catch (error) {
+    process.stderr.write(`bench: ${error instanceof Error ? error.stack : String(error)}\n`);
+    process.exitCode = 1;
+  }

@@ -1,105 +1,123 @@
-import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import {
+  RateLimitRequestSchema,
+  RateLimitResponseSchema,
+} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { freePort } from '@tollgate/testkit/free-port';
 import { withFreePort } from '@tollgate/testkit/with-free-port';
-import { type NodeProcess, startNodeProcess } from '../node-process.ts';
+import { shouldRateLimitPath } from '../limiter.ts';
+import {
+  type LimiterProcess,
+  monotonicMs,
+  openCalls,
+  type ServiceProcess,
+  startLimiter,
+  startService,
+} from '../processes.ts';
 
-/** A management server of the bench. */
-export interface XdsService extends NodeProcess {
+/** services/xds. */
+export interface XdsProcess extends ServiceProcess {
   /** Of its ADS server, `host:port`. */
   readonly address: string;
   /** The sum of a metric over its labels. */
   metric(name: string): Promise<number>;
 }
 
-/** A limiter of the bench. */
-export interface LimiterService extends NodeProcess {
-  readonly host: string;
-  readonly grpcPort: number;
-}
-
 const loopback = '127.0.0.1';
-const services = join(import.meta.dirname, '../../../services');
-
-/** 10,000 objects are listed and compiled before a service is ready. */
-const startTimeoutMs = 120_000;
 const requestTimeoutMs = 5000;
+const enforcedTimeoutMs = 30_000;
 
-/** Starts services/xds with the source that `settings` name and waits until it serves. */
+/** Time between a response and the next call of a probe. */
+export const probeEveryMs = 1;
+
+/** Starts services/xds with the source that `settings` name. */
 export function startXds(
   settings: Readonly<Record<string, string>>,
   nodeFlags: readonly string[],
-): Promise<XdsService> {
+): Promise<XdsProcess> {
   return withFreePort(async (grpcPort) => startXdsOn(grpcPort, settings, nodeFlags));
 }
 
-/** Starts services/xds with its ADS server on a port that limiters know already. */
+/** Starts services/xds with its ADS server on a port that limiters already know. */
 export async function startXdsOn(
   grpcPort: number,
   settings: Readonly<Record<string, string>>,
   nodeFlags: readonly string[],
-): Promise<XdsService> {
+): Promise<XdsProcess> {
   const adminUrl = `http://${loopback}:${await freePort()}`;
-  const started = await startNodeProcess({
-    program: join(services, 'xds/src/main.ts'),
-    nodeFlags,
-    env: {
-      XDS_GRPC_HOST: loopback,
-      XDS_GRPC_PORT: String(grpcPort),
-      // All limiters of the bench have one address.
-      XDS_GRPC_MAX_STREAMS_PER_PEER: '0',
-      XDS_ADMIN_HOST: loopback,
-      XDS_ADMIN_PORT: new URL(adminUrl).port,
-      LOG_FORMAT: 'json',
-      ...settings,
-    },
-    readyUrl: `${adminUrl}/readyz`,
-    startTimeoutMs,
-  });
+  const env = {
+    XDS_GRPC_HOST: loopback,
+    XDS_GRPC_PORT: String(grpcPort),
+    // All limiters of the benchmark have one address.
+    XDS_GRPC_MAX_STREAMS_PER_PEER: '0',
+    XDS_ADMIN_HOST: loopback,
+    XDS_ADMIN_PORT: new URL(adminUrl).port,
+    LOG_FORMAT: 'json',
+    ...settings,
+  };
+  const started = await startService('xds', { env, nodeFlags, readyUrl: `${adminUrl}/readyz` });
   return {
     ...started,
     address: `${loopback}:${grpcPort}`,
     async metric(name) {
-      const answer = await fetch(`${adminUrl}/metrics`, { signal: AbortSignal.timeout(requestTimeoutMs) });
+      const response = await fetch(`${adminUrl}/metrics`, { signal: AbortSignal.timeout(requestTimeoutMs) });
       const sample = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm');
-      const lines = [...(await answer.text()).matchAll(sample)];
+      const lines = [...(await response.text()).matchAll(sample)];
       return lines.reduce((sum, [, value]) => sum + Number(value), 0);
     },
   };
 }
 
-/** Starts services/ratelimit with its rules from `xdsAddress`; resolves once it has the first ones. */
-export function startLimiter(
+/** Starts services/ratelimit with its rules from `xdsAddress`. It is ready once it has the first ones. */
+export function startXdsLimiter(
   xdsAddress: string,
   nodeId: string,
   nodeFlags: readonly string[],
-): Promise<LimiterService> {
-  return withFreePort(async (grpcPort) => {
-    const [httpPort, debugPort] = [await freePort(), await freePort()];
-    const started = await startNodeProcess({
-      program: join(services, 'ratelimit/src/main.ts'),
-      nodeFlags,
-      env: {
-        HOST: loopback,
-        PORT: String(httpPort),
-        GRPC_HOST: loopback,
-        GRPC_PORT: String(grpcPort),
-        DEBUG_HOST: loopback,
-        DEBUG_PORT: String(debugPort),
-        BACKEND_TYPE: 'memory',
-        USE_PUSHSTATS: 'false',
-        LOG_FORMAT: 'json',
-        LOG_LEVEL: 'info',
-        CONFIG_TYPE: 'GRPC_XDS_SOTW',
-        CONFIG_GRPC_XDS_SERVER_URL: xdsAddress,
-        CONFIG_GRPC_XDS_NODE_ID: nodeId,
-        // A limiter that came before its management server must not add its own patience to what is measured.
-        CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '50ms',
-        XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '50ms',
-        XDS_CLIENT_BACKOFF_MAX_INTERVAL: '50ms',
-      },
-      readyUrl: `http://${loopback}:${httpPort}/healthcheck`,
-      startTimeoutMs,
-    });
-    return { ...started, host: loopback, grpcPort };
-  });
+): Promise<LimiterProcess> {
+  const settings = {
+    LOG_FORMAT: 'json',
+    LOG_LEVEL: 'info',
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: xdsAddress,
+    CONFIG_GRPC_XDS_NODE_ID: nodeId,
+    // Limiters that start before their management server must not add their backoff to what is measured.
+    CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '50ms',
+    XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '50ms',
+    XDS_CLIENT_BACKOFF_MAX_INTERVAL: '50ms',
+  };
+  return startLimiter(settings, nodeFlags);
+}
+
+/** Calls a limiter, as Envoy does, to see which limit it enforces. */
+export interface LimitProbe {
+  /** Calls until the limit of `domain` is `userLimit`; returns the time, by `monotonicMs`. */
+  waitForLimit(domain: string, userLimit: number): Promise<number>;
+  close(): void;
+}
+
+export function openLimitProbe({ address }: LimiterProcess): LimitProbe {
+  const calls = openCalls(address);
+  return {
+    close: calls.close,
+    async waitForLimit(domain, userLimit) {
+      const descriptors = [{ entries: [{ key: 'user', value: 'anybody' }] }];
+      const request = toBinary(
+        RateLimitRequestSchema,
+        create(RateLimitRequestSchema, { domain, descriptors }),
+      );
+      const deadline = monotonicMs() + enforcedTimeoutMs;
+      for (;;) {
+        const reply = fromBinary(RateLimitResponseSchema, await calls.call(shouldRateLimitPath, request));
+        const found = reply.statuses[0]?.currentLimit?.requestsPerUnit;
+        const now = monotonicMs();
+        if (found === userLimit) return now;
+        if (now > deadline)
+          throw new Error(
+            `the limiter enforces ${found} for ${domain} instead of ${userLimit} after an edit`,
+          );
+        await delay(probeEveryMs);
+      }
+    },
+  };
 }

@@ -4,7 +4,7 @@
  *
  * @see RFC 7541 Appendix B https://www.rfc-editor.org/rfc/rfc7541#appendix-B
  */
-export const huffmanCodeLengths: readonly number[] = [
+const huffmanCodeLengths: readonly number[] = [
   [13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28],
   [28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6],
   [6, 6, 7, 8, 15, 6, 12, 10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7],

@@ -1,0 +1,226 @@
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { findBinaries } from '@tollgate/embedded-postgres/binaries';
+import { startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
+import { freePort } from '@tollgate/testkit/free-port';
+import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import autocannon from 'autocannon';
+import { readProcessUsage, type ServiceProcess, startService } from './processes.ts';
+import { type BenchOptions, formatMegabytes, type Report } from './report.ts';
+
+export interface AuthProcess extends ServiceProcess {
+  readonly url: string;
+  /** Of the gRPC server that Envoy calls, `host:port`. */
+  readonly extAuthzAddress: string;
+}
+
+const loopback = '127.0.0.1';
+const password = 'correct horse battery';
+
+/** Starts services/auth with a durable PostgreSQL of its own. Users are confirmed at once, so that no mail is sent. */
+export async function startAuth(
+  settings: Readonly<Record<string, string>>,
+  nodeFlags: readonly string[],
+): Promise<AuthProcess> {
+  const folder = temporaryFolder();
+  const database = await startEmbeddedPostgres({ folder: folder.path });
+  const [port, extAuthzPort] = [await freePort(), await freePort()];
+  const url = `http://${loopback}:${port}`;
+  const cleanUp = async () => {
+    await database.stop();
+    folder.remove();
+  };
+  const env = {
+    PORT: String(port),
+    SVC_EXT_AUTHZ_GRPC_PORT: String(extAuthzPort),
+    SVC_EXT_AUTHZ_HTTP_PORT: '0',
+    DATABASE_URL: database.url('postgres'),
+    SVC_API_HOST: loopback,
+    SVC_SITE_URL: 'http://localhost:3000',
+    SVC_API_EXTERNAL_URL: 'http://localhost:8081',
+    SVC_DB_DRIVER: 'postgres',
+    SVC_JWT_SECRET: 'a secret for a benchmark, long enough for HS256',
+    SVC_MAILER_AUTOCONFIRM: 'true',
+    SVC_SMTP_ADMIN_EMAIL: 'auth@localhost',
+    SVC_SMTP_HOST: loopback,
+    SVC_SMTP_PORT: '25',
+    ...settings,
+  };
+  try {
+    const options = { env, nodeFlags, args: ['serve'], readyUrl: `${url}/ready` };
+    const started = await startService('auth', options);
+    const stop = async () => {
+      await started.stop();
+      await cleanUp();
+    };
+    return { ...started, url, extAuthzAddress: `${loopback}:${extAuthzPort}`, stop };
+  } catch (error) {
+    await cleanUp();
+    throw error;
+  }
+}
+
+export async function postgresVersion(): Promise<string> {
+  const { postgres } = await findBinaries();
+  const text = execFileSync(postgres, ['--version'], { encoding: 'utf8' });
+  return `PostgreSQL ${/\d+(?:\.\d+)+/.exec(text)?.[0] ?? 'unknown'}`;
+}
+
+interface Session {
+  readonly access_token: string;
+  readonly refresh_token: string;
+  readonly user: { readonly email: string };
+}
+
+/** Signs up a user with a password, or an anonymous one. */
+export async function signUp(url: string, user: object = newUser()): Promise<Session> {
+  const response = await fetch(`${url}/signup`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(user),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`sign-up failed with ${response.status}: ${text}`);
+  // The service's own JSON.
+  return JSON.parse(text) as Session;
+}
+
+function newUser() {
+  return { email: `${randomUUID()}@example.com`, password };
+}
+
+interface Scenario {
+  readonly name: string;
+  readonly connections: number;
+  readonly requests: readonly autocannon.Request[];
+}
+
+/** services/auth: requests per second, latency and CPU, and what other requests wait while passwords are verified. */
+export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): Promise<Report> {
+  const auth = await startAuth({}, nodeFlags);
+  try {
+    const seconds = { warmUp: quick ? 1 : 3, measured: quick ? 1 : 6 };
+    const rows: string[][] = [];
+    const scenarios = await prepareScenarios(auth.url);
+    for (const scenario of Object.values(scenarios)) {
+      progress(scenario.name);
+      rows.push(await measure(scenario, auth, seconds));
+    }
+    progress('GET /user during sign-ins');
+    const during = await Promise.all([
+      run({ ...scenarios.user, connections: 4 }, auth.url, seconds.measured),
+      // Far more than cores, fewer than the queue of password hashes takes.
+      run({ ...scenarios.signIn, connections: 12 }, auth.url, seconds.measured),
+    ]);
+    const head = ['request', 'requests/s', 'p50 ms', 'p99 ms'];
+    return {
+      page: 'benchmarks-auth.md',
+      title: 'Benchmarks of the user authentication server',
+      intro:
+        'Written by `make bench-auth ARGS=--write` (hack/bench); do not edit by hand. The server, a durable PostgreSQL and autocannon\nran on one machine; tokens are signed with HS256 and passwords hashed with argon2id.',
+      sharedBy: 'the service, PostgreSQL and the load',
+      programs: [await postgresVersion()],
+      tables: [
+        {
+          title: 'One kind of request at a time',
+          head: [...head, 'server CPU ms each', 'connections', 'memory MB'],
+          rows,
+          notes: ['server CPU: without PostgreSQL; memory: resident memory of the server at the end'],
+        },
+        {
+          title: 'GET /user while passwords are verified',
+          head,
+          rows: [
+            [scenarios.user.name, ...formatLoad(during[0])],
+            [scenarios.signIn.name, ...formatLoad(during[1])],
+          ],
+        },
+      ],
+    };
+  } finally {
+    await auth.stop();
+  }
+}
+
+async function prepareScenarios(url: string) {
+  const sessions: Session[] = [];
+  // One after the other: each sign-up hashes a password.
+  while (sessions.length < 32) sessions.push(await signUp(url));
+  const json = { 'content-type': 'application/json' };
+  const post = (path: string, body: () => object): autocannon.Request => ({
+    method: 'POST',
+    path,
+    headers: json,
+    setupRequest: (request) => ({ ...request, body: JSON.stringify(body()) }),
+  });
+  // A refresh token is used once: each request takes one, and its response returns the next.
+  const refreshTokens = sessions.map(({ refresh_token }) => refresh_token);
+  return {
+    health: { name: 'GET /health', connections: 16, requests: [{ path: '/health' }] },
+    jwks: {
+      name: 'GET /.well-known/jwks.json',
+      connections: 16,
+      requests: [{ path: '/.well-known/jwks.json' }],
+    },
+    user: {
+      name: 'GET /user',
+      connections: 16,
+      requests: sessions.map(({ access_token }) => ({
+        path: '/user',
+        headers: { authorization: `Bearer ${access_token}` },
+      })),
+    },
+    refresh: {
+      name: 'POST /token, refresh',
+      connections: 16,
+      requests: [
+        {
+          ...post('/token?grant_type=refresh_token', () => ({ refresh_token: refreshTokens.shift() })),
+          onResponse: (_status: number, body: string) => {
+            refreshTokens.push((JSON.parse(body) as Session).refresh_token);
+          },
+        },
+      ],
+    },
+    signUp: { name: 'POST /signup', connections: 4, requests: [post('/signup', newUser)] },
+    signIn: {
+      name: 'POST /token, password',
+      connections: 4,
+      requests: sessions.map(({ user: { email } }) =>
+        post('/token?grant_type=password', () => ({ email, password })),
+      ),
+    },
+  } as const satisfies Record<string, Scenario>;
+}
+
+async function measure(
+  scenario: Scenario,
+  { url, pid }: AuthProcess,
+  seconds: { readonly warmUp: number; readonly measured: number },
+): Promise<string[]> {
+  await run(scenario, url, seconds.warmUp);
+  const before = readProcessUsage(pid);
+  const result = await run(scenario, url, seconds.measured);
+  const after = readProcessUsage(pid);
+  const cpuMs = (after.cpuMs - before.cpuMs) / result.requests.total;
+  return [
+    ...[scenario.name, ...formatLoad(result), cpuMs.toFixed(2)],
+    ...[String(scenario.connections), formatMegabytes(after.rssBytes)],
+  ];
+}
+
+/** @throws Error when a response is not 2xx. */
+async function run(
+  { name, connections, requests }: Scenario,
+  url: string,
+  duration: number,
+): Promise<autocannon.Result> {
+  const result = await autocannon({ url, connections, duration, requests: [...requests] });
+  if (result.non2xx > 0 || result.errors > 0)
+    throw new Error(`${name}: ${result.non2xx} responses are not 2xx, ${result.errors} errors`);
+  return result;
+}
+
+function formatLoad({ requests, duration, latency }: autocannon.Result): string[] {
+  return [(requests.total / duration).toFixed(0), String(latency.p50), String(latency.p99)];
+}

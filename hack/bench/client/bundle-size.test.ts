@@ -1,0 +1,67 @@
+import t from 'tap';
+import manifest from '../../../client-sdk/package.json' with { type: 'json' };
+import { bundleRequests, bundleSize } from './bundle-size.ts';
+
+/** Files, sockets and certificates. */
+const nodeOnly = new Set(['./node', './kubernetes']);
+
+const [ours, ...peers] = await Promise.all(bundleRequests.map(bundleSize));
+if (ours === undefined) throw new Error('nothing was bundled');
+
+// Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the tokens in it.
+t.test('import { Client } is below 22 kB, minified and gzipped', async (t) => {
+  t.ok(ours.gzippedBytes < 22_000, `${ours.gzippedBytes} bytes`);
+});
+
+t.test('only what runs before a request is sent is loaded later', async (t) => {
+  t.same(
+    ours.lazyInputs.filter((path) => /src\/(?:errors\.ts|http\/|tokens\/)/.test(path)),
+    [],
+  );
+  t.ok(ours.lazyInputs.some((path) => path.endsWith('src/authorization/flow.ts')));
+});
+
+t.test('import { Client } brings nothing of the subpaths along', async (t) => {
+  const subpaths =
+    /src\/(?:dpop|par|device|discovery|id-token|introspection|token-exchange|token-manager|retry|node|kubernetes|otel|testing)\b/;
+  const own = ours.inputs.filter((path) => path.includes('client-sdk/'));
+  t.ok(own.length > 0);
+  t.same(
+    own.filter((path) => subpaths.test(path)),
+    [],
+  );
+  t.same(
+    ours.inputs.filter((path) => path.includes('node_modules')),
+    [],
+    'and no other package',
+  );
+});
+
+t.test('the peers are weighed with all that they bring along', async (t) => {
+  t.same(
+    peers.map(({ name }) => name),
+    ['openid-client', 'simple-oauth2'],
+  );
+  for (const { name, inputs, minifiedBytes } of peers) {
+    t.ok(minifiedBytes > 10_000, name);
+    t.ok(inputs.some((path) => path.includes(`node_modules/${name}/`)));
+  }
+});
+
+t.test('what needs Node does not build for browsers', async (t) => {
+  const source = `import 'node:fs';`;
+  await t.rejects(bundleSize({ name: 'fs', source }), /node:fs/);
+});
+
+for (const [subpath, entry] of Object.entries(manifest.exports)) {
+  const wantsNode = nodeOnly.has(subpath);
+  t.test(
+    `${subpath} ${wantsNode ? 'needs Node' : 'builds for browsers, workers and other runtimes'}`,
+    async (t) => {
+      const name = subpath.replace('.', '@tollgate/oauth2-client');
+      const bundle = bundleSize({ name, source: `import * as all from '${name}'; globalThis.used = all;` });
+      if (wantsNode) await t.rejects(bundle, /node:/);
+      else t.ok((await bundle).inputs.some((path) => path.endsWith(entry.slice(2))));
+    },
+  );
+}

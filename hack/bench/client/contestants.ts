@@ -1,0 +1,166 @@
+import { createRequire } from 'node:module';
+import { AccessToken, Client, type Fetch } from '@tollgate/oauth2-client';
+import { TokenManager } from '@tollgate/oauth2-client/token-manager';
+import { measure } from 'mitata';
+import * as openid from 'openid-client';
+
+/** Throws when the result is not what it has to be. */
+interface Contestant {
+  readonly name: string;
+  run(): Promise<void>;
+}
+
+/** Printed by the process of one contestant. */
+export interface Measurement {
+  readonly name: string;
+  readonly callsPerSecond: number;
+  /** CPU time of the process per call. */
+  readonly cpuMicros: number;
+}
+
+/** An authorized request with its body read: by `fetch` alone, and in each way of ours. */
+function requestContestants(origin: string, send: Fetch = fetch): Contestant[] {
+  const url = `${origin}/resource`;
+  const client = new Client({ clientId: 'bench', clientSecret: 'secret', site: origin, fetch: send });
+  const token = AccessToken.fromHash(client, {
+    access_token: 'token-0',
+    token_type: 'Bearer',
+    expires_in: 3600,
+  });
+  const manager = new TokenManager({ client, token });
+  return [
+    {
+      name: 'fetch',
+      run: async () => {
+        const response = await send(url, { headers: { authorization: 'Bearer token-0' } });
+        demandBody(await response.text());
+      },
+    },
+    { name: 'token.fetch', run: async () => demandBody(await (await token.fetch(url)).text()) },
+    { name: 'token.get', run: async () => demandBody((await token.get(url)).body) },
+    { name: 'manager.fetch', run: async () => demandBody(await (await manager.fetch(url)).text()) },
+  ];
+}
+
+function demandBody(body: string) {
+  if (!body.startsWith('{"id":7')) throw new Error(`not the resource: ${body}`);
+}
+
+/** What this uses of simple-oauth2, which has no types. */
+interface SimpleOauth2 {
+  ClientCredentials: new (config: {
+    client: { id: string; secret: string };
+    auth: { tokenHost: string; tokenPath: string };
+  }) => { getToken(params: { scope: string }): Promise<{ token: { access_token?: unknown } }> };
+}
+
+const clientId = 'bench';
+const clientSecret = 'a-secret-of-usual-length';
+const scope = 'read write';
+
+/** A client credentials token: by `fetch` alone, and by each library. */
+function tokenContestants(origin: string): Contestant[] {
+  return [bareFetch(origin), ours(origin), openidClient(origin), simpleOauth2(origin)];
+}
+
+function bareFetch(origin: string): Contestant {
+  const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`;
+  return {
+    name: 'fetch',
+    run: async () => {
+      const response = await fetch(`${origin}/oauth/token`, {
+        method: 'POST',
+        headers: { authorization, accept: 'application/json' },
+        body: new URLSearchParams({ grant_type: 'client_credentials', scope }),
+        signal: AbortSignal.timeout(10_000),
+      });
+      const { access_token } = (await response.json()) as { access_token?: unknown };
+      demandToken(access_token);
+    },
+  };
+}
+
+function ours(origin: string): Contestant {
+  const client = new Client({ clientId, clientSecret, site: origin });
+  return {
+    name: '@tollgate/oauth2-client',
+    run: async () => demandToken((await client.clientCredentials.getToken({ scope })).token),
+  };
+}
+
+function openidClient(origin: string): Contestant {
+  const config = new openid.Configuration(
+    { issuer: origin, token_endpoint: `${origin}/oauth/token` },
+    clientId,
+    undefined,
+    openid.ClientSecretBasic(clientSecret),
+  );
+  openid.allowInsecureRequests(config);
+  return {
+    name: 'openid-client',
+    run: async () => demandToken((await openid.clientCredentialsGrant(config, { scope })).access_token),
+  };
+}
+
+function simpleOauth2(origin: string): Contestant {
+  // The package has no types: SimpleOauth2 above is what its documentation says.
+  const { ClientCredentials } = createRequire(import.meta.url)('simple-oauth2') as SimpleOauth2;
+  const client = new ClientCredentials({
+    client: { id: clientId, secret: clientSecret },
+    auth: { tokenHost: origin, tokenPath: '/oauth/token' },
+  });
+  return {
+    name: 'simple-oauth2',
+    run: async () => demandToken((await client.getToken({ scope })).token.access_token),
+  };
+}
+
+function demandToken(token: unknown) {
+  if (typeof token !== 'string' || !token.startsWith('token-')) throw new Error(`no token: ${String(token)}`);
+}
+
+/** Bare `fetch` comes first: the others are compared with it. */
+export const contestantLists = {
+  tokens: tokenContestants,
+  requests: (origin: string) => requestContestants(origin),
+  requestsWithoutNetwork: (origin: string) => requestContestants(origin, answerAtOnce),
+} as const satisfies Record<string, (origin: string) => readonly Contestant[]>;
+
+export type ContestantList = keyof typeof contestantLists;
+
+function answerAtOnce(): Promise<Response> {
+  return Promise.resolve(
+    new Response('{"id":7,"name":"a resource"}', { headers: { 'content-type': 'application/json' } }),
+  );
+}
+
+/** Runs one contestant alone in this process, as a library is in an application. */
+async function measureContestant(
+  { name, run }: Contestant,
+  { concurrency, ms }: { readonly concurrency: number; readonly ms: number },
+): Promise<Measurement> {
+  let calls = 0;
+  const counted = async () => {
+    await run();
+    calls++;
+  };
+  await measure(counted, { concurrency, min_cpu_time: ms * 1e6 });
+  calls = 0;
+  const cpuBefore = process.cpuUsage();
+  const startedAt = performance.now();
+  await measure(counted, { concurrency, min_cpu_time: ms * 1e6 });
+  const seconds = (performance.now() - startedAt) / 1000;
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { name, callsPerSecond: calls / seconds, cpuMicros: (user + system) / calls };
+}
+
+// node contestants.ts <list> <index> <origin of the server> <calls in flight> <milliseconds>
+if (import.meta.main) {
+  // The arguments come from client.ts.
+  const [list, index, origin = '', concurrency, ms] = process.argv.slice(2) as [ContestantList, ...string[]];
+  const contestant = contestantLists[list](origin)[Number(index)];
+  if (contestant === undefined) throw new Error(`${list} has no contestant ${index}`);
+  const options = { concurrency: Number(concurrency), ms: Number(ms) };
+  process.stdout.write(JSON.stringify(await measureContestant(contestant, options)));
+  process.exit();
+}
