@@ -1,14 +1,14 @@
-import type { ClientAuth, ClientAuthContext } from './client-auth.ts';
-import { assertClientAuth, clientAuthName } from './client-auth.ts';
+import type { ClientAuthContext, ClientAuthFunction } from './client-auth.ts';
+import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth-option.ts';
 import type { ClientOptions, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { Operation } from './hooks.ts';
 import { exchange } from './http/exchange.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
 import { oauthParams, withQuery } from './http/params.ts';
-import { type EndpointRequest, prepareEndpointRequest, sendRequest } from './http/request.ts';
+import { type EndpointRequest, prepareEndpointRequest, sendRequest, withoutQuery } from './http/request.ts';
 import type { ApiResponse } from './http/response.ts';
-import { assertSecure, endpointUrl } from './http/url.ts';
+import { assertSecure, resolveUrl } from './http/url.ts';
 import type { IdTokenValidator } from './id-token.ts';
 import { copyPlain } from './objects.ts';
 import { type ClientSettings, resolveSettings } from './settings.ts';
@@ -42,7 +42,8 @@ import { requestToken } from './tokens/request-token.ts';
  */
 export class Client<Throws extends boolean = true> {
   readonly #clientSecret: string | undefined;
-  readonly #clientAuth: ClientAuth;
+  readonly #authName: string;
+  readonly #authenticate: ClientAuthFunction;
   readonly #authContext: ClientAuthContext;
   #tokenUrl: string | undefined;
   #idTokenValidator: IdTokenValidator | undefined;
@@ -68,15 +69,14 @@ export class Client<Throws extends boolean = true> {
     // The type parameter is what the option is, or its default.
     this.throwOnError = settings.throwOnError as Throws;
     this.#clientSecret = options.clientSecret;
-    this.#clientAuth = copyPlain(options.clientAuth ?? 'client_secret_basic');
-    assertClientAuth(this.#clientAuth);
+    const auth = copyPlain(options.clientAuth ?? 'client_secret_basic');
+    this.#authName = clientAuthName(auth);
+    this.#authenticate = resolveClientAuth(auth, options.clientSecret, settings.basicEncoding);
     const tokenEndpoint = (): string => this.#tokenEndpoint();
     this.#authContext = {
       clientId: settings.clientId,
-      clientSecret: options.clientSecret,
-      basicEncoding: settings.basicEncoding,
       issuer: settings.issuer,
-      // Worked out when asked for: a client may have no token endpoint.
+      // Resolved on use: a client may have no token endpoint.
       get tokenEndpoint() {
         return tokenEndpoint();
       },
@@ -125,7 +125,7 @@ export class Client<Throws extends boolean = true> {
 
   /** A location made absolute by the site. */
   url(location: string): string {
-    return endpointUrl(this.settings.site, location);
+    return resolveUrl(this.settings.site, location);
   }
 
   /**
@@ -184,23 +184,27 @@ export class Client<Throws extends boolean = true> {
     const { operation, params, options = {} } = request;
     const url =
       request.endpoint === settings.tokenEndpoint ? this.#tokenEndpoint() : this.url(request.endpoint);
-    const auth = this.#clientAuth;
-    const context = this.#authContext;
     const tokenMethod = request.tokenMethod ?? defaultMethod(operation, settings.tokenMethod);
+    const secret = this.#clientSecret;
     return await exchange(settings, {
       context: {
         operation,
         grantType: typeof params.grant_type === 'string' ? params.grant_type : undefined,
-        clientAuth: request.authenticate === false ? undefined : clientAuthName(auth),
+        clientAuth: request.authenticate === false ? undefined : this.#authName,
         method: tokenMethod === 'get' ? 'GET' : 'POST',
-        url: url.split('?', 1)[0] ?? url,
+        url: withoutQuery(url),
         signal: options.signal,
       },
       options,
-      prepare: () => prepareEndpointRequest(settings, { url, request, tokenMethod, auth, context }),
+      prepare: () =>
+        prepareEndpointRequest(
+          settings,
+          { url, request, tokenMethod },
+          { auth: this.#authenticate, client: this.#authContext },
+        ),
       isBoundToOrigin: true,
-      secrets: this.#clientSecret === undefined ? [] : [this.#clientSecret],
-      basic: auth === 'client_secret_basic' ? context : undefined,
+      secrets: secret === undefined ? [] : [secret],
+      hint: (code) => this.#hint(code),
     });
   }
 
@@ -234,14 +238,20 @@ export class Client<Throws extends boolean = true> {
   /** What is safe to print. */
   toJSON(): Record<string, unknown> {
     const { clientId, site, issuer, tokenEndpoint } = this.settings;
-    return { clientId, site, issuer, tokenEndpoint, clientAuth: clientAuthName(this.#clientAuth) };
+    return { clientId, site, issuer, tokenEndpoint, clientAuth: this.#authName };
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): unknown {
     return { Client: this.toJSON() };
   }
 
-  /** Worked out once: it is part of every token request. */
+  #hint(code: string | undefined): string | undefined {
+    if (code !== 'invalid_client' || this.#authName !== 'client_secret_basic') return undefined;
+    const { clientId = '', basicEncoding } = this.settings;
+    return encodingHint(clientId, this.#clientSecret ?? '', basicEncoding);
+  }
+
+  /** Cached: it is part of every token request. */
   #tokenEndpoint(): string {
     this.#tokenUrl ??= this.url(this.settings.tokenEndpoint);
     return this.#tokenUrl;

@@ -6,8 +6,8 @@
 
 import type { Fetch } from './client-options.ts';
 import { createNonceMemory, importDpopKey, isNonceDemand, signProof } from './dpop-proof.ts';
+import { markProven } from './http/response.ts';
 import type { Jwk } from './jwt/import-key.ts';
-import { markAnswerToProof } from './tokens/request-token.ts';
 
 export { generateDpopKey } from './dpop-proof.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
@@ -70,7 +70,7 @@ export async function createDpop({
     );
     const response = await send(url, { ...init, headers });
     nonces.learn(origin, response.headers.get('dpop-nonce'));
-    markAnswerToProof(response);
+    markProven(response);
     return response;
   }
 

@@ -6,13 +6,11 @@
 
 export type {
   AuthorizationFlow,
-  CompleteAuthorizationOptions,
-} from './authorization/flow.ts';
-export type {
   AuthorizationTransaction,
+  CompleteAuthorizationOptions,
   StartAuthorizationOptions,
   StartedAuthorization,
-} from './authorization/start.ts';
+} from './authorization.ts';
 export { Client } from './client.ts';
 export type {
   BasicEncoding,

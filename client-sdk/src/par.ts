@@ -4,13 +4,13 @@
  * @module
  */
 
-import type { AuthorizationTransaction } from './authorization/start.ts';
-import { prepareAuthorization, type StartAuthorizationOptions } from './authorization/start.ts';
+import type { AuthorizationTransaction } from './authorization.ts';
+import { prepareAuthorization, type StartAuthorizationOptions } from './authorization.ts';
 import type { Client } from './client.ts';
 import { ConfigurationError, ParseError } from './errors.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
 
-export type { AuthorizationTransaction } from './authorization/start.ts';
+export type { AuthorizationTransaction } from './authorization.ts';
 
 /** Options of the request that pushes. */
 export type PushOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'>;

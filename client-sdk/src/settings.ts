@@ -15,7 +15,7 @@ import type { Parsers } from './http/body.ts';
 import type { ParsedFactory, RetryPolicy } from './http/options.ts';
 import type { RedactOptions } from './http/redact.ts';
 import { safeHeaders } from './http/request.ts';
-import { endpointUrl } from './http/url.ts';
+import { resolveUrl } from './http/url.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyCase } from './keys.ts';
 import { copyPlain } from './objects.ts';
@@ -153,7 +153,7 @@ function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
   if (listed.includes('*')) return '*';
   const own = [
     options.site,
-    options.site === undefined ? URL.parse(tokenEndpoint)?.origin : endpointUrl(options.site, tokenEndpoint),
+    options.site === undefined ? URL.parse(tokenEndpoint)?.origin : resolveUrl(options.site, tokenEndpoint),
     options.userinfoEndpoint,
   ];
   const origins = [...own, ...listed].map((url) => (url === undefined ? undefined : URL.parse(url)?.origin));

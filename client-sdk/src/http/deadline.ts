@@ -1,89 +1,96 @@
-import { AbortError, ConnectionError, OAuthClientError, TimeoutError } from '../errors.ts';
+import {
+  AbortError,
+  ConnectionError,
+  OAuthClientError,
+  type OAuthClientErrorOptions,
+  TimeoutError,
+} from '../errors.ts';
 import { printable } from '../text.ts';
 import { assertTimer } from '../timers.ts';
 import { isTlsFailure } from './connection-failures.ts';
 
-/** The end that a request comes to: its time-out, or the caller's signal. */
-export type Deadline = {
-  /** Aborted when either comes. */
-  readonly signal: AbortSignal;
-  /** Settles as the work does, or rejects when the end comes first, even where the work does not heed the signal. */
-  readonly race: <T>(work: Promise<T>) => Promise<T>;
-  /** What to throw for what was thrown. */
-  readonly toError: (error: unknown) => OAuthClientError;
-  /** Frees timer and listener. */
-  readonly end: () => void;
-};
-
 /**
- * Starts a deadline. One controller and one timer, which cost a tenth of `AbortSignal.any` over `AbortSignal.timeout`.
- * @throws {ConfigurationError} for a time that no timer waits.
+ * The time limit of a request, combined with the caller's signal. One controller and one timer cost a tenth of `AbortSignal.any`
+ * over `AbortSignal.timeout`.
  */
-export function startDeadline(timeoutMs: number, signal: AbortSignal | undefined): Deadline {
-  assertTimer('timeoutMs', timeoutMs);
-  const controller = new AbortController();
-  const ended = Promise.withResolvers<never>();
-  // Nobody may be racing when it rejects.
-  ended.promise.catch(() => undefined);
-  let isTimedOut = false;
+export class Deadline {
+  readonly #timeoutMs: number;
+  readonly #caller: AbortSignal | undefined;
+  readonly #controller = new AbortController();
+  readonly #ended = Promise.withResolvers<never>();
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+  #timeoutReason: DOMException | undefined;
 
-  function abort(reason: unknown): void {
-    controller.abort(reason);
-    ended.reject(reason);
+  /** @throws {ConfigurationError} if timers do not support the time. */
+  constructor(timeoutMs: number, caller: AbortSignal | undefined) {
+    assertTimer('timeoutMs', timeoutMs);
+    this.#timeoutMs = timeoutMs;
+    this.#caller = caller;
+    // It may reject when nothing races against it.
+    this.#ended.promise.catch(() => undefined);
+    this.#timer = timeoutMs > 0 ? setTimeout(this.#onTimeout, timeoutMs) : undefined;
+    if (caller?.aborted) this.#onAbort();
+    else caller?.addEventListener('abort', this.#onAbort, { once: true });
   }
-  const onTimeout = (): void => {
-    isTimedOut = true;
-    abort(new DOMException(`no complete answer within ${timeoutMs} ms`, 'TimeoutError'));
-  };
-  const onAbort = (): void => abort(signal?.reason);
 
-  const timer = timeoutMs > 0 ? setTimeout(onTimeout, timeoutMs) : undefined;
-  if (signal?.aborted) onAbort();
-  else signal?.addEventListener('abort', onAbort, { once: true });
+  /** Aborted by the time-out or by the caller. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
 
-  return {
-    signal: controller.signal,
-    race: (work) => Promise.race([work, ended.promise]),
-    toError: (error) => {
-      if (isTimedOut) return timeoutError(timeoutMs, error);
-      if (signal?.aborted) return abortError(signal.reason);
-      if (error instanceof OAuthClientError) return error;
-      return connectionError(error);
-    },
-    end: () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    },
+  /** Settles like `work`, or rejects at the deadline even if `work` ignores the signal. */
+  race<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([work, this.#ended.promise]);
+  }
+
+  /** The error to throw for what was thrown before the deadline ended. */
+  toError(error: unknown): OAuthClientError {
+    if (this.#timeoutReason !== undefined) return timeoutError(this.#timeoutMs, error);
+    return transportError(error, this.#caller);
+  }
+
+  /** Releases timer and listener. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#caller?.removeEventListener('abort', this.#onAbort);
+  }
+
+  #abort(reason: unknown): void {
+    this.#controller.abort(reason);
+    this.#ended.reject(reason);
+  }
+
+  readonly #onTimeout = (): void => {
+    const message = `no complete answer within ${this.#timeoutMs} ms`;
+    this.#timeoutReason = new DOMException(message, 'TimeoutError');
+    this.#abort(this.#timeoutReason);
   };
+
+  readonly #onAbort = (): void => this.#abort(this.#caller?.reason);
 }
 
+/** The error for a request that exceeded its time limit. */
 function timeoutError(timeoutMs: number, cause: unknown): TimeoutError {
-  return new TimeoutError(
-    `no complete answer within ${timeoutMs} ms; raise \`timeoutMs\` if the server needs longer`,
-    {
-      cause,
-      retryable: true,
-    },
-  );
+  const message = `no complete answer within ${timeoutMs} ms; raise \`timeoutMs\` if the server needs longer`;
+  return new TimeoutError(message, { cause, retryable: true });
 }
 
-function connectionError(cause: unknown): ConnectionError {
-  if (!isTlsFailure(cause)) {
-    const message = `the server could not be reached: ${messageOf(cause)}`;
-    return new ConnectionError(message, { cause, retryable: true });
-  }
+/** The error for what `fetch` or reading a body threw; errors of the library are returned unchanged. */
+function transportError(error: unknown, caller: AbortSignal | undefined): OAuthClientError {
+  if (caller?.aborted) return new AbortError('the call was aborted by its signal', { cause: caller.reason });
+  if (error instanceof OAuthClientError) return error;
+  const options: OAuthClientErrorOptions = { cause: error, retryable: !isTlsFailure(error) };
+  const detail = detailOf(error);
   return new ConnectionError(
-    `the TLS connection failed: ${messageOf(cause)}; is the server's certificate of an authority that is trusted here, and for its name?`,
-    { cause },
+    options.retryable
+      ? `the server could not be reached: ${detail}`
+      : `the TLS connection failed: ${detail}; check that the server's certificate is issued by a trusted authority for this name`,
+    options,
   );
 }
 
-function abortError(cause: unknown): AbortError {
-  return new AbortError('the call was aborted by its signal', { cause });
-}
-
-/** `fetch` says only `fetch failed`; what failed is underneath. */
-function messageOf(error: unknown): string {
+/** `fetch` throws only `fetch failed`; the reason is its cause. */
+function detailOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
   const { cause } = error;
   return printable(cause instanceof Error && cause.message !== '' ? cause.message : error.message, 512);

@@ -1,140 +1,123 @@
-import type { ClientAuthContext } from '../client-auth.ts';
-import type { OAuthError } from '../errors.ts';
-import { ConfigurationError, OAuthClientError } from '../errors.ts';
+import { ConfigurationError, OAuthClientError, type OAuthError } from '../errors.ts';
 import type { RequestContext } from '../hooks.ts';
 import type { ClientSettings } from '../settings.ts';
-import { isAnswerToProof, markAnswerToProof } from '../tokens/request-token.ts';
 import { readBody } from './body.ts';
-import { type Deadline, startDeadline } from './deadline.ts';
+import { Deadline } from './deadline.ts';
 import { logRequest, logResponse } from './debug-log.ts';
-import type { OutgoingRequest, RequestOptions, RetryPolicy } from './options.ts';
-import { type Answer, type ReadyRequest, type RedirectPolicy, sendFollowing } from './redirects.ts';
+import type { OutgoingRequest, RequestOptions } from './options.ts';
+import { type ReadyRequest, type RedirectPolicy, type Reply, sendFollowing } from './redirects.ts';
 import { encodeBody } from './request.ts';
-import { ApiResponse } from './response.ts';
-import { failureOf } from './response-error.ts';
+import { ApiResponse, isProven, markProven } from './response.ts';
+import { type CallFailure, callError } from './response-error.ts';
 
-/** One call, before it is sent. */
-export type Exchange = {
+/** One call before it is sent. */
+export type Exchange = Pick<CallFailure, 'secrets' | 'hint'> & {
   readonly context: RequestContext;
   readonly options: Omit<RequestOptions, 'query' | 'body' | 'headers'>;
-  /** Makes the request; once for every attempt, so that assertions are fresh. */
+  /** Makes the request. Called for every attempt, so that assertions are fresh. */
   readonly prepare: () => OutgoingRequest | Promise<OutgoingRequest>;
-  /** Given to `fetch` over the client's own, for what the request does not say. */
+  /** Passed to `fetch`, over the client's own. */
   readonly init?: RequestInit;
   /** Whether the body holds credentials. */
   readonly isBoundToOrigin: boolean;
-  /** Secrets that the server may repeat, beside those found in the request. */
-  readonly secrets?: readonly string[];
-  /** What Basic credentials were made of: where they are refused, an error may name the other encoding. */
-  readonly basic?: ClientAuthContext | undefined;
 };
 
 /**
- * Makes one call: attempts until the retry policy is content, then judges the status.
- * @throws {OAuthError} for 400 and above, unless `throwOnError` is false; for statuses that are none, always.
- * @throws {TransportError} when no response came.
+ * Makes one call, with as many attempts as the retry policy asks for.
+ * @throws {OAuthError} for 400 and above unless `throwOnError` is false; for statuses outside of 200 to 599 always.
+ * @throws {TransportError} if there is no response.
  */
-export async function exchange(settings: ClientSettings, plan: Exchange): Promise<ApiResponse> {
-  const { retry } = settings;
+export async function exchange(settings: ClientSettings, call: Exchange): Promise<ApiResponse> {
+  const { retry, hooks } = settings;
+  const { context, options } = call;
   const response =
-    retry === undefined ? await attemptOnce(settings, plan, 1) : await attemptAgain(settings, plan, retry);
+    retry === undefined
+      ? await attempt(settings, call, 1)
+      : await retry(
+          context,
+          (number) => attempt(settings, call, number),
+          (event) => hooks.onRetry?.({ context, ...event }),
+        );
   const { error, status } = response;
   const isUnhandled = status >= 600 || status < 200;
-  if (error !== undefined && (isUnhandled || (plan.options.throwOnError ?? settings.throwOnError)))
-    throw error;
+  if (error !== undefined && (isUnhandled || (options.throwOnError ?? settings.throwOnError))) throw error;
   return response;
 }
 
-async function attemptAgain(
-  settings: ClientSettings,
-  plan: Exchange,
-  retry: RetryPolicy,
-): Promise<ApiResponse> {
-  const { context } = plan;
-  return await retry(
-    context,
-    (attempt) => attemptOnce(settings, plan, attempt),
-    (event) => settings.hooks.onRetry?.({ context, ...event }),
-  );
-}
-
-async function attemptOnce(settings: ClientSettings, plan: Exchange, attempt: number): Promise<ApiResponse> {
-  const answer = await attemptExchange(settings, plan, attempt);
-  // Nothing was done but a nonce handed out, which the DPoP fetch has learnt: the request is made anew, its assertion too.
-  return answer.error?.code === 'use_dpop_nonce' ? await attemptExchange(settings, plan, attempt) : answer;
-}
-
-/** Makes one call as `fetch` would: one attempt, the body unread, statuses not judged; the time-out ends with the headers. */
-export function exchangeRaw(settings: ClientSettings, plan: Exchange): Promise<Response> {
-  return withinDeadline(settings, plan, 1, async (deadline, startedMs) => {
-    const { answer } = await sendPrepared(settings, plan, deadline, 'fetch', 1);
-    const { response } = answer;
-    reportResponse(settings, plan, { attempt: 1, startedMs, status: response.status, code: undefined });
-    return response;
+/** Makes one call like `fetch`: one attempt, any status, the body unread. The deadline ends with the headers. */
+export function exchangeRaw(settings: ClientSettings, call: Exchange): Promise<Response> {
+  return withinDeadline(settings, call, 1, async (deadline) => {
+    const { reply } = await send(settings, call, { deadline, number: 1, rules: 'fetch' });
+    return { result: reply.response, status: reply.response.status, code: undefined };
   });
 }
 
-function attemptExchange(settings: ClientSettings, plan: Exchange, attempt: number): Promise<ApiResponse> {
-  return withinDeadline(settings, plan, attempt, async (deadline, startedMs) => {
-    const { answer, sent } = await sendPrepared(settings, plan, deadline, 'request', attempt);
-    const result = await readAnswer(settings, plan, answer, sent);
-    if (settings.debugLogger !== undefined) {
-      logResponse(settings.debugLogger, settings.redact, result);
-    }
-    reportResponse(settings, plan, { attempt, startedMs, status: result.status, code: result.error?.code });
-    return result;
+async function attempt(settings: ClientSettings, call: Exchange, number: number): Promise<ApiResponse> {
+  const response = await request(settings, call, number);
+  // The server processed nothing and sent a nonce, which the DPoP fetch has stored: sent again, with a new assertion.
+  return response.error?.code === 'use_dpop_nonce' ? await request(settings, call, number) : response;
+}
+
+function request(settings: ClientSettings, call: Exchange, number: number): Promise<ApiResponse> {
+  return withinDeadline(settings, call, number, async (deadline) => {
+    const { reply, sent } = await send(settings, call, { deadline, number, rules: 'request' });
+    const result = await readReply(settings, call, reply, sent);
+    if (settings.debugLogger !== undefined) logResponse(settings.debugLogger, settings.redact, result);
+    return { result, status: result.status, code: result.error?.code };
   });
 }
 
+type Outcome<T> = { readonly result: T; readonly status: number; readonly code: string | undefined };
+
+/** Runs one attempt and reports it to the hooks. */
 async function withinDeadline<T>(
-  settings: ClientSettings,
+  { hooks, timeoutMs }: ClientSettings,
   { context, options }: Exchange,
-  attempt: number,
-  work: (deadline: Deadline, startedMs: number) => Promise<T>,
+  number: number,
+  work: (deadline: Deadline) => Promise<Outcome<T>>,
 ): Promise<T> {
   const startedMs = performance.now();
-  const deadline = startDeadline(options.timeoutMs ?? settings.timeoutMs, context.signal);
+  const event = () => ({ context, attempt: number, durationMs: performance.now() - startedMs });
+  const deadline = new Deadline(options.timeoutMs ?? timeoutMs, context.signal);
   try {
     deadline.signal.throwIfAborted();
-    return await deadline.race(work(deadline, startedMs));
+    const { result, status, code } = await deadline.race(work(deadline));
+    hooks.onResponse?.({ ...event(), status, code });
+    return result;
   } catch (thrown) {
-    const error: OAuthClientError = deadline.toError(thrown);
-    settings.hooks.onError?.({ context, attempt, error, durationMs: performance.now() - startedMs });
+    const error = deadline.toError(thrown);
+    hooks.onError?.({ ...event(), error });
     throw error;
   } finally {
     deadline.end();
   }
 }
 
-async function sendPrepared(
+async function send(
   settings: ClientSettings,
-  plan: Exchange,
-  deadline: Deadline,
-  rules: RedirectPolicy['rules'],
-  attempt: number,
-) {
-  const { context, options, isBoundToOrigin } = plan;
-  const sent = await makeReady(settings, plan);
-  settings.hooks.onRequest?.({ context, attempt });
-  if (settings.debugLogger !== undefined) {
-    logRequest(settings.debugLogger, settings.redact, sent);
-  }
-  const policy: RedirectPolicy = {
+  call: Exchange,
+  attempt: { readonly deadline: Deadline; readonly number: number; readonly rules: RedirectPolicy['rules'] },
+): Promise<{ readonly reply: Reply; readonly sent: ReadyRequest }> {
+  const { context, options, isBoundToOrigin } = call;
+  const sent = await makeReady(settings, call);
+  settings.hooks.onRequest?.({ context, attempt: attempt.number });
+  if (settings.debugLogger !== undefined) logRequest(settings.debugLogger, settings.redact, sent);
+  const reply = await sendFollowing(sent, {
     fetch: settings.fetch,
-    init: { ...settings.requestInit, ...plan.init, signal: deadline.signal },
+    init: { ...settings.requestInit, ...call.init, signal: attempt.deadline.signal },
     redirect: options.redirect ?? 'follow',
     maxRedirects: options.maxRedirects ?? settings.maxRedirects,
-    rules,
+    rules: attempt.rules,
     isBoundToOrigin,
     isSecureOnly: context.operation === 'discovery' && !settings.allowInsecure,
     redact: settings.redact,
-    describe: (response, { method, url }) =>
-      readAnswer(settings, plan, { response, method, url, redirected: false }, sent),
-  };
-  return { answer: await sendFollowing(sent, policy), sent };
+    read: (response, { method, url }) =>
+      readReply(settings, call, { response, method, url, redirected: false }, sent),
+  });
+  return { reply, sent };
 }
 
-/** @throws {ConfigurationError} for what the caller's own functions throw: nothing was sent, so it is no ConnectionError. */
+/** @throws {ConfigurationError} for what functions of the caller throw: nothing was sent, so it is no ConnectionError. */
 async function makeReady(settings: ClientSettings, { prepare, options }: Exchange): Promise<ReadyRequest> {
   try {
     const outgoing = await prepare();
@@ -147,56 +130,33 @@ async function makeReady(settings: ClientSettings, { prepare, options }: Exchang
   }
 }
 
-async function readAnswer(
+async function readReply(
   settings: ClientSettings,
-  plan: Exchange,
-  { response, method, url, redirected }: Answer,
+  { context, options, isBoundToOrigin, secrets, hint }: Exchange,
+  { response, method, url, redirected }: Reply,
   sent: ReadyRequest,
 ): Promise<ApiResponse> {
   const { status, headers } = response;
-  const { options } = plan;
-  const body = await readBody(response, settings.maxBodyBytes);
+  const { keyCase, parsedFactory, parsers, onWarning, maxBodyBytes } = settings;
+  const body = await readBody(response, maxBodyBytes);
   const failure: { error?: OAuthError } = {};
   const result = new ApiResponse(
     { status, headers, body, url, redirected },
     {
       parse: options.parse,
-      keyCase: options.keyCase ?? settings.keyCase,
-      parsedFactory: options.parsedFactory ?? settings.parsedFactory,
-      parsers: settings.parsers,
-      onWarning: settings.onWarning,
+      keyCase: options.keyCase ?? keyCase,
+      parsedFactory: options.parsedFactory ?? parsedFactory,
+      parsers,
+      onWarning,
       failure,
     },
   );
-  if (isAnswerToProof(response)) markAnswerToProof(result);
-  // An endpoint of the authorization server that redirects has done nothing, and metadata that moved are not there.
-  const isUnfollowed = (plan.isBoundToOrigin || plan.context.operation === 'discovery') && status >= 300;
+  if (isProven(response)) markProven(result);
+  // An endpoint of the authorization server that redirects has processed nothing, and metadata are not at this URL.
+  const isUnfollowed = (isBoundToOrigin || context.operation === 'discovery') && status >= 300;
   if (status < 200 || status >= 400 || isUnfollowed) {
-    const { context, secrets, basic } = plan;
-    failure.error = failureOf(result, {
-      settings,
-      operation: context.operation,
-      method,
-      sent,
-      secrets,
-      basic,
-    });
+    const { operation } = context;
+    failure.error = callError(result, { settings, operation, method, sent, secrets, hint });
   }
   return result;
-}
-
-function reportResponse(
-  { hooks }: ClientSettings,
-  { context }: Exchange,
-  {
-    startedMs,
-    ...event
-  }: {
-    readonly attempt: number;
-    readonly startedMs: number;
-    readonly status: number;
-    readonly code: string | undefined;
-  },
-): void {
-  hooks.onResponse?.({ context, ...event, durationMs: performance.now() - startedMs });
 }

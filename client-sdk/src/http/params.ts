@@ -10,7 +10,7 @@ type Pair = readonly [name: string, value: string];
 
 /** Adds parameters to a URL's query; a name that is there already is replaced. Names come out sorted, spaces as `%20`. */
 export function withQuery(url: string, params: WireParams | URLSearchParams, format: ArrayFormat): string {
-  const added = params instanceof URLSearchParams ? [...params] : pairsOf(params, format);
+  const added = params instanceof URLSearchParams ? [...params] : toPairs(params, format);
   if (added.length === 0) return url;
   const hashAt = url.indexOf('#');
   const hash = hashAt < 0 ? '' : url.slice(hashAt);
@@ -39,7 +39,7 @@ export function queryString(pairs: readonly Pair[]): string {
  * Turns parameters into pairs in their order. Null and undefined are left out; objects become `name[key]`.
  * @throws {ConfigurationError} for a null within an array or object, and for objects that are not plain: no text stands for them.
  */
-function pairsOf(params: WireParams, format: ArrayFormat): Pair[] {
+function toPairs(params: WireParams, format: ArrayFormat): Pair[] {
   const pairs: Pair[] = [];
   for (const name of Object.keys(params)) {
     const value = params[name];
@@ -50,9 +50,9 @@ function pairsOf(params: WireParams, format: ArrayFormat): Pair[] {
 }
 
 /** Writes parameters as a form, in their order. */
-export function formOf(params: WireParams, format: ArrayFormat): URLSearchParams {
+export function toForm(params: WireParams, format: ArrayFormat): URLSearchParams {
   const form = new URLSearchParams();
-  for (const [name, value] of pairsOf(params, format)) form.append(name, value);
+  for (const [name, value] of toPairs(params, format)) form.append(name, value);
   return form;
 }
 

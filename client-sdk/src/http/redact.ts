@@ -1,12 +1,11 @@
 import { snakeCase } from '../keys.ts';
 import { isObject } from '../objects.ts';
-import { maskText } from './mask-text.ts';
 
 /** How secrets are masked in debug output, inspection and messages. */
 export type RedactOptions = {
-  /** Written in their place. Default `[FILTERED]`. */
+  /** Replaces a secret. Default `[FILTERED]`. */
   readonly label?: string;
-  /** Parameter and key names whose values are masked, beside the built-in ones. */
+  /** Names of parameters and keys whose values are masked, in addition to the built-in ones. */
   readonly keys?: readonly string[];
 };
 
@@ -31,12 +30,6 @@ const secretNames = [
   'request',
 ] as const;
 
-/**
- * A secret where it is sent and where it comes back: in requests, and in forms and URLs such as a callback's. In the JSON that servers
- * answer, `code` is an error's or a country's, which one wants to read.
- */
-const CODE = 'code';
-
 /** Headers whose whole value is masked. */
 const secretHeaders = new Set([
   'authorization',
@@ -50,83 +43,117 @@ const secretHeaders = new Set([
 /** Headers that are URLs. */
 const urlHeaders = new Set(['location', 'content-location', 'referer']);
 
-/** Deeper than this, a value is masked whole: no honest body is. */
+/** Values nested deeper are masked as a whole. */
 const MAX_DEPTH = 50;
 
+type IsSecret = (name: string) => boolean;
+
 /** Masks secrets by structure: by the names of parameters, keys and headers. */
-export type Redactor = {
-  /** What is written in place of a secret. */
+export class Redactor {
+  /** Replaces a secret. */
   readonly label: string;
-  /** Whether values of this name are masked in requests, in any spelling (`accessToken`, `access_token`). */
-  readonly isSecretName: (name: string) => boolean;
-  readonly header: (name: string, value: string) => string;
-  readonly url: (url: string) => string;
-  readonly form: (form: URLSearchParams) => string;
-  /** A request's text of any kind: JSON and forms by structure, the rest by what looks like a named secret. */
-  readonly text: (text: string) => string;
-  /** The same for a response. */
-  readonly responseText: (text: string) => string;
-};
+  readonly #names: ReadonlySet<string>;
+  readonly #requestNames: ReadonlySet<string>;
+  readonly #maxNameLength: number;
 
-/** Makes a redactor. Options are read once. */
-export function createRedactor(options: RedactOptions = {}): Redactor {
-  const label = options.label ?? '[FILTERED]';
-  const own = (options.keys ?? []).flatMap((key) => [key, snakeCase(key)]);
-  const names = new Set<string>([...secretNames, ...own]);
-  const requestNames = new Set<string>([...names, CODE]);
-  // In another spelling a name is at most a little longer; of longer ones no spelling is worked out.
-  const maxNameLength = 16 + 2 * Math.max(...[...names].map(({ length }) => length));
-  const isAmong = (known: ReadonlySet<string>, name: string): boolean =>
-    name.length <= maxNameLength && (known.has(name) || known.has(snakeCase(name)));
-  const isSecretName = (name: string): boolean => isAmong(requestNames, name);
-
-  function value(from: unknown, isSecret: (name: string) => boolean, depth = 0): unknown {
-    if (typeof from !== 'object' || from === null) return from;
-    if (depth > MAX_DEPTH) return label;
-    if (Array.isArray(from)) return from.map((item) => value(item, isSecret, depth + 1));
-    const to: Record<string, unknown> = Object.create(null);
-    for (const [key, item] of Object.entries(from))
-      to[key] = isSecret(key) ? label : value(item, isSecret, depth + 1);
-    return to;
+  constructor({ label = '[FILTERED]', keys = [] }: RedactOptions = {}) {
+    this.label = label;
+    this.#names = new Set<string>([...secretNames, ...keys.flatMap((key) => [key, snakeCase(key)])]);
+    this.#requestNames = new Set([...this.#names, 'code']);
+    // Other spellings of a name are at most a little longer; longer names are not converted.
+    this.#maxNameLength = 16 + 2 * Math.max(...[...this.#names].map(({ length }) => length));
   }
 
-  function form(from: URLSearchParams): string {
-    return [...from]
-      .map(([name, text]) => `${name}=${isSecretName(name) ? label : encodeURIComponent(text)}`)
+  /** Whether values of this name are masked in requests, in any spelling (`accessToken`, `access_token`). */
+  readonly isSecretName: IsSecret = (name) => this.#isAmong(this.#requestNames, name);
+
+  header(name: string, value: string): string {
+    const lower = name.toLowerCase();
+    if (secretHeaders.has(lower) || this.isSecretName(lower)) return this.label;
+    return urlHeaders.has(lower) ? this.url(value) : value;
+  }
+
+  url(url: string): string {
+    const [path = '', ...parts] = url.split(/(?=[?#])/);
+    const masked = parts.map((part) =>
+      part.includes('=') ? part[0] + this.form(new URLSearchParams(part.slice(1))) : part,
+    );
+    return path + masked.join('');
+  }
+
+  form(form: URLSearchParams): string {
+    return [...form]
+      .map(([name, text]) => `${name}=${this.isSecretName(name) ? this.label : encodeURIComponent(text)}`)
       .join('&');
   }
 
-  function url(from: string): string {
-    const [path = '', ...marks] = from.split(/(?=[?#])/);
-    return (
-      path +
-      marks
-        .map((part) => (part.includes('=') ? part[0] + form(new URLSearchParams(part.slice(1))) : part))
-        .join('')
-    );
+  /** The text of a request: JSON and forms by structure, anything else by what looks like a named secret. */
+  text(text: string): string {
+    return this.#text(text, this.isSecretName);
   }
 
-  function masked(from: string, isSecretKey: (name: string) => boolean): string {
-    const json = tryJson(from);
-    if (isObject(json) || Array.isArray(json)) return JSON.stringify(value(json, isSecretKey));
-    if (isForm(from)) return form(new URLSearchParams(from));
-    return maskText(from, {
-      ...{ label, maxNameLength },
-      isSecretName: (name, syntax) => (syntax === 'json' ? isSecretKey(name) : isSecretName(name)),
-    });
+  /** The text of a response. In its JSON, `code` is an error code or a country and not a secret. */
+  responseText(text: string): string {
+    return this.#text(text, this.#isSecretKey);
   }
 
-  function header(name: string, text: string): string {
-    const lower = name.toLowerCase();
-    if (secretHeaders.has(lower) || isSecretName(lower)) return label;
-    return urlHeaders.has(lower) ? url(text) : text;
+  readonly #isSecretKey: IsSecret = (name) => this.#isAmong(this.#names, name);
+
+  #isAmong(names: ReadonlySet<string>, name: string): boolean {
+    return name.length <= this.#maxNameLength && (names.has(name) || names.has(snakeCase(name)));
   }
 
-  return {
-    ...{ label, isSecretName, header, url, form },
-    text: (from) => masked(from, isSecretName),
-    responseText: (from) => masked(from, (name) => isAmong(names, name)),
-  };
+  #text(text: string, isSecretKey: IsSecret): string {
+    const json = tryJson(text);
+    if (isObject(json) || Array.isArray(json)) return JSON.stringify(this.#value(json, isSecretKey, 0));
+    return isForm(text) ? this.form(new URLSearchParams(text)) : this.#unstructured(text, isSecretKey);
+  }
+
+  #value(value: unknown, isSecretKey: IsSecret, depth: number): unknown {
+    if (typeof value !== 'object' || value === null) return value;
+    if (depth > MAX_DEPTH) return this.label;
+    if (Array.isArray(value)) return value.map((item) => this.#value(item, isSecretKey, depth + 1));
+    const masked: Record<string, unknown> = Object.create(null);
+    for (const [key, item] of Object.entries(value))
+      masked[key] = isSecretKey(key) ? this.label : this.#value(item, isSecretKey, depth + 1);
+    return masked;
+  }
+
+  /**
+   * Masks `"name": value` and `name=value` in text such as truncated JSON or a page. Linear in the length of the text: names are
+   * bounded, and the lookbehind lets a name begin only where a word begins.
+   */
+  #unstructured(text: string, isSecretKey: IsSecret): string {
+    const bound = `{1,${this.#maxNameLength}}`;
+    const names = new RegExp(`"([^"\\\\\\x00-\\x1f]${bound})"\\s*:\\s*|(?<![\\w-])([\\w-]${bound})=`, 'g');
+    let masked = '';
+    let copiedTo = 0;
+    for (let found = names.exec(text); found !== null; found = names.exec(text)) {
+      const [, key, name = ''] = found;
+      const start = names.lastIndex;
+      if (!(key === undefined ? this.isSecretName(name) : isSecretKey(key))) continue;
+      const end = key === undefined ? endOf(/[^\s&"'<>]*/y, text, start) : endOfJsonValue(text, start);
+      if (end === start) continue;
+      masked += text.slice(copiedTo, start) + (key === undefined ? this.label : `"${this.label}"`);
+      copiedTo = end;
+      names.lastIndex = end;
+    }
+    return masked + text.slice(copiedTo);
+  }
+}
+
+/** A loop, because a regular expression over a long string with many escapes overflows the stack of its engine. */
+function endOfJsonValue(text: string, start: number): number {
+  if (text[start] !== '"') return endOf(/[^\s,\]}]*/y, text, start);
+  let end = start + 1;
+  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
+  return Math.min(end + 1, text.length);
+}
+
+function endOf(pattern: RegExp, text: string, start: number): number {
+  pattern.lastIndex = start;
+  pattern.exec(text);
+  return pattern.lastIndex;
 }
 
 function tryJson(text: string): unknown {

@@ -1,6 +1,6 @@
 import type { Fetch } from '../client-options.ts';
 import { RedirectError } from '../errors.ts';
-import { createRedactor, type RedactOptions } from './redact.ts';
+import { type RedactOptions, Redactor } from './redact.ts';
 import type { EncodedBody } from './request.ts';
 import type { ApiResponse } from './response.ts';
 import { hasScheme, isSecure } from './url.ts';
@@ -29,11 +29,11 @@ export type RedirectPolicy = {
   /** Which parameters are secrets, beside those that always are. */
   readonly redact: RedactOptions;
   /** Reads a response that is refused, for its error. */
-  readonly describe: (response: Response, request: ReadyRequest) => Promise<ApiResponse>;
+  readonly read: (response: Response, request: ReadyRequest) => Promise<ApiResponse>;
 };
 
-/** The answer to a request, its body unread. */
-export type Answer = {
+/** The response to a request after its redirects, the body unread. */
+export type Reply = {
   readonly response: Response;
   readonly method: string;
   readonly url: string;
@@ -44,7 +44,7 @@ export type Answer = {
  * Sends a request and follows its redirects as the policy says. The request given is not changed.
  * @throws {RedirectError} for what must not be followed.
  */
-export async function sendFollowing(request: ReadyRequest, policy: RedirectPolicy): Promise<Answer> {
+export async function sendFollowing(request: ReadyRequest, policy: RedirectPolicy): Promise<Reply> {
   const response = await sendOnce(request, policy);
   if (!isRedirect(response) || policy.redirect === 'manual')
     return { response, method: request.method, url: request.url, redirected: false };
@@ -97,7 +97,7 @@ async function followRedirects(
   first: ReadyRequest,
   redirect: Response,
   policy: RedirectPolicy,
-): Promise<Answer> {
+): Promise<Reply> {
   const rules = rulesByName[policy.rules];
   let request = first;
   let response = redirect;
@@ -172,7 +172,7 @@ function resolveLocation(location: string, from: URL): URL | null {
 /** Within the origin a token in the query goes along; beyond it, no secret that was in the query does, even if the server put it there. */
 function redirectUrl(from: URL, to: URL, isCrossOrigin: boolean, { redact }: RedirectPolicy): string {
   if (from.search === '') return to.href;
-  const { isSecretName } = createRedactor(redact);
+  const { isSecretName } = new Redactor(redact);
   for (const [name, value] of from.searchParams) {
     if (!isSecretName(name)) continue;
     if (isCrossOrigin) to.searchParams.delete(name, value);
@@ -192,7 +192,7 @@ function redirectHeaders(headers: Headers, isCrossOrigin: boolean, keepsBody: bo
 
 /** Forms and JSON lose their secrets; what cannot be looked into goes as it is, for it is the caller's data and no credential of ours. */
 function withoutSecrets({ body, headers }: ReadyRequest, { redact }: RedirectPolicy): EncodedBody {
-  const { isSecretName } = createRedactor(redact);
+  const { isSecretName } = new Redactor(redact);
   if (body instanceof FormData) return strip(copyForm(body), isSecretName);
   if (typeof body !== 'string') return body;
   const type = headers.get('content-type') ?? '';
@@ -232,5 +232,5 @@ async function refusal(
   request: ReadyRequest,
   policy: RedirectPolicy,
 ): Promise<RedirectError> {
-  return new RedirectError(message, { response: await policy.describe(response, request) });
+  return new RedirectError(message, { response: await policy.read(response, request) });
 }

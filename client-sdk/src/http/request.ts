@@ -1,24 +1,158 @@
-import {
-  authenticate,
-  type ClientAuth,
-  type ClientAuthContext,
-  type MutableTokenRequest,
-} from '../client-auth.ts';
+import type { ClientAuthContext, ClientAuthFunction, MutableTokenRequest } from '../client-auth.ts';
 import type { ArrayFormat, TokenMethod } from '../client-options.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Operation, RequestContext } from '../hooks.ts';
 import { isPlainObject, strictJson } from '../objects.ts';
 import type { ClientSettings } from '../settings.ts';
 import { isJsonType } from './body.ts';
-import { type Exchange, exchange } from './exchange.ts';
+import { exchange } from './exchange.ts';
 import type { HeadersInput, OutgoingRequest, RequestBody, RequestOptions, WireParams } from './options.ts';
-import { formOf, jsonParams, oauthParams, queryString, withQuery } from './params.ts';
+import { jsonParams, oauthParams, queryString, toForm, withQuery } from './params.ts';
 import type { ApiResponse } from './response.ts';
-import { assertSecure, endpointUrl } from './url.ts';
+import { assertSecure, resolveUrl } from './url.ts';
+
+/** A request to an endpoint of the authorization server. */
+export type EndpointRequest = {
+  readonly operation: Operation;
+  /** Absolute, or relative to the site. */
+  readonly endpoint: string;
+  readonly params: WireParams;
+  /** Default: the client's for token and revocation requests, else a form. */
+  readonly tokenMethod?: TokenMethod | undefined;
+  /** Whether the client authenticates. Default true. */
+  readonly authenticate?: boolean;
+  readonly options?: Omit<RequestOptions, 'query' | 'body'>;
+};
+
+/** Writes the client's credentials into a request. @throws {ConfigurationError} if they would be sent over plain http. */
+export async function authenticateRequest(
+  request: MutableTokenRequest,
+  auth: ClientAuthFunction | undefined,
+  { client, allowInsecure }: { readonly client: ClientAuthContext; readonly allowInsecure: boolean },
+): Promise<void> {
+  if (!request.headers.has('accept')) request.headers.set('accept', 'application/json');
+  await auth?.(request, client);
+  // After authentication, which may change the URL.
+  assertSecure(request.url, allowInsecure);
+}
+
+/** Makes an authenticated request with its parameters in a form, in JSON if the headers say so, or in the query. */
+export async function prepareEndpointRequest(
+  settings: ClientSettings,
+  target: { readonly url: string; readonly request: EndpointRequest; readonly tokenMethod: TokenMethod },
+  { auth, client }: { readonly auth: ClientAuthFunction; readonly client: ClientAuthContext },
+): Promise<OutgoingRequest> {
+  const { request, tokenMethod } = target;
+  const { arrayFormat, allowInsecure } = settings;
+  const params = oauthParams(request.params);
+  const draft: MutableTokenRequest = {
+    url: target.url,
+    method: tokenMethod === 'get' ? 'GET' : 'POST',
+    headers: mergeHeaders(settings, request.options?.headers),
+    body: toForm(params, arrayFormat),
+  };
+  const isAuthenticated = request.authenticate !== false;
+  await authenticateRequest(draft, isAuthenticated ? auth : undefined, { client, allowInsecure });
+  if (tokenMethod === 'post') {
+    const { headers, body } = draft;
+    const isJsonBody = isJson(headers);
+    return {
+      ...draft,
+      body: isJsonBody ? jsonParams(request.params, params, body) : encodeForm(body, headers),
+    };
+  }
+  const query = queryString([...draft.body]);
+  const url = query === '' ? draft.url : `${draft.url}${draft.url.includes('?') ? '&' : '?'}${query}`;
+  return { ...draft, url, body: undefined };
+}
+
+/** A request to any URL. */
+export type PlainRequest = {
+  readonly operation: Operation;
+  readonly method: string;
+  /** Absolute, or relative to the site. */
+  readonly location: string;
+  readonly options: RequestOptions;
+};
+
+/** Sends a request without client authentication and reads the response. */
+export async function sendRequest<T>(
+  settings: ClientSettings,
+  { operation, method, location, options }: PlainRequest,
+): Promise<ApiResponse<T>> {
+  const verb = method.toUpperCase();
+  const base = resolveUrl(settings.site, location);
+  const url = options.query === undefined ? base : withQuery(base, options.query, settings.arrayFormat);
+  if ((verb === 'GET' || verb === 'HEAD') && options.body !== undefined && options.body !== null) {
+    throw new ConfigurationError(`${verb} cannot carry a body: use \`query\`, or another verb`);
+  }
+  const response = await exchange(settings, {
+    context: requestContext(operation, verb, url, options.signal),
+    options,
+    prepare: () => ({
+      url,
+      method: verb,
+      headers: mergeHeaders(settings, options.headers),
+      body: options.body,
+    }),
+    isBoundToOrigin: false,
+  });
+  // The caller names the shape it expects.
+  return response as ApiResponse<T>;
+}
+
+/** The context of a request without client authentication. */
+export function requestContext(
+  operation: Operation,
+  method: string,
+  url: string,
+  signal: AbortSignal | undefined,
+): RequestContext {
+  return { operation, grantType: undefined, clientAuth: undefined, method, url: withoutQuery(url), signal };
+}
+
+/** The URL as it may be shown: queries may hold tokens. */
+export function withoutQuery(url: string): string {
+  return url.split('?', 1)[0] ?? url;
+}
+
+/** A body that `fetch` accepts. */
+export type EncodedBody = Exclude<RequestBody, WireParams | URLSearchParams>;
 
 /**
- * `new Headers`, but what cannot be a header is an error that does not quote it: the runtime's own error shows the whole value, which
- * may be a token.
+ * Encodes a plain object as JSON if the headers say so, else as a form, and sets the content type. Other bodies are returned
+ * unchanged. JSON keeps null, which a form leaves out.
+ */
+export function encodeBody(body: RequestBody, headers: Headers, format: ArrayFormat): EncodedBody {
+  if (body instanceof URLSearchParams) return encodeForm(body, headers);
+  if (!isParams(body)) return body;
+  return isJson(headers) ? strictJson(body, 'body') : encodeForm(toForm(body, format), headers);
+}
+
+/** Whether a body is a plain object of parameters. */
+export function isParams(body: RequestBody): body is WireParams {
+  return typeof body === 'object' && body !== null && isPlainObject(body);
+}
+
+/** The text of a form; sets the content type unless there is one. */
+export function encodeForm(form: URLSearchParams, headers: Headers): string {
+  if (!headers.has('content-type')) headers.set('content-type', 'application/x-www-form-urlencoded');
+  return form.toString();
+}
+
+function isJson(headers: Headers): boolean {
+  return isJsonType(headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '');
+}
+
+/** The call's headers over those of the client; neither is changed. */
+function mergeHeaders({ requestInit }: ClientSettings, own: HeadersInput | undefined): Headers {
+  const headers = safeHeaders(requestInit.headers);
+  for (const [name, value] of safeHeaders(own)) headers.set(name, value);
+  return headers;
+}
+
+/**
+ * `new Headers`, whose error does not quote the value: the runtime's own shows it, and it may be a token.
  * @throws {ConfigurationError}
  */
 export function safeHeaders(input: HeadersInput | undefined): Headers {
@@ -31,7 +165,7 @@ export function safeHeaders(input: HeadersInput | undefined): Headers {
   }
 }
 
-/** Sets a header. @throws {ConfigurationError} naming the header, when its value cannot be sent. */
+/** Sets a header. @throws {ConfigurationError} naming the header if its value cannot be sent. */
 export function setHeader(headers: Headers, name: string, value: string): void {
   try {
     headers.set(name, value);
@@ -40,165 +174,4 @@ export function setHeader(headers: Headers, name: string, value: string): void {
       `the header \`${name}\` cannot be sent; is there a line break in its value?`,
     );
   }
-}
-
-/** A request to an endpoint of the authorization server. */
-export type EndpointRequest = {
-  readonly operation: Operation;
-  /** Absolute, or relative to the site. */
-  readonly endpoint: string;
-  readonly params: WireParams;
-  /** Default: the client's for tokens and revocation, else a form. */
-  readonly tokenMethod?: TokenMethod | undefined;
-  /** Whether the client proves who it is. Default true. */
-  readonly authenticate?: boolean;
-  readonly options?: Omit<RequestOptions, 'query' | 'body'>;
-};
-
-/** What is known when such a request is made ready. */
-export type EndpointPreparation = {
-  readonly url: string;
-  readonly request: EndpointRequest;
-  readonly tokenMethod: TokenMethod;
-  readonly auth: ClientAuth;
-  readonly context: ClientAuthContext;
-};
-
-/** Makes the request: parameters as a form (or JSON, where the headers say so, or a query), credentials written in. */
-export async function prepareEndpointRequest(
-  settings: ClientSettings,
-  preparation: EndpointPreparation,
-): Promise<OutgoingRequest> {
-  const { request, tokenMethod: method, auth, context, url } = preparation;
-  const headers = mergedHeaders(settings, request.options?.headers);
-  if (!headers.has('accept')) headers.set('accept', 'application/json');
-  const params = oauthParams(request.params);
-  const draft: MutableTokenRequest = {
-    url,
-    method: method === 'get' ? 'GET' : 'POST',
-    headers,
-    body: formOf(params, settings.arrayFormat),
-  };
-  const authenticating = request.authenticate === false ? undefined : authenticate(draft, context, auth);
-  // Not awaited where there is nothing to wait for: most methods only write what is known.
-  if (authenticating !== undefined) await authenticating;
-  // After authentication, for that may change the URL.
-  assertSecure(draft.url, settings.allowInsecure);
-  if (method === 'post' && isJson(headers)) {
-    return { ...draft, body: jsonParams(request.params, params, draft.body) };
-  }
-  return placeParams(draft, method);
-}
-
-/** Headers of the client under those of the call; neither is changed. */
-function mergedHeaders(settings: ClientSettings, own: RequestOptions['headers']): Headers {
-  const base = settings.requestInit.headers;
-  if (base === undefined) return safeHeaders(own);
-  const headers = safeHeaders(base);
-  for (const [name, value] of safeHeaders(own)) headers.set(name, value);
-  return headers;
-}
-
-function isJson(headers: Headers): boolean {
-  const type = headers.get('content-type');
-  return type !== null && isJsonType(type.split(';')[0]?.trim().toLowerCase() ?? '');
-}
-
-function placeParams(
-  { url, method, headers, body }: MutableTokenRequest,
-  place: TokenMethod,
-): OutgoingRequest {
-  if (place === 'post') {
-    if (!headers.has('content-type')) headers.set('content-type', 'application/x-www-form-urlencoded');
-    return { url, method, headers, body: body.toString() };
-  }
-  const query = queryString([...body]);
-  const target = query === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${query}`;
-  return { url: target, method, headers, body: undefined };
-}
-
-/** A request to anywhere, not yet made ready. */
-export type PlainRequest = {
-  readonly operation: Operation;
-  readonly method: string;
-  /** Absolute, or relative to the site. */
-  readonly location: string;
-  readonly options: RequestOptions;
-};
-
-/** Sends a request whose URL is relative to the site, and reads the response. */
-export async function sendRequest<T>(
-  settings: ClientSettings,
-  request: PlainRequest,
-): Promise<ApiResponse<T>> {
-  const response = await exchange(settings, planRequest(settings, request));
-  // The caller names the shape of what it asked for.
-  return response as ApiResponse<T>;
-}
-
-function planRequest(
-  settings: ClientSettings,
-  { operation, method, location, options }: PlainRequest,
-): Exchange {
-  const verb = method.toUpperCase();
-  const base = endpointUrl(settings.site, location);
-  const url = options.query === undefined ? base : withQuery(base, options.query, settings.arrayFormat);
-  if ((verb === 'GET' || verb === 'HEAD') && options.body !== undefined && options.body !== null) {
-    throw new ConfigurationError(`${verb} cannot carry a body: use \`query\`, or another verb`);
-  }
-  return {
-    context: requestContext(operation, verb, url, options.signal),
-    options,
-    prepare: () => ({
-      url,
-      method: verb,
-      headers: mergedHeaders(settings, options.headers),
-      body: options.body,
-    }),
-    isBoundToOrigin: false,
-  };
-}
-
-/** The context of a request without client authentication. */
-export function requestContext(
-  operation: Operation,
-  method: string,
-  url: string,
-  signal: AbortSignal | undefined,
-): RequestContext {
-  return {
-    operation,
-    grantType: undefined,
-    clientAuth: undefined,
-    method,
-    url: url.split('?', 1)[0] ?? url,
-    signal,
-  };
-}
-
-/** A body that `fetch` takes. */
-export type EncodedBody = Exclude<RequestBody, WireParams | URLSearchParams>;
-
-const FORM = 'application/x-www-form-urlencoded';
-
-/**
- * Turns a plain object into JSON where the headers say so and else into a form, and notes the content type; every other body stays.
- * JSON keeps null, which a form leaves out.
- */
-export function encodeBody(body: RequestBody, headers: Headers, format: ArrayFormat): EncodedBody {
-  if (body instanceof URLSearchParams) return asForm(body, headers);
-  if (!isParams(body)) return body;
-  const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
-  return isJsonType(type) ? strictJson(body, 'body') : asForm(formOf(body, format), headers);
-}
-
-/** Whether a body is a plain object of parameters. */
-export function isParams(body: RequestBody): body is WireParams {
-  if (typeof body !== 'object' || body === null) return false;
-  return isPlainObject(body);
-}
-
-function asForm(form: URLSearchParams, headers: Headers): string {
-  if (!headers.has('content-type')) headers.set('content-type', FORM);
-  return form.toString();
 }

@@ -1,4 +1,3 @@
-import { type ClientAuthContext, dependsOnEncoding } from '../client-auth.ts';
 import {
   type AuthChallenge,
   OAuthError,
@@ -12,90 +11,65 @@ import { isObject } from '../objects.ts';
 import type { ClientSettings } from '../settings.ts';
 import { printable } from '../text.ts';
 import { convertKeys, parseBody } from './body.ts';
-import { createRedactor, type Redactor } from './redact.ts';
+import { Redactor } from './redact.ts';
 import type { ReadyRequest } from './redirects.ts';
 import type { ApiResponse } from './response.ts';
-
-/**
- * Milliseconds that a Retry-After header asks to wait, given as seconds or as a date; undefined when there is none that can be read.
- * @see RFC 9110 §10.2.3 https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
- */
-export function parseRetryAfter(header: string | null, nowMs: number): number | undefined {
-  if (header === null) return undefined;
-  const text = header.trim();
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
-  const dateMs = Date.parse(text);
-  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
-}
-
-/** A header longer than this is not worth reading: no honest server sends it. */
-const MAX_LENGTH = 8192;
-
-/**
- * Parses a WWW-Authenticate header into its challenges. What is malformed is passed over.
- * @see RFC 9110 §11.6.1 https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1
- */
-export function parseWwwAuthenticate(header: string | null): AuthChallenge[] {
-  if (header === null || header.length > MAX_LENGTH) return [];
-  const challenges: { scheme: string; parameters: Record<string, string> }[] = [];
-  // One piece: a parameter (`name=value`, `name="quoted"`), or else a scheme.
-  const pieces = header.matchAll(
-    /([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([\w!#$%&'*+.^`|~/:-]+)))?/g,
-  );
-  for (const [, name = '', quoted, token] of pieces) {
-    const value = quoted === undefined ? token : quoted.replace(/\\(.)/g, '$1');
-    const parameters = challenges.at(-1)?.parameters;
-    if (value === undefined) challenges.push({ scheme: name.toLowerCase(), parameters: Object.create(null) });
-    else if (parameters !== undefined) parameters[name.toLowerCase()] = value;
-  }
-  return challenges;
-}
 
 /** Characters of a body that an error message quotes. */
 const EXCERPT_LENGTH = 512;
 
-/** Characters of a line: an excerpt, or the server's own words with what we add. */
+/** Characters of a line of an error message. */
 const MAX_LINE_LENGTH = 1024;
 
-/** What the error of a response may need beside the response. */
+/** Values sent that are shorter are not masked: they occur in ordinary words. */
+const MIN_SECRET_LENGTH = 4;
+
+/** Longer WWW-Authenticate headers are ignored. */
+const MAX_CHALLENGE_LENGTH = 8192;
+
+/** How the texts of a response are quoted in an error message. */
+type Quoting = {
+  /** Masks the secrets of the request where the server repeats them. */
+  readonly words: (text: string) => string;
+  readonly url: (url: string) => string;
+  readonly excerpt: (body: string) => string;
+};
+
 type ResponseErrorOptions = {
   readonly operation: Operation;
-  /** One line in place of the server's own words. */
-  readonly message?: string;
+  readonly nowMs: number;
+  /** Replaces the first line of the message. */
+  readonly message?: string | undefined;
   /** Verb and URL of the request, without its query. */
   readonly request?: string | undefined;
-  /** What to add to the message's first line. */
-  readonly hintFor?: ((error: { readonly code: string | undefined }) => string | undefined) | undefined;
-  readonly nowMs: number;
-  readonly redactor: Redactor;
-  /** Masks the secrets of the request where the server's words repeat them. */
-  readonly mask?: ((text: string) => string) | undefined;
+  /** Appended to the first line of the message. */
+  readonly hint?: ((code: string | undefined) => string | undefined) | undefined;
+  /** Without it the message quotes nothing of the response but the error code, since secrets could not be masked. */
+  readonly quoting?: Quoting | undefined;
   readonly cause?: unknown;
 };
 
-/** Makes the error that a response is, of the class for its operation. Never throws: a body that cannot be parsed is its `cause`. */
-function responseError(response: ApiResponse, options: ResponseErrorOptions): OAuthError {
-  const { operation, request, hintFor, nowMs, redactor, mask = (text) => text } = options;
+/** Makes the error for a response, of the operation's class. A body that cannot be parsed becomes its `cause`. */
+export function responseError(response: ApiResponse, options: ResponseErrorOptions): OAuthError {
+  const { operation, nowMs, quoting } = options;
   const { fields, cause } = errorFields(response);
-  // Not masked: programs switch on it, and a password may be a part of `invalid_grant`.
-  const code = textOf(fields, 'error', (text) => text);
-  const description = textOf(fields, 'error_description', mask);
-  const hint = hintFor?.({ code });
-  const said = [code, description].filter((text) => text !== undefined).join(': ');
-  const isEndpoint = operation !== 'resource' && operation !== 'request';
-  const location = locationOf(response, redactor);
-  const words = options.message ?? wordsOf(response, { said, request, location, isEndpoint });
+  const { headers } = response;
+  // Not masked: programs compare it, and a password may be a part of `invalid_grant`.
+  const code = textField(fields.error);
+  const description = textField(fields.error_description, quoting?.words);
+  const hint = options.hint?.(code);
+  const words = options.message ?? describe(response, options, { code, description });
   const all: OAuthErrorFields = {
     response,
-    message: [hint === undefined ? words : `${words} (${hint})`, mask(excerptOf(response.body, redactor))]
+    message: [hint === undefined ? words : `${words} (${hint})`, quoting?.excerpt(response.body) ?? '']
       .filter((line) => line !== '')
       .map((line) => printable(line, MAX_LINE_LENGTH))
       .join('\n'),
     code,
     description,
-    uri: textOf(fields, 'error_uri', mask),
-    wwwAuthenticate: parseWwwAuthenticate(response.headers.get('www-authenticate')),
-    retryAfterMs: parseRetryAfter(response.headers.get('retry-after'), nowMs),
+    uri: textField(fields.error_uri, quoting?.words),
+    wwwAuthenticate: parseWwwAuthenticate(headers.get('www-authenticate')),
+    retryAfterMs: parseRetryAfter(headers.get('retry-after'), nowMs),
     cause: options.cause ?? cause,
   };
   if (operation === 'token') return new TokenResponseError(all);
@@ -104,42 +78,28 @@ function responseError(response: ApiResponse, options: ResponseErrorOptions): OA
   return new OAuthError(all);
 }
 
-/** The start of a body. Masked before it is cut: a token cut in half is still half a token. */
-function excerptOf(body: string, redactor: Redactor): string {
-  const masked = redactor.responseText(body.slice(0, 16 * EXCERPT_LENGTH));
-  return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
-}
-
-/** What a message says beside the status. */
-type Circumstances = {
-  /** The server's own words; empty where there are none. */
-  readonly said: string;
-  readonly request: string | undefined;
-  readonly location: string | undefined;
-  /** Whether it was an endpoint of the authorization server that answered. */
-  readonly isEndpoint: boolean;
-};
-
-/** Method and URL are named where the URL is probably wrong: 404 and redirects. */
-function wordsOf({ status }: ApiResponse, { said, request, location, isEndpoint }: Circumstances): string {
+/** The first line of a message. Names method and URL where the URL is probably wrong: for 404 and redirects. */
+function describe(
+  { status, headers }: ApiResponse,
+  { operation, request, quoting }: ResponseErrorOptions,
+  { code, description }: { readonly code: string | undefined; readonly description: string | undefined },
+): string {
+  const said = [code, quoting && description].filter((text) => text !== undefined).join(': ');
   const isRedirect = status >= 300 && status < 400;
   if (said !== '' && status !== 404 && !isRedirect) return said;
   const parts = [`HTTP status ${status}`, said].filter((part) => part !== '').join(', ');
   const words = request === undefined ? parts : `${request}: ${parts}`;
-  if (!isRedirect) {
-    const isWrongUrl = isEndpoint && said === '' && status === 404;
-    return isWrongUrl ? `${words}; is it the endpoint's URL? Discovery knows it` : words;
+  if (isRedirect) {
+    const location = headers.get('location');
+    const target = location === null || quoting === undefined ? '' : ` to ${quoting.url(location)}`;
+    return `${words}, a redirect${target} that is not followed: configure the final URL`;
   }
-  const target = location === undefined ? '' : ` to ${location}`;
-  return `${words}, a redirect${target} that is not followed: configure the final URL`;
+  const isEndpoint = operation !== 'resource' && operation !== 'request';
+  const isWrongUrl = isEndpoint && said === '' && status === 404;
+  return isWrongUrl ? `${words}; is it the endpoint's URL? Discovery knows it` : words;
 }
 
-function locationOf({ headers }: ApiResponse, redactor: Redactor): string | undefined {
-  const location = headers.get('location');
-  return location === null ? undefined : redactor.url(location);
-}
-
-/** The caller may have asked for text, or for a shape of its own: an error body is an error body all the same. */
+/** Error bodies are parsed by content type, whatever `parse` or `parsedFactory` the caller asked for. */
 function errorFields(response: ApiResponse): {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
@@ -155,73 +115,92 @@ function errorFields(response: ApiResponse): {
   }
 }
 
-/** Strings and numbers only: some servers put an object of their own under `error`. */
-function textOf(
-  fields: Readonly<Record<string, unknown>>,
-  name: string,
-  mask: (text: string) => string,
-): string | undefined {
-  const value = fields[name];
+/** Strings and numbers only: some servers send an object of their own as `error`. */
+function textField(value: unknown, mask = (text: string) => text): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? mask(String(value)) : undefined;
 }
 
-/** Shorter values are not masked: they would be found inside ordinary words. */
-const MIN_LENGTH = 4;
-
-/** The secrets that a request carried: its credentials, and the secret parameters of query and form. */
-function secretsOf({ url, headers, body }: ReadyRequest, { isSecretName }: Redactor): string[] {
-  const secrets: string[] = [];
-  const authorization = headers.get('authorization');
-  if (authorization !== null) secrets.push(authorization.slice(authorization.indexOf(' ') + 1));
-  const queryAt = url.indexOf('?');
-  if (queryAt >= 0) collect(new URLSearchParams(url.slice(queryAt)));
-  if (typeof body === 'string' && !body.startsWith('{')) collect(new URLSearchParams(body));
-  return secrets;
-
-  function collect(pairs: URLSearchParams): void {
-    for (const [name, value] of pairs) if (isSecretName(name)) secrets.push(value);
-  }
-}
-
-/** Makes the function that masks these values wherever a server repeats them. */
-function maskValues(values: readonly string[], label: string): (text: string) => string {
-  const long = values.filter((value) => value.length >= MIN_LENGTH).sort((a, b) => b.length - a.length);
-  return (text) => long.reduce((masked, value) => masked.replaceAll(value, () => label), text);
-}
-
-/** What the failure of a call is made of. */
-export type FailureOptions = Pick<ResponseErrorOptions, 'operation' | 'message' | 'cause'> & {
+/** What the error of a client's call is made of. */
+export type CallFailure = Pick<ResponseErrorOptions, 'operation' | 'message' | 'cause' | 'hint'> & {
   readonly settings: ClientSettings;
-  /** The verb that was answered; after redirects perhaps another than that of `sent`. */
+  /** The verb that was answered; after redirects it may differ from that of `sent`. */
   readonly method?: string;
   /** The request that failed: its secrets are masked where the server repeats them. */
   readonly sent?: ReadyRequest;
-  /** Further secrets. */
+  /** Further secrets to mask. */
   readonly secrets?: readonly string[] | undefined;
-  /** What Basic credentials were made of, where they were sent. */
-  readonly basic?: ClientAuthContext | undefined;
 };
 
-/** Makes the error that a response to a request is. */
-export function failureOf(response: ApiResponse, options: FailureOptions): OAuthError {
-  const { settings, method, sent, secrets = [], basic, ...rest } = options;
-  const redactor = createRedactor(settings.redact);
-  const found = sent === undefined ? [] : secretsOf(sent, redactor);
-  const { status } = response;
+/** Makes the error for the response to a client's call, with all secrets of the request masked. */
+export function callError(response: ApiResponse, failure: CallFailure): OAuthError {
+  const { settings, method, sent, secrets = [], message, ...rest } = failure;
+  const redactor = new Redactor(settings.redact);
+  const words = maskValues([...(sent ? secretsIn(sent, redactor) : []), ...secrets], redactor.label);
+  const { status, url } = response;
+  const isUnhandled = status < 200 || status >= 600;
   return responseError(response, {
-    ...((status < 200 || status >= 600) && { message: `Unhandled status code value of ${status}` }),
     ...rest,
-    ...(method !== undefined && { request: `${method} ${response.url.split(/[?#]/, 1)[0]}` }),
-    redactor,
+    message: message ?? (isUnhandled ? `Unhandled status code value of ${status}` : undefined),
+    request: method && `${method} ${url.split(/[?#]/, 1)[0]}`,
     nowMs: settings.now() * 1000,
-    mask: maskValues([...found, ...secrets], redactor.label),
-    hintFor: ({ code }) => (code === 'invalid_client' ? encodingHint(basic) : undefined),
+    quoting: { words, url: (url) => redactor.url(url), excerpt: (body) => words(excerpt(body, redactor)) },
   });
 }
 
-/** Servers that do not decode the credentials refuse them only where the encodings differ, and never say why. */
-function encodingHint(basic: ClientAuthContext | undefined): string | undefined {
-  if (basic === undefined || !dependsOnEncoding(basic)) return undefined;
-  const other = basic.basicEncoding === 'raw' ? 'rfc6749' : 'raw';
-  return `client id or secret have characters that servers decode differently: try \`basicEncoding: '${other}'\``;
+/** Masked before it is cut: half a token is still a secret. */
+function excerpt(body: string, redactor: Redactor): string {
+  const masked = redactor.responseText(body.slice(0, 16 * EXCERPT_LENGTH));
+  return masked.length > EXCERPT_LENGTH ? `${masked.slice(0, EXCERPT_LENGTH)}…` : masked;
+}
+
+/** The secrets in a request: its credentials, and the secret parameters of query and form. */
+function secretsIn({ url, headers, body }: ReadyRequest, { isSecretName }: Redactor): string[] {
+  const credentials = headers.get('authorization');
+  const queryAt = url.indexOf('?');
+  const forms = [
+    queryAt < 0 ? '' : url.slice(queryAt),
+    typeof body === 'string' && body[0] !== '{' ? body : '',
+  ];
+  const pairs = forms.flatMap((form) => [...new URLSearchParams(form)]);
+  const secrets = pairs.flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
+  return credentials === null ? secrets : [credentials.slice(credentials.indexOf(' ') + 1), ...secrets];
+}
+
+function maskValues(values: readonly string[], label: string): (text: string) => string {
+  const long = values
+    .filter((value) => value.length >= MIN_SECRET_LENGTH)
+    .sort((a, b) => b.length - a.length);
+  return (text) => long.reduce((masked, value) => masked.replaceAll(value, () => label), text);
+}
+
+/**
+ * Milliseconds that a Retry-After header asks to wait, given as seconds or as a date; undefined if it is missing or invalid.
+ * @see RFC 9110 §10.2.3 https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+ */
+export function parseRetryAfter(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined;
+  const text = header.trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const dateMs = Date.parse(text);
+  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+}
+
+/**
+ * Parses a WWW-Authenticate header into its challenges. Malformed parts are skipped.
+ * @see RFC 9110 §11.6.1 https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1
+ */
+export function parseWwwAuthenticate(header: string | null): AuthChallenge[] {
+  if (header === null || header.length > MAX_CHALLENGE_LENGTH) return [];
+  const challenges: { scheme: string; parameters: Record<string, string> }[] = [];
+  // Either a parameter (`name=value`, `name="quoted"`) or a scheme.
+  const parts = header.matchAll(
+    /([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([\w!#$%&'*+.^`|~/:-]+)))?/g,
+  );
+  for (const [, name = '', quoted, token] of parts) {
+    const value = quoted === undefined ? token : quoted.replace(/\\(.)/g, '$1');
+    const parameters = challenges.at(-1)?.parameters;
+    if (value === undefined) challenges.push({ scheme: name.toLowerCase(), parameters: Object.create(null) });
+    else if (parameters !== undefined) parameters[name.toLowerCase()] = value;
+  }
+  return challenges;
 }

@@ -7,7 +7,7 @@ import { printable } from '../text.ts';
  * taken as it is. What is relative never leaves the site's origin, not even as `//host/path`.
  * @throws {ConfigurationError} when it is relative and there is no site, or the result is not an http(s) URL.
  */
-export function endpointUrl(site: string | undefined, location: string): string {
+export function resolveUrl(site: string | undefined, location: string): string {
   return hasScheme(location) ? absolute(location, location) : absolute(joined(site, location), location);
 }
 

@@ -1,6 +1,6 @@
 import { DiscoveryError } from '../errors.ts';
 import { sendRequest } from '../http/request.ts';
-import { assertSecure, endpointUrl } from '../http/url.ts';
+import { assertSecure, resolveUrl } from '../http/url.ts';
 import type { ClientSettings } from '../settings.ts';
 import { createLocalKeySource, isJwks, type KeySource } from './key-sources.ts';
 
@@ -96,7 +96,7 @@ export function createRemoteKeySource(
   jwksUri: string,
   options: RemoteKeySourceOptions = {},
 ): KeySource {
-  const location = endpointUrl(settings.site, jwksUri);
+  const location = resolveUrl(settings.site, jwksUri);
   assertSecure(location, settings.allowInsecure, 'the key set');
   return createRotatingKeySource({
     ...options,

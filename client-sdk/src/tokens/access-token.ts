@@ -4,11 +4,11 @@ import { formFields } from '../http/body.ts';
 import type { RequestOptions, WireParams } from '../http/options.ts';
 import { sendRequest } from '../http/request.ts';
 import type { ApiResponse } from '../http/response.ts';
-import { assertAllowed, endpointUrl } from '../http/url.ts';
+import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { IdTokenClaims } from '../id-token-claims.ts';
-import { decodeJwt } from '../jwt/decode.ts';
 import type { JsonObject, JsonValue } from '../keys.ts';
 import { copyPlain } from '../objects.ts';
+import { computeExpiry, type Expiry } from './expiry.ts';
 import type { IdTokenExpectation } from './id-token-check.ts';
 import type {
   AccessTokenOptions,
@@ -17,16 +17,10 @@ import type {
   TokenOutcome,
   TokenRequestOptions,
 } from './options.ts';
-import { requestToken, tokenTypeProblem } from './request-token.ts';
+import { requestToken } from './request-token.ts';
 import { fetchWithToken, placeToken, resolvePlace } from './send-token.ts';
-import {
-  computeExpiry,
-  type Expiry,
-  fromFields,
-  type StoredToken,
-  splitStored,
-  toStoredToken,
-} from './stored-token.ts';
+import { fromFields, type StoredToken, splitStored, toStoredToken } from './stored-token.ts';
+import { tokenTypeProblem } from './token-type.ts';
 
 /** What an access token is made with. */
 export type AccessTokenInit = AccessTokenOptions & {
@@ -215,7 +209,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
       { grant_type: 'refresh_token', refresh_token: refreshToken, ...params },
       // What the types promise is what happens: a token or a throw, whatever the client's own default is.
       { throwOnError: true, ...kept, ...options },
-      { refreshToken, idTokenClaims: this.idTokenClaims, idToken: this.#refreshedIdToken() },
+      { refreshToken, idTokenClaims: this.idTokenClaims, idToken: await this.#expectedIdToken() },
     );
     if (outcome.ok)
       hooks.onRefresh?.({ expiresAt: outcome.expiresAt, rotated: outcome.refreshToken !== refreshToken });
@@ -261,7 +255,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     options: RequestOptions = {},
   ): Promise<ApiResponse<T>> {
     const { settings } = this.#client;
-    const url = endpointUrl(settings.site, location);
+    const url = resolveUrl(settings.site, location);
     assertAllowed(url, settings);
     const withToken = placeToken(options, resolvePlace(this.mode, method), this.#placed());
     return await sendRequest<T>(settings, {
@@ -327,10 +321,10 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return { AccessToken: this.toJSON() };
   }
 
-  /** What the ID token of a refresh must be: of the same user. @see OpenID Connect Core §12.2 */
-  #refreshedIdToken(): IdTokenExpectation {
-    // One out of the caller's own store is trusted as the tokens beside it are.
-    const { sub } = this.idTokenClaims ?? decodeJwt(this.idToken ?? '')?.claims ?? {};
+  /** The ID token of a refresh must be for the same user. @see OpenID Connect Core §12.2 */
+  async #expectedIdToken(): Promise<IdTokenExpectation> {
+    // An ID token from the caller's store is trusted like the tokens beside it.
+    const { sub } = this.idTokenClaims ?? (await decodedClaims(this.idToken));
     return { nonce: false, ...(typeof sub === 'string' && { subject: sub }) };
   }
 
@@ -374,6 +368,13 @@ const idTokenClaims = new WeakMap<object, IdTokenClaims>();
 /** Notes the claims of the ID token that came with a token. */
 export function setIdTokenClaims(token: AccessToken, claims: IdTokenClaims | undefined): void {
   if (claims !== undefined) idTokenClaims.set(token, claims);
+}
+
+/** Loaded at first use, before the refresh is sent: few tokens are restored with an ID token. */
+async function decodedClaims(idToken: string | undefined): Promise<Readonly<Record<string, unknown>>> {
+  if (idToken === undefined) return {};
+  const { decodeJwt } = await import('../jwt/decode.ts');
+  return decodeJwt(idToken)?.claims ?? {};
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {

@@ -4,7 +4,7 @@ import type { ApiResponse } from '../http/response.ts';
 import { snakeCase } from '../keys.ts';
 import { isObject } from '../objects.ts';
 import { printable } from '../text.ts';
-import { isSeconds } from './stored-token.ts';
+import { isSeconds } from './expiry.ts';
 
 /** Fields that may be the access token, the first one present being it. */
 const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;

@@ -1,12 +1,11 @@
 import type { Client } from '../client.ts';
 import { OAuthError } from '../errors.ts';
 import type { WireParams } from '../http/options.ts';
-import type { ApiResponse } from '../http/response.ts';
-import { failureOf } from '../http/response-error.ts';
+import { type ApiResponse, isProven } from '../http/response.ts';
+import { callError } from '../http/response-error.ts';
 import type { IdTokenClaims } from '../id-token-claims.ts';
 import type { JsonObject } from '../keys.ts';
 import type { ClientSettings } from '../settings.ts';
-import { quote } from '../text.ts';
 import { type AccessToken, setIdTokenClaims } from './access-token.ts';
 import {
   type CheckedFields,
@@ -17,57 +16,20 @@ import {
 import type { AccessTokenOptions, TokenOutcome, TokenRequestOptions } from './options.ts';
 import { readTokenFields, type TokenFields } from './read-response.ts';
 import { fromFields } from './stored-token.ts';
+import { tokenTypeProblem } from './token-type.ts';
 
-/** Of the answers to requests that carried a DPoP proof: fetch's responses, and what is made of them. */
-const answersToProofs = new WeakSet<object>();
-
-/** Notes that a response answers a request with a DPoP proof. */
-export function markAnswerToProof(response: object): void {
-  answersToProofs.add(response);
-}
-
-/** Whether a response answers a request with a DPoP proof, so that its token must be bound to the key. */
-export function isAnswerToProof(response: object): boolean {
-  return answersToProofs.has(response);
-}
-
-/**
- * Why a token of this type must not be used; undefined when it may. A missing type means Bearer. Other types are for callers who say
- * how they are sent.
- * @see RFC 6749 §7.1 https://www.rfc-editor.org/rfc/rfc6749#section-7.1
- * @see RFC 9449 §5 https://www.rfc-editor.org/rfc/rfc9449#section-5
- */
-export function tokenTypeProblem(
-  type: unknown,
-  { authorizationScheme, formatHeader }: Pick<AccessTokenOptions, 'authorizationScheme' | 'formatHeader'>,
-  isProven = false,
-): string | undefined {
-  const name = type === undefined || type === null || type === '' ? 'bearer' : type;
-  const known = typeof name === 'string' ? name.toLowerCase() : undefined;
-  if (known === 'dpop') return undefined;
-  if (known === 'bearer') {
-    return isProven
-      ? 'a DPoP token was asked for and a Bearer token came, which anyone can use: the server, or this client at it, does not support DPoP'
-      : undefined;
-  }
-  // What token exchange says of an issued token that is no access token. @see RFC 8693 §2.2.1
-  if (known === 'n_a') return undefined;
-  if (authorizationScheme !== undefined || formatHeader !== undefined) return undefined;
-  return `the token_type ${quote(type)} is unknown: set \`authorizationScheme\` to the scheme that its tokens are sent with`;
-}
-
-/** What a token request inherits. */
-export type TokenRequestContext = {
-  /** Kept by the new token when the answer brings none. */
+/** What a token request inherits from the token that it refreshes, and expects of the ID token. */
+type TokenRequestContext = {
+  /** Kept by the new token if the response has none. */
   readonly refreshToken?: string;
-  /** The claims of the ID token before a refresh: kept when the answer brings no ID token. */
+  /** Kept by the new token if the response has no ID token. */
   readonly idTokenClaims?: IdTokenClaims | undefined;
   readonly idToken?: IdTokenExpectation | undefined;
 };
 
 /**
- * Sends a token request and makes a token of the answer.
- * @throws {IdTokenError | JwtError} when the answer's ID token is not the one expected, whatever `throwOnError`.
+ * Sends a token request and makes a token from the response.
+ * @throws {IdTokenError | JwtError} if the ID token is not the one expected, whatever `throwOnError`.
  */
 export async function requestToken<T extends boolean>(
   client: Client<boolean>,
@@ -85,14 +47,14 @@ export async function requestToken<T extends boolean>(
     options: { ...options, throwOnError: false },
   });
   const outcome =
-    response.error ?? (await tokenOf(client, response, { options: tokenOptions(options), check, context }));
+    response.error ?? (await readToken(client, response, { options: tokenOptions(options), check, context }));
   if (!(outcome instanceof OAuthError)) return outcome as TokenOutcome<T>;
   if (options.throwOnError ?? settings.throwOnError) throw outcome;
-  // Only where `throwOnError` is false, which is what T says.
+  // T is false here.
   return { ok: false, error: outcome, response } as TokenOutcome<T>;
 }
 
-async function tokenOf(
+async function readToken(
   client: Client<boolean>,
   response: ApiResponse,
   request: {
@@ -105,7 +67,7 @@ async function tokenOf(
   const read = readTokenFields(response, options.tokenName, client.settings.onWarning);
   if (!read.ok) return noToken(client.settings, response, read);
   const type = read.fields.token_type ?? read.fields.tokenType;
-  const problem = tokenTypeProblem(type, options, isAnswerToProof(response));
+  const problem = tokenTypeProblem(type, options, isProven(response));
   if (problem !== undefined) return noToken(client.settings, response, { ok: false, reason: problem });
   const checked: CheckedFields =
     check === undefined ? { fields: read.fields } : await check(read.fields, options.tokenName);
@@ -127,7 +89,7 @@ function makeToken(
   return accessTokenFactory(client, { fields: fields as JsonObject, options, response });
 }
 
-/** The refresh token used stays the token's, unless the answer brings another. */
+/** The refresh token stays valid unless the response has another. */
 function keepRefreshToken(
   fields: Readonly<Record<string, unknown>>,
   options: AccessTokenOptions,
@@ -143,7 +105,7 @@ function noToken(
   { reason, cause }: Extract<TokenFields, { ok: false }>,
 ): OAuthError {
   const message = reason === '' ? undefined : { message: reason };
-  return failureOf(response, { settings, operation: 'token', cause, ...message });
+  return callError(response, { settings, operation: 'token', cause, ...message });
 }
 
 const tokenOptionNames = [
@@ -158,10 +120,10 @@ const tokenOptionNames = [
   'tokenName',
 ] as const satisfies readonly (keyof AccessTokenOptions)[];
 
-/** The options of the token among those of its request. */
+/** The options of the token, out of those of its request. */
 function tokenOptions(options: AccessTokenOptions): AccessTokenOptions {
   const found: Record<string, unknown> = {};
   for (const name of tokenOptionNames) if (options[name] !== undefined) found[name] = options[name];
-  // Copied name by name from options of that type.
+  // The names are those of the type.
   return found as AccessTokenOptions;
 }

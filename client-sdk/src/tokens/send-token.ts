@@ -3,7 +3,7 @@ import { exchangeRaw } from '../http/exchange.ts';
 import type { RequestBody, RequestOptions, WireParams } from '../http/options.ts';
 import { withQuery } from '../http/params.ts';
 import { isParams, requestContext, safeHeaders, setHeader } from '../http/request.ts';
-import { assertAllowed, endpointUrl } from '../http/url.ts';
+import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { ClientSettings } from '../settings.ts';
 import type { TokenMode, TokenPlace } from './options.ts';
 
@@ -100,7 +100,7 @@ export async function fetchWithToken(
 ): Promise<Response> {
   const { input, init = {} } = args;
   const request = input instanceof Request ? input : undefined;
-  const base = endpointUrl(settings.site, request?.url ?? String(input));
+  const base = resolveUrl(settings.site, request?.url ?? String(input));
   assertAllowed(base, settings);
   const method = (init.method ?? request?.method ?? 'GET').toUpperCase();
   const place = resolvePlace(mode, method);

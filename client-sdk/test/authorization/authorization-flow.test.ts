@@ -1,8 +1,8 @@
 import t from 'tap';
-import { type AuthorizationFlowDeps, createAuthorizationFlow } from '../../src/authorization/flow.ts';
-import { prepareAuthorization } from '../../src/authorization/start.ts';
-import { ConfigurationError } from '../../src/errors.ts';
+import { prepareAuthorization } from '../../src/authorization.ts';
+import { Client } from '../../src/index.ts';
 import { calculateCodeChallenge } from '../../src/pkce.ts';
+import { recordingFetch, tokenAnswer } from '../deviations/recording-fetch.ts';
 
 const client = { redirectUri: 'https://app.example/cb', issuer: 'https://as.example' };
 
@@ -68,52 +68,38 @@ t.test('parameters that cannot be combined with it are refused', async (t) => {
   await t.resolves(prepareAuthorization(client, { response_type: 'code', response_mode: 'form_post' }));
 });
 
-function makeFlow() {
-  const exchanges: unknown[] = [];
-  const expectations: unknown[] = [];
-  const deps: AuthorizationFlowDeps<true> = {
-    ...client,
-    issuerRequired: false,
-    authorizationUrl: ({ state }) => `https://as.example/authorize?state=${String(state)}`,
-    async redeem(code, params, options, idToken) {
-      exchanges.push({ code, params, options });
-      expectations.push(idToken);
-      // The flow gives it on; building a real one needs a client.
-      return { ok: true, token: 'access' } as never;
-    },
-    idTokenValidator: async () => {
-      throw new ConfigurationError('no key set');
-    },
-  };
-  return { exchanges, expectations, flow: createAuthorizationFlow(deps) };
+/** A client that cannot validate ID tokens: it has no key set. */
+function makeFlow(fields: Record<string, unknown> = {}) {
+  const { fetch, sent } = recordingFetch(tokenAnswer(fields));
+  const { authCode } = new Client({ clientId: 'app', site: client.issuer, fetch, ...client });
+  return { flow: authCode, sent, params: () => sent.map(({ body }) => new URLSearchParams(body)) };
 }
 
 t.test(
   'the code is exchanged with verifier and redirect URI, options going to the token request',
   async (t) => {
-    const { exchanges, flow } = makeFlow();
+    const { sent, params, flow } = makeFlow();
     const { url, transaction } = await flow.startAuthorization();
-    t.equal(url, `https://as.example/authorize?state=${transaction.state}`);
+    t.equal(new URL(url).searchParams.get('state'), transaction.state);
     await flow.completeAuthorization(`code=c&state=${transaction.state}`, transaction, {
       params: { resource: 'https://api.example', code_verifier: 'not this' },
       headers: { 'x-a': '1' },
     });
-    t.same(exchanges, [
-      {
-        code: 'c',
-        params: {
-          resource: 'https://api.example',
-          code_verifier: transaction.codeVerifier,
-          redirect_uri: client.redirectUri,
-        },
-        options: { headers: { 'x-a': '1' } },
-      },
-    ]);
+    t.equal(sent.length, 1);
+    t.equal(sent[0]?.headers.get('x-a'), '1');
+    t.same(Object.fromEntries(params()[0] ?? []), {
+      grant_type: 'authorization_code',
+      code: 'c',
+      resource: 'https://api.example',
+      code_verifier: transaction.codeVerifier,
+      redirect_uri: client.redirectUri,
+      client_id: 'app',
+    });
   },
 );
 
 t.test('a callback that is loaded twice at once exchanges its code once', async (t) => {
-  const { exchanges, flow } = makeFlow();
+  const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
   const callback = `code=c&state=${transaction.state}`;
   const outcomes = await Promise.allSettled([
@@ -124,7 +110,7 @@ t.test('a callback that is loaded twice at once exchanges its code once', async 
     { status: 'fulfilled' },
     { status: 'rejected', reason: { name: 'StateMismatchError' } },
   ]);
-  t.equal(exchanges.length, 1);
+  t.equal(sent.length, 1);
 });
 
 t.test('a forged callback does not use the transaction up', async (t) => {
@@ -136,22 +122,34 @@ t.test('a forged callback does not use the transaction up', async (t) => {
   await t.resolves(flow.completeAuthorization(`code=c&state=${transaction.state}`, transaction));
 });
 
-t.test('the ID token is required with the nonce, the code and max_age of the transaction', async (t) => {
-  const { flow, expectations } = makeFlow();
-  const validateIdToken = async () => undefined;
+t.test('the ID token is checked against the nonce, the code and max_age of the transaction', async (t) => {
+  const { flow } = makeFlow({ id_token: 'jwt' });
+  const expectations: unknown[] = [];
+  const validateIdToken = async (idToken: string, expected: unknown) => {
+    expectations.push([idToken, expected]);
+  };
   const { transaction } = await flow.startAuthorization({ scope: 'openid', nonce: 'n', max_age: 60 });
   const callback = `code=c&state=${transaction.state}`;
   await flow.completeAuthorization(callback, transaction, { validateIdToken });
-  const expected = { code: 'c', nonce: 'n', maxAgeSeconds: 60, isRequired: true, validate: validateIdToken };
-  t.same(expectations, [expected]);
+  t.same(expectations, [['jwt', { code: 'c', nonce: 'n', maxAgeSeconds: 60, accessToken: 'at' }]]);
 });
 
-t.test('without a way to check the ID token the code is not sent, and can still be', async (t) => {
-  const { flow, exchanges } = makeFlow();
+t.test('a given validator requires an ID token, whatever the scope', async (t) => {
+  const { flow } = makeFlow();
+  const { transaction } = await flow.startAuthorization();
+  const callback = `code=c&state=${transaction.state}`;
+  const completing = flow.completeAuthorization(callback, transaction, {
+    validateIdToken: async () => undefined,
+  });
+  await t.rejects(completing, { name: 'IdTokenError', claim: 'id_token' });
+});
+
+t.test('a client that cannot validate the ID token does not send the code, which stays usable', async (t) => {
+  const { flow, sent } = makeFlow({ id_token: 'jwt' });
   const { transaction } = await flow.startAuthorization({ scope: 'openid' });
   const callback = `code=c&state=${transaction.state}`;
   await t.rejects(flow.completeAuthorization(callback, transaction), { name: 'ConfigurationError' });
-  t.same(exchanges, []);
+  t.same(sent, []);
   const validateIdToken = async () => undefined;
   await t.resolves(flow.completeAuthorization(callback, transaction, { validateIdToken }));
 });
@@ -170,17 +168,17 @@ const callbacks: Readonly<Record<string, (state: string) => string | URL | URLSe
 };
 for (const [what, make] of Object.entries(callbacks)) {
   t.test(`a callback may be ${what}`, async (t) => {
-    const { exchanges, flow } = makeFlow();
+    const { sent, flow } = makeFlow();
     const { transaction } = await flow.startAuthorization();
     const callback = make(transaction.state);
     await flow.completeAuthorization(callback, transaction);
-    t.match(exchanges, [{ code: 'c' }]);
+    t.match(sent, [{ body: /&code=c&/ }]);
     if (callback instanceof Request) t.equal(callback.bodyUsed, false, 'its body can be read again');
   });
 }
 
 t.test('a POST that is no form, or a very long one, is refused', async (t) => {
-  const { exchanges, flow } = makeFlow();
+  const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
   const { state } = transaction;
   for (const request of [
@@ -188,7 +186,7 @@ t.test('a POST that is no form, or a very long one, is refused', async (t) => {
     form(`${query(state)}&x=${'x'.repeat(70_000)}`),
   ])
     await t.rejects(flow.completeAuthorization(request, transaction), { name: 'ParseError' });
-  t.same(exchanges, []);
+  t.same(sent, []);
 });
 
 t.test('the query of a form_post callback is not read', async (t) => {
@@ -204,22 +202,22 @@ t.test('the query of a form_post callback is not read', async (t) => {
 });
 
 t.test('anything else is refused with what a callback is', async (t) => {
-  const { exchanges, flow } = makeFlow();
+  const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
   const incoming = { url: '/cb', method: 'POST', headers: {} };
   for (const callback of [undefined, null, 1, {}, incoming])
     await t.rejects(flow.completeAuthorization(callback as never, transaction), {
       ...{ name: 'ConfigurationError', message: /URLSearchParams/ },
     });
-  t.same(exchanges, []);
+  t.same(sent, []);
 });
 
 t.test('a GET request of Node is read by its URL', async (t) => {
-  const { exchanges, flow } = makeFlow();
+  const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
   const incoming = { url: `/cb?${query(transaction.state)}`, method: 'GET' };
   await flow.completeAuthorization(incoming as never, transaction);
-  t.match(exchanges, [{ code: 'c' }]);
+  t.match(sent, [{ body: /&code=c&/ }]);
 });
 
 t.test('a request whose body was read before is refused with what to give instead', async (t) => {

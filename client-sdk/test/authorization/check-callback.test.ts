@@ -1,5 +1,5 @@
 import t from 'tap';
-import { checkAuthorizationCallback } from '../../src/authorization/callback.ts';
+import { checkAuthorizationCallback } from '../../src/authorization.ts';
 
 const transaction = {
   state: 'the-state',

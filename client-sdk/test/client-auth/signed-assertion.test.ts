@@ -1,18 +1,17 @@
 import { decodeJwt, exportJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
 import t from 'tap';
 import { clientAssertion, clientSecretJwt, privateKeyJwt } from '../../src/client-assertion.ts';
-import type { ClientAuthContext, MutableTokenRequest } from '../../src/client-auth.ts';
+import type { ClientAuthContext, ClientAuthFunction, MutableTokenRequest } from '../../src/client-auth.ts';
 import { ConfigurationError } from '../../src/errors.ts';
 import { signJwt } from '../../src/jwt/sign.ts';
 
 const now = 1_800_000_000;
+const secret = 'a secret of more than thirty-two bytes';
 const jwtBearer = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 function makeContext(changes: Partial<ClientAuthContext> = {}): ClientAuthContext {
   return {
     clientId: 'app',
-    clientSecret: 'a secret of more than thirty-two bytes',
-    basicEncoding: 'rfc6749',
     issuer: undefined,
     tokenEndpoint: 'https://as.example/token',
     now: () => now,
@@ -29,6 +28,12 @@ function makeRequest(body: Record<string, string> = {}): MutableTokenRequest {
   };
 }
 
+const authenticate = async (
+  auth: ClientAuthFunction,
+  request: MutableTokenRequest,
+  context: ClientAuthContext,
+): Promise<void> => await auth(request, context);
+
 function assertionOf(request: MutableTokenRequest): string {
   return request.body.get('client_assertion') ?? '';
 }
@@ -39,12 +44,15 @@ t.test(
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     const request = makeRequest({ grant_type: 'client_credentials' });
     const key = await exportPKCS8(privateKey);
-    await privateKeyJwt(request, makeContext(), {
-      method: 'private_key_jwt',
-      key,
-      algorithm: 'ES256',
-      keyId: 'k1',
-    });
+    await authenticate(
+      privateKeyJwt({
+        key,
+        algorithm: 'ES256',
+        keyId: 'k1',
+      }),
+      request,
+      makeContext(),
+    );
     const { payload, protectedHeader } = await jwtVerify(assertionOf(request), publicKey, {
       currentDate: new Date(now * 1000),
     });
@@ -69,35 +77,38 @@ t.test('each request and each attempt gets an assertion of its own', async (t) =
   const auth = { method: 'private_key_jwt', key: await exportJWK(privateKey), algorithm: 'ES256' } as const;
   const first = makeRequest();
   const second = makeRequest();
-  await privateKeyJwt(first, makeContext(), auth);
-  await privateKeyJwt(second, makeContext(), auth);
+  await authenticate(privateKeyJwt(auth), first, makeContext());
+  await authenticate(privateKeyJwt(auth), second, makeContext());
   t.not(decodeJwt(assertionOf(first)).jti, decodeJwt(assertionOf(second)).jti);
 });
 
 t.test('the audience is the issuer when it is known, and what the settings say before that', async (t) => {
   const context = makeContext({ issuer: 'https://as.example' });
   const byIssuer = makeRequest();
-  await clientSecretJwt(byIssuer, context, { method: 'client_secret_jwt' });
+  await authenticate(clientSecretJwt(secret), byIssuer, context);
   t.equal(decodeJwt(assertionOf(byIssuer)).aud, 'https://as.example');
   const bySetting = makeRequest();
   const audience = ['https://as.example', 'https://as.example/token'];
-  await clientSecretJwt(bySetting, context, { method: 'client_secret_jwt', audience, lifetime: 10 });
+  await authenticate(clientSecretJwt(secret, { audience, lifetime: 10 }), bySetting, context);
   t.match(decodeJwt(assertionOf(bySetting)), { aud: audience, exp: now + 10 });
 });
 
 t.test('modify changes header and claims before they are signed', async (t) => {
   const { privateKey, publicKey } = await generateKeyPair('EdDSA', { extractable: true });
   const request = makeRequest();
-  await privateKeyJwt(request, makeContext(), {
-    method: 'private_key_jwt',
-    key: await exportPKCS8(privateKey),
-    algorithm: 'EdDSA',
-    modify(header, claims) {
-      header.typ = 'client-authentication+jwt';
-      delete claims.nbf;
-      claims.scope = 'x';
-    },
-  });
+  await authenticate(
+    privateKeyJwt({
+      key: await exportPKCS8(privateKey),
+      algorithm: 'EdDSA',
+      modify(header, claims) {
+        header.typ = 'client-authentication+jwt';
+        delete claims.nbf;
+        claims.scope = 'x';
+      },
+    }),
+    request,
+    makeContext(),
+  );
   const { payload, protectedHeader } = await jwtVerify(assertionOf(request), publicKey, {
     currentDate: new Date(now * 1000),
   });
@@ -108,9 +119,9 @@ t.test('modify changes header and claims before they are signed', async (t) => {
 
 t.test('client_secret_jwt signs with the secret and does not send it', async (t) => {
   const request = makeRequest();
-  await clientSecretJwt(request, makeContext(), { method: 'client_secret_jwt', algorithm: 'HS512' });
-  const secret = new TextEncoder().encode(makeContext().clientSecret);
-  const { protectedHeader } = await jwtVerify(assertionOf(request), secret, {
+  await authenticate(clientSecretJwt(secret, { algorithm: 'HS512' }), request, makeContext());
+  const key = new TextEncoder().encode(secret);
+  const { protectedHeader } = await jwtVerify(assertionOf(request), key, {
     currentDate: new Date(now * 1000),
   });
   t.equal(protectedHeader.alg, 'HS512');
@@ -119,11 +130,11 @@ t.test('client_secret_jwt signs with the secret and does not send it', async (t)
 
 t.test('an assertion and a client id that the caller put there are left alone', async (t) => {
   const request = makeRequest({ client_assertion: 'mine', client_id: 'other' });
-  await clientSecretJwt(request, makeContext(), { method: 'client_secret_jwt' });
-  await clientAssertion(request, makeContext(), { method: 'client_assertion', assertion: () => 'theirs' });
+  await authenticate(clientSecretJwt(secret), request, makeContext());
+  await authenticate(clientAssertion({ assertion: () => 'theirs' }), request, makeContext());
   t.equal(request.body.toString(), 'client_assertion=mine&client_id=other');
   const named = makeRequest({ client_id: 'other' });
-  await clientSecretJwt(named, makeContext(), { method: 'client_secret_jwt' });
+  await authenticate(clientSecretJwt(secret), named, makeContext());
   t.equal(named.body.get('client_id'), 'other');
 });
 
@@ -131,19 +142,16 @@ t.test('what is missing or cannot sign is named', async (t) => {
   const rejects = (promise: Promise<void>, message: RegExp) =>
     t.rejects(promise, { constructor: ConfigurationError, message });
   await rejects(
-    clientSecretJwt(makeRequest(), makeContext({ clientId: undefined }), { method: 'client_secret_jwt' }),
+    authenticate(clientSecretJwt(secret), makeRequest(), makeContext({ clientId: undefined })),
     /set clientId/,
   );
+  await rejects(authenticate(clientSecretJwt(undefined), makeRequest(), makeContext()), /set clientSecret/);
   await rejects(
-    clientSecretJwt(makeRequest(), makeContext({ clientSecret: undefined }), { method: 'client_secret_jwt' }),
-    /set clientSecret/,
-  );
-  await rejects(
-    privateKeyJwt(makeRequest(), makeContext(), { method: 'private_key_jwt', key: 'x', algorithm: 'HS256' }),
+    authenticate(privateKeyJwt({ key: 'x', algorithm: 'HS256' }), makeRequest(), makeContext()),
     /algorithm of a key pair/,
   );
   await rejects(
-    privateKeyJwt(makeRequest(), makeContext(), { method: 'private_key_jwt', key: 'x', algorithm: 'RS256' }),
+    authenticate(privateKeyJwt({ key: 'x', algorithm: 'RS256' }), makeRequest(), makeContext()),
     /expected a PEM/,
   );
 });
@@ -159,8 +167,12 @@ t.test('client_assertion sends what its function gives, asked for each time', as
   } as const;
   const first = makeRequest();
   const second = makeRequest();
-  await clientAssertion(first, makeContext(), auth);
-  await clientAssertion(second, makeContext({ clientId: undefined }), { ...auth, type: 'urn:example:type' });
+  await authenticate(clientAssertion(auth), first, makeContext());
+  await authenticate(
+    clientAssertion({ ...auth, type: 'urn:example:type' }),
+    second,
+    makeContext({ clientId: undefined }),
+  );
   t.equal(
     first.body.toString(),
     `client_assertion=token-1&client_assertion_type=${encodeURIComponent(jwtBearer)}&client_id=app`,
@@ -174,7 +186,7 @@ t.test(
     const expired = await signJwt({ exp: now - 31 }, { algorithm: 'HS256', key: 'k' });
     const late = await signJwt({ exp: now - 29 }, { algorithm: 'HS256', key: 'k' });
     const run = (assertion: () => string) =>
-      clientAssertion(makeRequest(), makeContext(), { method: 'client_assertion', assertion });
+      authenticate(clientAssertion({ assertion }), makeRequest(), makeContext());
     await t.rejects(
       run(() => expired),
       { constructor: ConfigurationError, message: /expired 31 seconds ago/, retryable: true },

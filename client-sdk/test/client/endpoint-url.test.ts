@@ -1,6 +1,6 @@
 import t from 'tap';
 import { ConfigurationError } from '../../src/errors.ts';
-import { endpointUrl } from '../../src/http/url.ts';
+import { resolveUrl } from '../../src/http/url.ts';
 
 const cases: readonly [name: string, site: string, location: string, url: string][] = [
   ['a relative path is under the site', 'https://a.test', 'oauth/token', 'https://a.test/oauth/token'],
@@ -38,12 +38,12 @@ const cases: readonly [name: string, site: string, location: string, url: string
 
 for (const [name, site, location, url] of cases) {
   t.test(name, async (t) => {
-    t.equal(endpointUrl(site, location), url);
+    t.equal(resolveUrl(site, location), url);
   });
 }
 
 t.test('a relative path without a site says what to set', async (t) => {
-  t.throws(() => endpointUrl(undefined, 'oauth/token'), {
+  t.throws(() => resolveUrl(undefined, 'oauth/token'), {
     name: 'ConfigurationError',
     message: /set the client's `site`/,
   });
@@ -51,6 +51,6 @@ t.test('a relative path without a site says what to set', async (t) => {
 
 for (const location of ['javascript:alert(1)', 'file:///etc/passwd', 'data:text/plain,x']) {
   t.test(`${location} is not a place to send requests to`, async (t) => {
-    t.throws(() => endpointUrl('https://a.test', location), ConfigurationError);
+    t.throws(() => resolveUrl('https://a.test', location), ConfigurationError);
   });
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { formOf, withQuery } from '../../src/http/params.ts';
+import { toForm, withQuery } from '../../src/http/params.ts';
 
 const url = 'https://a.test/x';
 
@@ -21,7 +21,7 @@ t.test('arrays are repeated where that is asked for', async (t) => {
 
 t.test('resource and audience are repeated in either format', async (t) => {
   t.equal(
-    formOf({ resource: ['b', 'a'], audience: ['c'] }, 'brackets').toString(),
+    toForm({ resource: ['b', 'a'], audience: ['c'] }, 'brackets').toString(),
     'resource=b&resource=a&audience=c',
   );
 });
@@ -55,7 +55,7 @@ for (const [what, value] of [
     const refusal = { name: 'ConfigurationError', message: /`k/ };
     for (const format of ['brackets', 'repeat'] as const) {
       t.throws(() => withQuery(url, { k: value }, format), refusal);
-      t.throws(() => formOf({ k: value }, format), refusal);
+      t.throws(() => toForm({ k: value }, format), refusal);
     }
   });
 }

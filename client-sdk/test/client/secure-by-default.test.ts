@@ -122,6 +122,6 @@ for (const [token_type, isBound] of [
     const { client } = makeClient({ fetch: (url, init) => dpop.fetch(url, init) });
     const getting = client.clientCredentials.getToken();
     if (isBound) t.equal((await getting).headers().authorization, 'DPoP at');
-    else await t.rejects(getting, { name: 'TokenResponseError', message: /DPoP token was asked for/ });
+    else await t.rejects(getting, { name: 'TokenResponseError', message: /DPoP token was requested/ });
   });
 }

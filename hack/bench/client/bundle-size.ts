@@ -32,6 +32,11 @@ export const bundleRequests: readonly BundleRequest[] = [
     source: `import { Client } from '@tollgate/oauth2-client'; globalThis.used = Client;`,
   },
   {
+    name: '@tollgate/oauth2-client/grants',
+    source: `import { clientCredentialsGrant, clientSecretBasic } from '@tollgate/oauth2-client/grants';
+      globalThis.used = [clientCredentialsGrant, clientSecretBasic];`,
+  },
+  {
     name: 'openid-client',
     source: `import { Configuration, ClientSecretBasic, clientCredentialsGrant } from 'openid-client';
       globalThis.used = [Configuration, ClientSecretBasic, clientCredentialsGrant];`,
