@@ -1,6 +1,7 @@
 import { bool, int, list, port, type Setting, text } from '@tollgate/kit/settings';
 import { parseExtraHeaders } from '../messages/smtp.ts';
-import { parseTemplate, TemplateError } from '../messages/templates/template.ts';
+import { TemplateError } from '../messages/templates/syntax.ts';
+import { parseTemplate } from '../messages/templates/template.ts';
 import { life, optionalSeconds, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Mail';

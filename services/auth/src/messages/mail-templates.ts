@@ -5,7 +5,8 @@ import type { Settings } from '../config/settings.ts';
 import { fetchText } from '../http/fetch.ts';
 import type { Metrics } from '../metrics.ts';
 import { builtInTemplates } from './mail-texts.ts';
-import { parseTemplate, type Template, TemplateError } from './templates/template.ts';
+import { TemplateError } from './templates/syntax.ts';
+import { parseTemplate, type Template } from './templates/template.ts';
 
 const fetchTimeoutMs = 10_000;
 /** Mail programs cut off mails at about a tenth of this. */

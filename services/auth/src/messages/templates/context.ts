@@ -1,16 +1,16 @@
-/** Where in a document a position is: what decides how a value is escaped there. */
-export interface Context {
+/** Position in an HTML document, which decides how a value is escaped there. */
+export interface EscapeContext {
   readonly state: State;
-  /** What ends the attribute value that the position is in. */
+  /** Delimiter of the surrounding attribute value. */
   readonly delimiter: Delimiter;
   readonly url: UrlPart;
-  /** Whether a `/` in JavaScript begins a regular expression. */
+  /** What a `/` in JavaScript starts. */
   readonly slash: 'regexp' | 'division' | 'unknown';
-  /** Open braces of each template literal of JavaScript around the position. */
+  /** Open braces in each surrounding template literal of JavaScript. */
   readonly braces: readonly number[];
-  /** What the value of the attribute is, whose name or value the position is in. */
+  /** Kind of the surrounding attribute. */
   readonly attribute: AttributeKind;
-  /** The element whose tag or raw content the position is in. */
+  /** Element of the surrounding tag or raw content. */
   readonly element: ElementKind;
 }
 
@@ -31,7 +31,7 @@ type HtmlState =
   | 'afterName'
   | 'beforeValue'
   | 'attribute';
-export type ScriptState =
+type ScriptState =
   | 'js'
   | 'jsDoubleQuoted'
   | 'jsSingleQuoted'
@@ -50,13 +50,13 @@ export type StyleState =
   | 'cssLineComment';
 
 type Delimiter = 'none' | 'double' | 'single' | 'space';
-/** Unknown when branches end in different parts. */
+/** `unknown` after branches that end in different parts. */
 export type UrlPart = 'start' | 'path' | 'query' | 'unknown';
 export type AttributeKind = 'plain' | 'url' | 'srcset' | 'style' | 'script' | 'scriptType' | 'metaContent';
 export type ElementKind = 'other' | 'script' | 'style' | 'textarea' | 'title' | 'meta';
 
-/** Where a document begins. */
-export const textContext: Context = {
+/** Start of a document. */
+export const textContext: EscapeContext = {
   state: 'text',
   delimiter: 'none',
   url: 'start',
@@ -66,12 +66,11 @@ export const textContext: Context = {
   element: 'other',
 };
 
-export function isSameContext(one: Context, other: Context): boolean {
+export function isSameContext(one: EscapeContext, other: EscapeContext): boolean {
   return contextKey(one) === contextKey(other);
 }
 
-/** Identifies a context. */
-export function contextKey(context: Context): string {
+export function contextKey(context: EscapeContext): string {
   const { state, delimiter, url, slash, braces, attribute, element } = context;
   return [state, delimiter, url, slash, braces.join(), attribute, element].join(' ');
 }
@@ -80,7 +79,7 @@ export function isComment(state: State): boolean {
   return /Comment$/.test(state);
 }
 
-/** Where the value of an attribute begins, by its kind. */
+/** State at the start of an attribute value. */
 export const valueStates: Readonly<Record<AttributeKind, State>> = {
   plain: 'attribute',
   scriptType: 'attribute',
@@ -91,8 +90,8 @@ export const valueStates: Readonly<Record<AttributeKind, State>> = {
   metaContent: 'metaContent',
 };
 
-/** The position as a value sees it: a value after `=` is the attribute's, one in a tag a name. */
-export function contextOfValue(context: Context): Context {
+/** Context of an action at this position: after `=` its value is an attribute value, in a tag a name. */
+export function toValueContext(context: EscapeContext): EscapeContext {
   switch (context.state) {
     case 'tag':
       return { ...context, state: 'attributeName' };
@@ -110,7 +109,7 @@ export function contextOfValue(context: Context): Context {
   }
 }
 
-/** Names by the kind of their values. `unsafe` ones change what others mean. */
+/** Attribute names by the kind of their values. `unsafe` attributes change the meaning of others. */
 const names = {
   url: 'action archive background cite classid codebase data formaction href icon longdesc manifest poster profile src usemap xmlns',
   srcset: 'srcset',
@@ -125,7 +124,7 @@ const kinds = new Map(
   ),
 );
 
-/** The kind of an attribute's value. Scripts use `data-href` as `href`, so prefixes are ignored. */
+/** Ignores prefixes, as scripts use `data-href` like `href`. */
 export function attributeKind(name: string): AttributeKind {
   const kind = namedKind(name);
   return kind === 'unsafe' ? 'plain' : kind;
@@ -141,14 +140,14 @@ function namedKind(fullName: string): AttributeKind | 'unsafe' {
   return /src|uri|url/.test(local) ? 'url' : 'plain';
 }
 
-/** Whether a value may be the name of an attribute, or of an element. */
+/** Whether a value may be used as the name of an attribute or element. */
 export function isSafeName(name: string): boolean {
   return /^[a-z0-9]+$/.test(name) && namedKind(name) === 'plain';
 }
 
-/** The part of a URL that follows this text. */
+/** Part of a URL that follows `text`. */
 export function urlPartAfter(text: string, before: UrlPart): UrlPart {
   if (/[#?]/.test(text)) return 'query';
-  // White space before a URL does not belong to it.
+  // Leading white space is not part of the URL.
   return before === 'start' && /[^\t\n\f\r ]/.test(text) ? 'path' : before;
 }

@@ -1,19 +1,17 @@
-import {
-  type Context,
-  contextKey,
-  contextOfValue,
-  isComment,
-  isSameContext,
-  type State,
-  textContext,
-} from './context.ts';
-import { type EscaperName, htmlEscapers } from './escapers.ts';
+import { contextKey, type EscapeContext, isSameContext, textContext, toValueContext } from './context.ts';
+import type { EscaperName } from './escapers.ts';
 import { scanText } from './html-scanner.ts';
-import { ContextError } from './script-scanner.ts';
-import type { BranchNode, Command, Node, Pipeline, TemplateSet } from './syntax.ts';
-import { TemplateError } from './template.ts';
+import { escapeOutput } from './select-escapers.ts';
+import {
+  type BranchNode,
+  ContextError,
+  type Node,
+  type Pipeline,
+  TemplateError,
+  type TemplateSet,
+} from './syntax.ts';
 
-/** A node whose values are escaped for the place where they are. */
+/** A node with the escapers of its values. */
 export type EscapedNode =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'output'; readonly pipeline: Pipeline; readonly escapers: readonly EscaperName[] }
@@ -26,33 +24,32 @@ export type EscapedNode =
     }
   | { readonly kind: 'break' | 'continue'; readonly line: number };
 
-/** A branch or loop. */
 export interface EscapedBranch extends Omit<BranchNode, 'body' | 'otherwise'> {
   readonly body: readonly EscapedNode[];
   readonly otherwise: readonly EscapedNode[] | undefined;
 }
 
-/** Bodies by what template nodes name; the template itself has the key ''. */
+/** Bodies by the key of template nodes; the main template has the key ''. */
 export type EscapedSet = ReadonlyMap<string, readonly EscapedNode[]>;
 
-/** Bounds the analysis, which visits nested loops several times: characters, and 100 for a node. */
+/** Bounds the analysis, which visits nested loops repeatedly: characters, plus 100 per node. */
 const maxWork = 20_000_000;
 const workPerNode = 100;
 
-/** Bodies of templates in their contexts; each call in another context needs one of its own. */
+/** Each context in which a template is called needs its own body. */
 const maxBodies = 1_000;
 
 /**
- * Finds the escapers of each value by its context, and removes comments of HTML, CSS and scripts.
+ * Selects the escapers of each value by its context, and removes HTML, CSS and JavaScript comments.
  *
- * @throws TemplateError where the context depends on the branch taken, or browsers disagree on it.
+ * @throws TemplateError if a context depends on the branch taken, or is ambiguous between browsers.
  * @see https://pkg.go.dev/html/template
  */
 export function escapeHtml(templates: TemplateSet): EscapedSet {
   return new HtmlEscaper(templates).escape();
 }
 
-/** Takes a template as it is: values are not escaped. */
+/** For plain text: values are not escaped. */
 export function escapeNothing(templates: TemplateSet): EscapedSet {
   const convert = (nodes: readonly Node[]): readonly EscapedNode[] =>
     nodes.map((node) => {
@@ -80,20 +77,20 @@ export function escapeNothing(templates: TemplateSet): EscapedSet {
 
 interface Escaped {
   readonly nodes: readonly EscapedNode[];
-  /** Undefined where no execution gets to: after `break` and `continue`. */
-  readonly context: Context | undefined;
+  /** Undefined in unreachable positions, after `break` and `continue`. */
+  readonly context: EscapeContext | undefined;
 }
 
-/** The contexts at the `break` and `continue` nodes of a loop. */
+/** Contexts at the `break` and `continue` nodes of a loop. */
 interface Loop {
-  readonly jumps: Context[];
+  readonly jumps: EscapeContext[];
 }
 
 class HtmlEscaper {
   readonly #templates: TemplateSet;
   readonly #bodies = new Map<string, readonly EscapedNode[]>();
-  /** Where called templates end, by their key; while one is escaped, where it is assumed to end. */
-  readonly #ends = new Map<string, Context>();
+  /** End contexts of called templates by key; the assumed one while a template is being escaped. */
+  readonly #ends = new Map<string, EscapeContext>();
   readonly #used = new Set<string>();
   #work = 0;
 
@@ -109,9 +106,9 @@ class HtmlEscaper {
     return this.#bodies;
   }
 
-  #list(nodes: readonly Node[], from: Context, loop: Loop | undefined): Escaped {
+  #list(nodes: readonly Node[], from: EscapeContext, loop: Loop | undefined): Escaped {
     const escaped: EscapedNode[] = [];
-    let context: Context | undefined = from;
+    let context: EscapeContext | undefined = from;
     for (const node of nodes) {
       if (context === undefined) break;
       this.#work += workPerNode + (node.kind === 'text' ? node.text.length : 0);
@@ -132,14 +129,16 @@ class HtmlEscaper {
     }
   }
 
-  #node(node: Node, context: Context, loop: Loop | undefined): Escaped {
+  #node(node: Node, context: EscapeContext, loop: Loop | undefined): Escaped {
     switch (node.kind) {
       case 'text': {
         const { output, context: next } = scanText(node.text, context);
         return { nodes: output === '' ? [] : [{ kind: 'text', text: output }], context: next };
       }
-      case 'output':
-        return escapeOutput(node.pipeline, context);
+      case 'output': {
+        const { context: after, ...escaped } = escapeOutput(node.pipeline, context);
+        return { nodes: [{ kind: 'output', ...escaped }], context: after };
+      }
       case 'template':
         return this.#call(node, context);
       case 'range':
@@ -152,7 +151,7 @@ class HtmlEscaper {
           node,
           body,
           otherwise,
-          joined(node, body.context, otherwise ? otherwise.context : context),
+          join(node, body.context, otherwise ? otherwise.context : context),
         );
       }
       default:
@@ -161,33 +160,33 @@ class HtmlEscaper {
     }
   }
 
-  #range(node: BranchNode, context: Context, outer: Loop | undefined): Escaped {
+  #range(node: BranchNode, context: EscapeContext, outer: Loop | undefined): Escaped {
     const body = this.#iteration(node, context);
     const seen = [context];
     let end = body.context;
     let next = end;
-    // Each iteration begins where the one before ended, and is escaped as the first one.
+    // Each iteration starts in the end context of the previous one, with the escapers of the first.
     while (next !== undefined && !seen.some((known) => next !== undefined && isSameContext(known, next))) {
       seen.push(next);
       const later = this.#iteration(node, next);
       if (!covers(body.nodes, later.nodes))
         throw new ContextError('on range loop re-entry: values would need other escaping');
       next = later.context;
-      end = joined(node, end, next);
+      end = join(node, end, next);
     }
     const otherwise = node.otherwise && this.#list(node.otherwise, context, outer);
-    return branch(node, body, otherwise, joined(node, end, otherwise ? otherwise.context : context));
+    return branch(node, body, otherwise, join(node, end, otherwise ? otherwise.context : context));
   }
 
-  /** The context is that of the end and of all jumps. */
-  #iteration(node: BranchNode, from: Context): Escaped {
+  /** The end context covers the end of the body and all jumps. */
+  #iteration(node: BranchNode, from: EscapeContext): Escaped {
     const loop: Loop = { jumps: [] };
     const { nodes, context } = this.#list(node.body, from, loop);
-    return { nodes, context: loop.jumps.reduce((end, jump) => joined(node, end, jump), context) };
+    return { nodes, context: loop.jumps.reduce((end, jump) => join(node, end, jump), context) };
   }
 
-  #call({ name, pipeline, line }: Extract<Node, { kind: 'template' }>, from: Context): Escaped {
-    const context = contextOfValue(from);
+  #call({ name, pipeline, line }: Extract<Node, { kind: 'template' }>, from: EscapeContext): Escaped {
+    const context = toValueContext(from);
     const nodes = this.#templates.get(name);
     if (nodes === undefined || name === '')
       throw new ContextError(`no such template ${JSON.stringify(name)}`);
@@ -198,10 +197,10 @@ class HtmlEscaper {
     return { nodes: [{ kind: 'template', key, pipeline, line }], context: end };
   }
 
-  #derive(nodes: readonly Node[], context: Context, key: string, name: string): Context {
+  #derive(nodes: readonly Node[], context: EscapeContext, key: string, name: string): EscapeContext {
     if (this.#ends.size >= maxBodies)
       throw new ContextError(`templates are called in more than ${maxBodies} contexts`);
-    // A template that calls itself is assumed to end where it began while it is looked at.
+    // A recursive call is assumed to end in its start context, which is verified below.
     this.#ends.set(key, context);
     this.#used.delete(key);
     const { nodes: escaped, context: end = context } = this.#list(nodes, context, undefined);
@@ -214,8 +213,8 @@ class HtmlEscaper {
 }
 
 /**
- * Whether the escapers of the first iteration are right for a later one. Filtering a value as if it
- * began a URL is right everywhere in it.
+ * Whether the escapers of the first iteration are correct for a later one. The filter for the start of
+ * a URL is correct everywhere in it.
  */
 function covers(first: readonly EscapedNode[], later: readonly EscapedNode[]): boolean {
   return (
@@ -240,117 +239,28 @@ function branch(
   node: BranchNode,
   body: Escaped,
   otherwise: Escaped | undefined,
-  context: Context | undefined,
+  context: EscapeContext | undefined,
 ): Escaped {
   return { nodes: [{ ...node, body: body.nodes, otherwise: otherwise?.nodes }], context };
 }
 
-/** Where two ways meet. */
-function joined(
+/** Context after branches that end in these contexts. */
+function join(
   { kind }: BranchNode,
-  one: Context | undefined,
-  other: Context | undefined,
-): Context | undefined {
+  one: EscapeContext | undefined,
+  other: EscapeContext | undefined,
+): EscapeContext | undefined {
   if (one === undefined || other === undefined) return one ?? other;
-  const met = meet(one, other) ?? meet(contextOfValue(one), contextOfValue(other));
-  if (met !== undefined) return met;
+  const merged = merge(one, other) ?? merge(toValueContext(one), toValueContext(other));
+  if (merged !== undefined) return merged;
   const message = kind === 'range' ? `on range loop re-entry: {{range}} branches` : `{{${kind}}} branches`;
   throw new ContextError(`${message} end in different contexts: ${one.state}, ${other.state}`);
 }
 
-function meet(one: Context, other: Context): Context | undefined {
+function merge(one: EscapeContext, other: EscapeContext): EscapeContext | undefined {
   if (isSameContext(one, other)) return one;
-  const sameUrl: Context = { ...one, url: other.url };
+  const sameUrl: EscapeContext = { ...one, url: other.url };
   if (isSameContext(sameUrl, other)) return { ...one, url: 'unknown' };
   if (isSameContext({ ...one, slash: other.slash }, other)) return { ...one, slash: 'unknown' };
   return undefined;
-}
-
-const escapersByState: Readonly<Partial<Record<State, EscaperName>>> = {
-  text: 'htmlText',
-  rcdata: 'htmlText',
-  srcset: 'srcset',
-  metaContentUrl: 'urlFilter',
-  js: 'jsValue',
-  jsDoubleQuoted: 'jsString',
-  jsSingleQuoted: 'jsString',
-  jsTemplate: 'jsTemplate',
-  jsRegExp: 'jsRegExp',
-  css: 'cssValue',
-  attributeName: 'htmlName',
-  tag: 'htmlName',
-};
-
-const urlStates: ReadonlySet<State> = new Set<State>([
-  'url',
-  'cssDoubleQuoted',
-  'cssSingleQuoted',
-  'cssDoubleQuotedUrl',
-  'cssSingleQuotedUrl',
-  'cssUrl',
-]);
-
-function escapeOutput(pipeline: Pipeline, from: Context): Escaped {
-  // A declaration writes nothing.
-  if (pipeline.variables.length > 0)
-    return { nodes: [{ kind: 'output', pipeline, escapers: [] }], context: from };
-  const context = contextOfValue(from);
-  checkOwnEscapers(pipeline, context);
-  const { commands, escapers } = mergeEscapers(pipeline.commands, escapersOf(context));
-  const after: Context = context.state === 'js' ? { ...context, slash: 'division' } : context;
-  return { nodes: [{ kind: 'output', pipeline: { ...pipeline, commands }, escapers }], context: after };
-}
-
-function escapersOf({ state, url, delimiter }: Context): readonly EscaperName[] {
-  const escapers: EscaperName[] = [];
-  if (isComment(state)) escapers.push('nothing');
-  else if (urlStates.has(state)) escapers.push(...urlEscapers(state, url));
-  else if (escapersByState[state] !== undefined) escapers.push(escapersByState[state]);
-  if (delimiter === 'space') escapers.push('htmlUnquoted');
-  else if (delimiter !== 'none') escapers.push('htmlText');
-  return escapers;
-}
-
-function urlEscapers(state: State, url: Context['url']): readonly EscaperName[] {
-  if (url === 'unknown') throw new ContextError('appears in an ambiguous context within a URL');
-  if (url === 'query') return ['urlPart'];
-  const isString = state === 'cssDoubleQuoted' || state === 'cssSingleQuoted';
-  const whole: EscaperName = isString ? 'cssString' : 'urlWhole';
-  return url === 'start' ? ['urlFilter', whole] : [whole];
-}
-
-/** The functions of templates that escape; they may only come last. */
-const ownEscapers: ReadonlySet<string> = new Set(['html', 'urlquery']);
-
-function functionOf(command: Command | undefined): string | undefined {
-  return command?.operand.kind === 'function' ? command.operand.name : undefined;
-}
-
-function checkOwnEscapers({ commands }: Pipeline, { state, delimiter }: Context): void {
-  for (const [index, command] of commands.entries()) {
-    const name = functionOf(command);
-    if (name === undefined || !ownEscapers.has(name)) continue;
-    const isUnquoted = name === 'html' && state === 'attribute' && delimiter === 'space';
-    if (index < commands.length - 1 || isUnquoted)
-      throw new ContextError(`predefined escaper ${JSON.stringify(name)} disallowed in template`);
-  }
-}
-
-/** Replaces an escaper by the equal function of the template, so that nothing is escaped twice. */
-function mergeEscapers(
-  commands: readonly Command[],
-  escapers: readonly EscaperName[],
-): { readonly commands: readonly Command[]; readonly escapers: readonly EscaperName[] } {
-  const last = commands.at(-1);
-  const own = functionOf(last);
-  if (last === undefined || own === undefined || !ownEscapers.has(own)) return { commands, escapers };
-  const replaced = escapers.map((name) => (htmlEscapers[name].sameAs === own ? (own as EscaperName) : name));
-  if (!replaced.includes(own as EscaperName)) return { commands, escapers };
-  const before = commands.slice(0, -1);
-  // `{{ html .A .B }}` is what `print` makes of its operands, escaped.
-  const operands: Command = { ...last, operand: { kind: 'function', name: 'print' } };
-  return {
-    commands: commands.length === 1 ? [operands] : before,
-    escapers: replaced.filter((name, index) => replaced.indexOf(name) === index),
-  };
 }

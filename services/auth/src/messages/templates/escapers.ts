@@ -11,22 +11,22 @@ const htmlEntities: Readonly<Record<string, string>> = {
   '>': '&gt;',
 };
 
-/** What the function `html` does. */
+/** The template function `html`. */
 export function escapeHtmlText(text: string): string {
   return text.replaceAll(/[\0"&'<>]/g, (char) => htmlEntities[char] ?? char);
 }
 
-/** Escapes a value for text and quoted attributes; `+` against browsers that guess UTF-7. */
+/** For text and quoted attributes. Escapes `+` for browsers that detect UTF-7. */
 function escapeHtmlValue(text: string): string {
   return text.replaceAll(/[\0"&'+<>]/g, (char) => (char === '+' ? '&#43;' : (htmlEntities[char] ?? char)));
 }
 
-/** Replaces a value that is unsafe in its context. */
+/** Output instead of an unsafe value, as in Go. */
 const unsafeValue = 'ZgotmplZ';
 
-/** Escapes a value for an attribute without quotes, which white space would end. */
+/** For unquoted attributes, which end at white space. */
 function escapeUnquoted(text: string): string {
-  // An empty value would make the next attribute the value of this one.
+  // After an empty value, the next attribute would become the value.
   if (text === '') return unsafeValue;
   return text.replaceAll(/[\0\t\n\v\f\r "&'+<=>`\uFDD0-\uFDEF\uFFF0-\uFFFF]/g, (char) => {
     if (char === '\0') return '&#xfffd;';
@@ -35,21 +35,20 @@ function escapeUnquoted(text: string): string {
   });
 }
 
-/** Escapes a value within quotes of CSS. */
 function escapeCssString(text: string): string {
   return text.replaceAll(
     /([\0\t\n\f\r"&'()+/:;<>{}])|\\/g,
     (char, special: string | undefined, at: number) => {
       if (special === undefined) return '\\\\';
       const next = text.charAt(at + 1);
-      // A hexadecimal digit after the escape would belong to it.
+      // A hexadecimal digit after the escape would become part of it.
       const space = at + 1 === text.length || /[\da-fA-F\t\n\f\r ]/.test(next) ? ' ' : '';
       return `\\${char.charCodeAt(0).toString(16)}${space}`;
     },
   );
 }
 
-/** Lets through what cannot begin another property, a URL or code. */
+/** Rejects values that could start another property, a URL or code. */
 function filterCssValue(text: string): string {
   const value = decodeCss(text);
   const words = value
@@ -63,7 +62,7 @@ function filterCssValue(text: string): string {
 
 const cssEscape = /\\(?:([\da-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|([\s\S]))/g;
 
-/** Replaces the escapes of CSS by what they stand for. */
+/** Decodes CSS escapes. */
 export function decodeCss(text: string): string {
   return text.replaceAll(cssEscape, (_all, hex: string | undefined, char: string) => {
     if (hex === undefined) return char;
@@ -83,7 +82,6 @@ const shortEscapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 };
 
-/** Escapes a value within quotes of JavaScript. */
 function escapeJsString(text: string): string {
   return text.replaceAll(
     /[\0\t\n\v\f\r"`&'+/<>\\\u2028\u2029]/g,
@@ -91,12 +89,12 @@ function escapeJsString(text: string): string {
   );
 }
 
-/** Escapes a value within a template literal, where it must not begin an expression either. */
+/** A value in a template literal must not start an expression either. */
 function escapeJsTemplate(text: string): string {
   return escapeJsString(text).replaceAll(/[${}]/g, unicode);
 }
 
-/** Escapes a value within a regular expression. An empty one would make a comment of `//`. */
+/** An empty regular expression would be the comment `//`. */
 function escapeJsRegExp(text: string): string {
   if (text === '') return '(?:)';
   return text.replaceAll(/[\0\t\n\v\f\r"&'+<>/\\$()*\-.?[\]^{|}\u2028\u2029]/g, (char) => {
@@ -105,25 +103,24 @@ function escapeJsRegExp(text: string): string {
   });
 }
 
-/** Writes a value as JavaScript. Spaces keep a number from joining what stands beside it. */
+/** JSON, with spaces that keep words and numbers apart from adjacent code. */
 function escapeJsValue(value: Value): string {
-  const json = jsonOf(value).replaceAll(/[<>&\u2028\u2029]/g, unicode);
+  const json = toJson(value).replaceAll(/[<>&\u2028\u2029]/g, unicode);
   const isWordLike = /^[A-Za-z0-9_$]|^-/.test(json) || /[A-Za-z0-9_$]$/.test(json);
   return isWordLike ? ` ${json} ` : json;
 }
 
-function jsonOf(value: Value): string {
+function toJson(value: Value): string {
   if (typeof value === 'bigint') return String(value);
   return JSON.stringify(value ?? null, sortKeys);
 }
 
-/** Maps are written in the order of their keys. */
 function sortKeys(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What the function `js` does. */
+/** The template function `js`. */
 export function escapeJsText(text: string): string {
   const escapes: Record<string, string> = { '\\': '\\\\', "'": "\\'", '"': '\\"' };
   return text.replaceAll(/[\\'"<>&=]|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => {
@@ -135,7 +132,7 @@ export function escapeJsText(text: string): string {
 
 const safeSchemes: readonly string[] = ['http', 'https', 'mailto'];
 
-/** Lets through what is relative, or has a scheme that runs no code. */
+/** Allows relative URLs and schemes that do not run code. */
 function filterUrl(url: string): string {
   return isSafeUrl(url) ? url : `#${unsafeValue}`;
 }
@@ -146,12 +143,12 @@ function isSafeUrl(url: string): boolean {
   return colon === -1 || scheme.includes('/') || safeSchemes.includes(scheme.toLowerCase());
 }
 
-/** Encodes what must not be in a URL; its delimiters and what is encoded already stay. */
+/** Percent-encodes invalid characters; delimiters and existing escapes stay. */
 function normalizeUrl(url: string): string {
   return encode(url, /[^A-Za-z0-9\-._~!#$&*+,/:;=?@[\]%]|%(?![\da-fA-F]{2})/gu);
 }
 
-/** Encodes a value for a part of a URL, where it must bring no delimiters. */
+/** Percent-encodes delimiters too. */
 function escapeUrlPart(text: string): string {
   return encode(text, /[^A-Za-z0-9\-._~]/gu);
 }
@@ -162,7 +159,7 @@ function encode(text: string, pattern: RegExp): string {
   });
 }
 
-/** What the function `urlquery` does: spaces become `+`. */
+/** The template function `urlquery`. */
 export function escapeUrlQuery(text: string): string {
   return encode(text, /[^A-Za-z0-9\-._~ ]/gu)
     .replaceAll(/%[\da-f]{2}/g, (code) => code.toUpperCase())
@@ -171,7 +168,7 @@ export function escapeUrlQuery(text: string): string {
 
 const candidate = /^([ \t\n\f\r]*)([^ \t\n\f\r]*)([\s\S]*)$/;
 
-/** Filters each URL of a `srcset`. What follows a URL may only be a width or a density. */
+/** Filters each URL of a `srcset`; only a width or a density may follow a URL. */
 function escapeSrcset(text: string): string {
   return text
     .split(',')
@@ -185,12 +182,12 @@ function escapeSrcset(text: string): string {
 
 interface Escaper {
   readonly escape: (value: Value) => string;
-  /** The function of templates that does the same. */
+  /** Equivalent template function. */
   readonly sameAs?: 'html' | 'urlquery';
 }
 
-/** A nil is nothing, everything else what `print` makes of it. */
-export function textOfValue(value: Value): string {
+/** Like `print`, but empty for nil. */
+export function toText(value: Value): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : printAll([value]);
 }
@@ -198,7 +195,7 @@ export function textOfValue(value: Value): string {
 const onText =
   (escapeText: (text: string) => string): Escaper['escape'] =>
   (value) =>
-    escapeText(textOfValue(value));
+    escapeText(toText(value));
 
 export type EscaperName =
   | 'htmlText'
@@ -218,7 +215,6 @@ export type EscaperName =
   | 'html'
   | 'urlquery';
 
-/** What is done to values, by what they are in. */
 export const htmlEscapers: Readonly<Record<EscaperName, Escaper>> = {
   htmlText: { escape: onText(escapeHtmlValue), sameAs: 'html' },
   htmlUnquoted: { escape: onText(escapeUnquoted) },

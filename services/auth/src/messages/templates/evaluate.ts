@@ -1,18 +1,13 @@
 import type { Json, JsonObject } from '../../users/user-json.ts';
 import { formatDefault } from './format.ts';
 import { callFunction } from './functions.ts';
-import type { Command, Operand, Pipeline } from './syntax.ts';
+import { type Command, ExecutionError, type Operand, type Pipeline } from './syntax.ts';
 
 /**
- * A value of a template: JSON, whose numbers are float64 in Go; bigint for int; undefined for a key
- * that a map does not have, null for a nil value.
+ * A value in a template: JSON (numbers are float64 in Go), bigint for int, undefined for a missing map
+ * key, null for nil.
  */
 export type Value = Json | bigint | undefined;
-
-/** Says what keeps a template from being executed with these values. */
-export class ExecutionError extends Error {
-  override readonly name = 'ExecutionError';
-}
 
 export function isList(value: Value): value is readonly Json[] {
   return Array.isArray(value);
@@ -22,24 +17,24 @@ export function isMap(value: Value): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The member of a map; nothing that the object inherits. */
-export function memberOf(map: JsonObject, key: string): Value {
+/** Ignores inherited members of the object. */
+export function getMember(map: JsonObject, key: string): Value {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** Keys in the order of their UTF-8, as Go prints and ranges over maps. */
+/** In the order in which Go prints maps and ranges over them. */
 export function sortedKeys(map: JsonObject): readonly string[] {
   return Object.keys(map).toSorted((a, b) => (a < b ? -1 : Number(a > b)));
 }
 
-/** Whether a condition holds: anything but false, 0, nil and what is empty. */
+/** Go's truth: false, 0, nil and empty values are false. */
 export function isTrue(value: Value): boolean {
   if (isList(value)) return value.length > 0;
   if (isMap(value)) return Object.keys(value).length > 0;
   return Boolean(value);
 }
 
-/** What messages and `%T` call the type of a value. */
+/** Name of a type in error messages and for `%T`. */
 export function typeName(value: Value): string {
   if (value === undefined || value === null) return '<nil>';
   if (isList(value)) return '[]interface {}';
@@ -48,7 +43,7 @@ export function typeName(value: Value): string {
   return names[typeof value] ?? 'string';
 }
 
-/** Prints as Go's fmt.Sprint: with a space between two operands that are no strings. */
+/** Go's fmt.Sprint: adds spaces between operands when neither is a string. */
 export function printAll(values: readonly Value[]): string {
   let text = '';
   for (const [index, value] of values.entries()) {
@@ -59,10 +54,10 @@ export function printAll(values: readonly Value[]): string {
   return text;
 }
 
-/** A text that a function makes is not longer: it may be made of itself again and again. */
+/** Bounds texts that functions build from their own output. */
 const maxTextLength = 2 * 1024 * 1024;
 
-/** Variables of a template, and what `.` is. */
+/** Variables, and the value of `.`. */
 export class Scope {
   readonly dot: Value;
   readonly #variables = new Map<string, Value>();
@@ -79,20 +74,20 @@ export class Scope {
   }
 
   assign(name: string, value: Value): void {
-    const owner = this.#ownerOf(name);
+    const owner = this.#findOwner(name);
     if (owner === undefined) throw new ExecutionError(`undefined variable: ${name}`);
     owner.#variables.set(name, value);
   }
 
   get(name: string): Value {
-    const owner = this.#ownerOf(name);
+    const owner = this.#findOwner(name);
     if (owner === undefined) throw new ExecutionError(`undefined variable: ${name}`);
     return owner.#variables.get(name);
   }
 
-  #ownerOf(name: string): Scope | undefined {
+  #findOwner(name: string): Scope | undefined {
     if (this.#variables.has(name)) return this;
-    return this.#outer === undefined ? undefined : this.#outer.#ownerOf(name);
+    return this.#outer === undefined ? undefined : this.#outer.#findOwner(name);
   }
 }
 
@@ -122,7 +117,7 @@ function run({ operand, args }: Command, scope: Scope, piped: readonly Value[]):
   const { name } = operand;
   const values =
     name === 'and' || name === 'or'
-      ? untilDecided(name, args, scope, piped)
+      ? evaluateUntilDecided(name, args, scope, piped)
       : [...args.map((arg) => operandValue(arg, scope)), ...piped];
   const result = callFunction(name, values);
   if (typeof result === 'string' && result.length > maxTextLength)
@@ -130,8 +125,8 @@ function run({ operand, args }: Command, scope: Scope, piped: readonly Value[]):
   return result;
 }
 
-/** `and` and `or` do not evaluate what follows the operand that decides. */
-function untilDecided(
+/** `and` and `or` stop at the operand that decides. */
+function evaluateUntilDecided(
   name: 'and' | 'or',
   args: readonly Operand[],
   scope: Scope,
@@ -155,20 +150,20 @@ function operandValue(operand: Operand, scope: Scope): Value {
     case 'constant':
       return operand.value;
     case 'field':
-      return fieldsOf(scope.dot, operand.names);
+      return getFields(scope.dot, operand.names);
     case 'variable':
-      return fieldsOf(scope.get(operand.name), operand.names);
+      return getFields(scope.get(operand.name), operand.names);
     case 'pipeline':
-      return fieldsOf(evaluate(operand.pipeline, scope), operand.names);
+      return getFields(evaluate(operand.pipeline, scope), operand.names);
     case 'function':
       return callFunction(operand.name, []);
   }
 }
 
-function fieldsOf(value: Value, names: readonly string[]): Value {
+function getFields(value: Value, names: readonly string[]): Value {
   return names.reduce<Value>((of, name) => {
     if (of === undefined) return undefined;
-    if (isMap(of)) return memberOf(of, name);
+    if (isMap(of)) return getMember(of, name);
     if (of === null) throw new ExecutionError(`nil pointer evaluating interface {}.${name}`);
     throw new ExecutionError(`can't evaluate field ${name} in type ${typeName(of)}`);
   }, value);

@@ -1,6 +1,6 @@
-import { ExecutionError, isList, isMap, memberOf, sortedKeys, typeName, type Value } from './evaluate.ts';
+import { getMember, isList, isMap, sortedKeys, typeName, type Value } from './evaluate.ts';
+import { ExecutionError } from './syntax.ts';
 
-/** What stands between `%` and the verb. */
 interface Flags {
   readonly minus: boolean;
   readonly plus: boolean;
@@ -21,17 +21,17 @@ const noFlags: Flags = {
   precision: undefined,
 };
 
-/** Wider fields than a mail has use: they cost memory. */
+/** Bounds the memory of padded fields. */
 const maxWidth = 1_000;
 
-/** The value as `%v` writes it. */
+/** Formats a value like `%v`. */
 export function formatDefault(value: Value): string {
   return formatValue(value, 'v', noFlags);
 }
 
 const directive = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu;
 
-/** Formats as Go's fmt.Sprintf; mistakes are written into the result, as there. */
+/** Go's fmt.Sprintf, which writes mistakes into the result. */
 export function printf(format: string, args: readonly Value[]): string {
   let used = 0;
   const next = (): Value => args[used++];
@@ -72,19 +72,19 @@ function formatValue(value: Value, verb: string, flags: Flags): string {
   if (isList(value)) return `[${value.map((item) => formatMember(item, verb, flags)).join(' ')}]`;
   if (isMap(value)) {
     const entries = sortedKeys(value).map((key) => {
-      return `${formatMember(key, verb, flags)}:${formatMember(memberOf(value, key), verb, flags)}`;
+      return `${formatMember(key, verb, flags)}:${formatMember(getMember(value, key), verb, flags)}`;
     });
     return `map[${entries.join(' ')}]`;
   }
   return formatScalar(value, verb, flags) ?? `%!${verb}(${typeName(value)}=${formatDefault(value)})`;
 }
 
-/** Within a list or map no verb is wrong for nil. */
+/** In lists and maps, nil is valid for every verb. */
 function formatMember(value: Value, verb: string, flags: Flags): string {
   return value === null ? pad('<nil>', flags) : formatValue(value, verb, flags);
 }
 
-/** Undefined for a verb that the type does not have. */
+/** Undefined for an invalid verb. */
 function formatScalar(
   value: string | boolean | number | bigint,
   verb: string,
@@ -209,7 +209,7 @@ function exponential(value: number, fraction?: number): string {
   return value.toExponential(fraction).replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** The shortest exact digits, or as many as wanted; with an exponent when that is large. */
+/** `%g`: shortest exact digits, or `precision` digits; with an exponent for large and small numbers. */
 function general(value: number, precision: number | undefined): string {
   const wanted = precision === undefined ? undefined : Math.min(Math.max(precision, 1), 100);
   const [mantissa = '', exponentText = '0'] = (
@@ -223,7 +223,7 @@ function general(value: number, precision: number | undefined): string {
   return value.toFixed(Math.min(fraction, 100));
 }
 
-/** Exponent from which on the shortest form of a number has one. */
+/** Smallest exponent that the shortest form of a number prints. */
 const shortestLimit = 6;
 
 function pad(text: string, { width, minus, zero }: Flags): string {

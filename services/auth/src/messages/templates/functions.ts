@@ -1,26 +1,19 @@
 import { escapeHtmlText, escapeJsText, escapeUrlQuery } from './escapers.ts';
-import {
-  ExecutionError,
-  isList,
-  isMap,
-  isTrue,
-  memberOf,
-  printAll,
-  typeName,
-  type Value,
-} from './evaluate.ts';
+import { getMember, isList, isMap, isTrue, printAll, typeName, type Value } from './evaluate.ts';
 import { printf } from './format.ts';
+import { ExecutionError } from './syntax.ts';
 
 interface BuiltIn {
   readonly minArgs: number;
+  readonly maxArgs: number;
   readonly call: (args: readonly Value[]) => Value;
 }
 
 const all = Number.POSITIVE_INFINITY;
 
-/** The functions of Go's text/template, save `call`: no value is a function. */
-const functions: Readonly<Record<string, BuiltIn & { readonly maxArgs: number }>> = {
-  // Evaluated one operand at a time, see evaluate.ts.
+/** Functions of Go's text/template except `call`, as no value is a function. */
+const functions: Readonly<Record<string, BuiltIn>> = {
+  // Operands are evaluated in evaluate.ts.
   and: { minArgs: 1, maxArgs: all, call: (args) => args.find((arg) => !isTrue(arg)) ?? args.at(-1) },
   or: { minArgs: 1, maxArgs: all, call: (args) => args.find(isTrue) ?? args.at(-1) },
   not: { minArgs: 1, maxArgs: 1, call: ([arg]) => !isTrue(arg) },
@@ -30,9 +23,9 @@ const functions: Readonly<Record<string, BuiltIn & { readonly maxArgs: number }>
   le: { minArgs: 2, maxArgs: 2, call: ([left, right]) => isLess(left, right) || isEqual(left, right) },
   gt: { minArgs: 2, maxArgs: 2, call: ([left, right]) => isLess(right, left) },
   ge: { minArgs: 2, maxArgs: 2, call: ([left, right]) => isLess(right, left) || isEqual(left, right) },
-  len: { minArgs: 1, maxArgs: 1, call: ([arg]) => lengthOf(arg) },
-  index: { minArgs: 1, maxArgs: all, call: ([arg, ...keys]) => keys.reduce(elementOf, arg) },
-  slice: { minArgs: 1, maxArgs: 4, call: ([arg, ...bounds]) => sliceOf(arg, bounds) },
+  len: { minArgs: 1, maxArgs: 1, call: ([arg]) => getLength(arg) },
+  index: { minArgs: 1, maxArgs: all, call: ([arg, ...keys]) => keys.reduce(getElement, arg) },
+  slice: { minArgs: 1, maxArgs: 4, call: ([arg, ...bounds]) => getSlice(arg, bounds) },
   print: { minArgs: 0, maxArgs: all, call: printAll },
   println: {
     minArgs: 0,
@@ -40,9 +33,9 @@ const functions: Readonly<Record<string, BuiltIn & { readonly maxArgs: number }>
     call: (args) => `${args.map((arg) => printAll([arg])).join(' ')}\n`,
   },
   printf: { minArgs: 1, maxArgs: all, call: ([format, ...args]) => printf(asFormat(format), args) },
-  html: { minArgs: 0, maxArgs: all, call: (args) => escapeHtmlText(textOf(args)) },
-  js: { minArgs: 0, maxArgs: all, call: (args) => escapeJsText(textOf(args)) },
-  urlquery: { minArgs: 0, maxArgs: all, call: (args) => escapeUrlQuery(textOf(args)) },
+  html: { minArgs: 0, maxArgs: all, call: (args) => escapeHtmlText(toOperandText(args)) },
+  js: { minArgs: 0, maxArgs: all, call: (args) => escapeJsText(toOperandText(args)) },
+  urlquery: { minArgs: 0, maxArgs: all, call: (args) => escapeUrlQuery(toOperandText(args)) },
 };
 
 export function isFunctionName(name: string): boolean {
@@ -58,8 +51,8 @@ export function callFunction(name: string, args: readonly Value[]): Value {
   return called.call(args);
 }
 
-/** The text that escaping functions escape. Unlike `print`, they have words for what is missing. */
-function textOf(args: readonly Value[]): string {
+/** Input of escaping functions. Unlike `print`, they name missing values. */
+function toOperandText(args: readonly Value[]): string {
   return printAll(args.map((arg) => arg ?? '<no value>'));
 }
 
@@ -92,16 +85,16 @@ function isLess(left: Value, right: Value): boolean {
   return isNumber && (left as number) < (right as number); // both bigint, or both number
 }
 
-function lengthOf(value: Value): bigint {
+function getLength(value: Value): bigint {
   if (typeof value === 'string') return BigInt(Buffer.byteLength(value));
   if (isList(value)) return BigInt(value.length);
   if (isMap(value)) return BigInt(Object.keys(value).length);
   throw new ExecutionError(`error calling len: len of type ${typeName(value)}`);
 }
 
-function elementOf(value: Value, key: Value): Value {
+function getElement(value: Value, key: Value): Value {
   if (isMap(value)) {
-    if (typeof key === 'string') return memberOf(value, key);
+    if (typeof key === 'string') return getMember(value, key);
     throw new ExecutionError(`error calling index: value has type ${typeName(key)}; should be string`);
   }
   if (!isList(value) && typeof value !== 'string')
@@ -110,7 +103,7 @@ function elementOf(value: Value, key: Value): Value {
   return items[position(key, items.length - 1)];
 }
 
-function sliceOf(value: Value, bounds: readonly Value[]): Value {
+function getSlice(value: Value, bounds: readonly Value[]): Value {
   if (isList(value)) {
     const [start, end] = sliceBounds(bounds, value.length);
     return value.slice(start, end);

@@ -1,40 +1,37 @@
 import { decodeHTML } from 'entities';
 import {
   attributeKind,
-  type Context,
   type ElementKind,
+  type EscapeContext,
   isComment,
-  type ScriptState,
   type State,
-  type StyleState,
   textContext,
   urlPartAfter,
   valueStates,
 } from './context.ts';
 import {
-  ContextError,
+  type Scanner,
   type Step,
   scanScript,
-  scanScriptQuoted,
   scanScriptTemplate,
   scanStyle,
-  scanStyleString,
+  scriptLiteralScanner,
+  styleStringScanner,
 } from './script-scanner.ts';
+import { ContextError } from './syntax.ts';
 
-type Scanner = (text: string, start: number, context: Context) => Step;
-
-/** Reads literal text: the context behind it, and its output. @throws ContextError */
+/** Scans literal text for its output and the context after it. @throws ContextError */
 export function scanText(
   text: string,
-  from: Context,
-): { readonly context: Context; readonly output: string } {
+  from: EscapeContext,
+): { readonly context: EscapeContext; readonly output: string } {
   const written: string[] = [];
-  const endOfElement = endTagFinder(text);
+  const findEndTag = endTagFinder(text);
   let context = from;
   for (let at = 0; at < text.length; ) {
     const step =
       context.delimiter === 'none'
-        ? scanContent(text, at, context, endOfElement)
+        ? scanContent(text, at, context, findEndTag)
         : scanValue(text, at, context);
     const output = step.output ?? text.slice(at, step.end);
     written.push(scriptLiterals.has(context.state) ? withoutScriptTags(output) : output);
@@ -53,7 +50,7 @@ const endTags: Readonly<Partial<Record<ElementKind, RegExp>>> = {
 
 type FindEndTag = (element: ElementKind, start: number) => number | undefined;
 
-/** Finds the next end tag of an element; each is searched for once, for linear time. */
+/** Caches the next end tag, for linear time. */
 function endTagFinder(text: string): FindEndTag {
   let found: { readonly element: ElementKind; readonly index: number } | undefined;
   return (element, start) => {
@@ -74,27 +71,27 @@ const scriptLiterals: ReadonlySet<State> = new Set<State>([
   'jsRegExp',
 ]);
 
-/** Reads text outside of attribute values; raw content ends at the end tag of its element. */
-function scanContent(text: string, at: number, context: Context, endOfElement: FindEndTag): Step {
+/** Scans outside of attribute values. Raw content ends at the end tag of its element. */
+function scanContent(text: string, at: number, context: EscapeContext, findEndTag: FindEndTag): Step {
   const { element, state } = context;
-  // Within literals and comments of scripts an end tag is escaped instead.
+  // In literals and comments of scripts, end tags are escaped instead.
   const isIgnored = element === 'script' && (scriptLiterals.has(state) || isComment(state));
-  const end = isIgnored ? undefined : endOfElement(element, at);
-  if (end === undefined) return scannerOf(context)(text, at, context);
+  const end = isIgnored ? undefined : findEndTag(element, at);
+  if (end === undefined) return scanners[context.state](text, at, context);
   if (end === at)
     return { context: textContext, end: at, output: state === 'cssBlockComment' && at > 0 ? ' ' : '' };
-  return scannerOf(context)(text.slice(0, end), at, context);
+  return scanners[context.state](text.slice(0, end), at, context);
 }
 
-/** What would end or nest a script is written as an escape, which means the same in a literal. */
+/** Escapes text that would end or nest a script; the escape means the same in a literal. */
 function withoutScriptTags(text: string): string {
   return text.replaceAll(/<(?=script|\/script|!--)/gi, '\\x3C');
 }
 
 const valueEnds = { double: /"/g, single: /'/g, space: /[\t\n\f\r >]/g } as const;
 
-/** The value of an attribute: what is in it is read as what its entities stand for. */
-function scanValue(text: string, at: number, context: Context): Step {
+/** Scans an attribute value with decoded entities. */
+function scanValue(text: string, at: number, context: EscapeContext): Step {
   const { delimiter } = context;
   if (delimiter === 'none') throw new ContextError('no value');
   const ends = valueEnds[delimiter];
@@ -103,7 +100,7 @@ function scanValue(text: string, at: number, context: Context): Step {
   const value = text.slice(at, end);
   if (delimiter === 'space') {
     const misplaced = /["'<=`]/.exec(value)?.[0];
-    // Browsers disagree on what such a value is.
+    // Browsers disagree on such values.
     if (misplaced !== undefined)
       throw new ContextError(
         `${JSON.stringify(misplaced)} in unquoted attr: ${JSON.stringify(value.slice(0, 64))}`,
@@ -113,7 +110,7 @@ function scanValue(text: string, at: number, context: Context): Step {
     let inner = context;
     const decoded = decodeHTML(value);
     for (let position = 0; position < decoded.length; ) {
-      const step = scannerOf(inner)(decoded, position, inner);
+      const step = scanners[inner.state](decoded, position, inner);
       inner = step.context;
       position = step.end;
     }
@@ -125,7 +122,7 @@ function scanValue(text: string, at: number, context: Context): Step {
   return { context: inTag(isNoScript ? 'other' : element), end: after };
 }
 
-const inTag = (element: ElementKind): Context => ({ ...textContext, state: 'tag', element });
+const inTag = (element: ElementKind): EscapeContext => ({ ...textContext, state: 'tag', element });
 
 const scriptTypes =
   /^(?:(?:application|text)\/(?:(?:x-)?ecmascript|(?:x-)?javascript|javascript1\.[0-5]|jscript|livescript|json)|application\/ld\+json|module)$/;
@@ -174,24 +171,24 @@ const scanTag: Scanner = (text, start, context) => {
     const content = element === 'meta' ? 'other' : element;
     return { context: { ...textContext, state: contentStates[element], element: content }, end: at + 1 };
   }
-  const end = endOfName(text, at);
+  const end = findNameEnd(text, at);
   if (end === at)
     throw new ContextError(
       `expected space, attr name, or end of tag, but got ${JSON.stringify(text.slice(at, at + 32))}`,
     );
-  const attribute = attributeOf(element, text.slice(at, end).toLowerCase());
+  const attribute = readAttributeKind(element, text.slice(at, end).toLowerCase());
   const state = end === text.length ? 'attributeName' : 'afterName';
   return { context: { ...context, state, attribute }, end };
 };
 
-function attributeOf(element: ElementKind, name: string): Context['attribute'] {
+function readAttributeKind(element: ElementKind, name: string): EscapeContext['attribute'] {
   if (element === 'script' && name === 'type') return 'scriptType';
   if (element === 'meta' && name === 'content') return 'metaContent';
   return attributeKind(name);
 }
 
 const scanAttributeName: Scanner = (text, start, context) => {
-  const end = endOfName(text, start);
+  const end = findNameEnd(text, start);
   return { context: end === text.length ? context : { ...context, state: 'afterName' }, end };
 };
 
@@ -219,7 +216,7 @@ function skipSpace(text: string, start: number): number {
 
 const nameEnd = /[\t\n\f\r =>"'<]/g;
 
-function endOfName(text: string, start: number): number {
+function findNameEnd(text: string, start: number): number {
   nameEnd.lastIndex = start;
   const match = nameEnd.exec(text);
   if (match !== null && /["'<]/.test(match[0]))
@@ -235,12 +232,12 @@ const scanUrl: Scanner = (text, start, context) => {
   return { context: { ...context, url: urlPartAfter(text.slice(start), context.url) }, end: text.length };
 };
 
-const urlOfRefresh = /url[\t\n\f\r ]*=/gi;
+const refreshUrl = /url[\t\n\f\r ]*=/gi;
 
-/** The content of a `meta` element may be a URL to go to, after `url=`. */
+/** The content of a `meta` element may contain a redirect URL after `url=`. */
 const scanMetaContent: Scanner = (text, start, context) => {
-  urlOfRefresh.lastIndex = start;
-  const match = urlOfRefresh.exec(text);
+  refreshUrl.lastIndex = start;
+  const match = refreshUrl.exec(text);
   if (match === null) return { context, end: text.length };
   return { context: { ...context, state: 'metaContentUrl' }, end: match.index + match[0].length };
 };
@@ -251,7 +248,7 @@ const scanMetaContentUrl: Scanner = (text, start, context) => {
   return { context: { ...context, state: 'metaContent' }, end: end + 1 };
 };
 
-/** Reads a comment. Comments are for the authors of a template and not written. */
+/** Comments are removed from the output. */
 function commentScanner(
   end: RegExp,
   next: State,
@@ -288,28 +285,18 @@ const scanners: Readonly<Record<State, Scanner>> = {
   metaContent: scanMetaContent,
   metaContentUrl: scanMetaContentUrl,
   js: scanScript,
-  jsDoubleQuoted: (text, start, context) =>
-    scanScriptQuoted(text, start, { ...context, state: 'jsDoubleQuoted' }),
-  jsSingleQuoted: (text, start, context) =>
-    scanScriptQuoted(text, start, { ...context, state: 'jsSingleQuoted' }),
-  jsRegExp: (text, start, context) => scanScriptQuoted(text, start, { ...context, state: 'jsRegExp' }),
+  jsDoubleQuoted: scriptLiteralScanner(/\\|"/g),
+  jsSingleQuoted: scriptLiteralScanner(/\\|'/g),
+  jsRegExp: scriptLiteralScanner(/\\|[/[\]]/g),
   jsTemplate: scanScriptTemplate,
   jsBlockComment: commentScanner(/\*\//, 'js', (comment) => (lineEnd.test(comment) ? '\n' : ' ')),
   jsLineComment: commentScanner(lineEnd, 'js', () => '', true),
   css: scanStyle,
-  cssDoubleQuoted: (text, start, context) =>
-    scanStyleString(text, start, { ...context, state: 'cssDoubleQuoted' }),
-  cssSingleQuoted: (text, start, context) =>
-    scanStyleString(text, start, { ...context, state: 'cssSingleQuoted' }),
-  cssDoubleQuotedUrl: (text, start, context) =>
-    scanStyleString(text, start, { ...context, state: 'cssDoubleQuotedUrl' }),
-  cssSingleQuotedUrl: (text, start, context) =>
-    scanStyleString(text, start, { ...context, state: 'cssSingleQuotedUrl' }),
-  cssUrl: (text, start, context) => scanStyleString(text, start, { ...context, state: 'cssUrl' }),
+  cssDoubleQuoted: styleStringScanner(/[\\"]/g),
+  cssSingleQuoted: styleStringScanner(/[\\']/g),
+  cssDoubleQuotedUrl: styleStringScanner(/[\\"]/g),
+  cssSingleQuotedUrl: styleStringScanner(/[\\']/g),
+  cssUrl: styleStringScanner(/[\\\t\n\f\r )]/g),
   cssBlockComment: commentScanner(/\*\//, 'css', () => ' '),
   cssLineComment: commentScanner(/[\n\f\r]/, 'css', () => '', true),
-} satisfies Record<State | ScriptState | StyleState, Scanner>;
-
-function scannerOf({ state }: Context): Scanner {
-  return scanners[state];
-}
+};

@@ -1,16 +1,15 @@
-import { TemplateError } from './template.ts';
+import { TemplateError } from './syntax.ts';
 
-/** A piece of an action, the text between `{{` and `}}`. */
+/** A token of an action, the text between `{{` and `}}`. */
 export type Token =
   | { readonly kind: TokenKind; readonly text: string; readonly line: number }
   | { readonly kind: 'string'; readonly text: string; readonly value: string; readonly line: number }
   | { readonly kind: 'int'; readonly text: string; readonly value: bigint; readonly line: number }
   | { readonly kind: 'float'; readonly text: string; readonly value: number; readonly line: number };
 
-/** White space is a token of its own: it separates arguments. */
+/** White space is a token, as it separates arguments. */
 type TokenKind = 'space' | 'field' | 'variable' | 'word' | '.' | '(' | ')' | '|' | ',' | '=' | ':=';
 
-/** A part of a template: literal text, or the tokens of an action. */
 export type Segment =
   | { readonly kind: 'text'; readonly text: string; readonly line: number }
   | { readonly kind: 'action'; readonly tokens: readonly Token[]; readonly line: number };
@@ -20,7 +19,7 @@ const maxActions = 20_000;
 const trimMarkerBefore = /-[ \t\r\n]/y;
 const actionEnd = /[ \t\r\n]-\}\}|\}\}/y;
 
-/** Splits a template into text and actions in one pass, and applies trim markers. */
+/** Splits a template into text and actions, and applies trim markers. */
 export function splitTemplate(source: string): readonly Segment[] {
   const segments: Segment[] = [];
   const lines = lineCounter(source);
@@ -53,7 +52,7 @@ export function splitTemplate(source: string): readonly Segment[] {
   return segments;
 }
 
-/** Answers the line of a position; positions must not go back. */
+/** Returns the line of a position. Positions must ascend. */
 function lineCounter(source: string): (position: number) => number {
   let line = 1;
   let seen = 0;
@@ -91,12 +90,12 @@ interface Action {
 function readComment(source: string, start: number, line: number): Action {
   const close = source.indexOf('*/', start + 2);
   if (close === -1) throw new TemplateError('unclosed comment', line);
-  const end = endOfAction(source, close + 2);
+  const end = readActionEnd(source, close + 2);
   if (end === undefined) throw new TemplateError('comment ends before closing delimiter', line);
   return end;
 }
 
-function endOfAction(source: string, at: number): Pick<Action, 'end' | 'trimsNext'> | undefined {
+function readActionEnd(source: string, at: number): Pick<Action, 'end' | 'trimsNext'> | undefined {
   actionEnd.lastIndex = at;
   const match = actionEnd.exec(source);
   return match === null ? undefined : { end: actionEnd.lastIndex, trimsNext: match[0].length > 2 };
@@ -111,7 +110,7 @@ const variable = /\$[\p{L}\p{Nd}_]*/uy;
 const quoted = /"(?:[^"\\\n]|\\[^\n])*"/y;
 const raw = /`[^`]*`/y;
 const char = /'(?:[^'\\\n]|\\[^\n][^'\n]*)'/uy;
-/** What may follow a name or a literal. */
+/** Allowed after a name. */
 const terminator = /[ \t\r\n.,|:)(=]|\}\}/y;
 
 function readAction(source: string, start: number, line: number): Action {
@@ -122,7 +121,7 @@ function readAction(source: string, start: number, line: number): Action {
     return pattern.exec(source)?.[0];
   };
   for (;;) {
-    const end = endOfAction(source, at);
+    const end = readActionEnd(source, at);
     if (end !== undefined) return { tokens, ...end };
     if (at >= source.length) throw new TemplateError('unclosed action', line);
     const token = readToken(take, line, source.charAt(at));
@@ -142,7 +141,7 @@ function readToken(take: (pattern: RegExp) => string | undefined, line: number, 
   const space = take(spaces);
   if (space !== undefined) return { kind: 'space', text: space, line };
   const mark = take(plain);
-  if (mark !== undefined) return { kind: mark as TokenKind, text: mark, line }; // as the pattern has it
+  if (mark !== undefined) return { kind: mark as TokenKind, text: mark, line }; // a match of the pattern
   const digits = take(number);
   if (digits !== undefined) return readNumber(digits, line);
   const name = take(word);
@@ -215,7 +214,7 @@ const escapes: Readonly<Record<string, string>> = {
 const escapeSequence =
   /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{3})|([abfnrtv\\'"]))|\\[\s\S]?/g;
 
-/** Reads the escapes of a Go literal. Bytes above 0x7f are refused: they may not form UTF-8. */
+/** Decodes the escapes of a Go literal. Rejects bytes above 0x7f, which may not form valid UTF-8. */
 function unquote(text: string, quote: string, line: number): string {
   return text.replaceAll(escapeSequence, (all, ...groups: (string | undefined)[]) => {
     const [byte, short, long, octal, letter] = groups;

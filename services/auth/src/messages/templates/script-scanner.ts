@@ -1,24 +1,22 @@
-import { type Context, type StyleState, urlPartAfter } from './context.ts';
+import { type EscapeContext, type StyleState, urlPartAfter } from './context.ts';
 import { decodeCss } from './escapers.ts';
+import { ContextError } from './syntax.ts';
 
-/** How far a scanner came, and where it is then. */
+/** Result of a scanner. */
 export interface Step {
-  readonly context: Context;
-  /** Position after what was read. */
+  readonly context: EscapeContext;
+  /** Position after the scanned text. */
   readonly end: number;
-  /** Output for what was read; the text itself when absent. */
+  /** Default: the scanned text. */
   readonly output?: string;
 }
 
-/** Says what makes a template ambiguous. */
-export class ContextError extends Error {
-  override readonly name = 'ContextError';
-}
+export type Scanner = (text: string, start: number, context: EscapeContext) => Step;
 
 const delimiters = /["'`/{}]|<!--|-->|#!|[<#-]/g;
 
-/** Reads JavaScript up to the next quote, comment, pattern or brace. */
-export function scanScript(text: string, start: number, context: Context): Step {
+/** Scans JavaScript up to the next quote, comment, regular expression or brace. */
+export const scanScript: Scanner = (text, start, context) => {
   delimiters.lastIndex = start;
   const match = delimiters.exec(text);
   const end = match?.index ?? text.length;
@@ -27,7 +25,7 @@ export function scanScript(text: string, start: number, context: Context): Step 
   if (match === null) return { context: { ...context, slash }, end };
   const [mark] = match;
   const next = end + mark.length;
-  const enter = (state: Context['state']): Step => {
+  const enter = (state: EscapeContext['state']): Step => {
     return { context: { ...context, state, slash: 'regexp' }, end: next };
   };
   switch (mark) {
@@ -45,15 +43,15 @@ export function scanScript(text: string, start: number, context: Context): Step 
     case '<':
     case '-':
     case '#':
-      // As Go, for which these do not change what a slash is.
+      // As in Go, these do not change the meaning of a slash.
       return { context: { ...context, slash }, end: next };
     default:
-      // Comments to the end of the line, from the time when browsers did not know the element.
+      // `<!--`, `-->` and `#!` start comments to the end of the line.
       return { context: { ...context, slash, state: 'jsLineComment' }, end: next, output };
   }
-}
+};
 
-function scanSlash(text: string, at: number, context: Context, output: string): Step {
+function scanSlash(text: string, at: number, context: EscapeContext, output: string): Step {
   const two = text.slice(at, at + 2);
   if (two === '//') return { context: { ...context, state: 'jsLineComment' }, end: at + 2, output };
   if (two === '/*') return { context: { ...context, state: 'jsBlockComment' }, end: at + 2, output };
@@ -69,8 +67,8 @@ function scanSlash(text: string, at: number, context: Context, output: string): 
   }
 }
 
-/** Braces are counted within template literals: the one that closes `${` ends the expression. */
-function scanBrace(mark: string, end: number, context: Context): Step {
+/** In template literals, the brace that matches `${` ends the expression. */
+function scanBrace(mark: string, end: number, context: EscapeContext): Step {
   const { braces } = context;
   const open = braces.at(-1);
   if (open === undefined) return { context, end };
@@ -80,36 +78,27 @@ function scanBrace(mark: string, end: number, context: Context): Step {
   return { context: { ...context, state: 'jsTemplate', braces: rest }, end };
 }
 
-const quotedEnds = {
-  jsDoubleQuoted: /\\|"/g,
-  jsSingleQuoted: /\\|'/g,
-  jsRegExp: /\\|[/[\]]/g,
-} as const;
-
-/** Reads to the end of a string or a pattern. */
-export function scanScriptQuoted(
-  text: string,
-  start: number,
-  context: Context & { readonly state: keyof typeof quotedEnds },
-): Step {
-  const ends = quotedEnds[context.state];
-  ends.lastIndex = start;
-  let isInClass = false;
-  for (let match = ends.exec(text); match !== null; match = ends.exec(text)) {
-    const [mark] = match;
-    if (mark === '\\') ends.lastIndex = afterEscape(text, match.index, 'JS string');
-    else if (mark === '[') isInClass = true;
-    else if (mark === ']') isInClass = false;
-    else if (isClosingTag(text, match.index)) continue;
-    else if (!isInClass)
-      return { context: { ...context, state: 'js', slash: 'division' }, end: match.index + 1 };
-  }
-  // A value in a class would need other escapes.
-  if (isInClass) throw new ContextError(`unfinished JS regexp charset: ${JSON.stringify(text.slice(start))}`);
-  return { context, end: text.length };
+/** Creates a scanner to the end of a string or regular expression. `ends` matches escapes, too. */
+export function scriptLiteralScanner(ends: RegExp): Scanner {
+  return (text, start, context) => {
+    ends.lastIndex = start;
+    let isInClass = false;
+    for (let match = ends.exec(text); match !== null; match = ends.exec(text)) {
+      const [mark] = match;
+      if (mark === '\\') ends.lastIndex = afterEscape(text, match.index, 'JS string');
+      else if (mark === '[') isInClass = true;
+      else if (mark === ']') isInClass = false;
+      else if (!isClosingTag(text, match.index) && !isInClass)
+        return { context: { ...context, state: 'js', slash: 'division' }, end: match.index + 1 };
+    }
+    // A value in a character class would need other escapes.
+    if (isInClass)
+      throw new ContextError(`unfinished JS regexp charset: ${JSON.stringify(text.slice(start))}`);
+    return { context, end: text.length };
+  };
 }
 
-/** The slash of `</script`, which is escaped, does not end a pattern. */
+/** The slash of `</script`, which is escaped, does not end a regular expression. */
 function isClosingTag(text: string, at: number): boolean {
   return text.charAt(at - 1) === '<' && /^\/script/i.test(text.slice(at, at + 7));
 }
@@ -122,8 +111,8 @@ function afterEscape(text: string, at: number, place: string): number {
 
 const templateEnds = /[`\\]|\$\{/g;
 
-/** Reads a template literal up to its end, or to an expression in it. */
-export function scanScriptTemplate(text: string, start: number, context: Context): Step {
+/** Scans a template literal up to its end or the next expression. */
+export function scanScriptTemplate(text: string, start: number, context: EscapeContext): Step {
   templateEnds.lastIndex = start;
   for (let match = templateEnds.exec(text); match !== null; match = templateEnds.exec(text)) {
     const [mark] = match;
@@ -143,15 +132,15 @@ const wordsBeforePattern = new Set(
 );
 const lastWord = /[A-Za-z0-9_$]+$/;
 
-/** Whether a slash after this code begins a regular expression, or divides. */
-function slashAfter(code: string, before: Context['slash']): Context['slash'] {
+/** Meaning of a slash after this code. */
+function slashAfter(code: string, before: EscapeContext['slash']): EscapeContext['slash'] {
   let end = code.length;
   while (end > 0 && /[\t\n\f\r \u2028\u2029]/.test(code.charAt(end - 1))) end -= 1;
   const trimmed = code.slice(0, end);
   const last = trimmed.at(-1);
   if (last === undefined) return before;
   if (last === '+' || last === '-') {
-    // After `x++` a slash divides, after `x +` it does not.
+    // A slash after `x++` divides, a slash after `x +` starts a regular expression.
     let count = 0;
     while (trimmed.charAt(end - 1 - count) === last) count += 1;
     return count % 2 === 1 ? 'regexp' : 'division';
@@ -163,8 +152,8 @@ function slashAfter(code: string, before: Context['slash']): Context['slash'] {
 
 const styleScannerDelimiters = /[("'/]/g;
 
-/** Reads CSS up to the next quote, comment or `url(`. */
-export function scanStyle(text: string, start: number, context: Context): Step {
+/** Scans CSS up to the next quote, comment or `url(`. */
+export function scanStyle(text: string, start: number, context: EscapeContext): Step {
   styleScannerDelimiters.lastIndex = start;
   for (
     let match = styleScannerDelimiters.exec(text);
@@ -196,28 +185,15 @@ function endsWithUrl(text: string): boolean {
   return /(?:^|[^\w-])url$/i.test(text.slice(-64).replace(/[\t\n\f\r ]+$/, ''));
 }
 
-const stringEnds = {
-  cssDoubleQuoted: /[\\"]/g,
-  cssDoubleQuotedUrl: /[\\"]/g,
-  cssSingleQuoted: /[\\']/g,
-  cssSingleQuotedUrl: /[\\']/g,
-  cssUrl: /[\\\t\n\f\r )]/g,
-} as const;
-
-/** Reads to the end of a string or URL of CSS. */
-export function scanStyleString(
-  text: string,
-  start: number,
-  context: Context & { readonly state: keyof typeof stringEnds },
-): Step {
-  const ends = stringEnds[context.state];
-  ends.lastIndex = start;
-  for (let match = ends.exec(text); match !== null; match = ends.exec(text)) {
-    if (match[0] !== '\\') return { context: { ...context, state: 'css' }, end: match.index + 1 };
-    if (match.index + 1 >= text.length)
-      throw new ContextError(`unfinished escape sequence in CSS string: ${JSON.stringify(text.slice(-32))}`);
-    ends.lastIndex = match.index + 2;
-  }
-  const url = urlPartAfter(decodeCss(text.slice(start)), context.url);
-  return { context: { ...context, url }, end: text.length };
+/** Creates a scanner to the end of a string or URL. `ends` matches escapes, too. */
+export function styleStringScanner(ends: RegExp): Scanner {
+  return (text, start, context) => {
+    ends.lastIndex = start;
+    for (let match = ends.exec(text); match !== null; match = ends.exec(text)) {
+      if (match[0] !== '\\') return { context: { ...context, state: 'css' }, end: match.index + 1 };
+      ends.lastIndex = afterEscape(text, match.index, 'CSS string');
+    }
+    const url = urlPartAfter(decodeCss(text.slice(start)), context.url);
+    return { context: { ...context, url }, end: text.length };
+  };
 }

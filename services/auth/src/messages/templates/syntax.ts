@@ -1,4 +1,3 @@
-/** What stands for a value in an action. */
 export type Operand =
   | { readonly kind: 'dot' }
   | { readonly kind: 'nil' }
@@ -8,24 +7,22 @@ export type Operand =
   | { readonly kind: 'function'; readonly name: string }
   | { readonly kind: 'pipeline'; readonly pipeline: Pipeline; readonly names: readonly string[] };
 
-/** An operand with arguments. */
 export interface Command {
   readonly operand: Operand;
   readonly args: readonly Operand[];
   readonly line: number;
 }
 
-/** Commands, each of which gets the result of the one before as its last argument. */
+/** Each command gets the result of the previous one as its last argument. */
 export interface Pipeline {
   readonly commands: readonly Command[];
-  /** Variables that get the result. */
+  /** Variables that are set to the result. */
   readonly variables: readonly string[];
-  /** Whether the variables exist already (`=`) or are declared (`:=`). */
+  /** `=` rather than `:=`. */
   readonly assigns: boolean;
   readonly line: number;
 }
 
-/** A node of a template. */
 export type Node =
   | { readonly kind: 'text'; readonly text: string; readonly line: number }
   | { readonly kind: 'output'; readonly pipeline: Pipeline; readonly line: number }
@@ -38,7 +35,6 @@ export type Node =
     }
   | { readonly kind: 'break' | 'continue'; readonly line: number };
 
-/** A node with a body, and another one for when there is nothing to do. */
 export interface BranchNode {
   readonly kind: 'if' | 'with' | 'range';
   readonly pipeline: Pipeline;
@@ -47,5 +43,27 @@ export interface BranchNode {
   readonly line: number;
 }
 
-/** Bodies by template name; the template itself has the name ''. */
+/** Bodies by template name; the main template has the name ''. */
 export type TemplateSet = ReadonlyMap<string, readonly Node[]>;
+
+/** An invalid template, or one that cannot be rendered with its values. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError';
+
+  constructor(problem: string, line?: number) {
+    super(line === undefined ? problem : `line ${line}: ${problem}`);
+  }
+}
+
+/** Rendering failed; becomes a TemplateError with the line of the node. */
+export class ExecutionError extends Error {
+  override readonly name = 'ExecutionError';
+}
+
+/** A value has no safe escaping; becomes a TemplateError with the line of the node. */
+export class ContextError extends Error {
+  override readonly name = 'ContextError';
+}
+
+/** Bounds the stack of recursive functions. */
+export const maxDepth = 100;

@@ -6,9 +6,8 @@ import {
   escapeHtml,
   escapeNothing,
 } from './escape.ts';
-import { htmlEscapers, textOfValue } from './escapers.ts';
+import { htmlEscapers, toText } from './escapers.ts';
 import {
-  ExecutionError,
   evaluate,
   isList,
   isMap,
@@ -20,53 +19,42 @@ import {
   type Value,
 } from './evaluate.ts';
 import { parse } from './parser.ts';
-import type { Pipeline } from './syntax.ts';
+import { ExecutionError, type Pipeline, TemplateError } from './syntax.ts';
 
-/** Says what is wrong with a template, and in which line. */
-export class TemplateError extends Error {
-  override readonly name = 'TemplateError';
-
-  constructor(problem: string, line?: number) {
-    super(line === undefined ? problem : `line ${line}: ${problem}`);
-  }
-}
-
-/** A parsed template. */
 export interface Template {
-  /** @throws TemplateError when the data do not fit, or the output is too long. */
+  /** @throws TemplateError if the template does not fit the data, or the output is too long. */
   render(data: JsonObject): string;
 }
 
-/** What the output is: values in HTML are escaped by their context. */
+/** Values in HTML are escaped by their context. */
 export type TemplateForm = 'html' | 'text';
 
-/** Far more than any mail needs; mail programs cut off what is longer than a tenth of it. */
+/** Mail programs cut off mails at about a tenth of this. */
 const maxSourceChars = 1024 * 1024;
-/** A mail is not larger: a template that repeats what a user wrote must not use up the memory. */
+/** Bounds the memory of templates that repeat values set by users. */
 const maxRenderedChars = 2 * 1024 * 1024;
-/** Iterations of all loops together. */
+/** Of all loops together. */
 const maxIterations = 10_000;
-/** Templates that call each other. */
+/** Depth of calls between templates. */
 const maxCalls = 100;
 
 /**
- * Parses a template in the language of Go's html/template, which GoTrue uses: values in text,
- * attributes, URLs, scripts and styles are escaped each in their own way. Missing values are empty,
- * in plain text as well.
+ * Parses a template of Go's html/template, which GoTrue uses. Values are escaped for text, attributes,
+ * URLs, scripts and styles. Missing values are empty, also in plain text.
  *
  * @throws TemplateError
  */
 export function parseTemplate(source: string, form: TemplateForm): Template {
   if (source.length > maxSourceChars) throw new TemplateError(`longer than ${maxSourceChars} characters`);
-  return shallow(() => {
+  return withStackLimit(() => {
     const templates = parse(source);
     const escaped = form === 'html' ? escapeHtml(templates) : escapeNothing(templates);
-    return { render: (data) => shallow(() => new Rendering(escaped).render(data)) };
+    return { render: (data) => withStackLimit(() => new Rendering(escaped).render(data)) };
   });
 }
 
-/** Branches in templates in branches may use up the stack. */
-function shallow<T>(run: () => T): T {
+/** Nested templates and branches may overflow the stack. */
+function withStackLimit<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
@@ -138,7 +126,7 @@ class Rendering {
     let value = evaluate(pipeline, scope);
     if (pipeline.variables.length > 0) return;
     for (const name of escapers) value = htmlEscapers[name].escape(value);
-    this.#write(textOfValue(value));
+    this.#write(toText(value));
   }
 
   #call(key: string, data: Value): void {
@@ -153,7 +141,7 @@ class Rendering {
     const outer = new Scope(scope.dot, scope);
     const value = pipelineValue(node.pipeline, outer);
     let isEmpty = true;
-    for (const [key, element] of elementsOf(value)) {
+    for (const [key, element] of listElements(value)) {
       isEmpty = false;
       this.#iterations += 1;
       if (this.#iterations > maxIterations)
@@ -166,7 +154,7 @@ class Rendering {
   }
 }
 
-/** Adds the line to errors of the evaluation. */
+/** Adds the line to execution errors. */
 function located<T>(node: EscapedNode, run: () => T): T {
   try {
     return run();
@@ -186,7 +174,7 @@ function setLoopVariables(pipeline: Pipeline, scope: Scope, key: Value, element:
   }
 }
 
-function* elementsOf(value: Value): Generator<readonly [key: Value, element: Value]> {
+function* listElements(value: Value): Generator<readonly [key: Value, element: Value]> {
   if (isList(value)) {
     for (const [index, element] of value.entries()) yield [BigInt(index), element];
   } else if (isMap(value)) {

@@ -1,7 +1,8 @@
 // The data are in testdata/go-templates.json: templates, and what Go makes of them. To add a case, run it through html/template.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { parseTemplate, TemplateError, type TemplateForm } from '../../../src/messages/templates/template.ts';
+import { TemplateError } from '../../../src/messages/templates/syntax.ts';
+import { parseTemplate, type TemplateForm } from '../../../src/messages/templates/template.ts';
 import type { JsonObject } from '../../../src/users/user-json.ts';
 
 interface GoTemplates {
