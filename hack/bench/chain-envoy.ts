@@ -1,5 +1,5 @@
 import { type Envoy, startEnvoy } from '@tollgate/testkit/envoy';
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort } from '@tollgate/testkit/tcp';
 
 /** Which filters stand before the application; each of them is a listener of its name. */
 export const chains = {

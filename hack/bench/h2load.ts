@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findBinary } from '@tollgate/testkit/binary';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
+import { findBinary } from '@tollgate/testkit/processes';
 import { percentile } from './report.ts';
 
 /** What h2load sends. */

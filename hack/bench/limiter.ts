@@ -8,9 +8,8 @@ import {
   RateLimitRequestSchema,
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
-import { startRedis } from '@tollgate/testkit/redis';
-import { redisCommand } from '@tollgate/testkit/redis-command';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import { runH2load } from './h2load.ts';
 import {
   type LimiterProcess,

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import { postgresVersion, signUp, startAuth } from './auth.ts';
 import { type ChainName, chainDomain, chains, startChainEnvoy } from './chain-envoy.ts';
 import { type LoadResult, runH2load } from './h2load.ts';

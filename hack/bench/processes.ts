@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, credentials } from '@grpc/grpc-js';
-import { findBinary } from '@tollgate/testkit/binary';
-import { freePort } from '@tollgate/testkit/free-port';
-import { withFreePort } from '@tollgate/testkit/with-free-port';
+import { findBinary } from '@tollgate/testkit/processes';
+import { freePort, withFreePort } from '@tollgate/testkit/tcp';
 
 const services = join(import.meta.dirname, '../../services');
 const loopback = '127.0.0.1';

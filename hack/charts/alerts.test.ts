@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { findBinary } from '@tollgate/testkit/binary';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import { findBinary } from '@tollgate/testkit/processes';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { type AlertRule, alertingCharts } from './support/alert-rules.ts';

@@ -2,7 +2,7 @@
 
 import { globSync } from 'node:fs';
 import { cp, readFile, writeFile } from 'node:fs/promises';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import { load } from 'js-yaml';
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { type EchoedRequest, startEcho } from '@tollgate/testkit/echo';
 import { startEnvoy } from '@tollgate/testkit/envoy';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import { dump, load } from 'js-yaml';
 import t, { type Test } from 'tap';
 import { startAuth, startAuthDatabase } from '../e2e/support/auth-process.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t, { type Test } from 'tap';
 import { manifest } from '../e2e/support/manifest.ts';
 import { kubectl } from './kubelet/pod-namespace.ts';

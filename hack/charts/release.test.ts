@@ -1,5 +1,5 @@
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
 import { helmIsMissing, runHelm } from './support/helm.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
 import { domain } from '../e2e/support/envoy-config.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { cp, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import { createAdmin } from './admin.ts';
 import { PartFailure, type Platform, parts, startPlatform, untilStopped } from './platform.ts';
 import { choosePorts, describeMoved, type Ports } from './ports.ts';

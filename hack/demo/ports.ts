@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { freePort, isFree } from '@tollgate/testkit/free-port';
+import { freePort, isFree } from '@tollgate/testkit/tcp';
 
 const portNames = [
   'envoy',

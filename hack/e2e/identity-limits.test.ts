@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { startRedis } from '@tollgate/testkit/redis';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
 import t from 'tap';
 import { startAuth, startAuthDatabase } from './support/auth-process.ts';
 import { startEdge } from './support/edge.ts';

@@ -1,7 +1,7 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { freePort } from '@tollgate/testkit/free-port';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
+import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import { startDocumentShell } from './support/document-shell.ts';
 import { documentSteps, isAsShown } from './support/shell-document.ts';

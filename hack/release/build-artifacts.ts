@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findBinary } from '@tollgate/testkit/binary';
+import { findBinary } from '@tollgate/testkit/processes';
 import { chartNames } from '../generate/charts/generate-charts.ts';
 import { packSdk } from './pack-sdk.ts';
 import { tollgateVersion } from './versions.ts';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cp, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 
 /** What of client-sdk is not needed to pack it. */
 const needless = /[/\\](?:node_modules|dist|test|\.tap)$/;

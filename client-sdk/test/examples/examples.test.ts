@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeCertificates } from '@tollgate/testkit/certificates';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import { exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type StartOptions, startAuthorizationServer } from '../../src/testing.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
 import { fileTokenStore } from '../../src/node.ts';
 import { tokenStoreContract } from '../../src/testing.ts';

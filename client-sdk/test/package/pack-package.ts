@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 
 /** The package as it would be published. */
 export interface PackedPackage {

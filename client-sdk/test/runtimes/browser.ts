@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import { startServerProcess } from '@tollgate/testkit/server-process';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
+import { startServerProcess } from '@tollgate/testkit/processes';
 import type { Report } from './run-steps.ts';
 
 /** What a page and its worker reported, and all that the browser printed. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { findBinary } from '@tollgate/testkit/binary';
+import { findBinary } from '@tollgate/testkit/processes';
 import t, { type Test } from 'tap';
 import manifest from '../../package.json' with { type: 'json' };
 import { run } from '../package/pack-package.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import {
   calculateJwkThumbprint,
   createLocalJWKSet,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort } from '@tollgate/testkit/tcp';
 import { type LimiterProcess, monotonicMs, readProcessUsage } from '../processes.ts';
 import { formatCount, formatMegabytes, type Table } from '../report.ts';
 import { formatTimes } from './edits.ts';

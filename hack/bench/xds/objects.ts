@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startKubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import { monotonicMs } from '../processes.ts';
 
 /** Rules of one object. */

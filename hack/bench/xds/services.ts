@@ -4,8 +4,7 @@ import {
   RateLimitRequestSchema,
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
-import { freePort } from '@tollgate/testkit/free-port';
-import { withFreePort } from '@tollgate/testkit/with-free-port';
+import { freePort, withFreePort } from '@tollgate/testkit/tcp';
 import { shouldRateLimitPath } from '../limiter.ts';
 import {
   type LimiterProcess,

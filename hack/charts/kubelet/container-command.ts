@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { findBinary } from '@tollgate/testkit/binary';
+import { findBinary } from '@tollgate/testkit/processes';
 
 /** A file or folder of this machine that a container sees at a path of its own. */
 export interface ContainerMount {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { findBinary } from '@tollgate/testkit/binary';
+import { findBinary } from '@tollgate/testkit/processes';
 
 /** What helm said. */
 export interface HelmResult {

@@ -1,6 +1,6 @@
-import { freePort } from '@tollgate/testkit/free-port';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 import { runHelm } from './helm.ts';
 import type { ManifestObject } from './manifest-object.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { Part, PartContext } from '../part.ts';
 import { fetchText } from './fetch-text.ts';
 import { startService } from './start-service.ts';

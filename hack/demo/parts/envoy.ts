@@ -1,7 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { findBinary } from '@tollgate/testkit/binary';
-import { startServerProcess } from '@tollgate/testkit/server-process';
+import { findBinary, startServerProcess } from '@tollgate/testkit/processes';
 import type { Part } from '../part.ts';
 import { movePorts } from '../ports.ts';
 import { fetchText } from './fetch-text.ts';

@@ -1,4 +1,4 @@
-import { type ServerProcess, startServerProcess } from '@tollgate/testkit/server-process';
+import { type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
 
 /** How a service of ours is started. */
 export interface StartServiceOptions {

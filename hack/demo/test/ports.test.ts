@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
 import { choosePorts, describeMoved, movePorts, preferredPorts } from '../ports.ts';
 

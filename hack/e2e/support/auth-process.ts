@@ -1,6 +1,6 @@
-import { freePort } from '@tollgate/testkit/free-port';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import { serviceKey } from '@tollgate/testkit/service-key';
+import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 import { type RestartableProcess, startRestartable } from './restartable-process.ts';
 import { startService } from './start-service.ts';

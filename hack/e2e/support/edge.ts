@@ -1,6 +1,6 @@
 import { type Echo, startEcho } from '@tollgate/testkit/echo';
 import { type Envoy, startEnvoy } from '@tollgate/testkit/envoy';
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 import { type EnvoyConfigOptions, envoyConfig } from './envoy-config.ts';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 import type { RotatingCertificates } from './rotating-certificates.ts';
 

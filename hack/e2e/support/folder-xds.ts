@@ -1,4 +1,4 @@
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 import { domain } from './envoy-config.ts';
 import { manifest } from './manifest.ts';

@@ -1,4 +1,4 @@
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort } from '@tollgate/testkit/tcp';
 import { type RestartableProcess, startRestartable } from './restartable-process.ts';
 import { startService } from './start-service.ts';
 

@@ -1,4 +1,4 @@
-import type { ServerProcess } from '@tollgate/testkit/server-process';
+import type { ServerProcess } from '@tollgate/testkit/processes';
 
 /** A program that a test ends and starts again. */
 export interface RestartableProcess extends ServerProcess {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Certificate } from '@tollgate/testkit/certificates';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 
 /** What one side of TLS needs. */

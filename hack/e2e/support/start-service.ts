@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type ServerProcess, startServerProcess } from '@tollgate/testkit/server-process';
+import { type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
 
 /** A service of ours, started as in production: a process of its own, configured by its environment alone. */
 export function startService(

@@ -1,6 +1,6 @@
 import { cp, glob, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { readLockFile, tollgateVersion, versionDrift, writeVersion } from '../versions.ts';
 

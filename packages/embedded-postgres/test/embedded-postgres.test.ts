@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import postgres from 'postgres';
 import t from 'tap';
 import { startEmbeddedPostgres } from '../src/embedded-postgres.ts';

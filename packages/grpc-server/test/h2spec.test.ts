@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { findBinary } from '@tollgate/testkit/binary';
+import { findBinary } from '@tollgate/testkit/processes';
 import t from 'tap';
 import { GrpcServer } from '../src/server.ts';
 

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { makeCertificates } from '@tollgate/testkit/certificates';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import type { Call, UnaryHandler } from '../src/call.ts';
 import { ErrorCode, Flag, FrameType, frame, numberFrame, Setting, settingsFrame } from '../src/frames.ts';

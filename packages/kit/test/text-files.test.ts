@@ -1,6 +1,6 @@
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
 import { readTextFile, readTextFiles } from '../src/text-files.ts';
 

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findBinary } from './binary.ts';
-import { temporaryFolder } from './temporary-folder.ts';
+import { temporaryFolder } from './folders.ts';
+import { findBinary } from './processes.ts';
 
 /** A certificate with its key: PEM texts, and the files that hold them. */
 export interface Certificate {

@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findBinary } from './binary.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
-import { temporaryFolder } from './temporary-folder.ts';
+import { temporaryFolder } from './folders.ts';
+import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
 
 /** What a test may ask of its Envoy. */
 export interface EnvoyOptions {

@@ -1,14 +1,180 @@
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { join } from 'node:path';
 import { awaitUntil } from './await-until.ts';
 import { type Certificates, makeCertificates } from './certificates.ts';
-import { type KubeBinaries, kubeAvailability } from './kube-binaries.ts';
-import { type Etcd, startEtcd } from './kube-etcd.ts';
-import { type KubeUser, type KubeUsers, makeKubeUsers } from './kube-users.ts';
-import { type KubectlResult, runKubectl } from './kubectl.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
-import { temporaryFolder } from './temporary-folder.ts';
-import { withFreePort } from './with-free-port.ts';
+import { temporaryFolder } from './folders.ts';
+import { type KubeBinaries, kubeAvailability } from './kube-suite.ts';
+import { type ServerProcess, startServerProcess } from './processes.ts';
+import { withFreePort } from './tcp.ts';
+
+/** A running etcd of one member. */
+interface Etcd extends ServerProcess {
+  /** Where clients connect. */
+  readonly url: string;
+  /**
+   * Compacts the history up to now, as the API server does every five minutes: requests for older revisions fail with
+   * "compacted".
+   */
+  compact(): Promise<void>;
+}
+
+/** Requests take milliseconds, unless the machine stalls. */
+const requestTimeoutMs = 20_000;
+
+/**
+ * Starts etcd with its data below `folder` and waits until it is healthy.
+ *
+ * @throws Error when it does not start.
+ */
+function startEtcd(binary: string, folder: string): Promise<Etcd> {
+  return withFreePort(async (port) => {
+    const url = `http://127.0.0.1:${port}`;
+    const server = await startServerProcess({
+      command: binary,
+      args: [
+        ...['--data-dir', join(folder, 'etcd'), '--listen-client-urls', url, '--advertise-client-urls', url],
+        // No peer will ever come. The data outlives etcd's process, not the machine: nothing to sync for.
+        ...['--listen-peer-urls', 'http://127.0.0.1:0', '--unsafe-no-fsync'],
+      ],
+      ready: () => requestEtcd(`${url}/health`).then(() => {}),
+    });
+    return { ...server, url, compact: () => compact(url) };
+  });
+}
+
+/** etcd's JSON gateway of its gRPC API: no client library needed for two calls. */
+async function compact(url: string): Promise<void> {
+  const status = await requestEtcd(`${url}/v3/maintenance/status`, {});
+  const revision = status.header?.revision;
+  await requestEtcd(`${url}/v3/kv/compaction`, { revision, physical: true });
+}
+
+/** The part of etcd's answers that is read here. */
+interface EtcdAnswer {
+  header?: { revision?: string };
+}
+
+async function requestEtcd(url: string, body?: object): Promise<EtcdAnswer> {
+  const response = await fetch(url, {
+    signal: AbortSignal.timeout(requestTimeoutMs),
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`etcd answered ${response.status} to ${url}: ${text}`);
+  // etcd's own JSON; both fields may be absent.
+  return JSON.parse(text) as EtcdAnswer;
+}
+
+/** Somebody whom the API server knows by a token. What they may do is up to RBAC. */
+interface KubeUser {
+  /** `jane`, or `system:serviceaccount:<namespace>:<name>` to stand for a service account. */
+  name: string;
+  /** Default none (`system:authenticated` is added by the API server). */
+  groups?: readonly string[];
+}
+
+/** The users of one API server. */
+interface KubeUsers {
+  /** For `--token-auth-file`. */
+  readonly tokenFile: string;
+  /** @throws Error for a user who was not asked for. */
+  tokenFor(name: string): string;
+  /** Path of a kubeconfig that lets in that user. @throws Error as `tokenFor` does. */
+  kubeconfigFor(name: string): string;
+}
+
+/** Where the API server is, for those who want to connect. */
+interface KubeEndpoint {
+  url: string;
+  caFile: string;
+}
+
+/** Gives each user a random token and writes the file that tells the API server, below `folder`. */
+function makeKubeUsers(users: readonly KubeUser[], folder: string, endpoint: KubeEndpoint): KubeUsers {
+  const tokens = new Map(users.map(({ name }) => [name, randomBytes(16).toString('hex')]));
+  const tokenFile = join(folder, 'tokens.csv');
+  const lines = users.map(
+    ({ name, groups = [] }) => `${tokens.get(name)},${name},${name},"${groups.join()}"`,
+  );
+  writeFileSync(tokenFile, `${lines.join('\n')}\n`, { mode: 0o600 });
+
+  function tokenFor(name: string): string {
+    const token = tokens.get(name);
+    if (token === undefined) throw new Error(`no user ${name}: name it in startKubeApiserver({ users })`);
+    return token;
+  }
+
+  return {
+    tokenFile,
+    tokenFor,
+    kubeconfigFor(name) {
+      // Names of service accounts have colons: not everybody's idea of a file name.
+      const file = join(folder, `kubeconfig-${encodeURIComponent(name)}`);
+      writeFileSync(file, kubeconfig(endpoint, tokenFor(name)), { mode: 0o600 });
+      return file;
+    },
+  };
+}
+
+/** JSON is YAML. */
+function kubeconfig({ url, caFile }: KubeEndpoint, token: string): string {
+  const named = 'test';
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: named, cluster: { server: url, 'certificate-authority': caFile } }],
+    users: [{ name: named, user: { token } }],
+    contexts: [{ name: named, context: { cluster: named, user: named } }],
+    'current-context': named,
+  });
+}
+
+/** What kubectl said. */
+interface KubectlResult {
+  /** 0 when all went well. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** How one kubectl is run. */
+interface KubectlOptions {
+  binary: string;
+  kubeconfigFile: string;
+  /** Where it may keep what it learns of the API; the caches of the person who runs the tests are left alone. */
+  home: string;
+  /** Written to its standard input, for `-f -`. */
+  input?: string;
+}
+
+/** Far more than any command takes, less than the deadline of a test. */
+const timeoutMs = 60_000;
+
+/** Room for a list of 10,000 objects. */
+const maxOutputBytes = 100_000_000;
+
+/** Runs kubectl to its end. An answer other than 0 is not an error here. */
+function runKubectl(args: readonly string[], options: KubectlOptions): Promise<KubectlResult> {
+  const { binary, kubeconfigFile, home, input = '' } = options;
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      binary,
+      [`--kubeconfig=${kubeconfigFile}`, ...args],
+      { env: { HOME: home }, timeout: timeoutMs, maxBuffer: maxOutputBytes },
+      (error, stdout, stderr) => {
+        if (error === null) resolve({ code: 0, stdout, stderr });
+        else if (typeof error.code === 'number') resolve({ code: error.code, stdout, stderr });
+        else reject(error);
+      },
+    );
+    // It may end before it has read everything.
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(input);
+  });
+}
 
 /** What a test may ask of its API server. */
 export interface KubeApiserverOptions {
@@ -57,9 +223,6 @@ export interface KubeApiserver {
 }
 
 const administrator: KubeUser = { name: 'admin', groups: ['system:masters'] };
-
-/** The API server answers the questions asked here within milliseconds, unless the machine stalls. */
-const requestTimeoutMs = 20_000;
 
 /**
  * Starts etcd and kube-apiserver on free loopback ports with RBAC and all default admission, but the one that wants a

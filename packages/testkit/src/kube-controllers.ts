@@ -1,6 +1,5 @@
-import { findBinary } from './binary.ts';
 import type { KubeApiserver } from './kube-apiserver.ts';
-import { startServerProcess } from './server-process.ts';
+import { findBinary, startServerProcess } from './processes.ts';
 
 /** What makes a cluster of an API server, but for nodes. */
 export interface KubeControllers {

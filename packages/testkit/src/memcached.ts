@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
-import { ask } from './ask.ts';
-import { findBinary } from './binary.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
-import { withFreePort } from './with-free-port.ts';
+import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
+import { sendTcp, withFreePort } from './tcp.ts';
 
 /** PEM files of a memcached that speaks TLS. */
 interface MemcachedTls {
@@ -50,7 +48,7 @@ export function startMemcached(options: MemcachedOptions = {}): Promise<Memcache
         ...args,
       ],
       ready: async () => {
-        const answer = await ask('version\r\n', { host: '127.0.0.1', port }, tls && tlsOptions(tls));
+        const answer = await sendTcp('version\r\n', { host: '127.0.0.1', port }, tls && tlsOptions(tls));
         if (!answer.startsWith('VERSION')) throw new Error(`memcached answered ${answer}`);
       },
     });

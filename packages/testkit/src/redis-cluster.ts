@@ -1,7 +1,6 @@
 import { awaitUntil } from './await-until.ts';
-import { type Redis, type RedisTls, startRedis } from './redis.ts';
-import { type RedisReply, redisCommand } from './redis-command.ts';
-import { withFreePort } from './with-free-port.ts';
+import { type Redis, type RedisReply, type RedisTls, redisCommand, startRedis } from './redis.ts';
+import { withFreePort } from './tcp.ts';
 
 /** What a test may ask of its cluster. */
 export interface RedisClusterOptions {

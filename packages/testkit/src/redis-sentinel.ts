@@ -1,12 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from './await-until.ts';
-import { findBinary } from './binary.ts';
-import { type Redis, type RedisTls, startRedis } from './redis.ts';
-import { type RedisReply, redisCommand } from './redis-command.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
-import { temporaryFolder } from './temporary-folder.ts';
-import { withFreePort } from './with-free-port.ts';
+import { temporaryFolder } from './folders.ts';
+import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
+import { type Redis, type RedisReply, type RedisTls, redisCommand, startRedis } from './redis.ts';
+import { withFreePort } from './tcp.ts';
 
 /** What a test may ask of its sentinels. */
 export interface RedisSentinelsOptions {

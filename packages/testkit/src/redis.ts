@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { createConnection } from 'node:net';
 import { join } from 'node:path';
-import type { ConnectionOptions } from 'node:tls';
-import { ask } from './ask.ts';
-import { findBinary } from './binary.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
-import { temporaryFolder } from './temporary-folder.ts';
-import { withFreePort } from './with-free-port.ts';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { temporaryFolder } from './folders.ts';
+import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
+import { sendTcp, withFreePort } from './tcp.ts';
 
 /** Files that make a Redis speak TLS. */
 export interface RedisTls {
@@ -104,7 +103,7 @@ function redisArguments(port: number, folder: string, socketPath: string, option
 }
 
 async function ping(port: number, { password, tls }: RedisOptions): Promise<void> {
-  const answer = await ask(
+  const answer = await sendTcp(
     'PING\r\n',
     { host: '127.0.0.1', port },
     tls === undefined ? undefined : tlsOptions(tls),
@@ -117,4 +116,121 @@ function tlsOptions({ certFile, keyFile, caFile }: RedisTls): ConnectionOptions 
   // The server's own pair serves as the client's: the same CA signed it, and the name is not what is tested here.
   const read = (file: string) => readFileSync(file);
   return { cert: read(certFile), key: read(keyFile), ca: read(caFile), checkServerIdentity: () => undefined };
+}
+
+/** Where a command goes, and what has to be shown there. */
+export interface RedisTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly password?: string | undefined;
+  readonly tls?: RedisTls | undefined;
+}
+
+/** What Redis answers. */
+export type RedisReply = string | number | null | readonly RedisReply[];
+
+/** How long a server on this machine may take to answer. */
+const answerTimeoutMs = 10_000;
+
+/**
+ * Runs one command on a connection of its own, as an administrator would by hand.
+ *
+ * @throws Error with the words of Redis when it refuses, or when the connection fails or stays silent.
+ */
+export async function redisCommand(target: RedisTarget, ...words: string[]): Promise<RedisReply> {
+  const { password } = target;
+  const commands = password === undefined ? [words] : [['AUTH', password], words];
+  const replies = await exchange(target, commands);
+  const refusal = replies.find((reply) => reply instanceof Error);
+  if (refusal instanceof Error) throw new Error(`${words.join(' ')}: ${refusal.message}`);
+  // The last one answers `words`, and no reply is an error by now.
+  return replies.at(-1) as RedisReply;
+}
+
+type Parsed = RedisReply | Error;
+
+function exchange(target: RedisTarget, commands: readonly (readonly string[])[]): Promise<Parsed[]> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTo(target);
+    const settle = (finish: () => void) => {
+      socket.destroy();
+      finish();
+    };
+    let received = '';
+    const where = `${target.host}:${target.port}`;
+    socket.setTimeout(answerTimeoutMs, () => settle(() => reject(new Error(`no answer from ${where}`))));
+    socket.once('error', (error) => settle(() => reject(error)));
+    socket.once('close', () => reject(new Error(`${where} closed the connection without an answer`)));
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      received += chunk;
+      const replies = parseReplies(received, commands.length);
+      if (replies !== undefined) settle(() => resolve(replies));
+    });
+    socket.write(commands.map(encodeCommand).join(''));
+  });
+}
+
+function connectTo({ host, port, tls }: RedisTarget) {
+  if (tls === undefined) return createConnection({ host, port });
+  // The server's own pair serves as the client's: the same authority signed it, and the name is not what is tested here.
+  const [cert, key, ca] = [tls.certFile, tls.keyFile, tls.caFile].map((file) => readFileSync(file));
+  return connectTls({ host, port, cert, key, ca, checkServerIdentity: () => undefined });
+}
+
+function encodeCommand(words: readonly string[]): string {
+  return `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;
+}
+
+/** Reads that many replies (RESP 2); undefined while there are fewer. */
+function parseReplies(text: string, count: number): Parsed[] | undefined {
+  const replies: Parsed[] = [];
+  let at = 0;
+  while (replies.length < count) {
+    const next = parseReply(text, at);
+    if (next === undefined) return undefined;
+    replies.push(next.reply);
+    at = next.end;
+  }
+  return replies;
+}
+
+function parseReply(text: string, at: number): { reply: Parsed; end: number } | undefined {
+  const lineEnd = text.indexOf('\r\n', at);
+  if (lineEnd < 0) return undefined;
+  const line = text.slice(at + 1, lineEnd);
+  const end = lineEnd + 2;
+  switch (text[at]) {
+    case '+':
+      return { reply: line, end };
+    case '-':
+      return { reply: new Error(line), end };
+    case ':':
+      return { reply: Number(line), end };
+    case '$':
+      return parseBulk(text, end, Number(line));
+    case '*':
+      return parseArray(text, end, Number(line));
+    default:
+      throw new Error(`no reply of Redis: ${text.slice(at, at + 100)}`);
+  }
+}
+
+function parseBulk(text: string, at: number, length: number): { reply: Parsed; end: number } | undefined {
+  if (length < 0) return { reply: null, end: at };
+  const end = at + length + 2;
+  return text.length < end ? undefined : { reply: text.slice(at, at + length), end };
+}
+
+function parseArray(text: string, at: number, length: number): { reply: Parsed; end: number } | undefined {
+  if (length < 0) return { reply: null, end: at };
+  const items: RedisReply[] = [];
+  let end = at;
+  for (let i = 0; i < length; i += 1) {
+    const next = parseReply(text, end);
+    if (next === undefined) return undefined;
+    if (next.reply instanceof Error) return { reply: next.reply, end: next.end };
+    items.push(next.reply);
+    end = next.end;
+  }
+  return { reply: items, end };
 }

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { ask } from '@tollgate/testkit/ask';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
+import { sendTcp } from '../src/tcp.ts';
 
 t.test('server and client certificates carry their names and are signed by the authority', async (t) => {
   const certificates = makeCertificates();
@@ -57,6 +57,9 @@ t.test('a Redis with TLS answers those who show a certificate of its authority',
   t.teardown(redis.stop);
   const target = { host: redis.host, port: redis.port };
 
-  t.equal(await ask('PING\r\n', target, { ca: ca.cert, cert: client.cert, key: client.key }), '+PONG\r\n');
-  await t.rejects(ask('PING\r\n', target, { ca: ca.cert }), 'without a certificate');
+  t.equal(
+    await sendTcp('PING\r\n', target, { ca: ca.cert, cert: client.cert, key: client.key }),
+    '+PONG\r\n',
+  );
+  await t.rejects(sendTcp('PING\r\n', target, { ca: ca.cert }), 'without a certificate');
 });

@@ -1,12 +1,12 @@
-import { ask } from '@tollgate/testkit/ask';
 import { startMemcached } from '@tollgate/testkit/memcached';
 import t from 'tap';
+import { sendTcp } from '../src/tcp.ts';
 
 t.test('a memcached answers on its port and is gone after stop', async (t) => {
   const memcached = await startMemcached();
   t.teardown(memcached.stop);
 
-  t.match(await ask('stats\r\n', { host: memcached.host, port: memcached.port }), /STAT curr_items 0/);
+  t.match(await sendTcp('stats\r\n', { host: memcached.host, port: memcached.port }), /STAT curr_items 0/);
   await memcached.stop();
   t.equal(memcached.isRunning(), false);
 });

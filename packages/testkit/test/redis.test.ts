@@ -1,32 +1,32 @@
 import { statSync } from 'node:fs';
-import { ask } from '@tollgate/testkit/ask';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
+import { sendTcp } from '../src/tcp.ts';
 
 t.test('a Redis answers on its port and is gone after stop', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
 
-  t.equal(await ask('PING\r\n', { host: redis.host, port: redis.port }), '+PONG\r\n');
+  t.equal(await sendTcp('PING\r\n', { host: redis.host, port: redis.port }), '+PONG\r\n');
   await redis.stop();
   t.equal(redis.isRunning(), false);
-  await t.rejects(ask('PING\r\n', { host: redis.host, port: redis.port }), { code: 'ECONNREFUSED' });
+  await t.rejects(sendTcp('PING\r\n', { host: redis.host, port: redis.port }), { code: 'ECONNREFUSED' });
 });
 
 t.test('a Redis with a password refuses those who do not know it', async (t) => {
   const redis = await startRedis({ password: 'sesame' });
   t.teardown(redis.stop);
 
-  t.match(await ask('PING\r\n', { port: redis.port }), /^-NOAUTH/);
-  t.equal(await ask('AUTH sesame\r\n', { port: redis.port }), '+OK\r\n');
+  t.match(await sendTcp('PING\r\n', { port: redis.port }), /^-NOAUTH/);
+  t.equal(await sendTcp('AUTH sesame\r\n', { port: redis.port }), '+OK\r\n');
 });
 
 t.test('a Redis with a unix socket answers there and removes it at the end', async (t) => {
   const redis = await startRedis({ unixSocket: true, args: ['--maxmemory', '10mb'] });
   t.teardown(redis.stop);
 
-  t.equal(await ask('PING\r\n', { path: redis.socketPath }), '+PONG\r\n');
-  t.match(await ask('CONFIG GET maxmemory\r\n', { path: redis.socketPath }), /10485760/);
+  t.equal(await sendTcp('PING\r\n', { path: redis.socketPath }), '+PONG\r\n');
+  t.match(await sendTcp('CONFIG GET maxmemory\r\n', { path: redis.socketPath }), /10485760/);
   await redis.stop();
   t.throws(() => statSync(redis.socketPath), { code: 'ENOENT' });
 });

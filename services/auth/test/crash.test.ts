@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
 import { type ServerCommand, startServerCommand } from './helpers/server-command.ts';
 

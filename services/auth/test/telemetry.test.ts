@@ -1,6 +1,6 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import t from 'tap';

@@ -7,7 +7,7 @@ import { formatSettingProblems } from '@tollgate/kit/settings';
 import { monotonicNow } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { type App, buildApp } from '../src/app.ts';
 import { readSettings } from '../src/config/settings.ts';

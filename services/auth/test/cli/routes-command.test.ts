@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { formatMatches, formatRules } from '../../src/cli/routes.ts';
 import { readArguments } from '../../src/cli/run-command.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import { explainStartFailure, isAway } from '../../src/db/connection.ts';
 import { migrate } from '../../src/db/migrate.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { makeDevelopmentFolder } from '../../src/dev/folder.ts';
 

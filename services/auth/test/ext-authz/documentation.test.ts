@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';

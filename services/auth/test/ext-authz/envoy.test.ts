@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';

@@ -1,5 +1,5 @@
 import { AuthClient } from '@supabase/auth-js';
-import { ask } from '@tollgate/testkit/ask';
+import { sendTcp } from '@tollgate/testkit/tcp';
 import t from 'tap';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 import { codeIn, linkIn } from '../helpers/mail-server.ts';
@@ -93,7 +93,7 @@ t.test('there is none elsewhere', async (t) => {
 });
 
 async function rawGet(of: { hostname: string; port: string; host: string }): Promise<string> {
-  return ask(`GET /dev/mail.json HTTP/1.1\r\nHost: ${of.host}\r\nConnection: close\r\n\r\n`, {
+  return sendTcp(`GET /dev/mail.json HTTP/1.1\r\nHost: ${of.host}\r\nConnection: close\r\n\r\n`, {
     host: of.hostname,
     port: Number(of.port),
   });

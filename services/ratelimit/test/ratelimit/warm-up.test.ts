@@ -1,5 +1,4 @@
-import { startRedis } from '@tollgate/testkit/redis';
-import { redisCommand } from '@tollgate/testkit/redis-command';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { startApp } from '../support/start-app.ts';
 

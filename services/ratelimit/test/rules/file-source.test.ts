@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writ
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
 import { loadRuleFiles } from '../../src/rules/file-source.ts';
 import { fileSource, followRules, limitOf, rulesText } from '../support/rule-folder.ts';

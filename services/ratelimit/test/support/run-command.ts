@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type ProgramResult, runProgram } from '@tollgate/testkit/run-program';
+import { type ProgramResult, runProgram } from '@tollgate/testkit/processes';
 
 const sources = join(import.meta.dirname, '../../src');
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createLogger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 import { type App, buildApp } from '../../src/app.ts';
 import { readSettings } from '../../src/config/settings.ts';

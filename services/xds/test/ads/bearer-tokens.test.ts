@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { createTokenGuard, watchBearerTokens } from '../../src/ads/bearer-tokens.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';

@@ -1,4 +1,4 @@
-import { makeTextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
 import { createManifestPlaces } from '../../src/cli/check.ts';
 import { runCommand } from '../support/run-command.ts';

@@ -7,7 +7,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 import t from 'tap';
 import { createApiClient, createTokenBucket, readLines } from '../../src/kube/client.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { currentNamespace, loadKubeConfig } from '../../src/kube/config.ts';
 

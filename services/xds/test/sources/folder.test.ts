@@ -1,7 +1,7 @@
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { makeTextFolder, type TextFolder } from '@tollgate/testkit/text-folder';
+import { makeTextFolder, type TextFolder } from '@tollgate/testkit/folders';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { createXdsMetrics } from '../../src/metrics.ts';

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
-import { ask } from '@tollgate/testkit/ask';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
+import { sendTcp } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import type { StatsRegistry } from '../../../src/stats/registry.ts';
 import { standStill, startOddServer } from '../../support/invalid-server.ts';
@@ -16,7 +16,7 @@ t.teardown(() => Promise.all(servers.map((server) => server.stop())));
 t.beforeEach(() => Promise.all(servers.map((server) => tell(server, 'flush_all'))));
 
 async function tell({ host, port }: Memcached, command: string): Promise<string> {
-  return (await ask(`${command}\r\n`, { host, port })).trimEnd();
+  return (await sendTcp(`${command}\r\n`, { host, port })).trimEnd();
 }
 
 /** Does as a memcached when it is greeted, and then what the test wants. */

@@ -1,7 +1,7 @@
-import { ask } from '@tollgate/testkit/ask';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
+import { sendTcp } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import { findServers } from '../../../src/backends/memcached/addresses.ts';
 import { type DnsServer, startDnsServer } from '../../support/dns-server.ts';
@@ -20,12 +20,12 @@ t.teardown(async () => {
   certificates.remove();
   await Promise.all(servers.map((server) => server.stop()));
 });
-t.beforeEach(() => Promise.all(servers.map(({ host, port }) => ask('flush_all\r\n', { host, port }))));
+t.beforeEach(() => Promise.all(servers.map(({ host, port }) => sendTcp('flush_all\r\n', { host, port }))));
 
 const targetOf = ({ port }: Memcached) => ({ host: 'localhost', port });
 
 async function holds({ host, port }: Memcached, key: string): Promise<boolean> {
-  return (await ask(`get ${key}\r\n`, { host, port })).startsWith('VALUE');
+  return (await sendTcp(`get ${key}\r\n`, { host, port })).startsWith('VALUE');
 }
 
 type LogLines = Awaited<ReturnType<typeof memcachedFromSettings>>['logLines'];

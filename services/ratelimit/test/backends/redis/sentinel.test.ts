@@ -1,7 +1,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
-import { startRedis } from '@tollgate/testkit/redis';
-import { type RedisReply, redisCommand } from '@tollgate/testkit/redis-command';
+import { type RedisReply, redisCommand, startRedis } from '@tollgate/testkit/redis';
 import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t, { type Test } from 'tap';
 import { openRedis } from '../../../src/backends/redis/connection.ts';

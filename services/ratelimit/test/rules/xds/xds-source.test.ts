@@ -6,7 +6,7 @@ import {
   RateLimitReplaceSchema,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { freePort } from '@tollgate/testkit/free-port';
+import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
 import { createReconnectPauses } from '../../../src/rules/xds/xds-source.ts';
 import { statsNames } from '../../../src/stats/names.ts';

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A program that a test started. */
@@ -129,5 +132,62 @@ function killGroup(child: ChildProcess): void {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
     // Already gone.
+  }
+}
+
+/** What a program did. */
+export interface ProgramResult {
+  /** Null when it had to be killed. */
+  readonly exitCode: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+/** No command of ours runs longer by itself. */
+const killAfterMs = 60_000;
+
+/** Runs a TypeScript program in a process of its own until it ends; of the environment it gets PATH and `env`. */
+export async function runProgram(
+  file: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ProgramResult> {
+  const child = spawn(process.execPath, [file, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: killAfterMs,
+    killSignal: 'SIGKILL',
+  });
+  const [output, errors, [exitCode]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  return { exitCode, output, errors };
+}
+
+/** The `.tools/bin` folder of this checkout, where hack/setup.sh links what it fetched. */
+const toolsFolder = resolve(import.meta.dirname, '../../../.tools/bin');
+
+/**
+ * Absolute path of a program that the tests start: looked for in `.tools/bin`, then along PATH.
+ *
+ * @throws Error that says how to get it, when it is nowhere.
+ */
+export function findBinary(name: string, searchPath: string = process.env.PATH ?? ''): string {
+  for (const folder of [toolsFolder, ...searchPath.split(delimiter)]) {
+    const candidate = join(folder, name);
+    if (folder !== '' && isExecutable(candidate)) return candidate;
+  }
+  throw new Error(`${name} is not installed: run hack/setup.sh test`);
+}
+
+/** Whether a program can be started from that path. */
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }

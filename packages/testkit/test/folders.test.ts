@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t from 'tap';
+import { temporaryFolder } from '../src/folders.ts';
 
 void t.test('a temporary folder is removed with all that is in it', (t) => {
   const folder = temporaryFolder();

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { freePort } from '@tollgate/testkit/free-port';
-import { withFreePort } from '@tollgate/testkit/with-free-port';
 import t from 'tap';
+import { freePort, withFreePort } from '../src/tcp.ts';
 
 t.test('a free port can be listened on', async (t) => {
   const server = createServer().listen(await freePort(), '127.0.0.1');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseMail } from '../src/received-mail.ts';
+import { parseMail } from '../src/smtp.ts';
 
 const envelope = { from: 'a@example.com', to: ['b@example.com'] };
 

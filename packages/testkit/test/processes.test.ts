@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { startServerProcess } from '@tollgate/testkit/server-process';
-import { temporaryFolder } from '@tollgate/testkit/temporary-folder';
 import t from 'tap';
+import { temporaryFolder } from '../src/folders.ts';
+import { findBinary, startServerProcess } from '../src/processes.ts';
 
 const alwaysReady = async () => {};
 
@@ -69,7 +69,7 @@ t.test('a server dies with the process that started it, even when that is killed
 
 /** Starts a server that prints its own process id, passes that on, and stays until it is killed. */
 const orphanMaker = `
-  import { startServerProcess } from '@tollgate/testkit/server-process';
+  import { startServerProcess } from '@tollgate/testkit/processes';
   const server = await startServerProcess({
     command: '/bin/sh',
     args: ['-c', 'echo $$; exec sleep 60'],
@@ -87,3 +87,13 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+t.test('a program on PATH is found', async (t) => {
+  t.match(findBinary('sh'), /\/sh$/);
+});
+
+t.test('a program that is nowhere is reported with the way to get it', async (t) => {
+  t.throws(() => findBinary('no-such-program'), {
+    message: 'no-such-program is not installed: run hack/setup.sh test',
+  });
+});
