@@ -5,7 +5,7 @@ import { bodyLimits } from '../http/body.ts';
 import { pageQuery, readPage, setPageHeaders } from '../http/pagination.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
-import { toSessionJson } from '../sessions/session-json.ts';
+import { toSessionJson } from '../sessions/sessions.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toFactorJson, toUserJson } from '../users/user-json.ts';
 import { removeUserFactor, updateUserFactor } from './factors.ts';

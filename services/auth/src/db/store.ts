@@ -7,7 +7,7 @@ import { Metrics } from '../metrics.ts';
 import { FactorStore } from '../mfa/store.ts';
 import { RefreshTokenStore } from '../sessions/refresh-store.ts';
 import { SessionStore } from '../sessions/store.ts';
-import { GuessStore } from '../sign-in/guess-store.ts';
+import { GuessStore } from '../sign-in/guess-limiter.ts';
 import { FlowStore } from '../sign-in/pkce.ts';
 import { UserStore } from '../users/store.ts';
 import { OneTimeTokenStore } from '../verification/store.ts';

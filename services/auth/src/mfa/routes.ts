@@ -5,7 +5,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, body, isUuid, optionalText, uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { sendSession } from '../sessions/session-json.ts';
+import { sendSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 import { type EnrolledTotp, enrollTotp } from './enroll.ts';

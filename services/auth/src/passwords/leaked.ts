@@ -23,14 +23,14 @@ const prefixDigits = 5;
  * @see https://haveibeenpwned.com/API/v3#SearchingPwnedPasswordsByRange
  */
 export class LeakedPasswords {
-  readonly #settings: Pick<Settings, 'passwordHibpEnabled' | 'passwordHibpUrl' | 'passwordHibpUserAgent'>;
+  readonly #settings: Pick<Settings, 'passwordHibpUrl' | 'passwordHibpUserAgent'>;
   readonly #logger: Logger;
   readonly #nowMs: () => number;
   readonly #queue = new WorkQueue({ concurrency, maxWaiting });
   #pausedUntilMs = 0;
 
   constructor(
-    settings: Pick<Settings, 'passwordHibpEnabled' | 'passwordHibpUrl' | 'passwordHibpUserAgent'>,
+    settings: Pick<Settings, 'passwordHibpUrl' | 'passwordHibpUserAgent'>,
     { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
   ) {
     this.#settings = settings;
@@ -38,9 +38,8 @@ export class LeakedPasswords {
     this.#nowMs = nowMs;
   }
 
-  /** False if the setting is off. @throws Error if the service is unavailable; the failure is logged. */
+  /** @throws Error if the service is unavailable; the failure is logged */
   async includes(password: string): Promise<boolean> {
-    if (!this.#settings.passwordHibpEnabled) return false;
     const hash = createHash('sha1').update(password).digest('hex').toUpperCase();
     const range = await this.#queue.run(() => this.#fetchRange(hash.slice(0, prefixDigits)));
     return isInRange(range, hash.slice(prefixDigits));

@@ -53,10 +53,11 @@ export async function findWeakness(
 }
 
 async function isLeaked(
-  { leakedPasswords }: PolicyContext,
+  { leakedPasswords, settings }: PolicyContext,
   password: string,
   { failClosed }: { readonly failClosed: boolean },
 ): Promise<boolean> {
+  if (!settings.passwordHibpEnabled) return false;
   try {
     return await leakedPasswords.includes(password);
   } catch (cause) {

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
@@ -5,8 +6,8 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt } from '../keys/jwt.ts';
 import type { PasswordWeakness } from '../passwords/policy.ts';
 import type { User } from '../users/user.ts';
-import type { JsonObject } from '../users/user-json.ts';
-import { makeCounterToken, type ReuseCause } from './refresh-token.ts';
+import { type JsonObject, toUserJson } from '../users/user-json.ts';
+import { makeCounterToken, parseCounterToken, type ReuseCause } from './refresh-token.ts';
 import type { Session } from './sessions.ts';
 
 /** Tokens of a session and their user. */
@@ -153,4 +154,46 @@ function limitClaims(claims: AccessTokenClaims, { appMetadata }: User): AccessTo
 
 function fits(claims: JsonObject): boolean {
   return Buffer.byteLength(JSON.stringify(claims)) <= maxClaimsBytes;
+}
+
+/**
+ * Replies with tokens, which must not be cached.
+ *
+ * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
+ */
+export function sendSession(
+  reply: FastifyReply,
+  session: IssuedSession,
+  more: JsonObject = {},
+): FastifyReply {
+  return reply
+    .header('cache-control', 'no-store')
+    .header('pragma', 'no-cache')
+    .header('sb-auth-user-id', session.user.id)
+    .header('sb-auth-session-id', session.sessionId)
+    .headers(refreshTokenHeaders(session))
+    .send({
+      access_token: session.accessToken,
+      token_type: 'bearer',
+      expires_in: session.expiresInSeconds,
+      expires_at: session.expiresAt,
+      refresh_token: session.refreshToken,
+      user: toUserJson(session.user),
+      ...(session.weakPassword && { weak_password: session.weakPassword }),
+      ...more,
+    });
+}
+
+/** Help to find out why a user was signed out; they disclose no secret. */
+function refreshTokenHeaders({ refreshToken, refresh }: IssuedSession): Record<string, string> {
+  const counter = parseCounterToken(refreshToken)?.counter;
+  return {
+    'sb-auth-refresh-token-prefix': refreshToken.slice(0, 5),
+    ...(counter !== undefined && { 'sb-auth-refresh-token-counter': String(counter) }),
+    ...(refresh !== undefined && {
+      'sb-auth-refresh-token-rotated': String(refresh.rotated),
+      'sb-auth-refresh-token-reuse': String(refresh.causes.length > 0),
+      ...(refresh.causes.length > 0 && { 'sb-auth-refresh-token-reuse-cause': refresh.causes.join() }),
+    }),
+  };
 }

@@ -3,8 +3,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { toSessionJson } from './session-json.ts';
-import { listSessions, revokeSession, signOut } from './sessions.ts';
+import { listSessions, revokeSession, signOut, toSessionJson } from './sessions.ts';
 import type { LogoutScope } from './store.ts';
 
 const scopes: readonly LogoutScope[] = ['global', 'local', 'others'];

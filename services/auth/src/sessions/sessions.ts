@@ -4,6 +4,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Factor } from '../mfa/factors.ts';
 import type { User } from '../users/user.ts';
+import type { JsonObject } from '../users/user-json.ts';
 import type { LogoutScope } from './store.ts';
 
 /** Number of factors that a session has verified: `aal1` one, `aal2` two. */
@@ -102,4 +103,21 @@ export async function signOut(
 ): Promise<void> {
   const audit = auditEntry(user, 'logout', { metadata });
   await store.sessions.end(scope, { userId: user.id, sessionId }, audit);
+}
+
+/** The JSON of a session; `currentId` is the session of the caller. Absent values are omitted. */
+export function toSessionJson(session: Session, currentId?: string): JsonObject {
+  const { refreshedAt, notAfter } = session;
+  return {
+    id: session.id,
+    current: session.id === currentId,
+    created_at: session.createdAt.toISOString(),
+    ...(refreshedAt && { refreshed_at: refreshedAt.toISOString() }),
+    ...(notAfter && { not_after: notAfter.toISOString() }),
+    aal: session.aal,
+    amr: session.methods.map(({ method, at }) => ({ method, timestamp: Math.floor(at.getTime() / 1000) })),
+    user_agent: session.userAgent,
+    ip: session.ip,
+    ...(session.tag !== '' && { tag: session.tag }),
+  };
 }

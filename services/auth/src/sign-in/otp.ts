@@ -57,7 +57,7 @@ export async function sendOtp(
       { ...read, purpose: 'sign_in', recipient, simulated: { kind: 'magiclink' } },
       metadata,
     );
-    // Removes the password that somebody else may have set in an unconfirmed sign-up.
+    // Removes the password that an attacker may have set in an unconfirmed sign-up.
     if (sent && recipient?.kind === 'confirmation' && !created)
       await takeOver(context, recipient.user, { ...read, newUser: withoutPassword }, metadata);
     return answer;

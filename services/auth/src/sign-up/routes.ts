@@ -6,7 +6,7 @@ import { bodyLimits } from '../http/body.ts';
 import type { Limiter } from '../http/rate-limits.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
-import { sendSession } from '../sessions/session-json.ts';
+import { sendSession } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { JsonObject } from '../users/user-json.ts';
 import { toUserJson } from '../users/user-json.ts';

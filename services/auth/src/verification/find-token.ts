@@ -20,7 +20,7 @@ interface Verification {
 
 const signUp = (): FlowMethod => 'email/signup';
 
-/** By `type` of `/verify`. `sms` is a sign-in as well as the first confirmation of a phone. */
+/** By `type` of `/verify`. `sms` signs in, or confirms a phone for the first time. */
 export const verifications = {
   signup: { contact: 'email', tokens: ['confirmation_token'], flowMethod: signUp },
   invite: { contact: 'email', tokens: ['confirmation_token'], flowMethod: () => 'invite' },

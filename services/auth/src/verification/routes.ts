@@ -5,7 +5,7 @@ import { type AddRoutes, body, optionalText } from '../http/api.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { sendSession } from '../sessions/session-json.ts';
+import { sendSession } from '../sessions/issue.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import { type Verified, verify } from './verify.ts';
 
