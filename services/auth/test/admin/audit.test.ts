@@ -20,7 +20,7 @@ async function actions(server: AuthServer, query: string): Promise<string[]> {
   return (await list(server, `query=${query}`)).map(({ payload }) => String(payload.action));
 }
 
-t.test('the audit log is listed newest first, and searched', async (t) => {
+t.test('audit log is listed newest first and can be searched', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken, userId } = await signUp(server, { data: { full_name: 'Ada Lovelace' } });
   server.clock.advance(1000);
@@ -55,7 +55,7 @@ t.test('the audit log is listed newest first, and searched', async (t) => {
   t.same(await actions(server, 'action:log_ut'), [], 'an underscore is itself');
 });
 
-t.test('it comes in pages', async (t) => {
+t.test('audit log is paginated', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
   server.clock.advance(1000);
@@ -69,7 +69,7 @@ t.test('it comes in pages', async (t) => {
   );
 });
 
-t.test('a search that nobody knows is refused', async (t) => {
+t.test('unknown search scope is rejected', async (t) => {
   const server = await startAuthServer(t);
   for (const query of ['ip:127', 'logout', 'author:%00'])
     t.match(await server.call('GET', `/admin/audit?query=${query}`, { token }), {

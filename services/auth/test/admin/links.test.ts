@@ -12,7 +12,7 @@ function generate(server: AuthServer, body: unknown, headers = {}) {
   return server.call('POST', '/admin/generate_link', { token, body, headers });
 }
 
-t.test('what a link lacks is said', async (t) => {
+t.test('invalid link requests name the problem', async (t) => {
   const server = await startAuthServer(t, { MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' });
   await server.call('POST', '/admin/users', {
     token,
@@ -49,7 +49,7 @@ t.test('what a link lacks is said', async (t) => {
   );
 });
 
-t.test('a link leads to where it may only', async (t) => {
+t.test('link target must be in the allow list', async (t) => {
   const server = await startAuthServer(t, { URI_ALLOW_LIST: 'https://app.example.net/**' });
   const wanted = { type: 'magiclink', email };
   const allowed = 'https://app.example.net/x';
@@ -60,7 +60,7 @@ t.test('a link leads to where it may only', async (t) => {
   });
 });
 
-t.test('metadata of a new user is as it was sent', async (t) => {
+t.test('metadata of a new user is stored as sent', async (t) => {
   const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false' });
   const data = { name: 'Ada', email: 'not@the.contact', nested: { a: [1, null] } };
   for (const type of ['signup', 'magiclink', 'invite']) {
@@ -75,7 +75,7 @@ t.test('metadata of a new user is as it was sent', async (t) => {
   }
 });
 
-t.test('links ask no limit, and the last one counts', async (t) => {
+t.test('links are not rate limited, and a new one replaces the last', async (t) => {
   const server = await startAuthServer(t, { RATE_LIMIT_EMAIL_SENT: '0' });
   await server.call('POST', '/admin/users', { token, body: { email, email_confirm: true } });
   const made: Answer[] = [];
@@ -94,18 +94,18 @@ t.test('links ask no limit, and the last one counts', async (t) => {
   t.equal((await verify(2)).status, 200);
 });
 
-t.test('the link for a sign-up takes the place of a password that somebody else chose', async (t) => {
+t.test('sign-up link replaces the password of an unconfirmed sign-up', async (t) => {
   const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false' });
-  await server.call('POST', '/admin/users', { token, body: { email, password: 'of a stranger' } });
+  await server.call('POST', '/admin/users', { token, body: { email, password: 'of an attacker' } });
   const link = await generate(server, { type: 'signup', email, password: 'correct horse' });
   await server.call('POST', '/verify', { body: { type: 'signup', token_hash: link.body.hashed_token } });
   const signIn = (password: string) =>
     server.call('POST', '/token?grant_type=password', { body: { email, password } });
-  t.equal((await signIn('of a stranger')).status, 400);
+  t.equal((await signIn('of an attacker')).status, 400);
   t.equal((await signIn('correct horse')).status, 200);
 });
 
-t.test('an administrator renames a factor', async (t) => {
+t.test('administrator can rename a factor', async (t) => {
   const server = await startAuthServer(t);
   const signedUp = await server.call('POST', '/signup', { body: { email, password: 'correct horse' } });
   const own = String(signedUp.body.access_token);
@@ -128,7 +128,7 @@ t.test('an administrator renames a factor', async (t) => {
 });
 
 t.test(
-  'a link cannot be made from an email and a guessed code: links are not counted as guesses',
+  'link cannot be derived from email and a guessed code, as links do not count as guesses',
   async (t) => {
     const server = await startAuthServer(t);
     const { body } = await generate(server, { type: 'magiclink', email });

@@ -20,7 +20,7 @@ async function tableText({ databaseUrl }: AuthServer, tables: readonly string[])
   return JSON.stringify(rows);
 }
 
-t.test('is for administrators only', async (t) => {
+t.test('endpoints are for administrators only', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken } = await signUp(server);
   const paths: [string, string][] = [
@@ -48,7 +48,7 @@ t.test('is for administrators only', async (t) => {
   }
 });
 
-t.test('what is missing or wrong is said', async (t) => {
+t.test('invalid requests name the problem', async (t) => {
   const server = await startAuthServer(t);
   const refused = async (body: unknown, message: string | RegExp) =>
     t.match(await create(server, body), {
@@ -74,31 +74,28 @@ t.test('what is missing or wrong is said', async (t) => {
   });
 });
 
-t.test(
-  'what the administrator does not vouch for stays unconfirmed, and metadata as it was sent',
-  async (t) => {
-    const server = await startAuthServer(t);
-    const { body } = await create(server, {
-      email: 'Ada@Example.com',
-      phone: '+44 20 7946 0000',
-      phone_confirm: true,
-      user_metadata: { a: null, b: { c: null } },
-      ban_duration: '24h',
-    });
-    t.match(body, {
-      email: 'ada@example.com',
-      phone: '442079460000',
-      phone_confirmed_at: new Date(server.clock.nowMs()).toISOString(),
-      banned_until: new Date(server.clock.nowMs() + 24 * 3_600_000).toISOString(),
-      app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-      identities: [{ provider: 'email' }, { provider: 'phone' }],
-    });
-    t.same(body.user_metadata, { a: null, b: { c: null }, phone_verified: true });
-    t.notOk('email_confirmed_at' in body);
-  },
-);
+t.test('contacts are unconfirmed by default, and metadata is stored as sent', async (t) => {
+  const server = await startAuthServer(t);
+  const { body } = await create(server, {
+    email: 'Ada@Example.com',
+    phone: '+44 20 7946 0000',
+    phone_confirm: true,
+    user_metadata: { a: null, b: { c: null } },
+    ban_duration: '24h',
+  });
+  t.match(body, {
+    email: 'ada@example.com',
+    phone: '442079460000',
+    phone_confirmed_at: new Date(server.clock.nowMs()).toISOString(),
+    banned_until: new Date(server.clock.nowMs() + 24 * 3_600_000).toISOString(),
+    app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+    identities: [{ provider: 'email' }, { provider: 'phone' }],
+  });
+  t.same(body.user_metadata, { a: null, b: { c: null }, phone_verified: true });
+  t.notOk('email_confirmed_at' in body);
+});
 
-t.test('an id is chosen in the path or in the body, once', async (t) => {
+t.test('id can be set in the path or the body, once', async (t) => {
   const server = await startAuthServer(t);
   const path = `/admin/users/${id.toUpperCase()}`;
   t.match(await create(server, { email: 'a@example.com' }, path), { status: 200, body: { id } });
@@ -115,7 +112,7 @@ t.test('an id is chosen in the path or in the body, once', async (t) => {
   });
 });
 
-t.test('of many who create one user together one gets through, and none fails', async (t) => {
+t.test('one of several concurrent requests creates the user, the others get a conflict', async (t) => {
   const server = await startAuthServer(t);
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => create(server, { email: 'ada@example.com' })),
@@ -123,14 +120,14 @@ t.test('of many who create one user together one gets through, and none fails', 
   t.same(answers.map(({ status }) => status).sort(), [200, ...Array(9).fill(422)]);
 });
 
-t.test('hashes of other servers are good for a sign-in, and then replaced', async (t) => {
+t.test('imported password hashes work for sign-in and are then replaced', async (t) => {
   const server = await startAuthServer(t);
   const password = 'user1password';
   const hashes = {
     bcrypt: await bcryptHash(password, { cost: 4 }),
     argon2i: await argon2Hash(password, { algorithm: 1, memoryCost: 1024, timeCost: 2, parallelism: 1 }),
     argon2id: await argon2Hash(password, { algorithm: 2, memoryCost: 1024, timeCost: 2, parallelism: 1 }),
-    // Example of the documentation of Firebase.
+    // Example from Firebase's documentation.
     firebase:
       '$fbscrypt$v=1,n=14,r=8,p=1,ss=Bw==,sk=jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
   };
@@ -154,7 +151,7 @@ t.test('hashes of other servers are good for a sign-in, and then replaced', asyn
     t.match(await create(server, { email: 'x@example.com', password_hash }), { status: 400 }, password_hash);
 });
 
-t.test('a change that somebody else stands in the way of changes nothing', async (t) => {
+t.test('update with a contact of another user changes nothing', async (t) => {
   const server = await startAuthServer(t);
   await create(server, { email: 'a@example.com', phone: '491' });
   await create(server, { email: 'b@example.com', id });
@@ -180,7 +177,7 @@ t.test('a change that somebody else stands in the way of changes nothing', async
   t.match(missing, { status: 404, body: { error_code: 'user_not_found', msg: 'User not found' } });
 });
 
-t.test('a new email takes back what was sent to the old one, and the user is told there', async (t) => {
+t.test('new email invalidates sent tokens and notifies the previous address', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true',
     MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
@@ -203,7 +200,7 @@ t.test('a new email takes back what was sent to the old one, and the user is tol
   );
 });
 
-t.test('a user who is deleted is gone, and the email is free again', async (t) => {
+t.test('deleted user is gone and the email is available again', async (t) => {
   const server = await startAuthServer(t);
   const { userId, accessToken, refreshToken } = await signUp(server);
   t.same((await server.call('DELETE', `/admin/users/${userId}`, { token })).body, {});
@@ -216,7 +213,7 @@ t.test('a user who is deleted is gone, and the email is free again', async (t) =
   await signUp(server);
 });
 
-t.test('of a user who is deleted softly nothing is left that says who it was', async (t) => {
+t.test('soft delete leaves no personal data', async (t) => {
   const server = await startAuthServer(t);
   const { userId, accessToken } = await signUp(server, { data: { full_name: 'Ada Lovelace' } });
   const body = { should_soft_delete: true };
@@ -229,7 +226,7 @@ t.test('of a user who is deleted softly nothing is left that says who it was', a
   await signUp(server);
 });
 
-t.test('users are found by parts of email, phone and name, literally', async (t) => {
+t.test('filter matches parts of email, phone and name literally', async (t) => {
   const server = await startAuthServer(t);
   await create(server, { email: 'a_b@example.com' });
   server.clock.advance(1);
@@ -263,7 +260,7 @@ t.test('users are found by parts of email, phone and name, literally', async (t)
     t.equal(await found(bad), 400, bad);
 });
 
-t.test('the header Link has the page first, and keeps the rest', async (t) => {
+t.test('header Link keeps the other query parameters', async (t) => {
   const server = await startAuthServer(t);
   for (const name of ['a', 'b', 'c']) await create(server, { email: `${name}@example.com` });
   const { headers } = await server.call('GET', '/admin/users?filter=example&page=&per_page=2', { token });
@@ -274,7 +271,7 @@ t.test('the header Link has the page first, and keeps the rest', async (t) => {
   );
 });
 
-t.test('users of one audience are not listed in another', async (t) => {
+t.test('list contains only users of the audience', async (t) => {
   const server = await startAuthServer(t);
   await create(server, { email: 'a@example.com', aud: 'shop' });
   t.match((await server.call('GET', '/admin/users', { token })).body, { users: [], aud: '' });
@@ -282,7 +279,7 @@ t.test('users of one audience are not listed in another', async (t) => {
   t.match(body, { users: [{ email: 'a@example.com' }], aud: 'shop' });
 });
 
-t.test('an administrator may be a user with such a role, while the session lasts', async (t) => {
+t.test('user with an administrator role is an administrator until the session ends', async (t) => {
   const server = await startAuthServer(t, { JWT_ADMIN_ROLES: 'boss' });
   t.match(await create(server, { email: 'x@example.com' }), { status: 403 });
   const boss = adminToken({ role: 'boss' });
@@ -300,7 +297,7 @@ t.test('an administrator may be a user with such a role, while the session lasts
   });
 });
 
-t.test('a ban for ever, as other tools write it, is a ban', async (t) => {
+t.test('infinite ban written by another tool is respected', async (t) => {
   const server = await startAuthServer(t);
   const { userId, accessToken, refreshToken } = await signUp(server);
   const sql = postgres(server.databaseUrl, { max: 1 });
@@ -318,7 +315,7 @@ t.test('a ban for ever, as other tools write it, is a ban', async (t) => {
   });
 });
 
-t.test('an audience that no column holds is refused', async (t) => {
+t.test('audience that exceeds the column is rejected', async (t) => {
   const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const headers = { 'x-jwt-aud': 'a'.repeat(300) };
   const refusal = { status: 400, body: { error_code: 'validation_failed' } };

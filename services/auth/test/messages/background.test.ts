@@ -2,7 +2,6 @@ import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
 import { Background } from '../../src/messages/background.ts';
 
-/** Work that ends when the test says so. */
 function startBackground() {
   const lines: string[] = [];
   const logger = createLogger({
@@ -13,7 +12,7 @@ function startBackground() {
   return { background: new Background(logger), logs: () => lines.join('') };
 }
 
-t.test('the end waits for work that other work has begun', async (t) => {
+t.test('close waits for work started by other work', async (t) => {
   const { background } = startBackground();
   const gate = Promise.withResolvers<void>();
   let done = false;
@@ -30,7 +29,7 @@ t.test('the end waits for work that other work has begun', async (t) => {
   t.ok(done);
 });
 
-t.test('the end waits for all work, and a failure is in the log', async (t) => {
+t.test('close waits for all work, failures are logged', async (t) => {
   const { background, logs } = startBackground();
   const gate = Promise.withResolvers<void>();
   const done: number[] = [];
@@ -48,7 +47,7 @@ t.test('the end waits for all work, and a failure is in the log', async (t) => {
   t.match(logs(), /no way/);
 });
 
-t.test('the end does not wait longer than it may', async (t) => {
+t.test('close stops waiting when the signal aborts', async (t) => {
   const { background } = startBackground();
   const gate = Promise.withResolvers<void>();
   background.run('waiting', () => gate.promise);
@@ -57,7 +56,7 @@ t.test('the end does not wait longer than it may', async (t) => {
   gate.resolve();
 });
 
-t.test('work beyond what may wait is dropped, and the log says so', async (t) => {
+t.test('work beyond the queue limit is dropped and logged', async (t) => {
   const { background, logs } = startBackground();
   const gate = Promise.withResolvers<void>();
   for (let number = 0; number < 1_006; number++) background.run('waiting', () => gate.promise);

@@ -18,40 +18,37 @@ async function mails(server: AuthServer, query = ''): Promise<readonly Mail[]> {
   return body.mails as readonly Mail[]; // parsed boundary: what the test is about to look at
 }
 
-t.test(
-  'development mode shows mails instead of sending them, and the client library goes on with them',
-  async (t) => {
-    const server = await startAuthServer(t, { ...development });
-    const client = new AuthClient({ url: server.url, autoRefreshToken: false, storageKey: server.url });
-    const { data, error } = await client.signUp(ada);
-    t.equal(error, null);
-    t.equal(data.session, null);
+t.test('development mode shows mails whose links and codes work', async (t) => {
+  const server = await startAuthServer(t, { ...development });
+  const client = new AuthClient({ url: server.url, autoRefreshToken: false, storageKey: server.url });
+  const { data, error } = await client.signUp(ada);
+  t.equal(error, null);
+  t.equal(data.session, null);
 
-    const [mail] = await mails(server, '?to=ADA@example.com');
-    t.equal(mail?.subject, 'Confirm Your Signup');
-    const verified = await client.verifyOtp({
-      type: 'signup',
-      email: ada.email,
-      token: codeIn(mail ?? { html: '' }),
-    });
-    t.equal(verified.error, null);
-    t.ok(verified.data.session?.access_token);
+  const [mail] = await mails(server, '?to=ADA@example.com');
+  t.equal(mail?.subject, 'Confirm Your Signup');
+  const verified = await client.verifyOtp({
+    type: 'signup',
+    email: ada.email,
+    token: codeIn(mail ?? { html: '' }),
+  });
+  t.equal(verified.error, null);
+  t.ok(verified.data.session?.access_token);
 
-    await client.signInWithOtp({ email: ada.email });
-    const [magic] = await mails(server);
-    t.equal(magic?.subject, 'Your Magic Link');
-    const { pathname, search } = linkIn(magic ?? { html: '' });
-    const followed = await server.call('GET', pathname + search);
-    t.equal(followed.status, 303);
-    t.match(followed.headers.get('location'), /^https:\/\/example\.com\/?#access_token=/);
+  await client.signInWithOtp({ email: ada.email });
+  const [magic] = await mails(server);
+  t.equal(magic?.subject, 'Your Magic Link');
+  const { pathname, search } = linkIn(magic ?? { html: '' });
+  const followed = await server.call('GET', pathname + search);
+  t.equal(followed.status, 303);
+  t.match(followed.headers.get('location'), /^https:\/\/example\.com\/?#access_token=/);
 
-    t.same(await mails(server, '?to=nobody@example.com'), []);
-    t.equal((await server.call('DELETE', '/dev/mail')).status, 204);
-    t.same(await mails(server), []);
-  },
-);
+  t.same(await mails(server, '?to=nobody@example.com'), []);
+  t.equal((await server.call('DELETE', '/dev/mail')).status, 204);
+  t.same(await mails(server), []);
+});
 
-t.test('the page shows what mails say, and runs nothing of it', async (t) => {
+t.test('page shows mails without running their scripts', async (t) => {
   const server = await startAuthServer(t, {
     ...development,
     MAILER_SUBJECTS_CONFIRMATION: '<script>{{ .Data.name }}</script>',
@@ -66,7 +63,7 @@ t.test('the page shows what mails say, and runs nothing of it', async (t) => {
   t.match(page.text, /<iframe sandbox="allow-popups[^"]*" srcdoc="&lt;base/);
 });
 
-t.test('other sites do not see the mailbox', async (t) => {
+t.test('other web sites cannot read the mailbox', async (t) => {
   const server = await startAuthServer(t, { ...development });
   await server.call('POST', '/signup', { body: ada });
   for (const headers of [
@@ -79,13 +76,13 @@ t.test('other sites do not see the mailbox', async (t) => {
     t.equal(answer.headers.get('access-control-allow-origin'), null);
     t.notMatch(answer.text, /ada@/);
   }
-  // The name of a page that points to this machine: fetch does not let a caller choose it.
+  // DNS rebinding; fetch does not allow the header Host.
   const { hostname, port } = new URL(server.url);
   const rebound = await rawGet({ hostname, port, host: `evil.test:${port}` });
   t.match(rebound, /^HTTP\/1\.1 403 /);
 });
 
-t.test('there is none elsewhere', async (t) => {
+t.test('no mailbox outside of development mode or with SMTP_HOST', async (t) => {
   const production = await startAuthServer(t);
   t.equal((await production.call('GET', '/dev/mail')).status, 404);
   const withSmtp = await startAuthServer(t, { MODE: 'development' });

@@ -42,7 +42,7 @@ function startMailer(
   return { mailer: new Mailer({ settings, templates, transport, metrics, logger }), registry };
 }
 
-t.test('every kind of mail has the subject and the template of its settings', async (t) => {
+t.test('every kind of mail uses its configured subject and template', async (t) => {
   const delivered: string[] = [];
   const variables = Object.fromEntries(
     mailKinds.flatMap((kind) => [
@@ -63,7 +63,7 @@ t.test('every kind of mail has the subject and the template of its settings', as
   t.notMatch(await registry.metrics(), /^auth_mail_template_failures_total.* [1-9]/m, 'no failure');
 });
 
-t.test('mails are counted by type, and failures', async (t) => {
+t.test('mails are counted by type, and failures are counted', async (t) => {
   const { mailer, registry } = startMailer({}, ({ kind }) =>
     kind === 'EMAIL_CHANGE' ? Promise.reject(new Error('refused')) : Promise.resolve(),
   );

@@ -1,4 +1,3 @@
-// Mails as a mail server gets them, over HTTP and SMTP.
 import t from 'tap';
 import type { AuthServer } from '../helpers/auth-server.ts';
 import { signedIn } from '../helpers/auth-server.ts';
@@ -11,7 +10,7 @@ function signUp(server: AuthServer, more: Readonly<Record<string, unknown>> = {}
   return server.call('POST', `/signup${query}`, { body: { ...ada, ...more } });
 }
 
-t.test('a mail says who it is from and for, and holds a link and a code', async (t) => {
+t.test('mail has sender, recipient, headers, a link and a code', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     SMTP_SENDER_NAME: 'Äuth, "Inc"',
     SMTP_HEADERS: '{"X-Type":["$messageType"],"X-Two":["a","b"]}',
@@ -31,7 +30,7 @@ t.test('a mail says who it is from and for, and holds a link and a code', async 
   t.match(link.search, /^\?token=[0-9a-f]{56}&type=signup&redirect_to=https:\/\/example\.com\/welcome$/);
 });
 
-t.test('links lead where the settings say, also behind a prefix', async (t) => {
+t.test('links use the configured paths, also behind a prefix', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     API_EXTERNAL_URL: 'https://api.example.com/auth/v1',
     MAILER_URLPATHS_CONFIRMATION: '/auth/v1/verify',
@@ -53,7 +52,7 @@ t.test('links lead where the settings say, also behind a prefix', async (t) => {
   t.equal(linkIn(await smtp.mailTo(ada.email, 2)).pathname, '/reset');
 });
 
-t.test('where a link may not lead it leads to the site, and the log says why', async (t) => {
+t.test('redirect target outside of the allow list is replaced by SITE_URL and logged', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     URI_ALLOW_LIST: 'https://{app,admin}.example.org/**,my-app://login',
   });
@@ -82,7 +81,7 @@ t.test('where a link may not lead it leads to the site, and the log says why', a
   t.notMatch(refusals, /evil\.test/, 'it may carry a code or a token');
 });
 
-t.test('signs in to the mail server where that offers it', async (t) => {
+t.test('authenticates with the mail server if offered', async (t) => {
   const auth = { user: 'us', pass: 'secret' };
   const right = await startMailingServer(t, { SMTP_USER: 'us', SMTP_PASS: 'secret' }, { auth });
   t.equal((await signUp(right.server)).status, 200);
@@ -93,7 +92,7 @@ t.test('signs in to the mail server where that offers it', async (t) => {
   for (const { server } of [right, wrong, open]) t.notMatch(server.logs(), /"?secret"?/);
 });
 
-t.test('nothing of the request decides where a link leads', async (t) => {
+t.test('request headers do not influence links', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const headers = {
     'x-forwarded-host': 'evil.test',
@@ -105,7 +104,7 @@ t.test('nothing of the request decides where a link leads', async (t) => {
   t.equal(linkIn(await smtp.mailTo(ada.email)).origin, 'http://localhost:9999');
 });
 
-t.test('nothing that a user says becomes a header', async (t) => {
+t.test('values set by users cannot inject headers', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     MAILER_SUBJECTS_CONFIRMATION: 'For {{ .Data.name }}',
   });
@@ -122,7 +121,7 @@ t.test('nothing that a user says becomes a header', async (t) => {
   t.equal((await smtp.mailTo('b@example.com')).subject.length, 250);
 });
 
-t.test('templates are fetched from the site', async (t) => {
+t.test('templates are fetched from SITE_URL', async (t) => {
   const { port } = await startWebServer(t, ({ url }, response) =>
     response.end(`${url}: <a href="{{ .ConfirmationURL }}">{{ .Data.name }}</a> {{ .SendingTo }}`),
   );
@@ -144,7 +143,7 @@ t.test('templates are fetched from the site', async (t) => {
   );
 });
 
-t.test('a template that cannot be parsed is a start error with its line', async (t) => {
+t.test('invalid template fails the start with its line', async (t) => {
   const { port } = await startWebServer(t, (_request, response) =>
     response.end('<p>\n<a href="{{ .ConfirmationURL }}>here</a></p>'),
   );
@@ -154,7 +153,7 @@ t.test('a template that cannot be parsed is a start error with its line', async 
   });
 });
 
-t.test('a template that does not fit the values of a mail is logged, counted, and replaced', async (t) => {
+t.test('template that fails to render is logged, counted and replaced', async (t) => {
   const { port } = await startWebServer(t, (_request, response) =>
     response.end('{{ range .Data.name }}{{ end }}'),
   );
@@ -177,7 +176,7 @@ t.test('a template that does not fit the values of a mail is logged, counted, an
   t.match(await metrics.text(), /^auth_mail_template_failures_total\{reason="render"\} 2$/m);
 });
 
-t.test('a change of password is told where the settings say so', async (t) => {
+t.test('password change sends a notification if configured', async (t) => {
   for (const enabled of ['true', 'false']) {
     const { server, smtp } = await startMailingServer(t, {
       MAILER_AUTOCONFIRM: 'true',
@@ -194,7 +193,7 @@ t.test('a change of password is told where the settings say so', async (t) => {
   }
 });
 
-t.test('a change of email is told to the old address, a change of phone to the email', async (t) => {
+t.test('email change notifies the previous address, phone change the email', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     MAILER_AUTOCONFIRM: 'true',
     MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true',

@@ -26,7 +26,7 @@ function message(channel: SmsChannel = 'sms') {
   return { to: '4915112345678', code: '123456', channel };
 }
 
-t.test('Twilio gets the message with the credentials of the account', async (t) => {
+t.test('Twilio receives the message with the credentials', async (t) => {
   const texts = await textMessages(t);
   t.same(await gatewayOf(texts.variables).send(message()), { messageId: 'SM1' });
   t.same(texts.texts, [
@@ -43,7 +43,7 @@ t.test('Twilio gets the message with the credentials of the account', async (t) 
   ]);
 });
 
-t.test('WhatsApp names its numbers, and takes a template where there is one', async (t) => {
+t.test('WhatsApp uses prefixed numbers, and a content template if configured', async (t) => {
   const texts = await textMessages(t);
   await gatewayOf(texts.variables).send(message('whatsapp'));
   t.match(texts.texts[0]?.form, {
@@ -59,7 +59,7 @@ t.test('WhatsApp names its numbers, and takes a template where there is one', as
   t.notOk('Body' in form);
 });
 
-t.test('a message that Twilio refuses or will not deliver is an error that says why', async (t) => {
+t.test('message that Twilio rejects or cannot deliver is an error with the reason', async (t) => {
   const texts = await textMessages(t);
   const gateway = gatewayOf(texts.variables);
   texts.answer({ status: 400, body: { code: 21211, message: 'invalid number', status: 400 } });

@@ -12,35 +12,35 @@ const message: MailMessage = {
   html: '<p>ä</p>',
   headers: [],
 };
-const nobody = { smtpUser: '', smtpPass: '' };
+const noAuth = { smtpUser: '', smtpPass: '' };
 
-t.test('a mail arrives as it was written', async (t) => {
+t.test('mail arrives unchanged', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
-  await new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody }).deliver(message);
+  await new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...noAuth }).deliver(message);
   t.match(smtp.mails(), [{ from: 'auth@example.com', to: ['ada@example.com'], subject: 'Come', html: /ä/ }]);
 });
 
-t.test('a mail server that takes too long is given up', async (t) => {
+t.test('slow mail server times out', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
   smtp.hold(true);
   const transport = new SmtpTransport(
-    { smtpHost: smtp.host, smtpPort: smtp.port, ...nobody },
+    { smtpHost: smtp.host, smtpPort: smtp.port, ...noAuth },
     { timeoutMs: 300 },
   );
   await t.rejects(transport.deliver(message));
 });
 
-t.test('a mail server that is not there is an error', async (t) => {
+t.test('unreachable mail server is an error', async (t) => {
   const smtp = await startSmtp();
   await smtp.stop();
-  const transport = new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
+  const transport = new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...noAuth });
   await t.rejects(transport.deliver(message), { code: 'ESOCKET' });
 });
 
-t.test('a password leaves the machine by TLS only', async (t) => {
-  // An address of this machine that does not look like one.
+t.test('password is not sent without TLS', async (t) => {
+  // A loopback address that the transport does not treat as loopback.
   const smtp = await startSmtp({ host: '127.0.0.2', auth: { user: 'us', pass: 'secret' } });
   t.teardown(() => smtp.stop());
   const transport = new SmtpTransport({
@@ -55,7 +55,7 @@ t.test('a password leaves the machine by TLS only', async (t) => {
 
 const us = { user: 'us', pass: 'secret' };
 
-/** A server on an address of this machine that does not look like one, with a certificate for a name or an address. */
+/** A server on a loopback address that the transport does not treat as loopback. */
 async function startTlsSmtp(
   t: Test,
   options: { readonly implicit?: boolean; readonly subject?: string } = {},
@@ -74,31 +74,31 @@ function signedInTransport(smtp: Smtp, { ca }: Certificates, options: { readonly
   return new SmtpTransport(settings, { ca: ca.cert, ...options });
 }
 
-t.test('where the server has STARTTLS, the mail and the password go by TLS', async (t) => {
+t.test('mail and password use STARTTLS if offered', async (t) => {
   const { smtp, certificates } = await startTlsSmtp(t);
   await signedInTransport(smtp, certificates).deliver(message);
   t.match(smtp.mails(), [{ to: ['ada@example.com'], encrypted: true }]);
 });
 
-t.test('on the port for it TLS begins with the first byte', async (t) => {
+t.test('port for implicit TLS starts with TLS', async (t) => {
   const { smtp, certificates } = await startTlsSmtp(t, { implicit: true });
   await signedInTransport(smtp, certificates, { tlsPort: smtp.port }).deliver(message);
   t.match(smtp.mails(), [{ to: ['ada@example.com'], encrypted: true }]);
 });
 
-t.test('a server whose certificate is of somebody else gets nothing', async (t) => {
+t.test('server with a certificate for another name gets no mail', async (t) => {
   const { smtp, certificates } = await startTlsSmtp(t, { subject: 'DNS:mail.example.com' });
   await t.rejects(signedInTransport(smtp, certificates).deliver(message), { message: /127\.0\.0\.2/ });
-  const settings = { smtpHost: smtp.host, smtpPort: smtp.port, ...nobody };
+  const settings = { smtpHost: smtp.host, smtpPort: smtp.port, ...noAuth };
   await t.rejects(new SmtpTransport(settings).deliver(message), { message: /certificate/ });
   t.same(smtp.mails(), []);
 });
 
-t.test('so many mails wait, and no more', async (t) => {
+t.test('mails beyond the queue limit are rejected', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
   smtp.hold(true);
-  const transport = new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...nobody });
+  const transport = new SmtpTransport({ smtpHost: smtp.host, smtpPort: smtp.port, ...noAuth });
   const sending = Array.from({ length: 205 }, () => transport.deliver(message));
   await t.rejects(transport.deliver(message), { name: 'QueueFull' });
   smtp.hold(false);

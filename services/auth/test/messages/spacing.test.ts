@@ -1,4 +1,3 @@
-// How often and when mails leave, over HTTP and SMTP.
 import t from 'tap';
 import type { AuthServer } from '../helpers/auth-server.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
@@ -13,7 +12,7 @@ function recover(server: AuthServer) {
   return server.call('POST', '/recover', { body: { email: ada.email } });
 }
 
-t.test('a user gets one mail of a kind in a while: 15 minutes, or one for links', async (t) => {
+t.test('mails of a kind are spaced by 15 minutes, links by one minute', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const resend = () => server.call('POST', '/resend', { body: { type: 'signup', email: ada.email } });
   await signUp(server);
@@ -37,7 +36,7 @@ t.test('a user gets one mail of a kind in a while: 15 minutes, or one for links'
   t.same(
     together.map(({ status }) => status).sort(),
     [200, 429, 429, 429],
-    'of those that come together one',
+    'one of several concurrent requests',
   );
   server.clock.advance(59_999);
   t.match(await recover(server), { status: 429 });
@@ -46,7 +45,7 @@ t.test('a user gets one mail of a kind in a while: 15 minutes, or one for links'
   t.equal(smtp.mails().length, 4);
 });
 
-t.test('SMTP_MAX_FREQUENCY holds for all kinds', async (t) => {
+t.test('SMTP_MAX_FREQUENCY applies to all kinds', async (t) => {
   const { server } = await startMailingServer(t, { SMTP_MAX_FREQUENCY: '10' });
   await signUp(server);
   const resend = () => server.call('POST', '/resend', { body: { type: 'signup', email: ada.email } });
@@ -55,7 +54,7 @@ t.test('SMTP_MAX_FREQUENCY holds for all kinds', async (t) => {
   t.match(await resend(), { status: 200 });
 });
 
-t.test('all users together get so many mails an hour', async (t) => {
+t.test('mail quota is shared by all users', async (t) => {
   const { server, smtp } = await startMailingServer(t, { RATE_LIMIT_EMAIL_SENT: '2' });
   server.clock.set(Math.ceil(server.clock.nowMs() / 3_600_000) * 3_600_000);
   t.equal((await signUp(server, { email: 'a@example.com' })).status, 200);
@@ -71,7 +70,7 @@ t.test('all users together get so many mails an hour', async (t) => {
   t.equal(smtp.mails().length, 3);
 });
 
-t.test('a quota of 0 lets no mail pass, and none is asked where nobody has to confirm', async (t) => {
+t.test('quota of 0 rejects all mails, and does not apply with autoconfirm', async (t) => {
   const { server } = await startMailingServer(t, { RATE_LIMIT_EMAIL_SENT: '0' });
   t.match(await signUp(server), { status: 429 });
   const confirmed = await startMailingServer(t, { RATE_LIMIT_EMAIL_SENT: '0', MAILER_AUTOCONFIRM: 'true' });
@@ -80,7 +79,7 @@ t.test('a quota of 0 lets no mail pass, and none is asked where nobody has to co
   t.equal(confirmed.smtp.mails().length, 1);
 });
 
-t.test('when the mail server refuses the caller is told, and may try again at once', async (t) => {
+t.test('mail server failure is an error, and the request can be repeated at once', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   smtp.refuse('no room for ada@example.com');
   const failed = await signUp(server);
@@ -92,7 +91,7 @@ t.test('when the mail server refuses the caller is told, and may try again at on
   t.match(codeIn(await smtp.mailTo(ada.email)), /\d{6}/);
 });
 
-t.test('with uniform answers nobody learns from the mail server who exists', async (t) => {
+t.test('with uniform answers, mail server failures do not disclose accounts', async (t) => {
   const { server, smtp } = await startMailingServer(t, { SECURITY_UNIFORM_ANSWERS: 'true' });
   smtp.hold(true);
   t.equal((await signUp(server)).status, 200, 'the answer waits for no mail');
@@ -100,7 +99,7 @@ t.test('with uniform answers nobody learns from the mail server who exists', asy
   await smtp.mailTo(ada.email);
 });
 
-t.test('the service does not stop before its mails have left', async (t) => {
+t.test('shutdown waits for mails', async (t) => {
   const { server, smtp } = await startMailingServer(t, { SECURITY_UNIFORM_ANSWERS: 'true' });
   smtp.hold(true);
   await signUp(server);

@@ -16,7 +16,7 @@ async function enroll(server: AuthServer, { accessToken: token }: SignedIn, name
     token,
     body: { factor_type: 'totp', friendly_name: name },
   });
-  // Parsed boundary: the form of an enrolment, as the tests of the client library prove.
+  // Parsed boundary: tests with the client library verify the shape.
   const enrolled = answer.body as { id: string; totp?: { secret: string; uri: string } };
   return { answer, id: enrolled.id, secret: enrolled.totp?.secret ?? '', uri: enrolled.totp?.uri ?? '' };
 }
@@ -57,7 +57,7 @@ async function auditActions({ databaseUrl }: AuthServer): Promise<string[]> {
   return rows.map(({ action }) => String(action));
 }
 
-t.test('only what there is can be enrolled, and only where the settings allow it', async (t) => {
+t.test('enrolling requires a supported factor type and the setting', async (t) => {
   const server = await startAuthServer(t, {
     MFA_TOTP_ENROLL_ENABLED: 'false',
   });
@@ -81,20 +81,20 @@ t.test('only what there is can be enrolled, and only where the settings allow it
   });
 });
 
-t.test('a switch turns verifying off', async (t) => {
+t.test('verification can be disabled', async (t) => {
   const server = await startAuthServer(t, { MFA_TOTP_VERIFY_ENABLED: 'false' });
   const ada = await signUp(server);
   const { id, answer } = await enroll(server, ada, 'x'.repeat(256));
   t.match(answer, { status: 400, body: { msg: 'friendly_name is too long' } });
   t.equal(id, undefined);
   const { id: factorId, uri } = await enroll(server, ada);
-  t.match(uri, /^otpauth:\/\/totp\/example\.com:ada/, 'the app is told the host of the site');
+  t.match(uri, /^otpauth:\/\/totp\/example\.com:ada/, 'issuer defaults to the host of SITE_URL');
   const refusal = { status: 422, body: { error_code: 'mfa_totp_verify_not_enabled' } };
   t.match(await server.call('POST', `/factors/${factorId}/challenge`, { token: ada.accessToken }), refusal);
   t.match(await verify(server, ada, { factorId, challengeId: factorId, code: '000000' }), refusal);
 });
 
-t.test('a name is taken once, also when two ask together', async (t) => {
+t.test('factor names are unique, also in concurrent requests', async (t) => {
   const server = await startAuthServer(t);
   const ada = await signUp(server);
   const answers = await Promise.all([1, 2, 3].map(() => enroll(server, ada, 'phone')));
@@ -107,7 +107,7 @@ t.test('a name is taken once, also when two ask together', async (t) => {
   t.equal((await enroll(server, ada)).answer.status, 200, 'no name is no conflict');
 });
 
-t.test('so many factors and no more; those never verified make way after a while', async (t) => {
+t.test('number of factors is limited, expired unverified ones do not count', async (t) => {
   const server = await startAuthServer(t, {
     MFA_MAX_ENROLLED_FACTORS: '2',
     MFA_FACTOR_EXPIRY_DURATION: '600',
@@ -126,7 +126,7 @@ t.test('so many factors and no more; those never verified make way after a while
   t.equal(Array.isArray(body.factors) && body.factors.length, 1);
 });
 
-t.test('so many verified factors and no more', async (t) => {
+t.test('number of verified factors is limited', async (t) => {
   const server = await startAuthServer(t, { MFA_MAX_VERIFIED_FACTORS: '1' });
   const ada = await signUp(server);
   const { id: factorId, secret } = await enroll(server, ada);
@@ -139,7 +139,7 @@ t.test('so many verified factors and no more', async (t) => {
   });
 });
 
-t.test('a challenge is good for one answer, of many at once', async (t) => {
+t.test('one of several concurrent answers to a challenge succeeds', async (t) => {
   const server = await startAuthServer(t);
   const ada = await signUp(server);
   const { id: factorId, secret } = await enroll(server, ada);
@@ -150,7 +150,7 @@ t.test('a challenge is good for one answer, of many at once', async (t) => {
   t.match(await verify(server, ada, of), { status: 422, body: { error_code: 'mfa_ip_address_mismatch' } });
 });
 
-t.test('a code is good once, also for another challenge', async (t) => {
+t.test('code is accepted once, also for another challenge', async (t) => {
   const server = await startAuthServer(t);
   const ada = await signUp(server);
   const { id: factorId, secret } = await enroll(server, ada);
@@ -174,7 +174,7 @@ t.test('a code is good once, also for another challenge', async (t) => {
   t.equal((await verify(server, ada, next)).status, 200, 'the next code is good');
 });
 
-t.test('a challenge is answered from where it was asked for, in time, and for its own factor', async (t) => {
+t.test('challenge is bound to client address, expiry and factor', async (t) => {
   const server = await startAuthServer(t, {
     SECURITY_SVC_FORWARDED_FOR_ENABLED: 'true',
     MFA_CHALLENGE_EXPIRY_DURATION: '6m',
@@ -201,7 +201,7 @@ t.test('a challenge is answered from where it was asked for, in time, and for it
   t.equal((await answer(from('2001:db8:0:0::1'))).status, 200);
 });
 
-t.test('codes cannot be tried out, from whatever address', async (t) => {
+t.test('attempts per factor are limited across client addresses', async (t) => {
   const server = await startAuthServer(t, {
     MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '3',
     SECURITY_SVC_FORWARDED_FOR_ENABLED: 'true',
@@ -216,7 +216,7 @@ t.test('codes cannot be tried out, from whatever address', async (t) => {
   }
 });
 
-t.test('factors of others do not exist, and what is no id names none', async (t) => {
+t.test('factors of other users and invalid ids are not found', async (t) => {
   const server = await startAuthServer(t);
   const ada = await signUp(server);
   const bob = await signUp(server, { email: 'bob@example.com' });
@@ -233,7 +233,7 @@ t.test('factors of others do not exist, and what is no id names none', async (t)
   t.match(await verify(server, ada, { factorId: id, challengeId: 'x', code: '1' }), { status: 400 });
 });
 
-t.test('what happens to factors is in the audit log', async (t) => {
+t.test('audit log has the events of factors', async (t) => {
   const server = await startAuthServer(t);
   const ada = await signUp(server);
   const { id: factorId, secret } = await enroll(server, ada);
@@ -251,7 +251,7 @@ t.test('what happens to factors is in the audit log', async (t) => {
   t.notMatch(server.logs(), secret);
 });
 
-t.test('an anonymous user has no factors', async (t) => {
+t.test('anonymous users cannot enroll factors', async (t) => {
   const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const { body } = await server.call('POST', '/signup', { body: {} });
   const answer = await server.call('POST', '/factors', {

@@ -8,7 +8,6 @@ import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } fro
 const email = 'ada@example.com';
 const password = 'correct horse';
 
-/** Metadata of exactly so many bytes. */
 function metadata(bytes: number): { readonly note: string } {
   return { note: 'x'.repeat(bytes - '{"note":""}'.length) };
 }
@@ -20,7 +19,7 @@ async function signInAgain(server: AuthServer): Promise<SignedIn> {
   return signedIn(await server.call('POST', '/token?grant_type=password', { body: { email, password } }));
 }
 
-t.test('metadata that a token cannot carry are refused wherever they come from', async (t) => {
+t.test('metadata beyond the size limit is rejected at every endpoint', async (t) => {
   const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const { accessToken: own, userId } = await signUp(server);
   const admin = adminToken();
@@ -38,7 +37,7 @@ t.test('metadata that a token cannot carry are refused wherever they come from',
   for (const [method, path, body, token] of cases) {
     const answer = await server.call(method, path, { body, ...(token !== undefined && { token }) });
     const msg = /^user_metadata would have 4097 bytes as JSON, the limit is 4096/;
-    // What is merged into what the server knows of somebody is a little more.
+    // Merged with the metadata of an existing user, it is slightly larger.
     const merged = /^user_metadata would have \d+ bytes as JSON, the limit is 4096/;
     const known = path === '/user' || path.startsWith('/admin/users/');
     t.match(
@@ -48,21 +47,21 @@ t.test('metadata that a token cannot carry are refused wherever they come from',
     );
   }
   const { body } = await server.call('GET', `/admin/users?filter=${other}`, { token: admin });
-  t.same(body.users, [], 'nobody was created');
-  const operators = { app_metadata: metadata(maxMetadataBytes.app_metadata + 1) };
-  t.match(await server.call('PUT', `/admin/users/${userId}`, { body: operators, token: admin }), {
+  t.same(body.users, [], 'no user was created');
+  const appMetadata = { app_metadata: metadata(maxMetadataBytes.app_metadata + 1) };
+  t.match(await server.call('PUT', `/admin/users/${userId}`, { body: appMetadata, token: admin }), {
     status: 400,
     body: { msg: /^app_metadata would have \d+ bytes as JSON, the limit is 2048/ },
   });
 });
 
-t.test('a user with as much as there may be is served, and may take something away', async (t) => {
+t.test('user at the metadata limit is served and can remove metadata', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken: token, userId } = await signUp(server, { data: most });
   const { note } = metadata(maxMetadataBytes.app_metadata - 100);
-  const operators = { app_metadata: { note } };
+  const appMetadata = { app_metadata: { note } };
   const updated = await server.call('PUT', `/admin/users/${userId}`, {
-    body: operators,
+    body: appMetadata,
     token: adminToken(),
   });
   t.equal(updated.status, 200);
@@ -72,14 +71,14 @@ t.test('a user with as much as there may be is served, and may take something aw
     t.equal((await server.call('GET', '/user', { token: accessToken, headers })).status, 200);
   }
   t.match(decodeJwt(again.accessToken), { user_metadata: most, app_metadata: { note } });
-  t.ok(again.accessToken.length < 11 * 1024, 'leaves room for other headers');
+  t.ok(again.accessToken.length < 11 * 1024, 'leaves space for other headers');
   const more = await server.call('PUT', '/user', { token, body: { data: { more: 1 } } });
   t.equal(more.status, 400);
   t.equal((await server.call('PUT', '/user', { token, body: { data: { note: null } } })).status, 200);
   t.equal((await server.call('PUT', '/user', { token, body: { data: { more: 1 } } })).status, 200);
 });
 
-t.test('metadata that are too large already do not lock anybody out, and may become smaller', async (t) => {
+t.test('metadata above the limit does not block sign-in and can shrink in steps', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
   const sql = postgres(server.databaseUrl, { max: 1 });
@@ -91,8 +90,8 @@ t.test('metadata that are too large already do not lock anybody out, and may bec
   await write(metadata(20_000), { plan: 'pro' });
   const first = await signInAgain(server);
   const claims = decodeJwt(first.accessToken);
-  t.same(claims.user_metadata, {}, 'what does not fit is left out of the token');
-  t.match(claims.app_metadata, { plan: 'pro' }, 'what fits is there');
+  t.same(claims.user_metadata, {}, 'too large user metadata is omitted from the token');
+  t.match(claims.app_metadata, { plan: 'pro' }, 'app metadata is included');
   const user = await server.call('GET', '/user', { token: first.accessToken });
   t.match(user, { status: 200, body: { user_metadata: metadata(20_000) } });
 
@@ -106,7 +105,7 @@ t.test('metadata that are too large already do not lock anybody out, and may bec
   t.equal((await server.call('GET', '/user', { token: second.accessToken })).status, 200);
 });
 
-t.test('updates that come together leave a user who can still be served', async (t) => {
+t.test('concurrent metadata updates leave a user who can be served', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken: token } = await signUp(server);
   const keys = Array.from({ length: 8 }, (_, n) => `key${n}`);
@@ -118,7 +117,7 @@ t.test('updates that come together leave a user who can still be served', async 
 });
 
 t.test(
-  'sign-ups that nobody confirms do not pile up metadata, nor tell that there is somebody',
+  'repeated unconfirmed sign-ups neither accumulate metadata nor disclose that the user exists',
   async (t) => {
     const server = await startAuthServer(t, {
       EXTERNAL_PHONE_ENABLED: 'true',
@@ -138,7 +137,7 @@ t.test(
   },
 );
 
-t.test('changes are merged at the top level, and null takes a key away', (t) => {
+t.test('changes are merged at the top level, null removes a key', (t) => {
   t.same(mergeMetadata({ a: { b: 1 }, c: 1, d: 1 }, { a: { e: 1 }, c: null }), { d: 1, a: { e: 1 } });
   t.end();
 });

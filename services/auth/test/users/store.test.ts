@@ -2,7 +2,7 @@ import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 
-t.test('changes what is given, merges metadata, and answers the user as changed', async (t) => {
+t.test('update changes the given values, merges metadata and returns the user', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
   const of = { at: new Date(metadata.nowMs + 1000), audit: auditEntry(user, 'user_modified', { metadata }) };
@@ -25,7 +25,7 @@ t.test('changes what is given, merges metadata, and answers the user as changed'
   t.same(await store.users.findById(user.id), second.user);
 });
 
-t.test('a contact that somebody else has stays theirs', async (t) => {
+t.test('update to a contact of another user is rejected', async (t) => {
   const store = await testStore(t);
   const ada = await insertUser(store, { email: 'ada@example.com' });
   const bob = await insertUser(store, { email: 'bob@example.com' });
@@ -33,6 +33,6 @@ t.test('a contact that somebody else has stays theirs', async (t) => {
   await store.users.update(ada.id, { phone: '1555' }, of);
   t.same(await store.users.update(bob.id, { email: ada.email }, of), { ok: false, reason: 'email_exists' });
   t.same(await store.users.update(bob.id, { phone: '1555' }, of), { ok: false, reason: 'phone_exists' });
-  const nobody = '00000000-0000-4000-8000-000000000000';
-  t.same(await store.users.update(nobody, { role: 'x' }, of), { ok: false, reason: 'not_found' });
+  const unknownId = '00000000-0000-4000-8000-000000000000';
+  t.same(await store.users.update(unknownId, { role: 'x' }, of), { ok: false, reason: 'not_found' });
 });

@@ -20,7 +20,7 @@ function database(test: Pick<typeof t, 'teardown'>, server: AuthServer) {
   return sql;
 }
 
-t.test('metadata is merged, null takes a key away, and an update of nothing is one', async (t) => {
+t.test('metadata is merged, null removes a key, and an empty update succeeds', async (t) => {
   const server = await startAuthServer(t);
   const user = await signUp(server, { data: { name: 'Ada', town: 'London' } });
   t.match(await update(server, user, { data: { town: null, year: 1815, email: null } }), {
@@ -29,10 +29,10 @@ t.test('metadata is merged, null takes a key away, and an update of nothing is o
   });
   t.equal((await update(server, user, {})).status, 200);
   t.equal((await update(server, user, { email: null, password: null, data: null })).status, 200);
-  t.equal((await update(server, user, { email: ada.email })).status, 200, 'the email that the user has');
+  t.equal((await update(server, user, { email: ada.email })).status, 200, 'unchanged email');
 });
 
-t.test('users do not make themselves what they are not', async (t) => {
+t.test('users cannot change protected attributes of themselves', async (t) => {
   const server = await startAuthServer(t);
   const user = await signUp(server);
   const wanted = {
@@ -58,7 +58,7 @@ t.test('users do not make themselves what they are not', async (t) => {
   });
 });
 
-t.test('a user whose role is one of administrators changes what the operator says of them', async (t) => {
+t.test('user with an administrator role can change app_metadata', async (t) => {
   const server = await startAuthServer(t, { JWT_DEFAULT_GROUP_NAME: 'service_role' });
   const user = await signUp(server);
   t.match(await update(server, user, { app_metadata: { plan: 'gold' } }), {
@@ -67,7 +67,7 @@ t.test('a user whose role is one of administrators changes what the operator say
   });
 });
 
-t.test('contacts of others, and what is none, are refused before anything changes', async (t) => {
+t.test('invalid values and contacts of other users are rejected without any change', async (t) => {
   const server = await startAuthServer(t);
   const user = await signUp(server);
   await signUp(server, { email: 'bob@example.com' });
@@ -99,7 +99,7 @@ t.test('contacts of others, and what is none, are refused before anything change
   });
 });
 
-t.test('a new password ends all other sessions, and tokens that were sent before', async (t) => {
+t.test('new password ends all other sessions and invalidates sent tokens', async (t) => {
   const server = await startAuthServer(t);
   const first = await signUp(server);
   const second = await signIn(server);
@@ -123,7 +123,7 @@ t.test('a new password ends all other sessions, and tokens that were sent before
   await signIn(server, 'better horse');
 });
 
-t.test('the old password is asked for where the settings say so', async (t) => {
+t.test('current password is required if configured', async (t) => {
   const server = await startAuthServer(t, { SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' });
   const user = await signUp(server);
   const password = 'better horse';
@@ -142,10 +142,10 @@ t.test('the old password is asked for where the settings say so', async (t) => {
   t.equal((await update(server, user, { password: 'best horse' })).status, 200, 'after a recovery');
   await sql`update users set encrypted_password = ''`;
   await sql`update mfa_amr_claims set authentication_method = 'otp'`;
-  t.equal((await update(server, user, { password })).status, 200, 'whoever has none');
+  t.equal((await update(server, user, { password })).status, 200, 'user without password');
 });
 
-t.test('a nonce is asked for only when the session is older than a day', async (t) => {
+t.test('nonce is required only in sessions older than a day', async (t) => {
   const server = await startAuthServer(t, { SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' });
   const user = await signUp(server);
   server.clock.advance(24 * hourMs);
@@ -165,7 +165,7 @@ t.test('a nonce is asked for only when the session is older than a day', async (
   t.equal((await update(server, now, { data: { a: 1 } })).status, 200, 'only for passwords');
 });
 
-t.test('nonces are not guessed: there are so many attempts in a time', async (t) => {
+t.test('attempts to guess a nonce are rate limited', async (t) => {
   const server = await startAuthServer(t, {
     SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
     JWT_EXP: '1000h',
@@ -186,7 +186,7 @@ t.test('nonces are not guessed: there are so many attempts in a time', async (t)
   t.equal((await guess()).status, 422);
 });
 
-t.test('with a second factor, credentials are changed by sessions that have shown it', async (t) => {
+t.test('user with a second factor changes credentials only at aal2', async (t) => {
   const server = await startAuthServer(t);
   const user = await signUp(server);
   const sql = database(t, server);
@@ -207,7 +207,7 @@ t.test('with a second factor, credentials are changed by sessions that have show
   t.equal((await update(server, user, { password: 'better horse' })).status, 200);
 });
 
-t.test('users of single sign-on change credentials there', async (t) => {
+t.test('single sign-on users cannot change credentials', async (t) => {
   const server = await startAuthServer(t);
   const user = await signUp(server);
   const sql = database(t, server);
@@ -218,14 +218,14 @@ t.test('users of single sign-on change credentials there', async (t) => {
   t.equal((await update(server, user, { data: { a: 1 } })).status, 200);
 });
 
-t.test('of two who want the same phone at the same moment one gets it', async (t) => {
+t.test('one of two concurrent updates to the same phone succeeds', async (t) => {
   const server = await startAuthServer(t);
   const both = [await signUp(server), await signUp(server, { email: 'bob@example.com' })];
   const answers = await Promise.all(both.map((user) => update(server, user, { phone: '15005550001' })));
   t.same(answers.map(({ status }) => status).sort(), [200, 422]);
 });
 
-t.test('a change of email that is refused does not disturb the flow of the one before', async (t) => {
+t.test('rejected email change keeps the PKCE flow of the previous one', async (t) => {
   const { server, smtp } = await startMailingServer(t, { MAILER_AUTOCONFIRM: 'true' });
   const user = await signUp(server, ada);
   const email = 'countess@example.com';

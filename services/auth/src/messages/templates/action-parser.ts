@@ -217,9 +217,9 @@ export class ActionReader {
     if (this.#tokens[this.#at]?.kind === 'space') this.#at += 1;
   }
 
-  #unexpected(token: Token | undefined, place: string): TemplateError {
+  #unexpected(token: Token | undefined, where: string): TemplateError {
     const what = token === undefined ? 'end of action' : JSON.stringify(token.text);
-    return new TemplateError(`unexpected ${what} in ${place}`, this.line);
+    return new TemplateError(`unexpected ${what} in ${where}`, this.line);
   }
 }
 

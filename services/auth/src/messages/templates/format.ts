@@ -162,7 +162,7 @@ function formatInt(value: bigint, verb: string, flags: Flags): string | undefine
   if (flags.precision === 0 && value === 0n) return pad('', { ...flags, zero: false });
   digits = digits.padStart(flags.precision ?? 0, '0');
   const prefix = verb === 'O' ? '0o' : flags.sharp ? base.prefix : '';
-  const sign = signOf(value < 0n, flags);
+  const sign = getSign(value < 0n, flags);
   const isZeroPadded = flags.zero && flags.precision === undefined && flags.width !== undefined;
   if (isZeroPadded) digits = digits.padStart((flags.width ?? 0) - sign.length, '0');
   return pad(sign + prefix + digits, { ...flags, zero: false });
@@ -176,7 +176,7 @@ function formatRune(value: bigint, verb: string, flags: Flags): string {
   return pad(`U+${value.toString(16).toUpperCase().padStart(4, '0')}`, flags);
 }
 
-function signOf(isNegative: boolean, { plus, space }: Flags): string {
+function getSign(isNegative: boolean, { plus, space }: Flags): string {
   if (isNegative) return '-';
   return plus ? '+' : space ? ' ' : '';
 }
@@ -184,7 +184,7 @@ function signOf(isNegative: boolean, { plus, space }: Flags): string {
 function formatFloat(value: number, verb: string, flags: Flags): string | undefined {
   const digits = verb === 'V' ? undefined : floatDigits(Math.abs(value), verb.toLowerCase(), flags.precision);
   if (digits === undefined) return undefined;
-  const sign = signOf(value < 0 || Object.is(value, -0), flags);
+  const sign = getSign(value < 0 || Object.is(value, -0), flags);
   const shown = 'EG'.includes(verb) ? digits.toUpperCase() : digits;
   if (!flags.zero || flags.width === undefined) return pad(sign + shown, flags);
   return sign + shown.padStart(flags.width - sign.length, '0');

@@ -103,9 +103,9 @@ function isClosingTag(text: string, at: number): boolean {
   return text.charAt(at - 1) === '<' && /^\/script/i.test(text.slice(at, at + 7));
 }
 
-function afterEscape(text: string, at: number, place: string): number {
+function afterEscape(text: string, at: number, where: string): number {
   if (at + 1 >= text.length)
-    throw new ContextError(`unfinished escape sequence in ${place}: ${JSON.stringify(text.slice(-32))}`);
+    throw new ContextError(`unfinished escape sequence in ${where}: ${JSON.stringify(text.slice(-32))}`);
   return at + 2;
 }
 

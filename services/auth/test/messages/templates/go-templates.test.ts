@@ -1,4 +1,4 @@
-// The data are in testdata/go-templates.json: templates, and what Go makes of them. To add a case, run it through html/template.
+// testdata/go-templates.json has templates and their output in Go. Run new cases through html/template.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { TemplateError } from '../../../src/messages/templates/syntax.ts';
@@ -16,15 +16,15 @@ interface GoTemplates {
 }
 
 const file = new URL('testdata/go-templates.json', import.meta.url);
-// Parsed boundary: the file has that shape.
+// Parsed boundary: the file has this shape.
 const { data, cases } = JSON.parse(readFileSync(file, 'utf8')) as GoTemplates;
 
-function outcomeOf(source: string, form: TemplateForm): string {
+function render(source: string, form: TemplateForm): string {
   const attempt = <T>(stage: string, run: () => T): T | string => {
     try {
       return run();
     } catch (error) {
-      if (error instanceof TemplateError) return `refused at ${stage}`;
+      if (error instanceof TemplateError) return `rejected at ${stage}`;
       throw error;
     }
   };
@@ -32,9 +32,9 @@ function outcomeOf(source: string, form: TemplateForm): string {
   return typeof template === 'string' ? template : attempt('render', () => template.render(data));
 }
 
-t.test('templates render as in Go, and are refused as in Go', (t) => {
+t.test('templates render and fail as in Go', (t) => {
   t.ok(cases.length > 1_000);
   for (const { template, form = 'html', output, refusedAt } of cases)
-    t.equal(outcomeOf(template, form), output ?? `refused at ${refusedAt}`, `${form}: ${template}`);
+    t.equal(render(template, form), output ?? `rejected at ${refusedAt}`, `${form}: ${template}`);
   t.end();
 });

@@ -10,7 +10,7 @@ function html(source: string, variables: JsonObject = {}): string {
   return parseTemplate(source, 'html').render(variables);
 }
 
-t.test('values of a link arrive as they are, and nothing is added to it', (t) => {
+t.test('values in a link are unchanged and cannot add parameters', (t) => {
   const source =
     '<a href="https://app.test/confirm?token_hash={{ .TokenHash }}&email={{ .Email }}&next={{ .RedirectTo }}&n={{ .Data.name }}">';
   const variables = {
@@ -39,7 +39,7 @@ t.test('missing values are empty, also in plain text', (t) => {
   t.end();
 });
 
-t.test('break in the else of a loop ends the loop around it', (t) => {
+t.test('break in the else of a loop ends the outer loop', (t) => {
   const source = '{{ range .L }}{{ range $.E }}{{ else }}{{ break }}{{ end }}x{{ end }}';
   t.equal(html(source, { L: [1, 2], E: [] }), '');
   t.throws(
@@ -66,21 +66,21 @@ t.test('errors name the line', (t) => {
   t.end();
 });
 
-t.test('templates that are refused although Go accepts them: values would escape into parameters', (t) => {
+t.test('templates that Go accepts but whose values could add URL parameters are rejected', (t) => {
   for (const source of [
     '<a href="/x{{ range .L }}{{ . }}?{{ end }}">',
     '<a href="/{{ range .L }}{{ . }}"><a href="{{ end }}">',
     '{{ define "a" }}{{ if .N }}{{ template "a" .N }}<p title="{{ end }}{{ end }}{{ template "a" . }}',
   ])
     t.throws(() => parseTemplate(source, 'html'), TemplateError, source);
-  // Accepted: all values are filtered as if they began the URL.
+  // Accepted: all values are filtered like the start of the URL.
   const links = parseTemplate('<a href="{{ range .L }}{{ . }}/{{ end }}">', 'html');
   t.equal(links.render({ L: ['a', 'javascript:x'] }), '<a href="a/#ZgotmplZ/">');
   t.end();
 });
 
-t.test('a template that is made to take long takes no time', (t) => {
-  // Not by the clock: others may have the processor meanwhile.
+t.test('crafted templates are parsed in linear time', (t) => {
+  // CPU time, as other processes may be running.
   const before = process.cpuUsage();
   for (const source of [
     '{{'.repeat(500_000),
@@ -114,7 +114,7 @@ t.test('a template that is made to take long takes no time', (t) => {
   t.end();
 });
 
-t.test('what a template makes is bounded', (t) => {
+t.test('output and work of a template are bounded', (t) => {
   const long = { Data: { x: 'y'.repeat(100_000), l: Array.from({ length: 200 }, (_, i) => i) } };
   for (const [source, message] of [
     ['{{ .Data.x }}'.repeat(100), /longer than/],
@@ -133,7 +133,7 @@ t.test('what a template makes is bounded', (t) => {
   t.end();
 });
 
-/** Text of characters that mean something somewhere; the same for the same seed. */
+/** Pseudo-random text of special characters, deterministic by seed. */
 function hostileText(seed: number): string {
   const pieces =
     `< > " ' & + = \` / \\ : ; { } ( ) % # ? @ [ ] $ - , . ! ~ <b> </script> <!-- --> */ /* // \${ javascript: expression( url( %41 %zz &quot; &#39; \u2028 \u2029 \u{1f600} é a 1 onclick= \t \n \r \f`.split(
@@ -147,14 +147,14 @@ function hostileText(seed: number): string {
   return Array.from({ length: 1 + next(8) }, () => pieces[next(pieces.length)] ?? ' ').join('');
 }
 
-/** Tags with the names of their attributes. */
+/** Tags with their attribute names. */
 function structure(document: string): string[] {
   return [...document.matchAll(/<[^>]*>/g)].map(([tag]) =>
     tag.replaceAll(/"[^"]*"|'[^']*'|=[^ \t\n\f\r"'>]+/g, '""'),
   );
 }
 
-t.test('no value leaves the place where it stands', (t) => {
+t.test('no value escapes from its context', (t) => {
   const page = parseTemplate(
     '<!-- {{ .v }} --><p title="{{ .v }}" class=\'{{ .v }}\' lang={{ .v }}>{{ .v }}</p><a href="{{ .v }}" style="color: {{ .v }}; background: url(\'{{ .v }}\')" onclick="f({{ .v }}, \'{{ .v }}\')">{{ .v }}</a><title>{{ .v }}</title><style>p { content: "{{ .v }}"; width: {{ .v }} }</style><img srcset="{{ .v }}">',
     'html',
@@ -189,13 +189,13 @@ t.test('no value leaves the place where it stands', (t) => {
       handler: [v, v],
       endsScript: false,
     };
-    // Not in the name of the assertion: the text has characters that mean something in TAP.
+    // The text has characters with a meaning in TAP, so it is not part of the assertion name.
     t.same(found, wanted, `seed ${seed}`);
   }
   t.end();
 });
 
-t.test('no URL of a value runs code', (t) => {
+t.test('no URL value runs code', (t) => {
   for (const link of [
     'javascript:alert(1)',
     ' JAVA\tSCRIPT:x',
@@ -208,7 +208,7 @@ t.test('no URL of a value runs code', (t) => {
   t.end();
 });
 
-t.test('the built-in templates hold a link and a code where there is one', (t) => {
+t.test('built-in templates contain link and code', (t) => {
   for (const [kind, source] of Object.entries(builtInTemplates)) {
     const text = html(source, {
       ConfirmationURL: 'https://x.test/?a=1&b=2',
