@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { load } from 'js-yaml';
 import { settingsSpec } from '../../../services/xds/src/config/settings.ts';
-import { type ApiClient, createApiClient } from '../../../services/xds/src/kube/client.ts';
+import { ApiClient } from '../../../services/xds/src/kube/client.ts';
 import { loadKubeConfig } from '../../../services/xds/src/kube/config.ts';
 import { hasStatus } from '../../../services/xds/src/kube/errors.ts';
 import { editText } from './edit-text.ts';
@@ -29,7 +29,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export async function clusterRules(environment: Environment): Promise<RuleStore> {
   const kubeconfig = environment[settingsSpec.kubeconfig.env] ?? '';
-  const client = createApiClient(await loadKubeConfig({ kubeconfig, kubernetesServiceHost: '' }));
+  const client = new ApiClient(await loadKubeConfig({ kubeconfig, kubernetesServiceHost: '' }));
   const makesDefinition = !(await exists(client, crdPath));
   const namespace = `tollgate-demo-${crypto.randomUUID().slice(0, 8)}`;
   const namespacePath = `/api/v1/namespaces/${namespace}`;

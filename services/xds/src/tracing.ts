@@ -5,17 +5,16 @@ import type { ObjectStatus } from './status/conditions.ts';
 
 type Attributes = NonNullable<SpanOptions['attributes']>;
 
-/** A response on its way: begun when it is sent, ended by what the limiter says of it. */
+/** From a response until the limiter's answer. */
 export interface PushSpan {
   readonly snapshot: Snapshot;
   end(outcome: 'ack' | 'nack' | 'superseded' | 'disconnected'): void;
 }
 
 /**
- * Spans of a change on its way from the source to the limiters and back: `reconcile` contains `validate` and `snapshot`, a
- * snapshot is followed by a `push` for each limiter, and a `status` follows what it reports on. Pushes and statuses begin
- * after the spans that they are parts of have ended, so what a snapshot or status came from is remembered for as long as it
- * is used.
+ * Spans of a change from the source to the limiters and back: `reconcile` contains `validate` and `snapshot`; a snapshot
+ * is followed by a `push` per limiter, a change by a `status`. Pushes and statuses start after their parent spans have
+ * ended, so that parents are stored by snapshot and status.
  */
 export class PipelineTrace {
   readonly #tracing: Tracing;
@@ -38,9 +37,9 @@ export class PipelineTrace {
   validate(run: () => Promise<CatalogChange>): Promise<CatalogChange> {
     return this.#tracing.inSpan('validate', {}, async (span) => {
       const change = await run();
-      const rejected = change.verdicts.filter(({ accepted }) => accepted.reason !== 'Accepted');
+      const rejected = change.results.filter(({ accepted }) => accepted.reason !== 'Accepted');
       span.setAttributes({
-        'tollgate.xds.objects': change.verdicts.length,
+        'tollgate.xds.objects': change.results.length,
         'tollgate.xds.rejected': rejected.length,
         'tollgate.xds.reasons': [...new Set(rejected.map(({ accepted }) => accepted.reason))],
       });
@@ -48,7 +47,7 @@ export class PipelineTrace {
     });
   }
 
-  /** Runs what puts a snapshot in force; pushes that begin meanwhile or later are parts of its span. */
+  /** `run` puts the snapshot in force; pushes that start then or later are children of the span. */
   snapshot(snapshot: Snapshot, attributes: Attributes, run: () => void): void {
     const span = this.#tracing.startSpan('snapshot', {
       attributes: {
@@ -81,7 +80,7 @@ export class PipelineTrace {
     };
   }
 
-  /** A report on the status of all objects, after the latest change; `run` answers how many have changed. */
+  /** `run` reports the status of all objects and returns how many have changed. */
   report(run: () => Promise<number>): Promise<void> {
     const parentSpan = this.#reconcile ?? null;
     return this.#tracing.inSpan('status', { parentSpan }, async (span) => {
@@ -89,13 +88,12 @@ export class PipelineTrace {
     });
   }
 
-  /** Remembers that the active span is what a status came from. */
+  /** Remembers the active span as the parent of the write of a status. */
   reported(status: ObjectStatus): void {
     const span = this.#tracing.activeSpan();
     if (span !== undefined) this.#statuses.set(status, span);
   }
 
-  /** Runs the write of a status to the API server. */
   write(status: ObjectStatus, attributes: Attributes, run: () => Promise<void>): Promise<void> {
     const parentSpan = this.#statuses.get(status);
     if (parentSpan === undefined) return run();

@@ -299,10 +299,10 @@ t.test('the log says which cluster it is, and that a folder has no effect there'
   const said = ({ lines }: TestApp, message: RegExp) =>
     lines.filter((line) => message.test(String(line['@message'])));
   const { app, url } = await followCluster(t, { XDS_NAMESPACES: 'shop', XDS_FOLDER: '/manifests' });
-  t.match(said(app, /^objects come from a cluster$/), [
+  t.match(said(app, /^reading objects from a cluster$/), [
     { server: url, context: 'test', namespaces: ['shop'] },
   ]);
-  t.match(said(app, /^XDS_FOLDER has no effect/), [{ level: 'warning', folder: '/manifests' }]);
+  t.match(said(app, /^XDS_FOLDER ignored/), [{ level: 'warning', folder: '/manifests' }]);
   const { app: withoutFolder } = await followCluster(t);
   t.strictSame(said(withoutFolder, /XDS_FOLDER/), []);
   const fromFolder = await startApp(t, { XDS_FOLDER: twoNamespaces(t) });

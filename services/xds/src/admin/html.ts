@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { compareText } from '@tollgate/kit/text';
 
-/** Markup that is safe to put into a page as it is. */
+/** Markup, which is not escaped. */
 export interface Html {
   readonly html: string;
 }
 
-/** What may stand in a template: text is escaped, markup is not; lists are joined, and what is undefined is nothing. */
-export type HtmlValue = string | number | undefined | Html | readonly HtmlValue[];
+/** Lists are joined; undefined is rendered as nothing. */
+type HtmlValue = string | number | undefined | Html | readonly HtmlValue[];
 
-/** Builds markup: everything that is put into it is escaped, unless it is markup itself. */
+/** Template tag that escapes all values except markup. */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return { html: parts.map((part, index) => part + render(values[index])).join('') };
 }
@@ -34,7 +34,6 @@ const escapes: Readonly<Record<string, string>> = {
 const escapeText = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => escapes[character] ?? '');
 
-/** How the page looks, in the light and in the dark. */
 export const pageStyle = `
 :root { color-scheme: light dark; --ok: light-dark(#17692f, #6fd08c); --bad: light-dark(#a4161a, #ff8a80);
   --wait: light-dark(#8a5a00, #ffc766); --line: light-dark(#d5d9e0, #3a4150); --dim: light-dark(#59616e, #a3abb8); }
@@ -51,35 +50,34 @@ code, .message { font: 13px/1.45 ui-monospace, monospace; } .message { max-width
 a { color: inherit; } input, button { font: inherit; padding: .2rem .5rem; }
 `;
 
-/** Lets the browser use this style and nothing else: no script, no other server. */
+/** Allows only this style: no scripts, no other origins. */
 export const contentSecurityPolicy =
   `default-src 'none'; style-src 'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'; ` +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** A part of a long list, in the order of the names. */
-export interface PageOf<T> {
-  /** All that there are. */
+/** Part of a list, sorted by name. */
+export interface Page<T> {
+  /** Size of the whole list. */
   readonly total: number;
   readonly items: readonly T[];
-  /** Name of the last item when there are more: ask for those after it. */
+  /** Name of the last item when there are more: `after` of the next page. */
   readonly next: string | undefined;
 }
 
-/** Which part. */
 export interface PageQuery {
-  /** Only what comes after this name. */
+  /** Only items after this name. */
   readonly after: string;
   readonly limit: number;
 }
 
-/** Most items on one page, whoever asks for more: 10,000 objects with their messages are tens of megabytes. */
+/** Largest page: 10,000 objects with their messages are tens of megabytes. */
 const maxPageSize = 1000;
 
-/** Takes a page out of named items, in the order of the names by code units. */
-export function pageOf<T>(
+/** Sorts by code units of the names. */
+export function paginate<T>(
   named: Iterable<readonly [name: string, item: T]>,
   { after, limit }: PageQuery,
-): PageOf<T> {
+): Page<T> {
   const all = [...named];
   const left = all.filter(([name]) => after === '' || compareText(name, after) > 0);
   left.sort(([a], [b]) => compareText(a, b));
@@ -92,8 +90,8 @@ export function pageOf<T>(
   };
 }
 
-/** Reads `after` and `limit` of a query; what is no number is the default. */
-export function readPageQuery(query: URLSearchParams, defaultLimit: number): PageQuery {
+/** An invalid `limit` is replaced by the default. */
+export function parsePageQuery(query: URLSearchParams, defaultLimit: number): PageQuery {
   const limit = Number(query.get('limit') ?? defaultLimit);
   return {
     after: query.get('after') ?? '',

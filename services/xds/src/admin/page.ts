@@ -1,25 +1,19 @@
-import type { LimiterClient } from '../ads/limiters.ts';
+import type { Limiter } from '../ads/limiters.ts';
 import type { PipelineState } from '../catalog/pipeline.ts';
 import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
-import { outageText } from '../sources/source.ts';
+import { formatOutages } from '../sources/source.ts';
 import type { Condition } from '../status/conditions.ts';
-import { type Html, html, type PageOf, pageOf, pageStyle } from './html.ts';
-import { type AdminState, notReadyReason, type ObjectRow, rowOf } from './server.ts';
+import { type Html, html, type Page, pageStyle, paginate } from './html.ts';
+import { type AdminState, notReadyReason, type ObjectRow, toObjectRow } from './state.ts';
 
-/** Rows of each table: as many as a person looks through; who looks for something else asks for it by name. */
+/** Rows of each table. */
 const maxRows = 100;
 
-/** Longest version that is shown; all of it is in the JSON. */
+/** Characters of a version; the JSON has all of them. */
 const versionLength = 12;
 
-/** What a visitor asks for. */
-export interface DebugQuery {
-  /** Only what has this in its name. */
-  readonly find: string;
-}
-
-/** The page for people: domains, objects with their conditions, limiters, the source. One document, without scripts. */
-export function debugPage(admin: AdminState, { find }: DebugQuery): string {
+/** Domains, objects with their conditions, limiters, and the source. `find` filters by name. One document, no scripts. */
+export function renderDebugPage(admin: AdminState, find: string): string {
   const state = admin.pipeline.state();
   const snapshot = admin.snapshots.current();
   const page = html`<!doctype html>
@@ -31,10 +25,10 @@ export function debugPage(admin: AdminState, { find }: DebugQuery): string {
 ${summary(admin, state, snapshot)}
 ${notices(admin, state)}
 <form><label>Show only <input name="find" value="${find}"></label> <button>Find</button></form>
-${refusedObjects(state, find)}
-${domains(snapshot, find)}
-${objects(state, find)}
-${limiters(admin, find)}
+${notAcceptedObjects(state, find)}
+${domainTable(snapshot, find)}
+${objectTable(state, find)}
+${limiterTable(admin, find)}
 </body>
 </html>
 `;
@@ -42,56 +36,56 @@ ${limiters(admin, find)}
 }
 
 function summary(
-  { clients, sourceName, nowMs }: AdminState,
+  { limiters, sourceName, nowMs }: AdminState,
   state: PipelineState,
   snapshot: Snapshot | undefined,
 ): Html {
-  const { lastEventMs, verdicts, rules, limitersElsewhere } = state;
-  const age = lastEventMs === undefined ? 'nothing heard yet' : `last change ${ago(nowMs() - lastEventMs)}`;
+  const { lastEventMs, results, rules, limitersElsewhere } = state;
+  const age = lastEventMs === undefined ? 'no event yet' : `last change ${ago(nowMs() - lastEventMs)}`;
   return html`<dl>
-<dt>Serving</dt><dd>${snapshot === undefined ? 'nothing yet' : html`${counted(rules, 'limit')} in ${counted(snapshot.resources.size, 'domain')}, version <code>${snapshot.version}</code>`}</dd>
-<dt>Source</dt><dd>${sourceName}, ${counted(verdicts.size, 'object')}, ${age}</dd>
-<dt>Limiters</dt><dd>${clients.size} connected${limitersElsewhere > 0 ? ` and ${limitersElsewhere} at other replicas` : ''}</dd>
+<dt>Serving</dt><dd>${snapshot === undefined ? 'nothing yet' : html`${formatCount(rules, 'limit')} in ${formatCount(snapshot.resources.size, 'domain')}, version <code>${snapshot.version}</code>`}</dd>
+<dt>Source</dt><dd>${sourceName}, ${formatCount(results.size, 'object')}, ${age}</dd>
+<dt>Limiters</dt><dd>${limiters.size} connected${limitersElsewhere > 0 ? ` and ${limitersElsewhere} at other replicas` : ''}</dd>
 <dt>More</dt><dd><a href="/snapshot">/snapshot</a> <a href="/objects">/objects</a> <a href="/metrics">/metrics</a> <a href="/readyz">/readyz</a></dd>
 </dl>`;
 }
 
-/** What an operator should know before anything else. */
+/** What an operator must know first. */
 function notices(admin: AdminState, { emptyHeldBack, outages, synced, problems }: PipelineState): Html {
   const reason = notReadyReason(admin);
   const lines: Html[] = [];
   if (reason !== undefined) lines.push(html`<p class="notice">Not ready: ${reason}</p>`);
   if (emptyHeldBack && reason === undefined)
     lines.push(
-      html`<p class="notice">There is no limit left. Limiters keep those they have, because XDS_ALLOW_EMPTY=false.</p>`,
+      html`<p class="notice">There are no limits left. Limiters keep theirs, because XDS_ALLOW_EMPTY=false.</p>`,
     );
-  // Before that, it is why the service is not ready.
+  // Before it has synced, outages are the reason why the service is not ready.
   if (synced && outages.length > 0)
     lines.push(
-      html`<p class="notice">Objects cannot be followed; those that are known stay: ${outageText(outages)}</p>`,
+      html`<p class="notice">The source cannot be followed, and known objects stay: ${formatOutages(outages)}</p>`,
     );
   if (problems.length > 0) {
     const shown = problems.slice(0, maxRows);
     const items = shown.map(({ source, message }) => html`<li class="message">${source}: ${message}</li>`);
     lines.push(
-      html`<div class="notice">The source has what is no object:<ul>${items}</ul>${more(problems.length - shown.length)}</div>`,
+      html`<div class="notice">Invalid content in the source:<ul>${items}</ul>${more(problems.length - shown.length)}</div>`,
     );
   }
   return html`${lines}`;
 }
 
-function refusedObjects(state: PipelineState, find: string): Html | undefined {
-  const refused = [...state.verdicts].filter(([, { accepted }]) => accepted.status !== 'True');
-  if (refused.length === 0) return undefined;
-  const rows = found(refused, find, (id, { domain }) => [id, domain]);
-  return section('Objects that are not accepted', rows, ['Object', 'Why', 'In force'], (verdict) => {
-    const { id, label, accepted, inForce } = rowOf(verdict, state);
+function notAcceptedObjects(state: PipelineState, find: string): Html | undefined {
+  const rejected = [...state.results].filter(([, { accepted }]) => accepted.status !== 'True');
+  if (rejected.length === 0) return undefined;
+  const rows = findRows(rejected, find, (id, { domain }) => [id, domain]);
+  return section('Objects that are not accepted', rows, ['Object', 'Why', 'In force'], (result) => {
+    const { id, label, accepted, inForce } = toObjectRow(result, state);
     return html`<td>${objectName(id, label)}</td><td>${condition(accepted)}</td><td>${inForce === undefined ? 'nothing' : `generation ${inForce}`}</td>`;
   });
 }
 
-function domains(snapshot: Snapshot | undefined, find: string): Html {
-  const rows = found([...(snapshot?.resources ?? [])], find, (name) => [name]);
+function domainTable(snapshot: Snapshot | undefined, find: string): Html {
+  const rows = findRows([...(snapshot?.resources ?? [])], find, (name) => [name]);
   return section('Domains', rows, ['Domain', 'Version', 'Bytes'], domainCells);
 }
 
@@ -100,28 +94,28 @@ function domainCells({ name, version, any }: SnapshotResource): Html {
   return html`<td><a href="${link}">${name}</a></td><td>${shortVersion(version)}</td><td>${any.length}</td>`;
 }
 
-function objects(state: PipelineState, find: string): Html {
-  const rows = found([...state.verdicts], find, (id, { domain }) => [id, domain]);
+function objectTable(state: PipelineState, find: string): Html {
+  const rows = findRows([...state.results], find, (id, { domain }) => [id, domain]);
   const heads = ['Object', 'Domain', 'Generation', 'Limits', 'Accepted', 'Programmed'];
-  return section('Objects', rows, heads, (verdict) => objectCells(rowOf(verdict, state)));
+  return section('Objects', rows, heads, (result) => objectCells(toObjectRow(result, state)));
 }
 
 function objectCells({ id, label, domain, generation, rules, accepted, programmed }: ObjectRow): Html {
   return html`<td>${objectName(id, label)}</td><td>${domain}</td><td>${generation}</td><td>${rules}</td><td class="${accepted.status}">${accepted.reason}</td><td>${programmed && condition(programmed)}</td>`;
 }
 
-function limiters({ clients, nowMs }: AdminState, find: string): Html {
-  const all = [...clients.all()].map((client): [string, LimiterClient] => [
-    `${client.nodeId} ${client.peer} ${client.id}`,
-    client,
+function limiterTable({ limiters, nowMs }: AdminState, find: string): Html {
+  const all = [...limiters.all()].map((limiter): [string, Limiter] => [
+    `${limiter.nodeId} ${limiter.peer} ${limiter.id}`,
+    limiter,
   ]);
-  const rows = found(all, find, (_, { nodeId, identity, peer }) => [nodeId, identity, peer]);
+  const rows = findRows(all, find, (_, { nodeId, identity, peer }) => [nodeId, identity, peer]);
   const heads = ['Node', 'Address', 'Protocol', 'Connected', 'Accepted version', 'Rejection'];
-  return section('Limiters', rows, heads, (client) => limiterCells(client, nowMs()));
+  return section('Limiters', rows, heads, (limiter) => limiterCells(limiter, nowMs()));
 }
 
-function limiterCells(client: LimiterClient, nowMs: number): Html {
-  const { nodeId, identity, peer, protocol, connectedMs, acceptedVersion, rejection } = client;
+function limiterCells(limiter: Limiter, nowMs: number): Html {
+  const { nodeId, identity, peer, protocol, connectedMs, acceptedVersion, rejection } = limiter;
   const accepted =
     acceptedVersion === undefined ? html`<span class="dim">none yet</span>` : shortVersion(acceptedVersion);
   const refused =
@@ -130,21 +124,22 @@ function limiterCells(client: LimiterClient, nowMs: number): Html {
   return html`<td>${nodeId}${identity === '' ? undefined : html`<br><span class="dim">${identity}</span>`}</td><td>${peer}</td><td>${protocol}</td><td>${ago(nowMs - connectedMs)}</td><td>${accepted}</td><td>${refused}</td>`;
 }
 
-/** The first rows of those that were asked for, and how many there are whatever was asked for. */
-interface Found<T> extends PageOf<T> {
+/** The first matching rows. */
+interface Rows<T> extends Page<T> {
+  /** Number of rows without the filter. */
   readonly of: number;
 }
 
-function found<T>(
+function findRows<T>(
   all: readonly [string, T][],
   find: string,
-  namesOf: (key: string, row: T) => readonly (string | undefined)[],
-): Found<T> {
-  const fitting = all.filter(([key, row]) => matches(find, ...namesOf(key, row)));
-  return { ...pageOf(fitting, { after: '', limit: maxRows }), of: all.length };
+  getNames: (key: string, row: T) => readonly (string | undefined)[],
+): Rows<T> {
+  const matching = all.filter(([key, row]) => matches(find, ...getNames(key, row)));
+  return { ...paginate(matching, { after: '', limit: maxRows }), of: all.length };
 }
 
-function section<T>(title: string, rows: Found<T>, heads: readonly string[], cells: (row: T) => Html): Html {
+function section<T>(title: string, rows: Rows<T>, heads: readonly string[], cells: (row: T) => Html): Html {
   const count = rows.total === rows.of ? `${rows.of}` : `${rows.total} of ${rows.of}`;
   const body = rows.items.map((row) => html`<tr>${cells(row)}</tr>\n`);
   const head = heads.map((name) => html`<th>${name}</th>`);
@@ -169,7 +164,7 @@ const shortVersion = (version: string): Html =>
 const matches = (find: string, ...names: readonly (string | undefined)[]): boolean =>
   find === '' || names.some((name = '') => name.includes(find));
 
-const counted = (count: number, noun: string): string => `${count} ${count === 1 ? noun : `${noun}s`}`;
+const formatCount = (count: number, noun: string): string => `${count} ${count === 1 ? noun : `${noun}s`}`;
 
 const second = 1000;
 const minute = 60 * second;

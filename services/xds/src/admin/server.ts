@@ -1,4 +1,3 @@
-import type { Health } from '@tollgate/kit/health';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import {
@@ -8,137 +7,75 @@ import {
   type FastifyRequest,
   fastify,
 } from 'fastify';
-import type { Registry } from 'prom-client';
-import type { ClientRegistry } from '../ads/limiters.ts';
-import type { Verdict } from '../catalog/accepted.ts';
-import type { Pipeline, PipelineState } from '../catalog/pipeline.ts';
-import type { SnapshotStore } from '../catalog/snapshot.ts';
-import type { Condition } from '../status/conditions.ts';
-import { contentSecurityPolicy, pageOf, readPageQuery } from './html.ts';
-import { debugPage } from './page.ts';
-import { servedDomain, servedSnapshot } from './snapshot.ts';
-
-/** What the pages show. */
-export interface AdminState {
-  readonly pipeline: Pick<Pipeline, 'state' | 'notReady'>;
-  readonly snapshots: SnapshotStore;
-  readonly clients: ClientRegistry;
-  readonly health: Health;
-  /** Unix time. */
-  readonly nowMs: () => number;
-  /** What the source is called: `kubernetes`, `folder`. */
-  readonly sourceName: string;
-}
-
-/** Why the service is not ready, for people; undefined when it is. */
-export function notReadyReason({ pipeline, health }: AdminState): string | undefined {
-  if (health.isHealthy()) return undefined;
-  const failing = Object.entries(health.report()).filter(([, healthy]) => !healthy);
-  return pipeline.notReady() ?? `not ready: ${failing.map(([name]) => name).join(', ')}`;
-}
-
-/** One object as the pages show it. */
-export interface ObjectRow {
-  readonly id: string;
-  /** File and number of the document; the id, where there is no file. */
-  readonly label: string;
-  readonly domain: string | undefined;
-  readonly generation: number;
-  /** The generation whose rules are in force. */
-  readonly inForce: number | undefined;
-  readonly rules: number;
-  readonly accepted: Condition;
-  /** Undefined in the first moments of an object. */
-  readonly programmed: Condition | undefined;
-  readonly limiters: { readonly connected: number; readonly acknowledged: number } | undefined;
-}
-
-/** An object with all that is known of it. */
-export function rowOf(verdict: Verdict, { statuses }: PipelineState): ObjectRow {
-  const { id, label, domain, generation, inForce, rules, accepted } = verdict;
-  const status = statuses.get(id);
-  return {
-    id,
-    label,
-    domain,
-    generation,
-    inForce,
-    rules,
-    accepted,
-    programmed: status?.programmed,
-    limiters: status?.limiters,
-  };
-}
-
-/** What the admin server takes. */
-export interface AdminServerDeps extends AdminState {
-  readonly registry: Registry;
-  readonly logger: Logger;
-}
+import { contentSecurityPolicy, paginate, parsePageQuery } from './html.ts';
+import { renderDebugPage } from './page.ts';
+import { describeDomain, describeSnapshot } from './snapshot.ts';
+import { type AdminState, notReadyReason, toObjectRow } from './state.ts';
 
 /** Time for a request to arrive. */
 const requestTimeoutMs = 10_000;
+
 /** Probes, a scraper, and a few people. */
 const maxConnections = 64;
-/** Items on a page of JSON, unless `limit` says otherwise. */
+
+/** Default page sizes of the JSON endpoints. */
 const defaultObjects = 100;
 const defaultDomains = 20;
 
-/**
- * The admin port: `/healthz` and `/readyz` for probes, `/metrics`, a page for people and the same as JSON. Nobody is asked
- * who they are here, and everything is read only.
- */
-export function createAdminServer(deps: AdminServerDeps, options: HttpServerOptions): HttpServer {
+/** `/healthz`, `/readyz`, `/metrics`, a debug page, and the same as JSON. Without authentication, and read only. */
+export function createAdminServer(state: AdminState, options: HttpServerOptions): HttpServer {
   const app = fastify({ requestTimeout: requestTimeoutMs, forceCloseConnections: true });
   app.server.maxConnections = maxConnections;
   app.addHook('onSend', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
   });
-  app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, deps.logger));
-  app.setNotFoundHandler((_request, reply) =>
-    sendText(reply.code(404), 'no such page: / lists what there is\n'),
+  app.setErrorHandler<FastifyError>((error, request, reply) =>
+    sendError(error, request, reply, state.logger),
   );
-  addProbes(app, deps);
-  addPages(app, deps);
+  app.setNotFoundHandler((_request, reply) =>
+    sendText(reply.code(404), 'page not found: / lists all pages\n'),
+  );
+  addProbes(app, state);
+  addPages(app, state);
   return new HttpServer(app, options);
 }
 
-function addProbes(app: FastifyInstance, deps: AdminServerDeps): void {
+function addProbes(app: FastifyInstance, state: AdminState): void {
   app.get('/healthz', (_request, reply) => sendText(reply, 'ok\n'));
   app.get('/readyz', (_request, reply) => {
-    const reason = notReadyReason(deps);
+    const reason = notReadyReason(state);
     return reason === undefined ? sendText(reply, 'ok\n') : sendText(reply.code(503), `${reason}\n`);
   });
   app.get('/metrics', async (_request, reply) =>
-    reply.type(deps.registry.contentType).send(await deps.registry.metrics()),
+    reply.type(state.registry.contentType).send(await state.registry.metrics()),
   );
 }
 
-function addPages(app: FastifyInstance, deps: AdminServerDeps): void {
+function addPages(app: FastifyInstance, { pipeline, snapshots, ...state }: AdminState): void {
   app.get('/', (request, reply) =>
     reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', contentSecurityPolicy)
-      .send(debugPage(deps, { find: queryOf(request).get('find') ?? '' })),
+      .send(renderDebugPage({ pipeline, snapshots, ...state }, parseQuery(request).get('find') ?? '')),
   );
 
   app.get('/objects', (request) => {
-    const state = deps.pipeline.state();
-    const page = pageOf(state.verdicts, readPageQuery(queryOf(request), defaultObjects));
-    return { ...page, items: page.items.map((verdict) => rowOf(verdict, state)) };
+    const current = pipeline.state();
+    const page = paginate(current.results, parsePageQuery(parseQuery(request), defaultObjects));
+    return { ...page, items: page.items.map((result) => toObjectRow(result, current)) };
   });
 
   app.get('/snapshot', async (request, reply) => {
-    const query = queryOf(request);
+    const query = parseQuery(request);
     const domain = query.get('domain');
-    if (domain === null) return await servedSnapshot(deps.snapshots, readPageQuery(query, defaultDomains));
-    const served = await servedDomain(deps.snapshots, domain);
-    return served ?? reply.code(404).send({ message: `domain '${domain}' is not served` });
+    if (domain === null) return await describeSnapshot(snapshots, parsePageQuery(query, defaultDomains));
+    const described = await describeDomain(snapshots, domain);
+    return described ?? reply.code(404).send({ message: `domain '${domain}' is not served` });
   });
 }
 
-/** Of a URL without a host, which `URL` does not take. */
-function queryOf({ url }: FastifyRequest): URLSearchParams {
+/** `URL` does not parse a path without a host. */
+function parseQuery({ url }: FastifyRequest): URLSearchParams {
   const start = url.indexOf('?');
   return new URLSearchParams(start === -1 ? '' : url.slice(start));
 }
@@ -153,9 +90,9 @@ function sendError(
   reply: FastifyReply,
   logger: Logger,
 ): FastifyReply {
-  // What fastify itself refuses says so in its message; anything else is ours.
+  // Below 500 the error is fastify's, and its message is public.
   const status = error.statusCode ?? 500;
   if (status < 500) return sendText(reply.code(status), `${error.message}\n`);
-  logger.error({ err: error, path: request.url }, 'admin page failed');
+  logger.error({ err: error, path: request.url }, 'failed to serve an admin page');
   return sendText(reply.code(500), 'internal error\n');
 }

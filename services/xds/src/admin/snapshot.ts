@@ -1,64 +1,49 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import type { Steps } from '@tollgate/kit/steps';
-import { runInSlices } from '@tollgate/kit/steps';
+import { runInSlices, type Steps } from '@tollgate/kit/steps';
 import { compileRules } from '@tollgate/rules/compile';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
-import { type PageQuery, pageOf } from './html.ts';
+import { type PageQuery, paginate } from './html.ts';
 
-/**
- * The limits of a resource as a limiter's own debug page shows them, read from the very bytes that limiters get; but here a
- * rule without a limit does not look like one that refuses everything.
- */
-function* servedRules({ any }: SnapshotResource): Steps<readonly string[]> {
-  const document = yield* decodeMessage(fromBinary(AnySchema, any).value);
-  const compiled = yield* compileRules([document], { mergeDomains: false });
-  yield;
-  return compiled.ok
-    ? dumpRules(compiled.rules, { unlimited: 'unlimited' })
-    : compiled.problems.map((problem) => problem.message);
-}
-
-/** One domain as limiters get it. */
-export interface ServedDomain {
+/** A domain as limiters receive it. */
+interface DomainDescription {
   readonly domain: string;
   readonly version: string;
-  /** Limits, a line each. */
+  /** One line per limit. */
   readonly rules: readonly string[];
-  /** How many limits there are, when not all are shown. */
+  /** Number of limits, when not all are listed. */
   readonly of?: number;
 }
 
-/** Most limits on one page, of all its domains: 2 MB or so. */
+/** Limits on one page, of all its domains: about 2 MB. */
 const maxRules = 20_000;
 
-/** Most domains on one page: each is compiled for it, and nobody is asked who they are here. */
+/** Domains on one page: each is compiled for it, and requests are not authenticated. */
 const maxDomains = 100;
 
-/** Streams have their turn this often while a page is made. */
+/** Longest time without yielding to streams. */
 const sliceMs = 5;
 
-/** One domain with its rules; undefined when it is not served. */
-export async function servedDomain(
+/** Undefined when the domain is not served. */
+export async function describeDomain(
   snapshots: SnapshotStore,
   domain: string,
-): Promise<ServedDomain | undefined> {
+): Promise<DomainDescription | undefined> {
   const resource = snapshots.current()?.resources.get(domain);
   return resource === undefined ? undefined : await runInSlices(describe(resource, maxRules), { sliceMs });
 }
 
-/** What is served, domain by domain. */
-export async function servedSnapshot(snapshots: SnapshotStore, { after, limit }: PageQuery) {
+export async function describeSnapshot(snapshots: SnapshotStore, { after, limit }: PageQuery) {
   const snapshot = snapshots.current();
-  const page = pageOf(snapshot?.resources ?? [], { after, limit: Math.min(limit, maxDomains) });
+  const page = paginate(snapshot?.resources ?? [], { after, limit: Math.min(limit, maxDomains) });
   const domains = await runInSlices(describeAll(page.items), { sliceMs });
   return { version: snapshot?.version ?? null, total: page.total, domains, next: page.next };
 }
 
-function* describeAll(resources: readonly SnapshotResource[]): Steps<readonly ServedDomain[]> {
-  const domains: ServedDomain[] = [];
+function* describeAll(resources: readonly SnapshotResource[]): Steps<readonly DomainDescription[]> {
+  const domains: DomainDescription[] = [];
   let left = maxRules;
   for (const resource of resources) {
     const domain = yield* describe(resource, left);
@@ -69,10 +54,23 @@ function* describeAll(resources: readonly SnapshotResource[]): Steps<readonly Se
   return domains;
 }
 
-function* describe(resource: SnapshotResource, most: number): Steps<ServedDomain> {
+function* describe(resource: SnapshotResource, most: number): Steps<DomainDescription> {
   const { name: domain, version } = resource;
-  const rules = yield* servedRules(resource);
+  const rules = yield* dumpResource(resource);
   return rules.length <= most
     ? { domain, version, rules }
     : { domain, version, rules: rules.slice(0, most), of: rules.length };
+}
+
+/**
+ * The limits of a resource in the format of a limiter's own debug page, read from the encoded bytes. Rules without a
+ * limit are marked, so that they do not look like a limit of 0.
+ */
+function* dumpResource({ any }: SnapshotResource): Steps<readonly string[]> {
+  const document = yield* decodeMessage(fromBinary(AnySchema, any).value);
+  const compiled = yield* compileRules([document], { mergeDomains: false });
+  yield;
+  return compiled.ok
+    ? dumpRules(compiled.rules, { unlimited: 'unlimited' })
+    : compiled.problems.map((problem) => problem.message);
 }

@@ -1,203 +1,196 @@
-import { type Schedule, scheduleByTimer } from '../catalog/pipeline.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
+import { Listeners, type Schedule, scheduleByTimer } from '../context.ts';
+import type { RejectedResources } from './exchange.ts';
+import { maxRejectionLength } from './limits.ts';
 import type { ResponseCache } from './responses.ts';
-import type { Refusal } from './sotw.ts';
 import type { KnownResources } from './subscription.ts';
 
-/** What is known of one limiter: one open ADS stream that has asked for RateLimitConfig. */
-export interface LimiterClient {
+/** A connected limiter: an ADS stream that has subscribed to RateLimitConfig. */
+export interface Limiter {
   /** Of the stream, unique in this process. */
   readonly id: string;
-  /** What the limiter calls itself; empty when it does not. */
+  /** Chosen by the limiter; may be empty. */
   readonly nodeId: string;
-  /** Who it is by its client certificate; empty without one. A node id is only what the limiter of this identity says. */
+  /** From the client certificate; empty without one. The node id is trusted only within this identity. */
   readonly identity: string;
   /** `address:port`. */
   readonly peer: string;
   readonly protocol: 'sotw' | 'delta';
   readonly connectedMs: number;
-  /** Domains that it asks for by name; undefined when it asks for all. It is sent no other. */
+  /** Domains that it subscribes to by name, and the only ones it is sent; undefined for a wildcard. */
   readonly names: ReadonlySet<string> | undefined;
-  /** Versions by domain of what it has accepted, all of it; undefined before its first acknowledgement. */
+  /** Accepted versions by domain; undefined before its first ACK. */
   readonly accepted: ReadonlyMap<string, string> | undefined;
-  /** The snapshot version that it acknowledged last; undefined before. */
+  /** The snapshot version of its last ACK; undefined before. */
   readonly acceptedVersion: string | undefined;
-  /** What it refused and has not yet been sent a replacement for; undefined when it is content. */
+  /** What it rejects and has not been sent a replacement for. */
   readonly rejection: Rejection | undefined;
 }
 
 /** A NACK. */
 export interface Rejection {
-  /** Versions by domain of the set that was refused. */
-  readonly refused: ReadonlyMap<string, string>;
+  /** Rejected versions by domain. */
+  readonly resources: ReadonlyMap<string, string>;
   readonly snapshotVersion: string;
-  /** The client's own words, cut to a bearable length. */
+  /** The limiter's message, escaped and cut. */
   readonly message: string;
   readonly atMs: number;
 }
 
-/** What people call a limiter: its node id or address, and the identity that says so. */
-export function limiterName({ nodeId, peer, identity }: Pick<LimiterClient, 'nodeId' | 'peer' | 'identity'>) {
+/** Display name: node id or address, with the identity that vouches for it. */
+export function limiterName({ nodeId, peer, identity }: Pick<Limiter, 'nodeId' | 'peer' | 'identity'>) {
   return identity === '' ? nodeId || peer : `${nodeId || peer} (${identity})`;
 }
 
-/** Which limiters are connected, and what each has in force. */
-export interface ClientRegistry {
-  /** Adds a client, or replaces what was known of it. */
-  put(client: LimiterClient): void;
-  remove(id: string): void;
-  /** Those that are connected. */
-  all(): Iterable<LimiterClient>;
-  /**
-   * Those that are connected, without those that came a moment ago and have not answered yet: what they enforce will be
-   * known in a moment, and whoever counts limiters must not count each time anew.
-   */
-  counted(): Iterable<LimiterClient>;
-  /** How many are connected. */
-  readonly size: number;
-  /** Calls the listener after each change, until the returned function is called. */
-  onChange(listener: () => void): () => void;
-}
-
-/** How long one that has come may take to answer before it is waited for. Ours compiles 10,000 domains in less. */
-const firstAnswerMs = 5_000;
-
-/** Makes an empty registry. Timers are the process' own unless `schedule` is given. */
-export function createClientRegistry({
-  schedule = scheduleByTimer,
-}: {
-  readonly schedule?: Schedule;
-} = {}): ClientRegistry {
-  const clients = new Map<string, LimiterClient>();
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of [...listeners]) listener();
-  };
-  /** By id of those that are not counted yet, with what takes back that they will be. */
-  const newcomers = new Map<string, () => void>();
-
-  function welcome(id: string): void {
-    const countIt = schedule(firstAnswerMs, () => {
-      newcomers.delete(id);
-      tell();
-    });
-    newcomers.set(id, countIt);
-  }
-
-  function count(id: string): void {
-    newcomers.get(id)?.();
-    newcomers.delete(id);
-  }
-
-  return {
-    put(client) {
-      const { id, accepted, rejection } = client;
-      if (accepted !== undefined || rejection !== undefined) count(id);
-      else if (!clients.has(id)) welcome(id);
-      clients.set(id, client);
-      tell();
-    },
-    remove(id) {
-      count(id);
-      if (clients.delete(id)) tell();
-    },
-    all: () => clients.values(),
-    counted: () => [...clients.values()].filter(({ id }) => !newcomers.has(id)),
-    get size() {
-      return clients.size;
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
-}
-
-/** Keeps what the registry knows of one stream up to date. */
-export interface LimiterRecord {
-  /** It asks for these names from now on; undefined for all. */
-  asksFor(names: ReadonlySet<string> | undefined): void;
-  /** It has accepted a response to this snapshot; `refusal` is what it still rejects of earlier ones. */
-  accepted(snapshot: Snapshot, has: KnownResources, refusal: Refusal | undefined): void;
-  rejected(snapshot: Snapshot, refusal: Refusal): void;
-  /** Something was sent: what was rejected before has got its replacement, but for `refusal`. */
-  sent(refusal: Refusal | undefined): void;
-  remove(): void;
-}
-
-/** What it takes. */
-export interface LimiterRecordDeps {
-  readonly clients: ClientRegistry;
-  readonly cache: ResponseCache;
-  readonly nowMs: () => number;
-}
-
-/** Puts a client in the registry that has not acknowledged anything yet. */
-export function createLimiterRecord(
-  { clients, cache, nowMs }: LimiterRecordDeps,
-  identity: Pick<LimiterClient, 'id' | 'nodeId' | 'identity' | 'peer' | 'protocol' | 'connectedMs' | 'names'>,
-): LimiterRecord {
-  let client: LimiterClient = {
-    ...identity,
-    accepted: undefined,
-    acceptedVersion: undefined,
-    rejection: undefined,
-  };
-  const change = (news: Partial<LimiterClient>): void => {
-    client = { ...client, ...news };
-    clients.put(client);
-  };
-  const rejectionOf = ({ version }: Snapshot, { refused, message }: Refusal): Rejection => ({
-    refused: cache.versions(refused),
-    snapshotVersion: version,
-    message,
-    atMs: nowMs(),
-  });
-  change({});
-  return {
-    asksFor(names) {
-      if (names !== client.names) change({ names });
-    },
-    accepted(snapshot, has, refusal) {
-      change({
-        accepted: cache.versions(has),
-        // With some resources rejected, it does not have what others know under the version of the snapshot.
-        acceptedVersion: refusal === undefined ? snapshot.version : `${snapshot.version}-partial`,
-        rejection: refusal && rejectionOf(snapshot, refusal),
-      });
-    },
-    rejected: (snapshot, refusal) => change({ rejection: rejectionOf(snapshot, refusal) }),
-    sent(refusal) {
-      const { rejection } = client;
-      if (rejection === undefined) return;
-      const left = refusal && {
-        ...rejection,
-        refused: cache.versions(refusal.refused),
-        message: refusal.message,
-      };
-      change({ rejection: left });
-    },
-    remove: () => clients.remove(client.id),
-  };
-}
-
 /**
- * Characters that change how the text around them is shown: control characters but for the line feed, marks of the
- * direction of text, separators of lines. A client could forge lines of a terminal or of a log with them.
+ * Characters that change how the text around them is displayed: control characters except the line feed, bidirectional
+ * marks, line separators. A client could forge lines of a terminal or a log with them.
  */
-const unsafe = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const unsafeCharacters = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Message of a NACK without one. */
-export const unexplained = 'rejected without a message';
-
-/** Text of a client for logs, statuses and pages: at most `maxLength` UTF-16 units, with unsafe characters as `\uXXXX`. */
-export function clientText(text: string, maxLength: number): string {
+/** Text of a client for logs, statuses and pages: at most `maxLength` UTF-16 units, unsafe characters as `\uXXXX`. */
+export function escapeClientText(text: string, maxLength: number): string {
   // The first cut bounds the work.
-  const escaped = text.slice(0, maxLength).replaceAll(unsafe, escapeCharacter);
-  // Well-formed again after the cut, which may have gone through a character.
+  const escaped = text.slice(0, maxLength).replaceAll(unsafeCharacters, escapeCharacter);
+  // The cut may have split a surrogate pair.
   return escaped.slice(0, maxLength).toWellFormed();
 }
 
 function escapeCharacter(character: string): string {
   return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+}
+
+/** The message of a NACK as it is stored. */
+export function rejectionMessage(message: string | undefined): string {
+  return escapeClientText(message || 'rejected without a message', maxRejectionLength);
+}
+
+/** How long a new limiter may take to answer before it counts without an answer. Ours compiles 10,000 domains in less. */
+const firstAnswerMs = 5_000;
+
+/** The connected limiters and what each of them enforces. */
+export class LimiterRegistry {
+  readonly #limiters = new Map<string, Limiter>();
+  readonly #changes = new Listeners();
+  /** Limiters that have not answered yet, with the function that cancels their timer. */
+  readonly #unanswered = new Map<string, () => void>();
+  readonly #schedule: Schedule;
+
+  constructor({ schedule = scheduleByTimer }: { readonly schedule?: Schedule } = {}) {
+    this.#schedule = schedule;
+  }
+
+  put(limiter: Limiter): void {
+    const { id, accepted, rejection } = limiter;
+    if (accepted !== undefined || rejection !== undefined) this.#stopWaiting(id);
+    else if (!this.#limiters.has(id)) this.#awaitAnswer(id);
+    this.#limiters.set(id, limiter);
+    this.#changes.notify();
+  }
+
+  remove(id: string): void {
+    this.#stopWaiting(id);
+    if (this.#limiters.delete(id)) this.#changes.notify();
+  }
+
+  all(): Iterable<Limiter> {
+    return this.#limiters.values();
+  }
+
+  /** Without those that connected a moment ago and have not answered: their state will be known in a moment. */
+  settled(): readonly Limiter[] {
+    return [...this.#limiters.values()].filter(({ id }) => !this.#unanswered.has(id));
+  }
+
+  get size(): number {
+    return this.#limiters.size;
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#changes.add(listener);
+  }
+
+  #awaitAnswer(id: string): void {
+    const cancel = this.#schedule(firstAnswerMs, () => {
+      this.#unanswered.delete(id);
+      this.#changes.notify();
+    });
+    this.#unanswered.set(id, cancel);
+  }
+
+  #stopWaiting(id: string): void {
+    this.#unanswered.get(id)?.();
+    this.#unanswered.delete(id);
+  }
+}
+
+/** The entry of one stream in the registry. */
+export class LimiterEntry {
+  readonly #registry: LimiterRegistry;
+  readonly #cache: ResponseCache;
+  readonly #nowMs: () => number;
+  #limiter: Limiter;
+
+  constructor(
+    limiter: Omit<Limiter, 'accepted' | 'acceptedVersion' | 'rejection'>,
+    options: {
+      readonly limiters: LimiterRegistry;
+      readonly cache: ResponseCache;
+      readonly nowMs: () => number;
+    },
+  ) {
+    this.#registry = options.limiters;
+    this.#cache = options.cache;
+    this.#nowMs = options.nowMs;
+    this.#limiter = { ...limiter, accepted: undefined, acceptedVersion: undefined, rejection: undefined };
+    this.#registry.put(this.#limiter);
+  }
+
+  setNames(names: ReadonlySet<string> | undefined): void {
+    if (names !== this.#limiter.names) this.#change({ names });
+  }
+
+  accept(snapshot: Snapshot, accepted: KnownResources, rejected: RejectedResources | undefined): void {
+    this.#change({
+      accepted: this.#cache.versions(accepted),
+      // Without the rejected resources it does not have what this version stands for.
+      acceptedVersion: rejected === undefined ? snapshot.version : `${snapshot.version}-partial`,
+      rejection: rejected && this.#toRejection(snapshot, rejected),
+    });
+  }
+
+  reject(snapshot: Snapshot, rejected: RejectedResources): void {
+    this.#change({ rejection: this.#toRejection(snapshot, rejected) });
+  }
+
+  /** A response was sent, which replaces what was rejected, except for `stillRejected`. */
+  sent(stillRejected: RejectedResources | undefined): void {
+    const { rejection } = this.#limiter;
+    if (rejection === undefined) return;
+    this.#change({
+      rejection: stillRejected && {
+        ...rejection,
+        resources: this.#cache.versions(stillRejected.resources),
+        message: stillRejected.message,
+      },
+    });
+  }
+
+  remove(): void {
+    this.#registry.remove(this.#limiter.id);
+  }
+
+  #change(changes: Partial<Limiter>): void {
+    this.#limiter = { ...this.#limiter, ...changes };
+    this.#registry.put(this.#limiter);
+  }
+
+  #toRejection({ version }: Snapshot, { resources, message }: RejectedResources): Rejection {
+    return {
+      resources: this.#cache.versions(resources),
+      snapshotVersion: version,
+      message,
+      atMs: this.#nowMs(),
+    };
+  }
 }

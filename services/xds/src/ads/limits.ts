@@ -1,62 +1,58 @@
 import { status } from '@grpc/grpc-js';
 
 /**
- * Largest request. A client that comes back with 10,000 resources in `initial_resource_versions` needs about one
- * megabyte. Decoding twice as much that is made to be slow was seen to take a quarter of a second and 200 MB.
+ * Largest request. A client that reconnects with 10,000 resources in `initial_resource_versions` sends about one
+ * megabyte. A crafted request of twice that size took 250 ms and 200 MB to decode.
  */
 export const maxRequestBytes = 2 * 1024 * 1024;
 
-/** Names in one subscription; more than a cluster has domains, and who wants more asks for `*`. */
+/** Names in one subscription: more than a cluster has domains. A client that needs more subscribes to `*`. */
 export const maxNames = 16_384;
 
-/** Characters of a name or a type URL: domains have 253 at most. */
+/** Characters of a resource name or type URL; a domain has at most 253. */
 export const maxNameLength = 512;
 
-/** Types that one stream may ask for: Envoy knows of twelve. */
+/** Resource types on one stream: Envoy has twelve. */
 export const maxTypesPerStream = 32;
 
-/** Streams on one connection: a limiter needs one, and its health check another. */
+/** Streams on one connection: a limiter needs one, and one for health checks. */
 export const maxStreamsPerConnection = 100;
 
-/** Streams in all. Each costs a few kilobytes and a share of every push. */
+/** Streams of the whole server. Each costs a few kilobytes and a share of every push. */
 export const maxStreams = 10_000;
 
-/**
- * Requests that a stream may send at once, and how many it earns back a second: a limiter sends one for each response.
- * One of the largest costs as much as 256.
- */
+/** Token bucket per stream. A limiter sends one request per response; one of the largest size costs as much as 256. */
 export const requestBudget = { burst: 1_000, perSecond: 100, bytesPerRequest: 8 * 1024 } as const;
 
-/** Bytes of responses, over all streams, that wait for their clients to read them. One response is let through in any case. */
+/** Bytes of responses, over all streams, that clients have not read yet. */
 export const maxBytesInFlight = 256 * 1024 * 1024;
 
-/** While others wait for room, how long a client may take to read a response: a limiter takes milliseconds. */
+/** How long a client may take to read a response while other streams wait for capacity. */
 export const stallMs = 2_000;
 
-/** How long a client may take to read a response otherwise. Its connection may well be alive: pings are answered by the library. */
+/** How long a client may take to read a response otherwise. Pings do not detect this: the library answers them. */
 export const sendTimeoutMs = 60_000;
 
-/** Characters kept of what a client says: its name, and why it rejects. */
+/** Characters kept of texts that clients send. */
 export const maxNodeIdLength = 256;
 export const maxIdentityLength = 256;
 export const maxRejectionLength = 2_000;
 
-/** Why the server ends a stream, or does not begin it. */
+/** Why the server ends or refuses a stream. */
 export interface StreamEnd {
   /** gRPC status. */
   readonly code: number;
-  /** What the client is told. */
+  /** Sent to the client. */
   readonly details: string;
-  /** Label of the metric of refused streams, of a fixed set; undefined for an end that is nobody's fault. */
+  /** Label of the metric of refused streams, from a fixed set; undefined when the client is not at fault. */
   readonly reason?: string;
 }
 
-/** The ends there are, but for those of a client that may not call. */
 export const streamEnds = {
   stopping: { code: status.UNAVAILABLE, details: 'the server is stopping' },
   tooManyStreams: {
     code: status.RESOURCE_EXHAUSTED,
-    details: `the server has ${maxStreams} streams and takes no more`,
+    details: `the server has reached its limit of ${maxStreams} streams`,
     reason: 'too_many_streams',
   },
   malformed: {
@@ -71,17 +67,17 @@ export const streamEnds = {
   },
   tooManyTypes: {
     code: status.INVALID_ARGUMENT,
-    details: `at most ${maxTypesPerStream} type URLs on a stream, of ${maxNameLength} characters each`,
+    details: `at most ${maxTypesPerStream} type URLs per stream, of at most ${maxNameLength} characters`,
     reason: 'too_many_types',
   },
   tooManyNames: {
     code: status.INVALID_ARGUMENT,
-    details: `at most ${maxNames} resource names, of ${maxNameLength} characters each: subscribe to * for all`,
+    details: `at most ${maxNames} resource names, of at most ${maxNameLength} characters: subscribe to * for all`,
     reason: 'too_many_names',
   },
   flood: {
     code: status.RESOURCE_EXHAUSTED,
-    details: `more than ${requestBudget.perSecond} requests a second`,
+    details: `more than ${requestBudget.perSecond} requests per second`,
     reason: 'flood',
   },
   slow: {
@@ -91,16 +87,14 @@ export const streamEnds = {
   },
 } as const satisfies Record<string, StreamEnd>;
 
-/** The end of a call of an address that has as many streams as it may. */
-export function tooManyOfPeer(most: number): StreamEnd {
+export function tooManyStreamsOfPeer(most: number): StreamEnd {
   return {
     code: status.RESOURCE_EXHAUSTED,
-    details: `your address has ${most} streams, and may have no more (XDS_GRPC_MAX_STREAMS_PER_PEER)`,
+    details: `this address has reached its limit of ${most} streams (XDS_GRPC_MAX_STREAMS_PER_PEER)`,
     reason: 'too_many_streams_of_peer',
   };
 }
 
-/** The end of a call that may not be made. */
 export function unauthenticated(details: string): StreamEnd {
   return { code: status.UNAUTHENTICATED, details, reason: 'unauthenticated' };
 }

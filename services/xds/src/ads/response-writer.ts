@@ -3,34 +3,12 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { withNonce } from './responses.ts';
 import type { Sender, SendGate } from './send-gate.ts';
 
-/**
- * Resets the HTTP/2 stream of a call, with all that it has not sent yet. The library only ever ends a call behind what
- * was written to it, which a client that does not read holds in memory for as long as its connection lives.
- */
-function resetCall(call: object): void {
-  // The library keeps the stream to itself. Should it move, nothing is reset, and a test of clients that do not read fails.
-  const { stream } = (call as { readonly call?: { readonly stream?: ServerHttp2Stream } }).call ?? {};
-  stream?.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-}
-
-/** Writes the responses of one stream, one at a time. */
-export interface ResponseWriter {
-  /** Whether a response is on the way: written, and not yet taken by the client. */
-  readonly busy: boolean;
-  /** Writes a response; false when there is no room for it now. `onReady` is called when there may be. */
-  write(body: Uint8Array, nonce: string): boolean;
-  /** Waits for room no more. What is on the way keeps its own until the client has taken it, or the call is over. */
-  leave(): void;
-}
-
-/** What it takes. */
-export interface ResponseWriterDeps {
+export interface ResponseWriterOptions {
   readonly gate: SendGate;
-  /** Who is on the other side: its streams share a part of the room of the gate. */
+  /** Address of the client. */
   readonly peer: string;
-  /** Whether the client has ever acknowledged a response. */
   readonly hasAcknowledged: () => boolean;
-  /** How long the client may take to take a response; after that the call is reset. */
+  /** How long the client may take to read a response before the call is reset. */
   readonly sendTimeoutMs: number;
   /** Called when the next response may be written. */
   readonly onReady: () => void;
@@ -38,43 +16,62 @@ export interface ResponseWriterDeps {
   readonly onTimeout: () => void;
 }
 
-/** Makes a writer for a call. */
-export function createResponseWriter(
-  call: ServerDuplexStream<Uint8Array, Uint8Array>,
-  { gate, peer, hasAcknowledged, sendTimeoutMs, onReady, onTimeout }: ResponseWriterDeps,
-): ResponseWriter {
-  const sender: Sender = { peer, hasAcknowledged, retry: onReady, cutOff };
-  let release: (() => void) | undefined;
+/** Writes the responses of one stream, one at a time. */
+export class ResponseWriter {
+  readonly #call: ServerDuplexStream<Uint8Array, Uint8Array>;
+  readonly #options: ResponseWriterOptions;
+  readonly #sender: Sender;
+  #release: (() => void) | undefined;
 
-  function write(body: Uint8Array, nonce: string): boolean {
-    const leaveGate = gate.enter(sender, body.length);
+  constructor(call: ServerDuplexStream<Uint8Array, Uint8Array>, options: ResponseWriterOptions) {
+    this.#call = call;
+    this.#options = options;
+    const { peer, hasAcknowledged, onReady } = options;
+    this.#sender = { peer, hasAcknowledged, retry: onReady, cutOff: () => this.#cutOff() };
+    call.on('close', () => this.#release?.());
+  }
+
+  /** Whether the client has not read the last response yet. */
+  get busy(): boolean {
+    return this.#release !== undefined;
+  }
+
+  /** False when there is no capacity; `onReady` is called when there may be. */
+  write(body: Uint8Array, nonce: string): boolean {
+    const leaveGate = this.#options.gate.enter(this.#sender, body.length);
     if (leaveGate === undefined) return false;
-    const timeout = setTimeout(cutOff, sendTimeoutMs).unref();
-    release = () => {
-      release = undefined;
+    const timeout = setTimeout(() => this.#cutOff(), this.#options.sendTimeoutMs).unref();
+    this.#release = () => {
+      this.#release = undefined;
       clearTimeout(timeout);
       leaveGate();
     };
-    // Called back when the client has taken it, unlike 'drain', which counts the messages that the library holds.
-    call.write(withNonce(body, nonce), () => {
-      release?.();
-      onReady();
+    // Unlike 'drain', this callback waits until the client has read the message.
+    this.#call.write(withNonce(body, nonce), () => {
+      this.#release?.();
+      this.#options.onReady();
     });
     return true;
   }
 
-  function cutOff(): void {
-    onTimeout();
-    // Also when the call had ended before: behind what is not read, no status is read either.
-    resetCall(call);
+  /** Leaves the queue. A response in flight keeps its capacity until it was read or the call ends. */
+  leave(): void {
+    this.#options.gate.leave(this.#sender);
   }
 
-  call.on('close', () => release?.());
-  return {
-    get busy() {
-      return release !== undefined;
-    },
-    write,
-    leave: () => gate.leave(sender),
-  };
+  #cutOff(): void {
+    this.#options.onTimeout();
+    // Also after the call has ended: a client that does not read the response does not read the status behind it.
+    resetCall(this.#call);
+  }
+}
+
+/**
+ * Resets the HTTP/2 stream of a call and drops what it has not sent. The library ends a call only behind what was
+ * written, which stays in memory as long as a client that does not read is connected.
+ */
+function resetCall(call: object): void {
+  // The library does not expose the stream. If the property moves, a test of clients that do not read fails.
+  const { stream } = (call as { readonly call?: { readonly stream?: ServerHttp2Stream } }).call ?? {};
+  stream?.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
 }

@@ -4,15 +4,13 @@ import { bidiStreamingMethod } from '@tollgate/kit/grpc/library';
 import { GrpcListener } from '@tollgate/kit/grpc/listener';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import type { Health } from '@tollgate/kit/health';
-import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow } from '@tollgate/kit/time';
-import { scheduleByTimer } from '../catalog/pipeline.ts';
 import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
-import type { XdsMetrics } from '../metrics.ts';
-import type { PipelineTrace } from '../tracing.ts';
-import type { TokenGuard } from './bearer-tokens.ts';
-import { createDeltaProtocol, deltaAggregatedResourcesPath } from './delta.ts';
-import type { ClientRegistry } from './limiters.ts';
+import { type Context, scheduleByTimer } from '../context.ts';
+import type { BearerTokens } from './bearer-tokens.ts';
+import { deltaProtocol } from './delta.ts';
+import type { AdsProtocol, AdsRequest } from './exchange.ts';
+import type { LimiterRegistry } from './limiters.ts';
 import {
   maxBytesInFlight,
   maxRequestBytes,
@@ -22,220 +20,186 @@ import {
   sendTimeoutMs,
   stallMs,
   streamEnds,
-  tooManyOfPeer,
+  tooManyStreamsOfPeer,
   unauthenticated,
 } from './limits.ts';
-import { createResponseCache } from './responses.ts';
+import { ResponseCache } from './responses.ts';
 import { SendGate } from './send-gate.ts';
-import { createSotwProtocol, streamAggregatedResourcesPath } from './sotw.ts';
-import { type AdsCall, type AdsStream, hostOf, serveAdsStream } from './stream.ts';
-import type { AdsProtocol, AdsRequest } from './subscription.ts';
+import { sotwProtocol } from './sotw.ts';
+import { type AdsCall, AdsStream, getHost } from './stream.ts';
 
-/** Logs that a stream was refused, or ended for what its client did. */
-export type LogRefusal = (refusal: {
-  readonly peer: string;
-  /** Empty when it is not known. */
-  readonly node: string;
-  /** What the client was told. */
-  readonly reason: string;
-}) => void;
-
-const intervalMs = 1_000;
-
-/**
- * Makes a log of refusals that writes one line a second at most, with how many it withheld since the one before: a client
- * with a wrong token comes back for as long as it runs, and there may be hundreds.
- */
-export function createRefusalLog({
-  logger,
-  nowMs,
-}: {
-  readonly logger: Logger;
-  readonly nowMs: () => number;
-}): LogRefusal {
-  let lastMs = Number.NEGATIVE_INFINITY;
-  let withheld = 0;
-  return (refusal) => {
-    // A clock that was set back must not silence the log.
-    if (Math.abs(nowMs() - lastMs) < intervalMs) {
-      withheld += 1;
-      return;
-    }
-    logger.warn({ ...refusal, withheld }, 'stream refused');
-    lastMs = nowMs();
-    withheld = 0;
-  };
-}
-
-/** What the server takes. */
-export interface AdsServerDeps {
-  readonly snapshots: SnapshotStore;
-  readonly clients: ClientRegistry;
-  readonly health: Health;
-  readonly credentials: ServerCredentials;
-  readonly guard: PeerGuard;
-  readonly metrics: XdsMetrics;
-  readonly logger: Logger;
-  /** Undefined when nothing is traced. */
-  readonly trace?: PipelineTrace | undefined;
-  /** Unix time in milliseconds. */
-  readonly nowMs: () => number;
-  /** Checks the `authorization` of ADS calls; without it none is needed. Health checks need none in any case. */
-  readonly tokens?: TokenGuard;
-}
-
-/** Where and how it listens. */
-export interface AdsServerOptions {
+/** Where and how the server listens. */
+export interface AdsListenOptions {
   /** `host:port`. */
   readonly address: string;
-  /** Age at which a connection is told to go away, ±10 % at random; 0 lets it live for ever. */
+  /** Age at which a connection gets a GOAWAY, ±10 % at random; 0 means no limit. */
   readonly maxConnectionAgeMs: number;
-  /** How long its streams may then go on before they are cut; 0 for ever. */
+  /** Grace period for its streams after that; 0 means no limit. */
   readonly maxConnectionAgeGraceMs: number;
-  /** A connection that has been silent for that long is pinged; 0 never. */
+  /** An idle connection is pinged after this time; 0 disables pings. */
   readonly keepaliveTimeMs: number;
-  /** A ping not answered in that time ends the connection. */
+  /** A connection whose ping is not answered in this time is closed. */
   readonly keepaliveTimeoutMs: number;
-  /** How long a client may take to read a response. Default one minute. */
+  /** Default one minute. */
   readonly sendTimeoutMs?: number;
-  /** How long it may take while others wait. Default two seconds. */
+  /** Default two seconds. */
   readonly stallMs?: number;
-  /** Bytes that wait for clients to read them. Default 256 MiB. */
+  /** Default 256 MiB. */
   readonly maxBytesInFlight?: number;
-  /** Streams, and connections, of one address; 0 for as many as it likes. Default 0. */
+  /** Streams, and connections, per client address; 0 means no limit. Default 0. */
   readonly maxStreamsPerPeer?: number;
 }
 
-/** An aggregated discovery server. */
-export interface AdsServer {
-  /** Listens; resolves with the port. Rejects when the address is taken. */
-  start(): Promise<number>;
-  /** Sends GOAWAY and ends all streams, so that clients go elsewhere; connections left when `signal` aborts are cut. */
-  stop(signal: AbortSignal): Promise<void>;
+export interface AdsServerOptions extends AdsListenOptions {
+  readonly snapshots: SnapshotStore;
+  readonly limiters: LimiterRegistry;
+  readonly health: Health;
+  readonly credentials: ServerCredentials;
+  readonly guard: PeerGuard;
+  /** Checks the `authorization` of ADS calls, but not of health checks; without it none is required. */
+  readonly tokens?: BearerTokens | undefined;
 }
+
+const servicePath = '/envoy.service.discovery.v3.AggregatedDiscoveryService';
 
 /**
- * Makes a server of envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig, and of grpc.health.v1 under
- * the name `xds`. Nothing is answered before there is a snapshot: an empty one would wipe every limit of a client.
+ * Serves envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig, and grpc.health.v1 under the name
+ * `xds`. Sends nothing before there is a snapshot: an empty response would remove every limit of a client.
  */
-export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions): AdsServer {
-  const { snapshots, metrics, logger, nowMs } = deps;
-  const server = new Server(channelOptions(options));
-  const listener = new GrpcListener(server, logger, {
-    maxConnectionsPerAddress: options.maxStreamsPerPeer ?? 0,
-  });
-  const cache = createResponseCache();
-  const gate = new SendGate({
-    maxBytes: options.maxBytesInFlight ?? maxBytesInFlight,
-    stallMs: options.stallMs ?? stallMs,
-    now: monotonicNow,
-    schedule: scheduleByTimer,
-  });
-  const logRefusal = createRefusalLog({ logger, nowMs });
-  const streams = new Set<AdsStream>();
-  const streamsOfPeer = new Map<string, number>();
-  const inForceMs = new WeakMap<Snapshot, number>();
-  let opened = 0;
-  let stopping = false;
+export class AdsServer {
+  readonly #context: Context;
+  readonly #options: AdsServerOptions;
+  readonly #listener: GrpcListener;
+  readonly #healthService: HealthService;
+  readonly #cache = new ResponseCache();
+  readonly #gate: SendGate;
+  readonly #refusals: RefusalLog;
+  readonly #streams = new Set<{ push(): void; end(end: StreamEnd): void }>();
+  readonly #streamsByPeer = new Map<string, number>();
+  readonly #inForceSinceMs = new WeakMap<Snapshot, number>();
+  readonly #unsubscribe: () => void;
+  #opened = 0;
+  #stopping: boolean = false;
 
-  function serve<Exchange, Request extends AdsRequest, Reply>(
+  constructor(context: Context, options: AdsServerOptions) {
+    this.#context = context;
+    this.#options = options;
+    this.#refusals = new RefusalLog(context);
+    this.#gate = new SendGate({
+      maxBytes: options.maxBytesInFlight ?? maxBytesInFlight,
+      stallMs: options.stallMs ?? stallMs,
+      now: monotonicNow,
+      schedule: scheduleByTimer,
+    });
+    const server = new Server(toChannelOptions(options));
+    this.#listener = new GrpcListener(server, context.logger, {
+      maxConnectionsPerAddress: options.maxStreamsPerPeer ?? 0,
+    });
+    this.#healthService = new HealthService({
+      health: options.health,
+      serviceName: 'xds',
+      guard: options.guard,
+      beginCheck: () => () => undefined,
+    });
+    server.addService(healthDefinition, this.#healthService.implementation);
+    server.addService(
+      {
+        StreamAggregatedResources: bidiStreamingMethod(`${servicePath}/StreamAggregatedResources`),
+        DeltaAggregatedResources: bidiStreamingMethod(`${servicePath}/DeltaAggregatedResources`),
+      },
+      {
+        StreamAggregatedResources: (call: AdsCall) => this.#serve(call, sotwProtocol),
+        DeltaAggregatedResources: (call: AdsCall) => this.#serve(call, deltaProtocol),
+      },
+    );
+    this.#unsubscribe = options.snapshots.onChange((snapshot) => {
+      this.#inForceSinceMs.set(snapshot, context.nowMs());
+      for (const stream of this.#streams) stream.push();
+    });
+  }
+
+  /** Resolves with the port. Rejects when the address is in use. */
+  start(): Promise<number> {
+    const { logger, metrics } = this.#context;
+    return this.#listener.listen(this.#options.address, this.#options.credentials, {
+      logger,
+      listener: 'ads',
+      onFailure: metrics.tls.handshakeFailures('ads'),
+    });
+  }
+
+  /** Sends GOAWAY and ends all streams, so that clients reconnect elsewhere. Aborting `signal` cuts connections. */
+  stop(signal: AbortSignal): Promise<void> {
+    this.#stopping = true;
+    this.#unsubscribe();
+    return this.#listener.shutDown(signal, () => {
+      this.#healthService.endWatches();
+      for (const stream of [...this.#streams]) stream.end(streamEnds.stopping);
+    });
+  }
+
+  #serve<Exchange, Request extends AdsRequest, Reply>(
+    call: AdsCall,
     protocol: AdsProtocol<Exchange, Request, Reply>,
-  ) {
-    return (call: AdsCall): void => {
-      const refusal = refusalOf(call);
-      if (refusal !== undefined) {
-        refuse(call, refusal);
-        return;
-      }
-      opened += 1;
-      const peer = hostOf(call.getPeer());
-      countStreams(peer, 1);
-      const stream = serveAdsStream(call, String(opened), protocol, {
-        ...deps,
-        cache,
-        gate,
-        logRefusal,
-        sendTimeoutMs: options.sendTimeoutMs ?? sendTimeoutMs,
-        inForceSinceMs: (snapshot) => inForceMs.get(snapshot),
-        onClose: () => {
-          countStreams(peer, -1);
-          streams.delete(stream);
-        },
-      });
-      streams.add(stream);
-    };
+  ): void {
+    const end = this.#findReasonToRefuse(call);
+    if (end !== undefined) {
+      const { code, details } = end;
+      this.#refused(call.getPeer(), '', end);
+      call.emit('error', { code, details });
+      return;
+    }
+    this.#opened += 1;
+    const peer = getHost(call.getPeer());
+    this.#countStream(peer, 1);
+    const { snapshots, limiters } = this.#options;
+    const stream = new AdsStream(call, protocol, this.#context, {
+      id: String(this.#opened),
+      snapshots,
+      limiters,
+      cache: this.#cache,
+      gate: this.#gate,
+      sendTimeoutMs: this.#options.sendTimeoutMs ?? sendTimeoutMs,
+      inForceSinceMs: (snapshot) => this.#inForceSinceMs.get(snapshot),
+      onRefused: (address, node, reason) => this.#refused(address, node, reason),
+      onClose: () => {
+        this.#countStream(peer, -1);
+        this.#streams.delete(stream);
+      },
+    });
+    this.#streams.add(stream);
   }
 
-  function refusalOf(call: AdsCall): StreamEnd | undefined {
-    if (stopping) return streamEnds.stopping;
-    const problem = deps.guard(call) ?? deps.tokens?.(call.metadata.get('authorization')[0]?.toString());
+  #findReasonToRefuse(call: AdsCall): StreamEnd | undefined {
+    if (this.#stopping) return streamEnds.stopping;
+    const { guard, tokens, maxStreamsPerPeer = 0 } = this.#options;
+    const problem = guard(call) ?? tokens?.check(call.metadata.get('authorization')[0]?.toString());
     if (problem !== undefined) return unauthenticated(problem);
-    const { maxStreamsPerPeer = 0 } = options;
-    const ofPeer = streamsOfPeer.get(hostOf(call.getPeer())) ?? 0;
-    if (maxStreamsPerPeer > 0 && ofPeer >= maxStreamsPerPeer) return tooManyOfPeer(maxStreamsPerPeer);
-    return streams.size >= maxStreams ? streamEnds.tooManyStreams : undefined;
+    const streams = this.#streamsByPeer.get(getHost(call.getPeer())) ?? 0;
+    if (maxStreamsPerPeer > 0 && streams >= maxStreamsPerPeer) return tooManyStreamsOfPeer(maxStreamsPerPeer);
+    return this.#streams.size >= maxStreams ? streamEnds.tooManyStreams : undefined;
   }
 
-  function countStreams(peer: string, change: number): void {
-    const count = (streamsOfPeer.get(peer) ?? 0) + change;
-    if (count === 0) streamsOfPeer.delete(peer);
-    else streamsOfPeer.set(peer, count);
+  #countStream(peer: string, change: 1 | -1): void {
+    const count = (this.#streamsByPeer.get(peer) ?? 0) + change;
+    if (count === 0) this.#streamsByPeer.delete(peer);
+    else this.#streamsByPeer.set(peer, count);
   }
 
-  function refuse(call: AdsCall, { code, details, reason }: StreamEnd): void {
-    if (reason !== undefined) metrics.refusedStreams.inc({ reason });
-    logRefusal({ peer: call.getPeer(), node: '', reason: details });
-    call.emit('error', { code, details });
+  #refused(peer: string, node: string, { details, reason }: StreamEnd): void {
+    if (reason !== undefined) this.#context.metrics.refusedStreams.inc({ reason });
+    this.#refusals.log({ peer, node, reason: details });
   }
-
-  server.addService(
-    {
-      StreamAggregatedResources: bidiStreamingMethod(streamAggregatedResourcesPath),
-      DeltaAggregatedResources: bidiStreamingMethod(deltaAggregatedResourcesPath),
-    },
-    {
-      StreamAggregatedResources: serve(createSotwProtocol(cache)),
-      DeltaAggregatedResources: serve(createDeltaProtocol(cache)),
-    },
-  );
-  const healthService = new HealthService({
-    health: deps.health,
-    serviceName: 'xds',
-    guard: deps.guard,
-    beginCheck: () => () => undefined,
-  });
-  server.addService(healthDefinition, healthService.implementation);
-  const unsubscribe = snapshots.onChange((snapshot) => {
-    inForceMs.set(snapshot, nowMs());
-    for (const stream of streams) stream.push();
-  });
-
-  return {
-    start: () =>
-      listener.listen(options.address, deps.credentials, {
-        logger,
-        listener: 'ads',
-        onFailure: metrics.tls.handshakeFailures('ads'),
-      }),
-    stop(signal) {
-      stopping = true;
-      unsubscribe();
-      return listener.shutDown(signal, () => {
-        healthService.endWatches();
-        for (const stream of [...streams]) stream.end(streamEnds.stopping);
-      });
-    },
-  };
 }
 
-function channelOptions(options: AdsServerOptions): ConstructorParameters<typeof Server>[0] {
+function toChannelOptions(options: AdsListenOptions): ConstructorParameters<typeof Server>[0] {
   const { maxConnectionAgeMs, maxConnectionAgeGraceMs, keepaliveTimeMs, keepaliveTimeoutMs } = options;
   return {
     'grpc.max_receive_message_length': maxRequestBytes,
-    // As large as the rules are: the client bounds what it takes.
+    // As large as the rules are: the client bounds what it accepts.
     'grpc.max_send_message_length': -1,
     'grpc.max_concurrent_streams': maxStreamsPerConnection,
-    // Books every stream of every connection, for a debugging service that is not served here.
+    // Channelz tracks every stream of every connection, and its service is not served here.
     'grpc.enable_channelz': 0,
     ...(keepaliveTimeMs > 0
       ? { 'grpc.keepalive_time_ms': keepaliveTimeMs, 'grpc.keepalive_timeout_ms': keepaliveTimeoutMs }
@@ -243,4 +207,33 @@ function channelOptions(options: AdsServerOptions): ConstructorParameters<typeof
     ...(maxConnectionAgeMs > 0 ? { 'grpc.max_connection_age_ms': maxConnectionAgeMs } : {}),
     ...(maxConnectionAgeGraceMs > 0 ? { 'grpc.max_connection_age_grace_ms': maxConnectionAgeGraceMs } : {}),
   };
+}
+
+const refusalLogIntervalMs = 1_000;
+
+/**
+ * Logs refused streams, at most one line per second with the number of lines withheld: clients with a wrong token retry
+ * as long as they run, and there may be hundreds.
+ */
+export class RefusalLog {
+  readonly #context: Pick<Context, 'logger' | 'nowMs'>;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #withheld = 0;
+
+  constructor(context: Pick<Context, 'logger' | 'nowMs'>) {
+    this.#context = context;
+  }
+
+  /** The node is empty when it is unknown; the reason is what the client was sent. */
+  log(refusal: { readonly peer: string; readonly node: string; readonly reason: string }): void {
+    const nowMs = this.#context.nowMs();
+    // A clock that was set back must not silence the log.
+    if (Math.abs(nowMs - this.#lastMs) < refusalLogIntervalMs) {
+      this.#withheld += 1;
+      return;
+    }
+    this.#context.logger.warn({ ...refusal, withheld: this.#withheld }, 'stream refused');
+    this.#lastMs = nowMs;
+    this.#withheld = 0;
+  }
 }

@@ -2,9 +2,10 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { peerIdentity } from '@tollgate/kit/grpc/peer';
 import type { Logger } from '@tollgate/kit/logger';
 import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
-import type { XdsMetrics } from '../metrics.ts';
-import type { PipelineTrace, PushSpan } from '../tracing.ts';
-import { type ClientRegistry, clientText, createLimiterRecord, type LimiterRecord } from './limiters.ts';
+import type { Context } from '../context.ts';
+import type { PushSpan } from '../tracing.ts';
+import type { AdsProtocol, AdsRequest, Answer } from './exchange.ts';
+import { escapeClientText, LimiterEntry, type LimiterRegistry } from './limiters.ts';
 import {
   maxIdentityLength,
   maxNameLength,
@@ -15,273 +16,296 @@ import {
   type StreamEnd,
   streamEnds,
 } from './limits.ts';
-import { createResponseWriter } from './response-writer.ts';
+import { ResponseWriter } from './response-writer.ts';
 import type { ResponseCache } from './responses.ts';
 import type { SendGate } from './send-gate.ts';
-import type { LogRefusal } from './server.ts';
-import type { Verdict } from './sotw.ts';
-import type { AdsProtocol, AdsRequest } from './subscription.ts';
 
-/** The address of a peer without its port: what its connections have in common. */
-export function hostOf(peer: string): string {
-  return peer.replace(/:\d+$/, '');
-}
-
-/** Tells a client that talks from one that floods. */
-export interface RequestBudget {
-  /** Takes what a request of this length costs; false when there is not as much left. */
-  take(bytes: number): boolean;
-}
-
-/** What a budget grants. */
-export interface RequestBudgetOptions {
-  /** Requests at once. */
-  readonly burst: number;
-  /** Requests earned back with each second. */
-  readonly perSecond: number;
-  /** A request costs as much as one for each of these that it has begun: a large one takes long to read. */
-  readonly bytesPerRequest: number;
-}
-
-/** Makes a full budget. */
-export function createRequestBudget(
-  { burst, perSecond, bytesPerRequest }: RequestBudgetOptions,
-  nowMs: () => number,
-): RequestBudget {
-  let left = burst;
-  let lastMs = nowMs();
-  return {
-    take(bytes) {
-      const elapsedMs = Math.max(0, nowMs() - lastMs);
-      lastMs = nowMs();
-      left = Math.min(burst, left + (elapsedMs * perSecond) / 1_000);
-      const cost = Math.max(1, Math.ceil(bytes / bytesPerRequest));
-      if (left < cost) return false;
-      left -= cost;
-      return true;
-    },
-  };
-}
-
-/** A call of either ADS method, its messages as bytes. */
+/** A call of either ADS method, with encoded messages. */
 export type AdsCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 
-/** One open stream. */
-export interface AdsStream {
-  /** Sends what is due, if anything is: to be called whenever there is a new snapshot. */
-  push(): void;
-  end(end: StreamEnd): void;
-}
-
-/** What a stream takes. */
-export interface AdsStreamDeps {
+export interface AdsStreamOptions {
+  /** Unique in this process. */
+  readonly id: string;
   readonly snapshots: SnapshotStore;
-  readonly clients: ClientRegistry;
-  readonly metrics: XdsMetrics;
-  readonly logger: Logger;
-  readonly nowMs: () => number;
+  readonly limiters: LimiterRegistry;
   readonly cache: ResponseCache;
   readonly gate: SendGate;
   readonly sendTimeoutMs: number;
-  /** When a snapshot came into force, in milliseconds of `nowMs`; undefined for one that was there from the start. */
+  /** When a snapshot came into force, by `nowMs`; undefined for one older than the server. */
   readonly inForceSinceMs: (snapshot: Snapshot) => number | undefined;
-  readonly logRefusal: LogRefusal;
-  /** Undefined when nothing is traced. */
-  readonly trace?: PipelineTrace | undefined;
-  /** Called once, when the stream is over. */
+  readonly onRefused: (peer: string, node: string, end: StreamEnd) => void;
+  /** Called once, when the stream has ended. */
   readonly onClose: () => void;
 }
 
+/** The address of a peer without its port. */
+export function getHost(peer: string): string {
+  return peer.replace(/:\d+$/, '');
+}
+
 /**
- * Serves one stream: decodes what comes, feeds it to the exchange of its type, and writes what is due, one response at a
- * time. What the client does wrong ends this stream and no other.
+ * One ADS stream: decodes requests, passes them to the exchange, and writes what is due, one response at a time. An error
+ * of the client ends only its stream.
  */
-export function serveAdsStream<Exchange, Request extends AdsRequest, Reply>(
-  call: AdsCall,
-  id: string,
-  protocol: AdsProtocol<Exchange, Request, Reply>,
-  deps: AdsStreamDeps,
-): AdsStream {
-  const { snapshots, metrics, nowMs } = deps;
-  const { label } = protocol;
-  const peer = call.getPeer();
-  const identity = clientText(peerIdentity(call), maxIdentityLength);
-  const openedMs = nowMs();
-  const budget = createRequestBudget(requestBudget, nowMs);
-  const typeUrls = new Set<string>();
-  let logger = deps.logger.child({ stream: id, peer, protocol: label, ...(identity !== '' && { identity }) });
-  let nodeId = '';
-  let exchange = protocol.newExchange;
-  let record: LimiterRecord | undefined;
-  let subscribedMs = Number.POSITIVE_INFINITY;
-  let nonces = 0;
-  let hasAcknowledged = false;
-  let halfClosed = false;
-  let closed = false;
-  let pushed: PushSpan | undefined;
+export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
+  readonly #call: AdsCall;
+  readonly #protocol: AdsProtocol<Exchange, Request, Reply>;
+  readonly #context: Context;
+  readonly #options: AdsStreamOptions;
+  readonly #peer: string;
+  readonly #identity: string;
+  readonly #openedMs: number;
+  readonly #budget: RequestBudget;
+  readonly #typeUrls = new Set<string>();
+  readonly #writer: ResponseWriter;
+  #logger: Logger;
+  #nodeId = '';
+  #exchange: Exchange;
+  #entry: LimiterEntry | undefined;
+  #subscribedMs = Number.POSITIVE_INFINITY;
+  #lastNonce = 0;
+  #hasAcknowledged: boolean = false;
+  #halfClosed: boolean = false;
+  #closed: boolean = false;
+  #pushSpan: PushSpan | undefined;
 
-  function receive(bytes: Uint8Array): void {
-    if (closed) return;
-    const why = takeIn(bytes);
-    if (why !== undefined) end(why);
+  constructor(
+    call: AdsCall,
+    protocol: AdsProtocol<Exchange, Request, Reply>,
+    context: Context,
+    options: AdsStreamOptions,
+  ) {
+    this.#call = call;
+    this.#protocol = protocol;
+    this.#context = context;
+    this.#options = options;
+    this.#exchange = protocol.newExchange;
+    this.#peer = call.getPeer();
+    this.#identity = escapeClientText(peerIdentity(call), maxIdentityLength);
+    this.#openedMs = context.nowMs();
+    this.#budget = new RequestBudget(requestBudget, context.nowMs);
+    this.#logger = context.logger.child({
+      stream: options.id,
+      peer: this.#peer,
+      protocol: protocol.label,
+      ...(this.#identity !== '' && { identity: this.#identity }),
+    });
+    this.#writer = new ResponseWriter(call, {
+      gate: options.gate,
+      peer: getHost(this.#peer),
+      hasAcknowledged: () => this.#hasAcknowledged,
+      sendTimeoutMs: options.sendTimeoutMs,
+      onReady: () => (this.#halfClosed ? this.#finish() : this.push()),
+      onTimeout: () => this.end(streamEnds.slow),
+    });
+    context.metrics.streams.inc({ protocol: protocol.label });
+    this.#listen();
   }
 
-  /** Answers why the stream has to end, when it has. */
-  function takeIn(bytes: Uint8Array): StreamEnd | undefined {
-    if (!budget.take(bytes.length)) return streamEnds.flood;
-    const request = decode(bytes);
+  /** Sends what is due. The server calls it after each new snapshot. */
+  push(): void {
+    if (this.#closed || this.#halfClosed || this.#writer.busy) return;
+    const { cache, snapshots } = this.#options;
+    const snapshot = snapshots.current();
+    const reply = snapshot && this.#protocol.due(this.#exchange, snapshot, cache);
+    if (snapshot === undefined || reply === undefined) return;
+    const nonce = String(this.#lastNonce + 1);
+    if (!this.#writer.write(this.#protocol.body(reply, cache), nonce)) return;
+    this.#lastNonce += 1;
+    this.#exchange = this.#protocol.sent(this.#exchange, reply, nonce);
+    this.#context.metrics.pushes.inc({ protocol: this.#protocol.label });
+    this.#tracePush(snapshot);
+    this.#entry?.sent(this.#protocol.rejected(this.#exchange));
+  }
+
+  end(end: StreamEnd): void {
+    if (this.#closed) return;
+    if (end.reason !== undefined) this.#options.onRefused(this.#peer, this.#nodeId, end);
+    this.#close(end.details);
+    // The library takes the status of a bidirectional call from this event.
+    this.#call.emit('error', { code: end.code, details: end.details });
+  }
+
+  #listen(): void {
+    const call = this.#call;
+    call.on('data', (bytes: Uint8Array) => {
+      const end = this.#closed ? undefined : this.#receive(bytes);
+      if (end !== undefined) this.end(end);
+    });
+    call.on('end', () => {
+      this.#halfClosed = true;
+      if (!this.#writer.busy) this.#finish();
+    });
+    call.on('error', () => this.#close('failed'));
+    call.on('close', () => this.#close('connection lost or call cancelled'));
+  }
+
+  /** Returns the reason to end the stream, if there is one. */
+  #receive(bytes: Uint8Array): StreamEnd | undefined {
+    if (!this.#budget.take(bytes.length)) return streamEnds.flood;
+    const request = this.#decode(bytes);
     if (request === undefined) return streamEnds.malformed;
-    rememberNode(request.nodeId);
-    const problem = problemOf(request);
-    if (problem !== undefined) return problem;
-    // A type that is not served is subscribed to in vain, and told so by silence: other types share the stream.
-    return request.typeUrl === rateLimitConfigType ? answer(request) : undefined;
+    this.#setNode(request.nodeId);
+    const violation = this.#findViolation(request);
+    if (violation !== undefined) return violation;
+    // Subscriptions to unknown types get no response: other types may share the stream.
+    return request.typeUrl === rateLimitConfigType ? this.#handle(request) : undefined;
   }
 
-  function decode(bytes: Uint8Array): Request | undefined {
+  #decode(bytes: Uint8Array): Request | undefined {
     try {
-      return protocol.decode(bytes);
+      return this.#protocol.decode(bytes);
     } catch {
       return undefined;
     }
   }
 
-  function rememberNode(id: string): void {
-    if (nodeId !== '' || id === '') return;
-    nodeId = clientText(id, maxNodeIdLength).replaceAll('\n', ' ');
-    logger = logger.child({ node: nodeId });
+  #setNode(id: string): void {
+    if (this.#nodeId !== '' || id === '') return;
+    this.#nodeId = escapeClientText(id, maxNodeIdLength).replaceAll('\n', ' ');
+    this.#logger = this.#logger.child({ node: this.#nodeId });
   }
 
-  function problemOf(request: Request): StreamEnd | undefined {
+  #findViolation(request: Request): StreamEnd | undefined {
     const { typeUrl } = request;
     if (typeUrl === '') return streamEnds.noTypeUrl;
-    typeUrls.add(typeUrl);
-    if (typeUrls.size > maxTypesPerStream || typeUrl.length > maxNameLength) return streamEnds.tooManyTypes;
-    const names = protocol.namesOf(request);
-    if (names.length > maxNames || names.some((name) => name.length > maxNameLength))
-      return streamEnds.tooManyNames;
+    this.#typeUrls.add(typeUrl);
+    if (this.#typeUrls.size > maxTypesPerStream || typeUrl.length > maxNameLength)
+      return streamEnds.tooManyTypes;
+    const names = this.#protocol.requestNames(request);
+    const isTooLarge = names.length > maxNames || names.some((name) => name.length > maxNameLength);
+    return isTooLarge ? streamEnds.tooManyNames : undefined;
+  }
+
+  #handle(request: Request): StreamEnd | undefined {
+    const { exchange, answer } = this.#protocol.receive(this.#exchange, request);
+    this.#exchange = exchange;
+    if (this.#protocol.countNames(exchange) > maxNames) return streamEnds.tooManyNames;
+    this.#register(this.#protocol.subscribedNames(exchange));
+    if (answer.type !== 'none') this.#handleAnswer(answer);
+    this.push();
     return undefined;
   }
 
-  function answer(request: Request): StreamEnd | undefined {
-    const received = protocol.receive(exchange, request);
-    exchange = received.exchange;
-    if (protocol.countNames(exchange) > maxNames) return streamEnds.tooManyNames;
-    subscribed(protocol.wantedNames(exchange));
-    note(received.verdict);
-    push();
-    return undefined;
-  }
-
-  function subscribed(names: ReadonlySet<string> | undefined): void {
-    if (record !== undefined) {
-      record.asksFor(names);
+  #register(names: ReadonlySet<string> | undefined): void {
+    if (this.#entry !== undefined) {
+      this.#entry.setNames(names);
       return;
     }
-    subscribedMs = nowMs();
-    const connection = { protocol: label, connectedMs: openedMs };
-    record = createLimiterRecord(deps, { id, nodeId, identity, peer, names, ...connection });
-    logger.info('limiter connected');
+    const { id, limiters, cache } = this.#options;
+    const { nowMs } = this.#context;
+    this.#subscribedMs = nowMs();
+    this.#entry = new LimiterEntry(
+      {
+        id,
+        nodeId: this.#nodeId,
+        identity: this.#identity,
+        peer: this.#peer,
+        names,
+        protocol: this.#protocol.label,
+        connectedMs: this.#openedMs,
+      },
+      { limiters, cache, nowMs },
+    );
+    this.#logger.info('limiter connected');
   }
 
-  function note(verdict: Verdict): void {
-    if (verdict.type !== 'none') tracePushEnd(verdict);
-    if (verdict.type === 'accepted') {
-      hasAcknowledged = true;
+  #handleAnswer(answer: Exclude<Answer, { type: 'none' }>): void {
+    const { metrics } = this.#context;
+    const { label } = this.#protocol;
+    const { snapshot } = answer;
+    this.#endPushSpan(snapshot, answer.type);
+    if (answer.type === 'ack') {
+      this.#hasAcknowledged = true;
       metrics.acks.inc({ protocol: label });
-      observePropagation(verdict.snapshot);
-      record?.accepted(verdict.snapshot, verdict.has, verdict.refusal);
-    } else if (verdict.type === 'rejected') {
-      const { snapshot, refusal } = verdict;
-      metrics.nacks.inc({ protocol: label });
-      logger.warn(
-        { version: snapshot.version, rejection: refusal.message },
-        'limiter rejected the configuration',
-      );
-      record?.rejected(snapshot, refusal);
+      this.#observePropagation(snapshot);
+      this.#entry?.accept(snapshot, answer.accepted, answer.rejected);
+      return;
     }
+    metrics.nacks.inc({ protocol: label });
+    this.#logger.warn(
+      { version: snapshot.version, rejection: answer.rejected.message },
+      'limiter rejected the configuration',
+    );
+    this.#entry?.reject(snapshot, answer.rejected);
   }
 
-  /** Of who was there when the snapshot came; how long ago it came says nothing of one who came later. */
-  function observePropagation(snapshot: Snapshot): void {
-    const sinceMs = deps.inForceSinceMs(snapshot);
-    if (sinceMs === undefined || sinceMs < subscribedMs) return;
-    metrics.propagationSeconds.observe(Math.max(0, nowMs() - sinceMs) / 1_000);
+  /** When the snapshot came into force, for limiters that were subscribed then; undefined for those that came later. */
+  #changedMs(snapshot: Snapshot): number | undefined {
+    const sinceMs = this.#options.inForceSinceMs(snapshot);
+    return sinceMs !== undefined && sinceMs >= this.#subscribedMs ? sinceMs : undefined;
   }
 
-  /** Of who was there when the snapshot came: for those who come later nothing has changed. */
-  function tracePush(snapshot: Snapshot): void {
-    if (deps.trace === undefined) return;
-    pushed?.end('superseded');
-    const sinceMs = deps.inForceSinceMs(snapshot);
-    const isNews = sinceMs !== undefined && sinceMs >= subscribedMs;
-    const attributes = { 'tollgate.xds.protocol': label, 'tollgate.xds.node': nodeId };
-    pushed = isNews ? deps.trace.push(snapshot, attributes) : undefined;
+  #observePropagation(snapshot: Snapshot): void {
+    const changedMs = this.#changedMs(snapshot);
+    if (changedMs === undefined) return;
+    const { metrics, nowMs } = this.#context;
+    metrics.propagationSeconds.observe(Math.max(0, nowMs() - changedMs) / 1_000);
   }
 
-  function tracePushEnd({ type, snapshot }: Exclude<Verdict, { type: 'none' }>): void {
-    if (pushed?.snapshot !== snapshot) return;
-    pushed.end(type === 'accepted' ? 'ack' : 'nack');
-    pushed = undefined;
+  #tracePush(snapshot: Snapshot): void {
+    const { trace } = this.#context;
+    if (trace === undefined) return;
+    this.#pushSpan?.end('superseded');
+    const attributes = { 'tollgate.xds.protocol': this.#protocol.label, 'tollgate.xds.node': this.#nodeId };
+    this.#pushSpan = this.#changedMs(snapshot) === undefined ? undefined : trace.push(snapshot, attributes);
   }
 
-  function push(): void {
-    if (closed || halfClosed || writer.busy) return;
-    const snapshot = snapshots.current();
-    const reply = snapshot && protocol.due(exchange, snapshot);
-    if (snapshot === undefined || reply === undefined) return;
-    const nonce = String(nonces + 1);
-    if (!writer.write(protocol.body(reply), nonce)) return;
-    nonces += 1;
-    exchange = protocol.sent(exchange, reply, nonce);
-    metrics.pushes.inc({ protocol: label });
-    tracePush(snapshot);
-    record?.sent(protocol.refusalOf(exchange));
+  #endPushSpan(snapshot: Snapshot, answer: 'ack' | 'nack'): void {
+    if (this.#pushSpan?.snapshot !== snapshot) return;
+    this.#pushSpan.end(answer);
+    this.#pushSpan = undefined;
   }
 
-  function end(why: StreamEnd): void {
-    if (closed) return;
-    if (why.reason !== undefined) {
-      metrics.refusedStreams.inc({ reason: why.reason });
-      deps.logRefusal({ peer, node: nodeId, reason: why.details });
-    }
-    close(why.details);
-    // This is how the library wants to be told of a status.
-    call.emit('error', { code: why.code, details: why.details });
+  /** The client has half-closed the call: the server closes its half behind the response in flight. */
+  #finish(): void {
+    this.#close('ended by the limiter');
+    this.#call.end();
   }
 
-  /** The client has ended its half: so do we, behind what is on the way. */
-  function finish(): void {
-    close('ended by the limiter');
-    call.end();
+  #close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#writer.leave();
+    this.#pushSpan?.end('disconnected');
+    this.#context.metrics.streams.dec({ protocol: this.#protocol.label });
+    this.#entry?.remove();
+    if (this.#entry !== undefined) this.#logger.info({ reason }, 'limiter disconnected');
+    this.#options.onClose();
+  }
+}
+
+export interface RequestBudgetOptions {
+  readonly burst: number;
+  readonly perSecond: number;
+  /** A request costs one token per started block of this size, because large requests take long to decode. */
+  readonly bytesPerRequest: number;
+}
+
+/** A token bucket for the requests of one stream. */
+export class RequestBudget {
+  readonly #options: RequestBudgetOptions;
+  readonly #nowMs: () => number;
+  #left: number;
+  #lastMs: number;
+
+  constructor(options: RequestBudgetOptions, nowMs: () => number) {
+    this.#options = options;
+    this.#nowMs = nowMs;
+    this.#left = options.burst;
+    this.#lastMs = nowMs();
   }
 
-  function close(reason: string): void {
-    if (closed) return;
-    closed = true;
-    writer.leave();
-    pushed?.end('disconnected');
-    metrics.streams.dec({ protocol: label });
-    record?.remove();
-    if (record !== undefined) logger.info({ reason }, 'limiter disconnected');
-    deps.onClose();
+  /** False when the budget does not cover a request of this size. */
+  take(bytes: number): boolean {
+    const { burst, perSecond, bytesPerRequest } = this.#options;
+    const nowMs = this.#nowMs();
+    const elapsedMs = Math.max(0, nowMs - this.#lastMs);
+    this.#lastMs = nowMs;
+    this.#left = Math.min(burst, this.#left + (elapsedMs * perSecond) / 1_000);
+    const cost = Math.max(1, Math.ceil(bytes / bytesPerRequest));
+    if (this.#left < cost) return false;
+    this.#left -= cost;
+    return true;
   }
-
-  const writer = createResponseWriter(call, {
-    gate: deps.gate,
-    peer: hostOf(peer),
-    hasAcknowledged: () => hasAcknowledged,
-    sendTimeoutMs: deps.sendTimeoutMs,
-    onReady: () => (halfClosed ? finish() : push()),
-    onTimeout: () => end(streamEnds.slow),
-  });
-  metrics.streams.inc({ protocol: label });
-  call.on('data', receive);
-  call.on('end', () => {
-    halfClosed = true;
-    if (!writer.busy) finish();
-  });
-  call.on('error', () => close('failed'));
-  call.on('close', () => close('connection lost or call cancelled'));
-  return { push, end };
 }

@@ -1,40 +1,40 @@
 import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
-import type { ProtocolLabel } from '../metrics.ts';
-import type { Refusal, Verdict } from './sotw.ts';
 
-/** What a client wants of one type, on one stream. */
+/** What a client subscribes to, of one resource type on one stream. */
 export interface Subscription {
-  /** All resources, those to come included. */
+  /** All resources, including future ones. */
   readonly wildcard: boolean;
-  /** Resources asked for by name. */
+  /** Resources subscribed to by name. */
   readonly names: ReadonlySet<string>;
-  /** Whether the client has ever named something: from then on an empty list means nothing, and no more everything. */
+  /** Whether the client has ever sent a name: from then on an empty list means no resources. */
   readonly explicit: boolean;
 }
 
 /** The resources of a snapshot that a subscription selects. */
 export interface Selection {
   readonly snapshot: Snapshot;
-  /** By name; the very map of the snapshot for a wildcard, so that what is derived from it is derived once. */
+  /** By name. For a wildcard it is the map of the snapshot itself, so that derived values can be cached by it. */
   readonly resources: ReadonlyMap<string, SnapshotResource>;
 }
 
-/** The name that stands for all resources of a type. */
-export const everything = '*';
+/** Versions by name, as far as a client has them. */
+export type KnownResources = ReadonlyMap<string, { readonly version: string }>;
+
+export const wildcardName = '*';
 
 /** Before the first request of the type. */
 export const noSubscription: Subscription = { wildcard: false, names: new Set(), explicit: false };
 
 /**
- * The subscription after a state-of-the-world request, which names the complete set. An empty list stands for everything
- * until the client has named something on this stream, and for nothing afterwards.
+ * The subscription after a state-of-the-world request, which has the complete list. An empty list is a wildcard
+ * until the client has sent a name on this stream, and unsubscribes from everything afterwards.
  */
 export function replaceSubscription(previous: Subscription, names: readonly string[]): Subscription {
   const explicit = previous.explicit || names.length > 0;
-  return { wildcard: !explicit || names.includes(everything), names: withoutEverything(names), explicit };
+  return { wildcard: !explicit || names.includes(wildcardName), names: withoutWildcard(names), explicit };
 }
 
-/** The subscription that the first delta request of a type makes: without names, of everything. */
+/** The subscription after the first delta request of a type: without names it is a wildcard. */
 export function beginSubscription(
   subscribe: readonly string[],
   unsubscribe: readonly string[],
@@ -43,36 +43,34 @@ export function beginSubscription(
   return changeSubscription(noSubscription, subscribe, unsubscribe);
 }
 
-/** The subscription after a later delta request, which names what is added and what is dropped. */
+/** The subscription after a later delta request. */
 export function changeSubscription(
   previous: Subscription,
   subscribe: readonly string[],
   unsubscribe: readonly string[],
 ): Subscription {
   if (subscribe.length === 0 && unsubscribe.length === 0) return previous;
-  const names = withoutEverything([...previous.names, ...subscribe]);
+  const names = withoutWildcard([...previous.names, ...subscribe]);
   for (const name of unsubscribe) names.delete(name);
-  const wildcard = !unsubscribe.includes(everything) && (previous.wildcard || subscribe.includes(everything));
+  const wildcard =
+    !unsubscribe.includes(wildcardName) && (previous.wildcard || subscribe.includes(wildcardName));
   return { wildcard, names, explicit: true };
 }
 
-/** Says whether a subscription selects nothing, whatever there is. */
 export function isEmptySubscription({ wildcard, names }: Subscription): boolean {
   return !wildcard && names.size === 0;
 }
 
-/** The names that a subscription is limited to; undefined when it is of everything. */
-export function namesOnly({ wildcard, names }: Subscription): ReadonlySet<string> | undefined {
-  return wildcard ? undefined : names;
+/** Undefined for a wildcard. A name without a resource selects nothing. */
+export function subscribedNames(subscription: Subscription | undefined): ReadonlySet<string> | undefined {
+  return subscription?.wildcard === false ? subscription.names : undefined;
 }
 
-/** The resources that a subscription selects. A name of which there is no resource selects nothing. */
 export function select(snapshot: Snapshot, { wildcard, names }: Subscription): Selection {
   const resources = wildcard ? snapshot.resources : pickNames(snapshot.resources, names);
   return { snapshot, resources };
 }
 
-/** The entries of a map that have one of these names. */
 export function pickNames<T>(
   entries: ReadonlyMap<string, T>,
   names: ReadonlySet<string>,
@@ -85,9 +83,9 @@ export function pickNames<T>(
   return picked;
 }
 
-/** Says whether two selections have the same names in the same versions. */
-export function sameSelection(one: Selection, other: Selection): boolean {
-  // Hundreds of streams ask this of thousands of resources at once; the version of a snapshot says it of all of them.
+/** Whether two selections have the same names in the same versions. */
+export function isSameSelection(one: Selection, other: Selection): boolean {
+  // Hundreds of streams compare thousands of resources at once; the snapshot version covers all of them.
   if (isWhole(one) && isWhole(other)) return one.snapshot.version === other.snapshot.version;
   if (one.resources.size !== other.resources.size) return false;
   return [...one.resources.values()].every(
@@ -95,61 +93,31 @@ export function sameSelection(one: Selection, other: Selection): boolean {
   );
 }
 
-/** Says whether a selection is all that its snapshot has, and shares it with others. */
+/** Whether a selection is the whole snapshot, which it shares with other streams. */
 export function isWhole({ snapshot, resources }: Selection): boolean {
   return resources === snapshot.resources;
 }
 
-function withoutEverything(names: readonly string[]): Set<string> {
-  const named = new Set(names);
-  named.delete(everything);
-  return named;
-}
-
-/** What both kinds of request have in common. */
-export interface AdsRequest {
-  readonly typeUrl: string;
-  /** Empty when the request does not say; only the first of a stream has to. */
-  readonly nodeId: string;
-}
-
-/** One of the two ways to talk: its messages, and the exchange that they drive. */
-export interface AdsProtocol<Exchange, Request extends AdsRequest, Reply> {
-  readonly label: ProtocolLabel;
-  readonly newExchange: Exchange;
-  /** Throws whatever the decoder throws when the bytes are no request. */
-  decode(bytes: Uint8Array): Request;
-  /** Names that the request has: for the bounds on them. */
-  namesOf(request: Request): readonly string[];
-  receive(exchange: Exchange, request: Request): { readonly exchange: Exchange; readonly verdict: Verdict };
-  /** Names that the client asks for; undefined when it asks for all. */
-  wantedNames(exchange: Exchange): ReadonlySet<string> | undefined;
-  /** Names that the exchange has to remember. */
-  countNames(exchange: Exchange): number;
-  due(exchange: Exchange, snapshot: Snapshot): Reply | undefined;
-  sent(exchange: Exchange, reply: Reply, nonce: string): Exchange;
-  /** What the client rejects of earlier responses and has not been sent a replacement for. */
-  refusalOf(exchange: Exchange): Refusal | undefined;
-  /** The encoded response, without a nonce. */
-  body(reply: Reply): Uint8Array;
-}
-
-/** Resources by name, as far as a client has them. */
-export type KnownResources = ReadonlyMap<string, { readonly version: string }>;
-
-/** What makes one set of resources of another. */
-export interface DeltaDiff {
+/** The difference between two sets of resources. */
+export interface ResourceDiff {
   /** New, or of another version. */
   readonly changed: readonly SnapshotResource[];
-  /** Names that are there no more. */
   readonly removed: readonly string[];
 }
 
-/** What makes `next` of what a client has. */
-export function diffResources(known: KnownResources, next: ReadonlyMap<string, SnapshotResource>): DeltaDiff {
+export function diffResources(
+  known: KnownResources,
+  next: ReadonlyMap<string, SnapshotResource>,
+): ResourceDiff {
   if (known === next) return { changed: [], removed: [] };
   return {
     changed: [...next.values()].filter(({ name, version }) => known.get(name)?.version !== version),
     removed: [...known.keys()].filter((name) => !next.has(name)),
   };
+}
+
+function withoutWildcard(names: readonly string[]): Set<string> {
+  const named = new Set(names);
+  named.delete(wildcardName);
+  return named;
 }

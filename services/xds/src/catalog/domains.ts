@@ -1,87 +1,91 @@
 import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
-import { type CatalogEntry, compareAge } from './validate.ts';
+import type { CatalogObject } from './validate.ts';
 
-/** The owner of a domain. A domain is kept, and not served, while its owner has no object for a grace period. */
+/** The owner of a domain. While the domain is reserved its owner has no object, and nothing is served for it. */
 export type DomainOwner =
   | { readonly type: 'owned'; readonly namespace: string }
-  | { readonly type: 'kept'; readonly namespace: string; readonly untilMs: number };
+  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
 
 interface Ownership {
   readonly namespace: string;
   readonly sinceMs: number;
-  /** When the last object of the namespace went; undefined while there is one. */
+  /** When the last object of the namespace was deleted; undefined while there is one. */
   readonly releasedMs: number | undefined;
 }
 
 /**
- * For so long after a namespace got a domain, an older object of another one still takes it. Objects of one second may come
- * in either order, and replicas must agree on the older of them.
+ * For this time after a namespace got a domain, an older object of another namespace still takes it: objects created in
+ * the same second may arrive in either order, and all replicas must agree on the oldest.
  */
 const settleMs = 10_000;
 
-/** Domains that are kept, of a hundred bytes each: a client could create and delete objects of ever new domains. */
-const maxKept = 100_000;
+/** Reserved domains, of about 100 bytes each. The bound matters when a client creates and deletes many domains. */
+const maxReserved = 100_000;
 
 /**
- * Remembers which namespace has a domain, so that a domain does not change hands while its owner replaces its objects: the
- * owner keeps it for a grace period after its last object went, and gets it back with a younger object.
+ * Remembers which namespace owns a domain, so that it does not change hands while its owner replaces objects: the owner
+ * keeps it for a grace period after its last object was deleted, and may reclaim it with a younger object.
  */
 export class DomainOwners {
   readonly #graceMs: number;
   readonly #ownerships = new Map<string, Ownership>();
-  /** When domains that are kept are free: in the order in which they were released, which is the order of these times. */
-  readonly #kept = new Map<string, number>();
+  /** End of each reservation, in the order of release, which is the order of these times. */
+  readonly #reserved = new Map<string, number>();
 
-  /** With a grace period of 0, the oldest object has the domain, and nothing is remembered. */
+  /** With a grace period of 0 the oldest object owns the domain, and nothing is remembered. */
   constructor(graceMs: number) {
     this.#graceMs = graceMs;
   }
 
-  /** Takes over what was known before a restart: the domain was of this namespace. */
+  /** Restores the owner from before a restart. */
   restore(domain: string, namespace: string, nowMs: number): void {
     if (this.#graceMs === 0 || this.#ownerships.has(domain)) return;
     this.#ownerships.set(domain, { namespace, sinceMs: Number.NEGATIVE_INFINITY, releasedMs: nowMs });
   }
 
-  /** Settles who has a domain that is wanted by objects of these namespaces, the oldest object first. */
-  settle(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
+  /** Updates the owner of a domain; `namespaces` are those of its objects, the oldest object first. */
+  update(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
     const [oldest] = namespaces;
     if (this.#graceMs === 0) return oldest === undefined ? undefined : { type: 'owned', namespace: oldest };
     const before = this.#ownerships.get(domain);
-    const owner = this.#next(before, namespaces, nowMs);
+    const owner = this.#nextOwner(before, namespaces, nowMs);
     if (owner === undefined) {
-      this.#kept.delete(domain);
+      this.#reserved.delete(domain);
       this.#ownerships.delete(domain);
       return undefined;
     }
     this.#ownerships.set(domain, owner);
     const { namespace, releasedMs } = owner;
     if (releasedMs === undefined) {
-      this.#kept.delete(domain);
+      this.#reserved.delete(domain);
       return { type: 'owned', namespace };
     }
     const untilMs = releasedMs + this.#graceMs;
-    this.#keep(domain, untilMs);
-    return { type: 'kept', namespace, untilMs };
+    this.#reserve(domain, untilMs);
+    return { type: 'reserved', namespace, untilMs };
   }
 
-  /** Domains that are free by now. */
+  /** Domains whose reservation has ended. */
   expired(nowMs: number): readonly string[] {
-    const free: string[] = [];
-    for (const [domain, untilMs] of this.#kept) {
+    const domains: string[] = [];
+    for (const [domain, untilMs] of this.#reserved) {
       if (untilMs > nowMs) break;
-      free.push(domain);
+      domains.push(domain);
     }
-    return free;
+    return domains;
   }
 
-  /** When the next domain is free; undefined while none is kept. */
+  /** Undefined while no domain is reserved. */
   nextExpiryMs(): number | undefined {
-    const [first] = this.#kept.values();
+    const [first] = this.#reserved.values();
     return first;
   }
 
-  #next(before: Ownership | undefined, namespaces: readonly string[], nowMs: number): Ownership | undefined {
+  #nextOwner(
+    before: Ownership | undefined,
+    namespaces: readonly string[],
+    nowMs: number,
+  ): Ownership | undefined {
     const [oldest] = namespaces;
     const oldestOwns =
       oldest === undefined ? undefined : { namespace: oldest, sinceMs: nowMs, releasedMs: undefined };
@@ -96,99 +100,93 @@ export class DomainOwners {
     return { namespace, sinceMs, releasedMs: releasedMs ?? nowMs };
   }
 
-  #keep(domain: string, untilMs: number): void {
-    // One that is there keeps its place.
-    this.#kept.set(domain, untilMs);
-    if (this.#kept.size <= maxKept) return;
-    const [oldest] = this.#kept.keys();
+  #reserve(domain: string, untilMs: number): void {
+    // A domain that is already reserved keeps its position in the map.
+    this.#reserved.set(domain, untilMs);
+    if (this.#reserved.size <= maxReserved) return;
+    const [oldest] = this.#reserved.keys();
     if (oldest === undefined) return;
-    this.#kept.delete(oldest);
+    this.#reserved.delete(oldest);
     this.#ownerships.delete(oldest);
   }
 }
 
 /** A top-level rule that an older object has already. */
 export interface DuplicateRule {
-  /** `key` or `key_value`, as limiters find it. */
+  /** `key` or `key_value`, as limiters identify it. */
   readonly composite: string;
-  readonly older: CatalogEntry;
+  readonly older: CatalogObject;
 }
 
-/** What became of one object that wants a domain. */
-export type Outcome =
-  /** Merged, but for the duplicates. */
+/** What of an object is part of its domain. */
+export type MergeResult =
   | {
       readonly type: 'merged';
-      /** Limits of it in force. */
+      /** Limits in force, without duplicates. */
       readonly rules: number;
       readonly duplicates: readonly DuplicateRule[];
     }
   /** The domain belongs to the namespace of another object. */
-  | { readonly type: 'conflict'; readonly winner: CatalogEntry }
-  /** The domain is kept for a namespace that has no object any more. */
-  | { readonly type: 'kept'; readonly namespace: string; readonly untilMs: number };
+  | { readonly type: 'conflict'; readonly winner: CatalogObject }
+  /** The domain is reserved for a namespace without objects. */
+  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
 
-/** Who has a domain, and its rules. */
-export interface ResolvedDomain {
+/** The rules of a domain, and what became of each of its objects. */
+export interface MergedDomain {
   readonly document: RuleDocument;
   readonly rules: number;
-  readonly outcomes: ReadonlyMap<CatalogEntry, Outcome>;
+  readonly results: ReadonlyMap<CatalogObject, MergeResult>;
 }
 
-/** Orders the objects of a domain by age, the oldest first. */
-export const byAge = (entries: Iterable<CatalogEntry>): readonly CatalogEntry[] =>
-  [...entries].sort(compareAge);
-
 /**
- * Settles what several objects of one domain, by age, come to. A function of these objects and of the owner alone, in whatever order
- * they came.
+ * Merges the objects of a domain, which are sorted by age. The result depends only on them and the owner.
  *
- * The owner has the domain; objects of other namespaces are in conflict until it gives the domain up. The
- * objects of that namespace are merged, older ones first, which matters to wildcards. A top-level rule that an older
- * object has is left out of the younger one, and nothing else: to leave out the whole object would lift limits that
- * nobody meant to lift, and to keep its last version instead would depend on what this replica happens to have seen.
+ * Objects of other namespaces are in conflict until the owner gives up the domain. The objects of the owner are merged,
+ * older ones first, which matters to wildcards. Of a younger object only those top-level rules are left out that an older
+ * one has: leaving out the whole object would lift other limits, and keeping its previous version would depend on what
+ * this replica has seen.
  */
-export function resolveDomain(
+export function mergeDomain(
   domain: string,
-  entries: readonly CatalogEntry[],
+  objects: readonly CatalogObject[],
   owner: DomainOwner,
-): ResolvedDomain {
-  const winner = entries.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
+): MergedDomain {
+  const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
   const merge: Merge = { taken: new Map(), descriptors: [] };
-  const outcomes = new Map<CatalogEntry, Outcome>();
+  const results = new Map<CatalogObject, MergeResult>();
   let rules = 0;
-  for (const entry of entries) {
-    if (owner.type === 'kept') {
-      outcomes.set(entry, owner);
+  for (const object of objects) {
+    if (owner.type === 'reserved') {
+      results.set(object, owner);
       continue;
     }
-    if (winner === undefined || entry.namespace !== winner.namespace) {
-      outcomes.set(entry, { type: 'conflict', winner: winner ?? entry });
+    if (winner === undefined || object.namespace !== winner.namespace) {
+      results.set(object, { type: 'conflict', winner: winner ?? object });
       continue;
     }
-    const outcome = mergeEntry(merge, entry);
-    rules += outcome.rules;
-    outcomes.set(entry, outcome);
+    const result = mergeObject(merge, object);
+    rules += result.rules;
+    results.set(object, result);
   }
   const document: RuleDocument = { source: domain, domain, descriptors: merge.descriptors };
-  return { document, rules, outcomes };
+  return { document, rules, results };
 }
 
 interface Merge {
-  /** Who has a top-level rule, by composite. */
-  readonly taken: Map<string, CatalogEntry>;
+  /** The object that has a top-level rule, by composite. */
+  readonly taken: Map<string, CatalogObject>;
   readonly descriptors: DescriptorSpec[];
 }
 
-function mergeEntry({ taken, descriptors }: Merge, entry: CatalogEntry): Outcome & { type: 'merged' } {
+function mergeObject({ taken, descriptors }: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
   const duplicates: DuplicateRule[] = [];
-  let rules = entry.good?.rules ?? 0;
-  for (const spec of entry.good?.document.descriptors ?? []) {
-    // Limiters know a level by this text: `a_b` without a value is the same to them as `a` with the value `b`.
+  let rules = object.valid?.rules ?? 0;
+  for (const spec of object.valid?.document.descriptors ?? []) {
+    // Limiters identify a level by this text: `a_b` without a value equals `a` with the value `b`.
     const composite = spec.value === undefined || spec.value === '' ? spec.key : `${spec.key}_${spec.value}`;
     const older = taken.get(composite);
     if (older === undefined) {
-      taken.set(composite, entry);
+      taken.set(composite, object);
       descriptors.push(spec);
     } else {
       duplicates.push({ composite, older });

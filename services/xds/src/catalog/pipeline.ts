@@ -1,313 +1,287 @@
-import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices } from '@tollgate/kit/steps';
-import type { ClientRegistry } from '../ads/limiters.ts';
-import type { XdsMetrics } from '../metrics.ts';
+import { maxTimerMs } from '@tollgate/kit/time';
+import type { LimiterRegistry } from '../ads/limiters.ts';
+import { type Context, type Schedule, scheduleByTimer } from '../context.ts';
+import { countObjects } from '../metrics.ts';
 import {
-  outageText,
+  formatOutages,
   type ResourceSource,
   type SourceEvent,
   type SourceOutage,
   type SourceProblem,
 } from '../sources/source.ts';
 import type { ObjectStatus } from '../status/conditions.ts';
-import { createLimiterFleet, type LimiterReports } from '../status/reported-limiters.ts';
-import { createStatusReporter } from '../status/reporter.ts';
-import type { StatusWriter } from '../status/writer.ts';
-import type { PipelineTrace } from '../tracing.ts';
-import type { Verdict } from './accepted.ts';
-import { type CatalogChange, createCatalog } from './catalog.ts';
-import { countObjects, createPipelineLog } from './pipeline-log.ts';
-import { encodeRules, hashContent, type Snapshot, type SnapshotStore } from './snapshot.ts';
+import { LimiterFleet } from '../status/fleet.ts';
+import type { ReplicaReports } from '../status/replica-reports.ts';
+import { StatusReporter, type StatusWriter } from '../status/reporter.ts';
+import { Catalog, type CatalogChange } from './catalog.ts';
+import { PipelineLog } from './pipeline-log.ts';
+import type { ValidationResult } from './result.ts';
+import type { Snapshot, SnapshotStore } from './snapshot.ts';
 
-/** Events that wait to be taken in. Of each object only the last one counts, so that there are never more than objects. */
-export interface PendingEvents {
-  add(event: SourceEvent): void;
-  readonly isEmpty: boolean;
-  /** Hands all of them over, and is empty again. */
-  take(): SourceEvent[];
-  /** Takes events back that were handed over, as older than those that have come since. */
-  putBack(events: readonly SourceEvent[]): void;
-}
-
-/** Makes an empty collection. */
-export function createPendingEvents(): PendingEvents {
-  let list: SourceEvent | undefined;
-  /** Those after the list, by the id of the object. */
-  let single = new Map<string, SourceEvent>();
-
-  function add(event: SourceEvent): void {
-    if (event.type === 'replaced') {
-      list = event;
-      single = new Map();
-    } else if (event.type === 'changed') single.set(event.object.id, event);
-    else single.set(event.id, event);
-  }
-
-  function take(): SourceEvent[] {
-    const events = list === undefined ? [...single.values()] : [list, ...single.values()];
-    list = undefined;
-    single = new Map();
-    return events;
-  }
-
-  return {
-    add,
-    get isEmpty() {
-      return list === undefined && single.size === 0;
-    },
-    take,
-    putBack(events) {
-      const newer = take();
-      for (const event of events) add(event);
-      for (const event of newer) add(event);
-    },
-  };
-}
-
-/** Runs something once, later; the function it returns takes that back. */
-export type Schedule = (delayMs: number, run: () => void) => () => void;
-
-/** By the timers of the process, which keep it alive no longer. */
-export const scheduleByTimer: Schedule = (delayMs, run) => {
-  const timer = setTimeout(run, delayMs);
-  timer.unref();
-  return () => clearTimeout(timer);
-};
-
-/** What the pipeline takes. */
-export interface PipelineDeps {
+export interface PipelineOptions {
   readonly source: ResourceSource;
-  readonly store: SnapshotStore;
-  readonly clients: ClientRegistry;
-  /** Undefined where objects have no status. Whoever gives it starts and closes it. */
-  readonly writer?: Pick<StatusWriter, 'put' | 'forget'> | undefined;
-  /** Undefined where a replica knows of no other. Whoever gives it starts and closes it. */
-  readonly reports?: LimiterReports | undefined;
-  readonly metrics: XdsMetrics;
-  readonly logger: Logger;
-  /** Undefined when nothing is traced. */
-  readonly trace?: PipelineTrace | undefined;
-  /** Unix time; the system's when absent. */
-  readonly nowMs?: () => number;
-  /** Timers; the process' own when absent. */
+  readonly snapshots: SnapshotStore;
+  readonly limiters: LimiterRegistry;
+  /** Empty when objects have no status. The caller starts and closes them. */
+  readonly writers?: readonly StatusWriter[];
+  /** Undefined when there is only one replica. The caller starts and closes it. */
+  readonly reports?: Pick<ReplicaReports, 'publish' | 'others' | 'onChange'> | undefined;
+  /** Changes are collected for this time before they are applied together. */
+  readonly debounceMs: number;
+  /** Whether an empty set is served. Otherwise limiters keep the last one, and a new process serves nothing. */
+  readonly allowEmpty: boolean;
+  /** How long a domain is reserved for a namespace whose last object for it was deleted. Default 0. */
+  readonly domainGraceMs?: number;
+  /** How long a lower number of limiters must last before it is reported. Default 15000 with writers, 0 without. */
+  readonly settleMs?: number;
+  /** Longest time without yielding to streams and health checks. Default 5. */
+  readonly sliceMs?: number;
   readonly schedule?: Schedule;
 }
 
-/** How the pipeline works. */
-export interface PipelineOptions {
-  /** How long changes are collected before limiters are told of them together. */
-  readonly debounceMs: number;
-  /** Whether an empty set is served. With false, limiters keep the last one, and a new process serves nothing. */
-  readonly allowEmpty: boolean;
-  /** How long a domain is kept for a namespace whose last object for it is gone. Default 0. */
-  readonly domainGraceMs?: number;
-  /** How long limiters that have gone are expected back before every status tells of it. Default 15000 with a writer, 0 without. */
-  readonly settleMs?: number;
-  /** Others have their turn this often while many objects are taken in or told of: streams, health checks. Default 5. */
-  readonly sliceMs?: number;
-}
-
-/** From the objects of a source to the rules that are served and the status of the objects. */
-export interface Pipeline {
-  /** Begins to follow the source; rejects when the source cannot be there. */
-  start(): Promise<void>;
-  /** Ends it, source included. */
-  close(): Promise<void>;
-  /** Why nothing is served yet, for people; undefined once something is. */
-  notReady(): string | undefined;
-  /** What the debug page shows. */
-  state(): PipelineState;
-}
-
-/** Where the pipeline stands. */
+/** What the debug page shows. */
 export interface PipelineState {
-  /** Whether the source has told of all its objects. */
+  /** Whether the source has delivered all its objects. */
   readonly synced: boolean;
-  /** Whether there is no rule left and limiters are not told. */
+  /** Whether there is no rule left and limiters keep the last ones. */
   readonly emptyHeldBack: boolean;
-  /** Unix time of the last event; undefined before the first. */
+  /** Unix time; undefined before the first event. */
   readonly lastEventMs: number | undefined;
-  /** What keeps the source from following its objects now. */
   readonly outages: readonly SourceOutage[];
-  /** What the source could not take for objects. */
   readonly problems: readonly SourceProblem[];
-  /** Of every object, by id. */
-  readonly verdicts: ReadonlyMap<string, Verdict>;
-  /** Of every object, by id; a moment later than the verdicts. */
+  /** By id. */
+  readonly results: ReadonlyMap<string, ValidationResult>;
+  /** By id; updated a moment after the results. */
   readonly statuses: ReadonlyMap<string, ObjectStatus>;
   /** Limits that are served. */
   readonly rules: number;
-  /** Limiters that are connected to other replicas. */
+  /** Limiters connected to other replicas. */
   readonly limitersElsewhere: number;
 }
 
-/** What failed once may fail each time: it is neither given up nor tried all the time. */
+/** A batch that failed may fail again. */
 const retryMs = 5_000;
 
-/** Longest time of a timer. */
-const maxTimerMs = 2 ** 31 - 1;
-
-/** Not felt by a stream or a health check that waits for it. */
 const defaultSliceMs = 5;
 
 /**
- * A limiter that has lost its connection calls again after five seconds at most, and once more if that was in vain; its
- * replica reports it within a second. A change of the number of limiters is a write for every object, and nobody waits for it.
+ * A limiter that loses its connection reconnects within five seconds, or after a second attempt, and its replica reports
+ * it within a second. A change of the number of limiters writes the status of every object.
  */
 const defaultSettleMs = 15_000;
 
-/** Connects a source with the snapshot store and the status of its objects. */
-export function createPipeline(deps: PipelineDeps, options: PipelineOptions): Pipeline {
-  const { source, store, clients, writer, reports, metrics, logger, trace } = deps;
-  const { debounceMs, allowEmpty, sliceMs = defaultSliceMs } = options;
-  const { settleMs = writer === undefined ? 0 : defaultSettleMs } = options;
-  const { nowMs = Date.now, schedule = scheduleByTimer } = deps;
-  const catalog = createCatalog({
-    encode: encodeRules,
-    hash: hashContent,
-    graceMs: options.domainGraceMs ?? 0,
-  });
-  const pending = createPendingEvents();
-  const log = createPipelineLog(logger);
-  const fleet = createLimiterFleet({ clients, store, reports });
-  const { verdicts } = catalog;
-  const reporter = createStatusReporter({
-    verdicts,
-    store,
-    fleet,
-    writer,
-    schedule,
-    settleMs,
-    sliceMs,
-    logger,
-    trace,
-  });
-  let problems: readonly SourceProblem[] = [];
-  let synced = false;
-  let emptyHeldBack = false;
-  let servedRules = 0;
-  let lastEventMs: number | undefined;
-  let cancelTurn: (() => void) | undefined;
-  let cancelExpiry: (() => void) | undefined;
-  let turn: Promise<void> | undefined;
-  let closed = false;
+/** From the events of a source to the snapshot that is served and the statuses of the objects. */
+export class Pipeline {
+  readonly #context: Context;
+  readonly #options: PipelineOptions;
+  readonly #schedule: Schedule;
+  readonly #sliceMs: number;
+  readonly #catalog: Catalog;
+  readonly #pending = new PendingEvents();
+  readonly #log: PipelineLog;
+  readonly #fleet: LimiterFleet;
+  readonly #reporter: StatusReporter;
+  #problems: readonly SourceProblem[] = [];
+  #synced: boolean = false;
+  #emptyHeldBack: boolean = false;
+  #servedRules = 0;
+  #lastEventMs: number | undefined;
+  #cancelBatch: (() => void) | undefined;
+  #cancelExpiry: (() => void) | undefined;
+  /** The batch being applied. */
+  #batch: Promise<void> | undefined;
+  #closed: boolean = false;
 
-  const outages = (): readonly SourceOutage[] => source.outages?.() ?? [];
-
-  function onEvent(event: SourceEvent): void {
-    if (closed) return;
-    lastEventMs = nowMs();
-    metrics.lastEventTimestampSeconds.set(lastEventMs / 1000);
-    metrics.sourceEvents.inc({ type: event.type });
-    pending.add(event);
-    planTurn();
-  }
-
-  /** The time runs from the first event: one that is followed by many others does not wait longer. */
-  function planTurn(delayMs = debounceMs): void {
-    if (closed || turn !== undefined || pending.isEmpty) return;
-    cancelTurn ??= schedule(delayMs, () => {
-      cancelTurn = undefined;
-      turn = takeTurn();
+  constructor(context: Context, options: PipelineOptions) {
+    const { snapshots, limiters, reports, writers = [], domainGraceMs = 0 } = options;
+    const { schedule = scheduleByTimer, sliceMs = defaultSliceMs } = options;
+    const { settleMs = writers.length === 0 ? 0 : defaultSettleMs } = options;
+    this.#context = context;
+    this.#options = options;
+    this.#schedule = schedule;
+    this.#sliceMs = sliceMs;
+    this.#catalog = new Catalog({ graceMs: domainGraceMs });
+    this.#log = new PipelineLog(context.logger);
+    this.#fleet = new LimiterFleet({ limiters, snapshots, reports });
+    const { results } = this.#catalog;
+    this.#reporter = new StatusReporter(context, {
+      results,
+      snapshots,
+      fleet: this.#fleet,
+      writers,
+      schedule,
+      settleMs,
+      sliceMs,
     });
   }
 
-  async function takeTurn(): Promise<void> {
-    const events = pending.take();
-    let nextMs = debounceMs;
+  /** Rejects when the source cannot exist. */
+  start(): Promise<void> {
+    return this.#options.source.start((event) => this.#receive(event));
+  }
+
+  /** Also closes the source. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelBatch?.();
+    this.#cancelExpiry?.();
+    await this.#reporter.close();
+    await this.#options.source.close();
+    await this.#batch;
+  }
+
+  /** Why nothing is served yet; undefined once something is. */
+  notReadyReason(): string | undefined {
+    if (this.#options.snapshots.current() !== undefined) return undefined;
+    if (this.#emptyHeldBack)
+      return 'there are no limits, and XDS_ALLOW_EMPTY=false prevents serving an empty set';
+    const reasons = formatOutages(this.#outages());
+    return `the source has not synced yet${reasons === '' ? '' : `: ${reasons}`}`;
+  }
+
+  state(): PipelineState {
+    return {
+      synced: this.#synced,
+      emptyHeldBack: this.#emptyHeldBack,
+      lastEventMs: this.#lastEventMs,
+      outages: this.#outages(),
+      problems: this.#problems,
+      results: this.#catalog.results,
+      statuses: this.#reporter.statuses,
+      rules: this.#servedRules,
+      limitersElsewhere: this.#fleet.countElsewhere(),
+    };
+  }
+
+  #outages(): readonly SourceOutage[] {
+    return this.#options.source.outages?.() ?? [];
+  }
+
+  #receive(event: SourceEvent): void {
+    if (this.#closed) return;
+    const { nowMs, metrics } = this.#context;
+    this.#lastEventMs = nowMs();
+    metrics.lastEventTimestampSeconds.set(this.#lastEventMs / 1000);
+    metrics.sourceEvents.inc({ type: event.type });
+    this.#pending.add(event);
+    this.#scheduleBatch(this.#options.debounceMs);
+  }
+
+  /** The delay starts with the first event; further events do not extend it. */
+  #scheduleBatch(delayMs: number): void {
+    if (this.#closed || this.#batch !== undefined || this.#pending.isEmpty) return;
+    this.#cancelBatch ??= this.#schedule(delayMs, () => {
+      this.#cancelBatch = undefined;
+      this.#batch = this.#applyBatch();
+    });
+  }
+
+  async #applyBatch(): Promise<void> {
+    const { trace, logger } = this.#context;
+    const events = this.#pending.take();
+    let nextMs = this.#options.debounceMs;
     try {
-      await (trace === undefined ? takeIn(events) : trace.reconcile(events.length, () => takeIn(events)));
+      const apply = () => this.#apply(events);
+      await (trace === undefined ? apply() : trace.reconcile(events.length, apply));
     } catch (error) {
-      // A bug, or no memory left: what is served stays, and nothing that has happened is forgotten.
-      logger.error({ err: error, events: events.length, retryMs }, 'changes of objects not taken in');
-      pending.putBack(events);
+      // A bug, or out of memory: the current snapshot stays, and no event is lost.
+      logger.error({ err: error, events: events.length, retryMs }, 'failed to apply changes, retrying');
+      this.#pending.putBack(events);
       nextMs = retryMs;
     }
-    turn = undefined;
-    planExpiry();
-    planTurn(nextMs);
+    this.#batch = undefined;
+    this.#scheduleExpiry();
+    this.#scheduleBatch(nextMs);
   }
 
-  /** A domain whose grace period is over is free without an event. */
-  function planExpiry(): void {
-    cancelExpiry?.();
-    const expiryMs = catalog.nextExpiryMs();
-    if (closed || expiryMs === undefined) return;
-    cancelExpiry = schedule(Math.min(Math.max(0, expiryMs - nowMs()), maxTimerMs), () => {
-      cancelExpiry = undefined;
-      // A turn that goes on plans it again.
-      if (!closed && turn === undefined) turn = takeTurn();
+  /** The end of a reservation changes domains without an event. */
+  #scheduleExpiry(): void {
+    this.#cancelExpiry?.();
+    const expiryMs = this.#catalog.nextExpiryMs();
+    if (this.#closed || expiryMs === undefined) return;
+    const delayMs = Math.max(0, expiryMs - this.#context.nowMs());
+    this.#cancelExpiry = this.#schedule(Math.min(delayMs, maxTimerMs), () => {
+      this.#cancelExpiry = undefined;
+      // A batch in progress schedules it again.
+      if (!this.#closed && this.#batch === undefined) this.#batch = this.#applyBatch();
     });
   }
 
-  async function takeIn(events: readonly SourceEvent[]): Promise<void> {
-    const validate = (): Promise<CatalogChange> => runInSlices(catalog.apply(events, nowMs()), { sliceMs });
+  async #apply(events: readonly SourceEvent[]): Promise<void> {
+    const { trace, nowMs } = this.#context;
+    const validate = (): Promise<CatalogChange> =>
+      runInSlices(this.#catalog.apply(events, nowMs()), { sliceMs: this.#sliceMs });
     const change = await (trace === undefined ? validate() : trace.validate(validate));
-    if (!closed) publish(events, change);
+    if (!this.#closed) this.#publish(events, change);
   }
 
-  function publish(events: readonly SourceEvent[], { snapshot, verdicts, forgotten }: CatalogChange): void {
-    for (const event of events) if (event.type === 'replaced') takeList(event.problems);
-    log.verdicts(verdicts);
-    log.forgotten(forgotten);
-    if (synced) serve(snapshot);
-    countObjects(metrics, catalog.verdicts.values());
-    reporter.changed();
+  #publish(events: readonly SourceEvent[], { snapshot, results, deleted }: CatalogChange): void {
+    const { metrics } = this.#context;
+    for (const event of events) {
+      if (event.type !== 'replaced') continue;
+      this.#problems = event.problems;
+      this.#log.problems(event.problems);
+      this.#synced = true;
+      metrics.synced.set(1);
+    }
+    this.#log.results(results);
+    this.#log.deleted(deleted);
+    if (this.#synced) this.#serve(snapshot);
+    countObjects(metrics, this.#catalog.results.values());
+    this.#reporter.changed();
   }
 
-  function takeList(told: readonly SourceProblem[]): void {
-    problems = told;
-    log.problems(told);
-    synced = true;
-    metrics.synced.set(1);
-  }
-
-  function serve(snapshot: Snapshot): void {
+  #serve(snapshot: Snapshot): void {
+    const { metrics, trace } = this.#context;
+    const { snapshots, allowEmpty } = this.#options;
     const domains = snapshot.resources.size;
-    const wasHeldBack = emptyHeldBack;
-    emptyHeldBack = domains === 0 && !allowEmpty;
-    metrics.emptyHeldBack.set(emptyHeldBack ? 1 : 0);
-    if (emptyHeldBack) {
-      if (!wasHeldBack) log.emptyHeldBack(store.current());
+    const before = snapshots.current();
+    const wasHeldBack = this.#emptyHeldBack;
+    this.#emptyHeldBack = domains === 0 && !allowEmpty;
+    metrics.emptyHeldBack.set(this.#emptyHeldBack ? 1 : 0);
+    if (this.#emptyHeldBack) {
+      if (!wasHeldBack) this.#log.emptyHeldBack(before);
       return;
     }
-    const before = store.current();
     if (before?.version === snapshot.version) return;
-    servedRules = catalog.rules;
-    metrics.rules.set(servedRules);
-    if (trace === undefined) store.set(snapshot);
-    else trace.snapshot(snapshot, { 'tollgate.xds.rules': servedRules }, () => store.set(snapshot));
+    const { rules } = this.#catalog;
+    this.#servedRules = rules;
+    metrics.rules.set(rules);
+    if (trace === undefined) snapshots.set(snapshot);
+    else trace.snapshot(snapshot, { 'tollgate.xds.rules': rules }, () => snapshots.set(snapshot));
     metrics.domains.set(domains);
-    log.served(snapshot, { rules: servedRules, before });
+    this.#log.served(snapshot, before, rules);
+  }
+}
+
+/** Events that were not applied yet. Only the last one per object is kept, so that there are never more than objects. */
+export class PendingEvents {
+  #list: SourceEvent | undefined;
+  /** Events after the list, by id. */
+  #byId = new Map<string, SourceEvent>();
+
+  get isEmpty(): boolean {
+    return this.#list === undefined && this.#byId.size === 0;
   }
 
-  return {
-    start: () => source.start(onEvent),
-    async close() {
-      closed = true;
-      cancelTurn?.();
-      cancelExpiry?.();
-      await reporter.close();
-      await source.close();
-      await turn;
-    },
-    notReady() {
-      if (store.current() !== undefined) return undefined;
-      if (emptyHeldBack)
-        return 'there is no limit, and XDS_ALLOW_EMPTY=false keeps limiters from being told so';
-      const reasons = outageText(outages());
-      return `the source has not told of its objects yet${reasons === '' ? '' : `: ${reasons}`}`;
-    },
-    state: () => ({
-      synced,
-      emptyHeldBack,
-      lastEventMs,
-      outages: outages(),
-      problems,
-      verdicts: catalog.verdicts,
-      statuses: reporter.statuses,
-      rules: servedRules,
-      limitersElsewhere: fleet.elsewhere(),
-    }),
-  };
+  add(event: SourceEvent): void {
+    if (event.type === 'replaced') {
+      this.#list = event;
+      this.#byId = new Map();
+    } else this.#byId.set(event.type === 'changed' ? event.object.id : event.id, event);
+  }
+
+  take(): SourceEvent[] {
+    const events = [...(this.#list === undefined ? [] : [this.#list]), ...this.#byId.values()];
+    this.#list = undefined;
+    this.#byId = new Map();
+    return events;
+  }
+
+  /** Puts events back that are older than those added since. */
+  putBack(events: readonly SourceEvent[]): void {
+    const newer = this.take();
+    for (const event of [...events, ...newer]) this.add(event);
+  }
 }

@@ -5,137 +5,124 @@ import { compareText } from '@tollgate/kit/text';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec, JsonObject, JsonValue, RuleDocument } from '@tollgate/rules/rule-document';
 import { toMessage } from '@tollgate/rules/rule-message';
+import { Listeners } from '../context.ts';
 
-/** One ADS resource: the rules of one domain. */
+/** Type URL of the resources. */
+export const rateLimitConfigType = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
+
+/** An ADS resource: the rules of one domain. */
 export interface SnapshotResource {
   /** The domain. */
   readonly name: string;
-  /** Hash of the content, in hexadecimal: equal for equal rules, whoever computes it and when. */
+  /** Hash of the content, in hexadecimal: equal rules have equal versions on all replicas. */
   readonly version: string;
-  /** The encoded `google.protobuf.Any` that holds the `ratelimit.config.ratelimit.v3.RateLimitConfig`. */
+  /** The encoded `google.protobuf.Any` with the `ratelimit.config.ratelimit.v3.RateLimitConfig`. */
   readonly any: Uint8Array;
 }
 
-/** Everything that is served at one moment. */
+/** All resources at one moment. Immutable. */
 export interface Snapshot {
-  /** Hash over the names and versions of all resources. */
+  /** Hash of the names and versions of all resources. */
   readonly version: string;
-  /** By name, in the order of the names by code units. */
+  /** By name, sorted by code units. */
   readonly resources: ReadonlyMap<string, SnapshotResource>;
 }
 
-/** Builds one snapshot after the other; those that were handed out never change. */
-export interface SnapshotBuilder {
-  /** Sets the encoded rules of a domain. */
-  put(name: string, any: Uint8Array): void;
-  remove(name: string): void;
-  /** Everything as it is now; the same object as last time when nothing has changed. */
-  build(): Snapshot;
-}
+/** Builds snapshots one after the other, sharing what has not changed. */
+export class SnapshotBuilder {
+  #resources = new Map<string, SnapshotResource>();
+  #isSorted: boolean = true;
+  #last: Snapshot | undefined;
 
-/** Makes one that has nothing. `hash` answers hexadecimal. */
-export function createSnapshotBuilder(hash: (content: Uint8Array | string) => string): SnapshotBuilder {
-  let resources = new Map<string, SnapshotResource>();
-  /** Present in `resources`, and perhaps not at the place where its name belongs. */
-  let isSorted = true;
-  let last: Snapshot | undefined;
+  put(domain: string, document: RuleDocument): void {
+    const any = encodeRules(document);
+    const version = hashContent(any);
+    const known = this.#resources.get(domain);
+    if (known?.version === version) return;
+    this.#copyIfShared();
+    if (known === undefined) this.#isSorted = false;
+    this.#resources.set(domain, { name: domain, version, any });
+  }
 
-  return {
-    put(name, any) {
-      const version = hash(any);
-      const known = resources.get(name);
-      if (known?.version === version) return;
-      forkIfShown();
-      if (known === undefined) isSorted = false;
-      resources.set(name, { name, version, any });
-    },
-    remove(name) {
-      if (!resources.has(name)) return;
-      forkIfShown();
-      resources.delete(name);
-    },
-    build() {
-      if (last !== undefined && last.resources === resources) return last;
-      if (!isSorted) resources = new Map([...resources].sort(([a], [b]) => compareText(a, b)));
-      isSorted = true;
-      last = { version: hash(contentOf(resources)), resources };
-      return last;
-    },
-  };
+  remove(domain: string): void {
+    if (!this.#resources.has(domain)) return;
+    this.#copyIfShared();
+    this.#resources.delete(domain);
+  }
 
-  /** What is in a snapshot belongs to it: changes go to a copy. */
-  function forkIfShown(): void {
-    if (last?.resources === resources) resources = new Map(resources);
+  /** The same object as last time when nothing has changed. */
+  build(): Snapshot {
+    if (this.#last !== undefined && this.#last.resources === this.#resources) return this.#last;
+    if (!this.#isSorted)
+      this.#resources = new Map([...this.#resources].sort(([a], [b]) => compareText(a, b)));
+    this.#isSorted = true;
+    this.#last = { version: hashVersions(this.#resources), resources: this.#resources };
+    return this.#last;
+  }
+
+  /** The map of a snapshot does not change: changes go to a copy. */
+  #copyIfShared(): void {
+    if (this.#last?.resources === this.#resources) this.#resources = new Map(this.#resources);
   }
 }
 
-/** Names and versions as one text. The lengths keep apart what a name could otherwise pretend to be. */
-function contentOf(resources: ReadonlyMap<string, SnapshotResource>): string {
-  let content = '';
-  for (const { name, version } of resources.values()) content += `${name.length}:${name}${version}`;
-  return content;
-}
+/** The snapshot in force. */
+export class SnapshotStore {
+  readonly #changes = new Listeners<Snapshot>();
+  #current: Snapshot | undefined;
 
-/** The snapshot in force, and who wants to hear of the next one. */
-export interface SnapshotStore {
   /** Undefined until the source has synced: nothing is served before. */
-  current(): Snapshot | undefined;
-  /** Puts a snapshot in force; one of the same version changes nothing and is told to nobody. */
-  set(snapshot: Snapshot): void;
-  /** Calls the listener with each new snapshot, until the returned function is called. */
-  onChange(listener: (snapshot: Snapshot) => void): () => void;
-}
+  current(): Snapshot | undefined {
+    return this.#current;
+  }
 
-/** Makes an empty store. */
-export function createSnapshotStore(): SnapshotStore {
-  const listeners = new Set<(snapshot: Snapshot) => void>();
-  let current: Snapshot | undefined;
-  return {
-    current: () => current,
-    set(snapshot) {
-      if (snapshot.version === current?.version) return;
-      current = snapshot;
-      for (const listener of [...listeners]) listener(snapshot);
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
-}
+  /** A no-op for a snapshot of the same version. */
+  set(snapshot: Snapshot): void {
+    if (snapshot.version === this.#current?.version) return;
+    this.#current = snapshot;
+    this.#changes.notify(snapshot);
+  }
 
-/** Type of the resources that are served, as ADS has it. */
-export const rateLimitConfigType = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
+  onChange(listener: (snapshot: Snapshot) => void): () => void {
+    return this.#changes.add(listener);
+  }
+}
 
 /** The encoded `google.protobuf.Any` of a domain's rules: equal bytes for equal rules. */
 export function encodeRules({ descriptors, ...document }: RuleDocument): Uint8Array {
-  const message = toMessage({ ...document, descriptors: descriptors.map(canonical) });
+  const message = toMessage({ ...document, descriptors: descriptors.map(canonicalize) });
   const value = toBinary(RateLimitConfigSchema, message);
   return toBinary(AnySchema, create(AnySchema, { typeUrl: rateLimitConfigType, value }));
 }
 
-/** Hexadecimal digits of a version: 128 bits of SHA-256, which nobody finds a second content for by accident. */
+/** Hexadecimal digits of a version: 128 bits of SHA-256. */
 const versionLength = 32;
 
-/** The version of a content. */
-export function hashContent(content: Uint8Array | string): string {
+function hashContent(content: Uint8Array | string): string {
   return createHash('sha256').update(content).digest('hex').slice(0, versionLength);
 }
 
-/** With metadata in the order of its keys, which is all that two sources of the same rules may differ in. */
-function canonical(spec: DescriptorSpec): DescriptorSpec {
+function hashVersions(resources: ReadonlyMap<string, SnapshotResource>): string {
+  let content = '';
+  // The length prevents a name from imitating the version of the previous resource.
+  for (const { name, version } of resources.values()) content += `${name.length}:${name}${version}`;
+  return hashContent(content);
+}
+
+/** Sorts the keys of metadata, the only part in which two sources of the same rules may differ. */
+function canonicalize(spec: DescriptorSpec): DescriptorSpec {
   const { metadata, descriptors } = spec;
   if (metadata === undefined && descriptors === undefined) return spec;
   return {
     ...spec,
     metadata: metadata === undefined ? undefined : sortObject(metadata),
-    descriptors: descriptors?.map(canonical),
+    descriptors: descriptors?.map(canonicalize),
   };
 }
 
 function sortObject(object: JsonObject): JsonObject {
   const keys = Object.keys(object).sort(compareText);
-  // fromEntries, not assignment: `__proto__` is a key like any other.
+  // fromEntries, not assignment: `__proto__` is an ordinary key.
   return Object.fromEntries(keys.map((key) => [key, sortKeys(object[key] ?? null)]));
 }
 

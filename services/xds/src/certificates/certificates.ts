@@ -1,95 +1,84 @@
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
-import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls';
+import { type Context, Listeners } from '../context.ts';
 import type { ApiClient } from '../kube/client.ts';
-import { explainApiError, hasStatus } from '../kube/errors.ts';
+import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { type ObjectName, secrets } from '../kube/objects.ts';
-import { createReflector, type Reflector } from '../kube/reflector.ts';
-import { type Authorities, advanceAuthorities, renewLeaf, type WantedLeaf } from './authorities.ts';
+import { Reflector } from '../kube/reflector.ts';
+import { type Authorities, renewAuthorities, renewLeaf, type WantedLeaf } from './authorities.ts';
 import { type KeyPair, parseCertificate } from './issue.ts';
-import { pairOf, readSecret, type StoredSecret, writeSecret } from './secrets.ts';
+import { getKeyPair, readSecret, type StoredSecret, writeSecret } from './secrets.ts';
 
-/** Which Secrets, and what is in them. */
 export interface SecretCertificatesOptions {
-  /** Secrets `<name>-ca` and `<name>-server` are in this namespace. */
+  readonly api: ApiClient;
+  /** Of the Secrets `<name>-ca` and `<name>-server`. */
   readonly namespace: string;
   readonly name: string;
   /** DNS names of the server. */
   readonly serverNames: readonly string[];
-  /** Secrets with a certificate for the limiters of their namespaces. */
+  /** Secrets for the certificates of the limiters of their namespaces. */
   readonly clientSecrets: readonly ObjectName[];
-  /** How often the end of certificates is looked at. Default an hour. */
-  readonly checkMs?: number;
-  /** Waiting times after failures; half a second at first, 30 s at most, with full jitter, unless told otherwise. */
-  readonly backoff?: BackoffOptions;
-}
-
-/** What is needed for it. */
-export interface SecretCertificatesDeps {
-  readonly api: ApiClient;
-  readonly logger: Logger;
-  /** Called after each attempt to bring the certificates up to date that has read or failed to read them. */
+  /** Called after each attempt to renew the certificates. */
   readonly onAttempt: (succeeded: boolean) => void;
-  /** Unix time in milliseconds. */
-  readonly nowMs: () => number;
+  /** Interval of expiry checks. Default an hour. */
+  readonly checkMs?: number;
+  /** After failures; by default half a second to 30 s, with full jitter. */
+  readonly backoff?: BackoffOptions;
 }
 
 const defaultCheckMs = 3_600_000;
 const defaultBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
 
-/** Events of one moment are looked at together: a Secret that was written comes back as an event. */
+/** Events are handled together: each Secret that is written comes back as an event. */
 const debounceMs = 200;
 
-/** Another replica may have been faster, and once more for each Secret. */
+/** Conflicts with other replicas, up to one per Secret. */
 const maxConflicts = 10;
 
-/** The identity that the certificate of limiters in a namespace carries. @see https://github.com/spiffe/spiffe SPIFFE-ID §2 */
+/** Identity of the limiters of a namespace. @see https://github.com/spiffe/spiffe SPIFFE-ID §2 */
 export const limiterUri = (namespace: string): string => `spiffe://tollgate/ns/${namespace}/limiter`;
 
 /**
- * Keeps an authority and the certificates that it signs in Secrets, and renews them. All replicas do: writes are guarded by
- * resourceVersion, so of several that reach for a Secret one writes it, and the others read what it wrote.
+ * Keeps a certificate authority and the certificates that it signs in Secrets, and renews them. All replicas do: writes
+ * carry the resourceVersion, so that one of several replicas writes a Secret, and the others read the result.
  */
 export class SecretCertificates implements WatchedTls {
+  readonly #context: Pick<Context, 'logger' | 'nowMs'>;
   readonly #options: SecretCertificatesOptions;
-  readonly #deps: SecretCertificatesDeps;
   readonly #closing = new AbortController();
   readonly #first = Promise.withResolvers<void>();
-  readonly #listeners = new Set<(material: TlsMaterial) => void>();
+  readonly #changes = new Listeners<TlsMaterial>();
   #reflectors: readonly Reflector[] = [];
   #material: TlsMaterial = {};
   #wake = Promise.withResolvers<void>();
   #lastProblem: string | undefined;
 
-  constructor(options: SecretCertificatesOptions, deps: SecretCertificatesDeps) {
+  constructor(context: Pick<Context, 'logger' | 'nowMs'>, options: SecretCertificatesOptions) {
+    this.#context = context;
     this.#options = options;
-    this.#deps = deps;
   }
 
-  /** The server's certificate; empty before there is one. */
+  /** The certificate of the server; empty before there is one. */
   current(): TlsMaterial {
     return this.#material;
   }
 
   onChange(listener: (material: TlsMaterial) => void): () => void {
-    const own = (material: TlsMaterial): void => listener(material);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    return this.#changes.add(listener);
   }
 
-  /** Resolves once there is a certificate for the server. Goes on through every outage of the API server. */
+  /** Resolves once there is a certificate for the server. Outages of the API server are retried. */
   async start({ signal }: { readonly signal: AbortSignal }): Promise<void> {
-    const { api, logger } = this.#deps;
-    this.#reflectors = [this.#secret('ca'), this.#secret('server'), ...this.#options.clientSecrets].map(
+    const { api, clientSecrets } = this.#options;
+    const { logger } = this.#context;
+    this.#reflectors = [this.#getSecretName('ca'), this.#getSecretName('server'), ...clientSecrets].map(
       ({ namespace, name }) => {
         const fieldSelector = `metadata.name=${name}`;
-        const options = { resource: secrets, namespace, fieldSelector, resyncMs: 0 };
-        const reflector = createReflector(options, { api, logger });
-        reflector.start(() => this.#wake.resolve());
-        return reflector;
+        return new Reflector({ api, logger, resource: secrets, namespace, fieldSelector, resyncMs: 0 });
       },
     );
+    for (const reflector of this.#reflectors) reflector.start(() => this.#wake.resolve());
     void this.#run();
     const aborted = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => aborted.resolve(), { once: true });
@@ -114,7 +103,7 @@ export class SecretCertificates implements WatchedTls {
       } catch (error) {
         if (this.#closing.signal.aborted) return;
         failures += 1;
-        this.#report(error);
+        this.#logProblem(error);
       }
       const pauseMs = failures === 0 ? checkMs : delayAfter(failures);
       await Promise.race([this.#pause(pauseMs), this.#wake.promise]);
@@ -126,40 +115,40 @@ export class SecretCertificates implements WatchedTls {
     return sleepFor(ms, { signal: this.#closing.signal }).catch(() => undefined);
   }
 
-  #secret(part: 'ca' | 'server'): ObjectName {
+  #getSecretName(part: 'ca' | 'server'): ObjectName {
     const { namespace, name } = this.#options;
     return { namespace, name: `${name}-${part}` };
   }
 
   async #renewAll(): Promise<void> {
-    const { name, serverNames, clientSecrets } = this.#options;
-    const { logger, onAttempt } = this.#deps;
+    const { name, serverNames, clientSecrets, onAttempt } = this.#options;
     const authorities = await this.#renewAuthorities();
     const server: WantedLeaf = { commonName: name, use: 'server', dnsNames: serverNames };
-    this.#use(await this.#renewSecret(this.#secret('server'), server, authorities), authorities.bundle);
+    const pair = await this.#renewSecret(this.#getSecretName('server'), server, authorities);
+    this.#setMaterial(pair, authorities.bundle);
     const written = await Promise.allSettled(
       clientSecrets.map((secret) => {
         const uri = limiterUri(secret.namespace);
         return this.#renewSecret(secret, { commonName: 'limiter', use: 'client', uri }, authorities);
       }),
     );
-    // A namespace that does not exist must not keep the others from their certificates.
+    // Thrown after all were attempted: a missing namespace must not affect the others.
     for (const one of written) if (one.status === 'rejected') throw one.reason;
-    if (this.#lastProblem !== undefined) logger.info('certificates are up to date again');
+    if (this.#lastProblem !== undefined) this.#context.logger.info('certificates are up to date again');
     this.#lastProblem = undefined;
     onAttempt(true);
   }
 
   #renewAuthorities(): Promise<Authorities> {
     const { namespace, name } = this.#options;
-    return this.#untilWritten(this.#secret('ca'), async ({ data }) => {
+    return this.#updateSecret(this.#getSecretName('ca'), async ({ data }) => {
       const before = {
-        signer: pairOf(data, 'tls'),
-        next: pairOf(data, 'next'),
+        signer: getKeyPair(data, 'tls'),
+        next: getKeyPair(data, 'next'),
         bundle: data['ca.crt'] ?? '',
       };
-      const nowMs = this.#deps.nowMs();
-      const result = await advanceAuthorities(before, { commonName: `${namespace}/${name}`, nowMs });
+      const nowMs = this.#context.nowMs();
+      const result = await renewAuthorities(before, { commonName: `${namespace}/${name}`, nowMs });
       const { signer, next, bundle } = result;
       if (before.signer?.cert !== signer.cert) this.#logIssued('authority', signer);
       if (next !== undefined && before.next?.cert !== next.cert) this.#logIssued('next authority', next);
@@ -181,20 +170,20 @@ export class SecretCertificates implements WatchedTls {
     wanted: WantedLeaf,
     { signer, bundle }: Pick<Authorities, 'signer' | 'bundle'>,
   ): Promise<KeyPair> {
-    return this.#untilWritten(secret, async ({ data }) => {
-      const before = pairOf(data, 'tls');
-      const result = await renewLeaf(before, wanted, { signer, nowMs: this.#deps.nowMs() });
+    return this.#updateSecret(secret, async ({ data }) => {
+      const before = getKeyPair(data, 'tls');
+      const result = await renewLeaf(before, wanted, { signer, nowMs: this.#context.nowMs() });
       if (before?.cert !== result.cert) this.#logIssued(`${secret.namespace}/${secret.name}`, result);
       return { result, data: { 'tls.crt': result.cert, 'tls.key': result.key, 'ca.crt': bundle } };
     });
   }
 
-  /** Reads a Secret, works out what it should hold, and writes that; again when another replica was faster. */
-  async #untilWritten<Result>(
+  /** Reads a Secret and writes what `make` returns; again when another replica has written it meanwhile. */
+  async #updateSecret<Result>(
     secret: ObjectName,
     make: (stored: StoredSecret) => Promise<{ result: Result; data: Record<string, string | undefined> }>,
   ): Promise<Result> {
-    const { api } = this.#deps;
+    const { api } = this.#options;
     const { signal } = this.#closing;
     for (let attempt = 1; ; attempt += 1) {
       const stored = await readSecret(api, secret, signal);
@@ -208,7 +197,7 @@ export class SecretCertificates implements WatchedTls {
     }
   }
 
-  #use({ cert, key }: KeyPair, bundle: string): void {
+  #setMaterial({ cert, key }: KeyPair, bundle: string): void {
     const next = { cert: Buffer.from(cert), key: Buffer.from(key), ca: Buffer.from(bundle) };
     const parts = ['cert', 'key', 'ca'] as const;
     if (parts.every((part) => this.#material[part]?.equals(next[part]))) return;
@@ -220,23 +209,22 @@ export class SecretCertificates implements WatchedTls {
         notAfterMs: Date.parse(certificate.validTo),
       }),
     };
-    for (const listener of [...this.#listeners]) listener(this.#material);
+    this.#changes.notify(this.#material);
     this.#first.resolve();
   }
 
   #logIssued(certificate: string, { cert }: KeyPair): void {
     const notAfter = parseCertificate(cert)?.validTo;
-    this.#deps.logger.info({ certificate, notAfter }, 'certificate issued');
+    this.#context.logger.info({ certificate, notAfter }, 'certificate issued');
   }
 
-  #report(error: unknown): void {
-    const { logger, onAttempt } = this.#deps;
+  #logProblem(error: unknown): void {
+    const { namespace, onAttempt } = this.#options;
     onAttempt(false);
-    const { namespace } = this.#options;
     const attempt = { verb: 'get, list, watch and patch', resource: secrets, namespace };
-    const advice = explainApiError(error, attempt);
-    const reason = advice ?? (error instanceof Error ? error.message : String(error));
-    if (reason !== this.#lastProblem) logger.warn({ reason }, 'certificates not renewed, trying again');
+    const reason = describeApiError(error, attempt);
+    if (reason !== this.#lastProblem)
+      this.#context.logger.warn({ reason }, 'failed to renew certificates, retrying');
     this.#lastProblem = reason;
   }
 }

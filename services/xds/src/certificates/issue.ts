@@ -1,29 +1,28 @@
 import { createPrivateKey, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 
-/** A certificate and its private key, as PEM. */
+/** A certificate and its private key, in PEM. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Names and use of a certificate that an authority signs. */
 export interface LeafRequest {
   readonly commonName: string;
   readonly use: 'server' | 'client';
   readonly dnsNames?: readonly string[];
-  /** URI that identifies a client. */
+  /** Identity of a client. */
   readonly uri?: string;
   readonly validMs: number;
 }
 
-/** Clocks of other machines may be behind by so much. */
+/** Tolerated clock skew. */
 export const backdateMs = 5 * 60_000;
 
 const pkcs8 = { format: 'pem', type: 'pkcs8' } as const;
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** Makes an authority that signs itself. Authorities of one name differ in their key identifiers. */
+/** Issues a self-signed authority. Authorities of the same name differ in their key identifiers. */
 export async function issueAuthority(
   commonName: string,
   { nowMs, validMs }: { readonly nowMs: number; readonly validMs: number },
@@ -47,7 +46,7 @@ export async function issueAuthority(
   return { cert: `${certificate.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
 }
 
-/** Makes a certificate that an authority signs. It ends with the authority at the latest. */
+/** Issues a certificate that expires with the authority at the latest. */
 export async function issueLeaf(authority: KeyPair, request: LeafRequest, nowMs: number): Promise<KeyPair> {
   const x509 = await loadLibrary();
   const issuer = new x509.X509Certificate(authority.cert);
@@ -79,13 +78,13 @@ export async function issueLeaf(authority: KeyPair, request: LeafRequest, nowMs:
   return { cert: `${certificate.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
 }
 
-/** The certificates of a bundle, without the unreadable ones. */
+/** Invalid certificates are skipped. */
 export function parseBundle(pem: string): readonly X509Certificate[] {
   const texts = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   return texts.flatMap((text) => parseCertificate(text) ?? []);
 }
 
-/** Undefined for what is no certificate. */
+/** Undefined for an invalid certificate. */
 export function parseCertificate(pem: string): X509Certificate | undefined {
   try {
     return new X509Certificate(pem);
@@ -94,13 +93,13 @@ export function parseCertificate(pem: string): X509Certificate | undefined {
   }
 }
 
-/** Loaded only where certificates are issued: with its polyfill it takes a tenth of a second. */
+/** Loaded on demand: with its polyfill it takes 100 ms. */
 async function loadLibrary(): Promise<typeof import('@peculiar/x509')> {
   await import('reflect-metadata');
   return await import('@peculiar/x509');
 }
 
-/** Positive, and unique without a list of those given out. @see RFC 5280 §4.1.2.2 */
+/** Positive and unique. @see RFC 5280 §4.1.2.2 */
 function serialNumber(): string {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;

@@ -1,8 +1,8 @@
 import type { ApiClient } from '../kube/client.ts';
 import { hasStatus } from '../kube/errors.ts';
 import {
-  apiVersionOf,
   collectionPath,
+  getApiVersion,
   type ObjectName,
   objectPath,
   requireRecord,
@@ -10,17 +10,15 @@ import {
 } from '../kube/objects.ts';
 import type { KeyPair } from './issue.ts';
 
-/** A Secret as it was read. */
 export interface StoredSecret {
-  /** Decoded; empty for a Secret that does not exist. */
+  /** Decoded; empty when the Secret does not exist. */
   readonly data: Readonly<Partial<Record<string, string>>>;
-  /** Undefined for one that does not exist. */
+  /** Undefined when the Secret does not exist. */
   readonly resourceVersion: string | undefined;
 }
 
 const timeoutMs = 10_000;
 
-/** Reads a Secret, which need not exist. */
 export async function readSecret(
   api: ApiClient,
   name: ObjectName,
@@ -28,9 +26,9 @@ export async function readSecret(
 ): Promise<StoredSecret> {
   try {
     const value = await api.send({ method: 'GET', path: objectPath(secrets, name), timeoutMs, signal });
-    const manifest = requireRecord(value, 'a Secret');
+    const manifest = requireRecord(value, 'Secret');
     const { resourceVersion } = requireRecord(manifest.metadata, 'metadata');
-    const data = Object.entries(requireRecord(manifest.data ?? {}, 'data of a Secret'));
+    const data = Object.entries(requireRecord(manifest.data ?? {}, 'Secret: data'));
     return {
       resourceVersion: String(resourceVersion),
       data: Object.fromEntries(
@@ -44,9 +42,9 @@ export async function readSecret(
 }
 
 /**
- * Writes the keys of a Secret that differ from what was read; undefined removes a key. Others are left alone.
+ * Writes the keys that differ from what was read; undefined removes a key. Other keys are preserved.
  *
- * @throws ApiError 409 when the Secret has changed since, or was created meanwhile.
+ * @throws ApiError 409 when the Secret has changed or was created since.
  */
 export async function writeSecret(
   api: ApiClient,
@@ -70,7 +68,7 @@ export async function writeSecret(
   if (resourceVersion === undefined) {
     const created = Object.fromEntries(Object.entries(encoded).filter(([, text]) => text !== null));
     const body = {
-      apiVersion: apiVersionOf(secrets),
+      apiVersion: getApiVersion(secrets),
       kind: secrets.kind,
       metadata: { ...name, labels: { 'app.kubernetes.io/part-of': 'tollgate' } },
       data: created,
@@ -88,15 +86,15 @@ export async function writeSecret(
     method: 'PATCH',
     path: objectPath(secrets, name),
     contentType: 'application/merge-patch+json',
-    // The API server refuses the patch (409) when the Secret has another version by now.
+    // Makes the API server refuse the patch (409) when the Secret has changed.
     body: { metadata: { resourceVersion }, data: encoded },
     timeoutMs,
     signal,
   });
 }
 
-/** The certificate `<prefix>.crt` with its key; undefined when either is missing. */
-export function pairOf(data: StoredSecret['data'], prefix: string): KeyPair | undefined {
+/** `<prefix>.crt` and `<prefix>.key`; undefined when either is missing. */
+export function getKeyPair(data: StoredSecret['data'], prefix: string): KeyPair | undefined {
   const cert = data[`${prefix}.crt`] ?? '';
   const key = data[`${prefix}.key`] ?? '';
   return cert === '' || key === '' ? undefined : { cert, key };

@@ -3,10 +3,10 @@ import packageJson from '../../package.json' with { type: 'json' };
 
 const help = `tollgate-xds
 
-The management server of rate limits: takes RateLimitConfig resources (ratelimit.tollgate.dev/v1alpha1) from a Kubernetes
-cluster or from a folder of manifests, serves them to rate limit services over ADS, and reports back in their status.
+The management server of rate limits: reads RateLimitConfig resources (ratelimit.tollgate.dev/v1alpha1) from a Kubernetes
+cluster or a folder of manifests, serves them to rate limit services over ADS, and writes their status.
 
-It is configured by environment variables alone: docs/settings-xds.md has the table. To try it here:
+It is configured by environment variables, listed in docs/settings-xds.md. To try it:
 
   XDS_FOLDER=<folder of manifests> tollgate-xds
 
@@ -19,11 +19,11 @@ and then, in another terminal:
   -help
         Print this.
 
-http://localhost:8090/ shows what is served and to whom; tollgate-xds-check checks manifests without serving them.
+http://localhost:8090/ shows what is served and to whom. tollgate-xds-check checks manifests without serving them.
 `;
 
-/** What the service's arguments ask for in the place of serving; undefined when there are none. */
-export function answerArguments(args: readonly string[]): Outcome | undefined {
+/** Handles command line arguments; undefined when there are none and the service should start. */
+export function handleArguments(args: readonly string[]): Outcome | undefined {
   if (args.length === 0) return undefined;
   const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };

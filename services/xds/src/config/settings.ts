@@ -9,13 +9,12 @@ import {
 } from '@tollgate/kit/settings';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
-import type { AdsServerOptions } from '../ads/server.ts';
+import type { AdsListenOptions } from '../ads/server.ts';
 import type { SecretCertificatesOptions } from '../certificates/certificates.ts';
-import type { KubeConfigOptions } from '../kube/config.ts';
 import { connectionSettings, serverSettings, tlsSettings, tracingSettings } from './server-settings.ts';
 import { kubernetesSettings, sourceSettings, statusSettings } from './source-settings.ts';
 
-/** Every setting of the service, in the order of docs/settings-xds.md. */
+/** All settings, in the order of docs/settings-xds.md. */
 export const settingsSpec = defineSettings({
   ...sourceSettings,
   ...kubernetesSettings,
@@ -26,13 +25,12 @@ export const settingsSpec = defineSettings({
   ...tracingSettings,
 });
 
-/** The settings as the composition root sees them. */
 export type Settings = SettingsOf<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
-/** The source that the settings choose: `auto` is `kubernetes` inside a pod and `folder` elsewhere. */
-export function chosenSource({
+/** Resolves `auto`. */
+export function getSourceName({
   source,
   kubernetesServiceHost,
 }: Pick<Settings, 'source' | 'kubernetesServiceHost'>): 'kubernetes' | 'folder' {
@@ -40,31 +38,30 @@ export function chosenSource({
   return kubernetesServiceHost === '' ? 'folder' : 'kubernetes';
 }
 
-const folderIsNamed: Check = (s, { nameOf }) =>
-  chosenSource(s) === 'folder' && s.folder === ''
+const folderIsRequired: Check = (s, { nameOf }) =>
+  getSourceName(s) === 'folder' && s.folder === ''
     ? {
         variable: nameOf('folder'),
-        expected: `a directory of manifests, because ${nameOf('source')} is ${s.source === 'auto' ? 'auto and this is no pod' : 'folder'}; for a cluster set ${nameOf('source')}=kubernetes`,
+        expected: `a directory of manifests, because ${nameOf('source')} is ${s.source === 'auto' ? 'auto and this is not a pod' : 'folder'}; for a cluster set ${nameOf('source')}=kubernetes`,
       }
     : undefined;
 
-/** Whether ADS is served over TLS. */
 function hasTls({ grpcTlsCert, grpcOwnCa }: Pick<Settings, 'grpcTlsCert' | 'grpcOwnCa'>): boolean {
   return grpcTlsCert !== '' || grpcOwnCa;
 }
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
 
-const plaintextIsWanted: Check = (s, { nameOf }) =>
+const plaintextIsExplicit: Check = (s, { nameOf }) =>
   s.grpcHost === '' || loopback.test(s.grpcHost) || hasTls(s) || s.grpcPlaintext
     ? undefined
     : {
         variable: nameOf('grpcHost'),
         value: s.grpcHost,
-        expected: `127.0.0.1, because ADS has no TLS: set ${nameOf('grpcTlsCert')}, ${nameOf('grpcTlsKey')} and ${nameOf('grpcClientCacert')}, or ${nameOf('grpcOwnCa')}=true in a cluster, or ${nameOf('grpcPlaintext')}=true for a network that you trust`,
+        expected: `127.0.0.1, because TLS is off: set ${nameOf('grpcTlsCert')}, ${nameOf('grpcTlsKey')} and ${nameOf('grpcClientCacert')}, or ${nameOf('grpcOwnCa')}=true in a cluster, or ${nameOf('grpcPlaintext')}=true in a trusted network`,
       };
 
-const oneKindOfTls: Check = (s, { nameOf }) => {
+const tlsIsExclusive: Check = (s, { nameOf }) => {
   const chosen = [
     ...(s.grpcTlsCert === '' ? [] : [nameOf('grpcTlsCert')]),
     ...(s.grpcOwnCa ? [nameOf('grpcOwnCa')] : []),
@@ -72,14 +69,14 @@ const oneKindOfTls: Check = (s, { nameOf }) => {
   ];
   return chosen.length < 2
     ? undefined
-    : { variable: chosen.join(' and '), expected: 'one of them: they exclude each other' };
+    : { variable: chosen.join(' and '), expected: 'only one of them: they are mutually exclusive' };
 };
 
 const ownCaNeedsCluster: Check = (s, { nameOf }) =>
-  s.grpcOwnCa && chosenSource(s) !== 'kubernetes'
+  s.grpcOwnCa && getSourceName(s) !== 'kubernetes'
     ? {
         variable: nameOf('grpcOwnCa'),
-        expected: `false with ${nameOf('source')}=folder: certificates are kept in Secrets of a cluster`,
+        expected: `false with ${nameOf('source')}=folder: certificates are stored in Secrets of a cluster`,
       }
     : undefined;
 
@@ -105,7 +102,7 @@ const tlsPair: Check = (s, { nameOf }) =>
     ? undefined
     : {
         variable: nameOf(s.grpcTlsCert === '' ? 'grpcTlsCert' : 'grpcTlsKey'),
-        expected: 'a PEM file: certificate and key belong together',
+        expected: 'a PEM file: certificate and key are both required',
       };
 
 const clientAuthorityNeedsTls: Check = (s, { nameOf }) =>
@@ -124,7 +121,7 @@ const sanNeedsAuthority: Check = (s, { nameOf }) =>
       }
     : undefined;
 
-/** Otherwise two replicas could both take themselves for the holder. */
+/** Otherwise two replicas could both consider themselves the holder. */
 const leaseTimes: Check = (s, { nameOf, shownOf }) => {
   const value = shownOf('leaseRenewDeadlineMs');
   if (s.leaseRetryPeriodMs < s.leaseRenewDeadlineMs && s.leaseRenewDeadlineMs < s.leaseDurationMs)
@@ -136,13 +133,13 @@ const leaseTimes: Check = (s, { nameOf, shownOf }) => {
   };
 };
 
-/** Reads the settings from the environment; all problems at once. */
+/** Reports all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   return parseSettings(settingsSpec, env, {
     checks: [
-      folderIsNamed,
-      plaintextIsWanted,
-      oneKindOfTls,
+      folderIsRequired,
+      plaintextIsExplicit,
+      tlsIsExclusive,
       ownCaNeedsCluster,
       ownCaNeedsNames,
       clientSecretsArePaths,
@@ -154,15 +151,14 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
   });
 }
 
-/** Where ADS is served: to the network only with TLS, or where plaintext was asked for. */
-export function grpcHost(s: Settings): string {
+/** The network is served only with TLS, or with XDS_GRPC_PLAINTEXT. */
+export function getGrpcHost(s: Settings): string {
   return s.grpcHost || (hasTls(s) || s.grpcPlaintext ? '0.0.0.0' : '127.0.0.1');
 }
 
-/** The part of the settings that says where ADS is served. */
-export function adsServerOptions(s: Settings): AdsServerOptions {
+export function toAdsListenOptions(s: Settings): AdsListenOptions {
   return {
-    address: hostAndPort(grpcHost(s), s.grpcPort),
+    address: hostAndPort(getGrpcHost(s), s.grpcPort),
     maxStreamsPerPeer: s.maxStreamsPerPeer,
     maxConnectionAgeMs: s.maxConnectionAgeMs,
     maxConnectionAgeGraceMs: s.maxConnectionAgeGraceMs,
@@ -171,13 +167,11 @@ export function adsServerOptions(s: Settings): AdsServerOptions {
   };
 }
 
-/** The part of the settings that says with which certificates ADS is served. */
-export function serverTlsFiles(s: Settings): ServerTlsFiles {
+export function toTlsFiles(s: Settings): ServerTlsFiles {
   return { certFile: s.grpcTlsCert, keyFile: s.grpcTlsKey, clientCaFile: s.grpcClientCacert };
 }
 
-/** The part of the settings that says what is traced. */
-export function tracingOptions(s: Settings): TracingOptions {
+export function toTracingOptions(s: Settings): TracingOptions {
   return {
     enabled: s.tracingEnabled,
     protocol: s.tracingExporterProtocol,
@@ -186,17 +180,14 @@ export function tracingOptions(s: Settings): TracingOptions {
   };
 }
 
-/** The part of the settings that says how the cluster is reached. */
-export function kubeConfigOptions({ kubeconfig, kubernetesServiceHost }: Settings): KubeConfigOptions {
-  return { kubeconfig, kubernetesServiceHost };
-}
-
-/** The part of the settings that says which Secrets certificates are kept in. */
-export function certificateOptions(s: Settings, namespace: string): SecretCertificatesOptions {
+export function toCertificateOptions(
+  s: Settings,
+  namespace: string,
+): Omit<SecretCertificatesOptions, 'api' | 'onAttempt'> {
   const own = { namespace, name: `${s.certificateSecret}-client` };
   const others = s.clientSecrets.map((path) => {
-    const [of = '', name = ''] = path.split('/');
-    return { namespace: of, name };
+    const [other = '', name = ''] = path.split('/');
+    return { namespace: other, name };
   });
   return {
     namespace,

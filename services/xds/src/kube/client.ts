@@ -7,44 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { apiErrorFrom } from './errors.ts';
-
-/**
- * Cuts a stream into its lines, as UTF-8 without their ends. The stream is read only as fast as the lines are taken.
- *
- * @throws Error for a line of more than `maxBytes`, so that no more than that is ever held.
- */
-export async function* readLines(
-  chunks: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-): AsyncGenerator<string> {
-  let parts: Uint8Array[] = [];
-  let size = 0;
-  const add = (part: Uint8Array): void => {
-    size += part.length;
-    if (size > maxBytes) throw new Error(`a line of more than ${maxBytes} bytes`);
-    parts.push(part);
-  };
-  const take = (): string => {
-    const line = Buffer.concat(parts, size).toString('utf8');
-    parts = [];
-    size = 0;
-    return line;
-  };
-
-  for await (const chunk of chunks) {
-    let start = 0;
-    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
-      add(chunk.subarray(start, end));
-      yield take();
-      start = end + 1;
-    }
-    if (start < chunk.length) add(chunk.subarray(start));
-  }
-  // What the connection was cut in the middle of is no line; a stream that ends in order ends with a line's end.
-}
-
-const newline = 0x0a;
+import { parseApiError } from './errors.ts';
 
 /** One call of the API server. */
 interface ApiRequest {
@@ -61,81 +24,97 @@ interface ApiRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A watch: a response without an end. */
-interface ApiWatchRequest {
+interface WatchRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** The connection is cut when nothing arrives for so long, from its opening on. */
+  /** The connection is closed when nothing arrives for this time. */
   readonly idleTimeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Speaks to one API server. */
-export interface ApiClient {
-  /** The server's URL, for logs. */
-  readonly server: string;
-  /** Resolves with the decoded JSON of a 2xx. Rejects with an ApiError for other answers, with the network's error otherwise. */
-  send(request: ApiRequest): Promise<unknown>;
-  /** Resolves, once the server has accepted the watch, with its lines. Both reject as `send` does. */
-  watch(request: ApiWatchRequest): Promise<AsyncIterable<string>>;
-  /** Ends all calls that are going on. Idempotent. */
-  close(): void;
-}
+type Call = Omit<ApiRequest, 'timeoutMs' | 'signal'> & Partial<Pick<WatchRequest, 'idleTimeoutMs'>>;
 
 const defaultTimeoutMs = 30_000;
 
 /**
- * Most bytes of one answer. A page of 500 objects has 1 MB as a rule, one of 500 objects of the largest size that etcd
- * takes would have 750; whoever lists asks for fewer objects then.
+ * Bound of one response. A page of 500 objects is normally 1 MB, but 750 MB with objects of the largest size in etcd:
+ * then the list is read with smaller pages.
  */
 const defaultMaxBodyBytes = 64 * 1024 * 1024;
 
-/** Most bytes of one event: an object of etcd's largest size, with what managedFields and JSON add to it. */
+/** Bound of one watch event: an object of the largest size in etcd, plus managedFields and JSON. */
 const maxLineBytes = 16 * 1024 * 1024;
 
-/** TCP's own sign of life, so that a peer that vanished is noticed also where nobody writes. */
+/** TCP keepalive, which detects lost peers on idle connections. */
 const keepAliveProbeMs = 30_000;
 
-/** Idle connections that are kept: status writes come in bursts, and a burst is served by a few. */
+/** Status writes come in bursts that a few connections serve. */
 const maxIdleSockets = 8;
 
 /**
- * Makes a client of the cluster that `config` has chosen.
+ * A client of the current cluster of a kubeconfig.
  *
- * The library finds and refreshes the credentials (token files, exec plugins, OIDC, client certificates, proxies);
- * the calls are made with `node:https`. The library's own calls and its Watch make a new connection pool for each call
- * (of undici 8), which means a TLS handshake for each status written, and its Watch passes over lines that it cannot
- * read and cuts every watch that is quiet for 30 s. Here one agent keeps connections; as their certificates are part of
- * what tells connections apart, one made with an old certificate is not used for a call with a new one.
+ * The library loads and refreshes the credentials (token files, exec plugins, OIDC, client certificates, proxies); calls
+ * use `node:https`. The library's own calls create a connection pool each (undici 8), which costs a TLS handshake per
+ * status write, and its Watch skips lines that it cannot parse and closes watches that are idle for 30 s. Here one agent
+ * keeps connections; certificates are part of its pool key, so that connections of a replaced certificate are not reused.
  */
-export function createApiClient(
-  config: KubeConfig,
-  { maxBodyBytes = defaultMaxBodyBytes }: { readonly maxBodyBytes?: number } = {},
-): ApiClient {
-  const cluster = config.getCurrentCluster();
-  if (cluster === null) throw new TypeError('a kubeconfig without a current cluster');
-  const base = cluster.server.replace(/\/+$/, '');
-  const secure = base.startsWith('https:');
-  const closing = new AbortController();
-  const agentOptions = { keepAlive: true, keepAliveMsecs: keepAliveProbeMs, maxFreeSockets: maxIdleSockets };
-  const agent = secure ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
+export class ApiClient {
+  /** The URL of the server. */
+  readonly server: string;
+  readonly #config: KubeConfig;
+  readonly #maxBodyBytes: number;
+  readonly #isSecure: boolean;
+  readonly #agent: HttpAgent | HttpsAgent;
+  readonly #closing = new AbortController();
 
-  /** Asked for each call: a token expires, a certificate is replaced. */
-  async function authenticated(): Promise<RequestOptions> {
-    const options: RequestOptions = {};
-    await config.applyToHTTPSOptions(options);
-    // The library's agent is needed only where it reaches the server through a proxy; it keeps no connections.
-    if (!cluster?.proxyUrl) options.agent = agent;
-    return options;
+  constructor(
+    config: KubeConfig,
+    { maxBodyBytes = defaultMaxBodyBytes }: { readonly maxBodyBytes?: number } = {},
+  ) {
+    const cluster = config.getCurrentCluster();
+    if (cluster === null) throw new TypeError('the kubeconfig has no current cluster');
+    this.#config = config;
+    this.#maxBodyBytes = maxBodyBytes;
+    this.server = cluster.server.replace(/\/+$/, '');
+    this.#isSecure = this.server.startsWith('https:');
+    const options = { keepAlive: true, keepAliveMsecs: keepAliveProbeMs, maxFreeSockets: maxIdleSockets };
+    this.#agent = this.#isSecure ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
-  async function open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
+  /** Resolves with the decoded JSON of a 2xx response. Rejects with an ApiError for others, or a network error. */
+  async send({ timeoutMs = defaultTimeoutMs, signal, ...call }: ApiRequest): Promise<unknown> {
+    const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
+    const signals = [timeout, this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+    try {
+      const response = await this.#open(call, AbortSignal.any(signals));
+      return JSON.parse(await readText(response, this.#maxBodyBytes));
+    } catch (error) {
+      if (!timeout.aborted || signal?.aborted === true || this.#closing.signal.aborted) throw error;
+      throw new Error(`the API server did not respond within ${timeoutMs} ms`, { cause: error });
+    }
+  }
+
+  /** Resolves with the lines of a watch once the server has accepted it. Both reject as `send` does. */
+  async watch({ path, query, idleTimeoutMs, signal }: WatchRequest): Promise<AsyncIterable<string>> {
+    const call: Call = { method: 'GET', path, idleTimeoutMs, ...(query !== undefined && { query }) };
+    const response = await this.#open(call, AbortSignal.any([this.#closing.signal, signal]));
+    return readLines(response, maxLineBytes);
+  }
+
+  /** Aborts all calls. Idempotent. */
+  close(): void {
+    this.#closing.abort(new Error('the API client is closed'));
+    this.#agent.destroy();
+  }
+
+  async #open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     signal.throwIfAborted();
-    // An exec plugin may hang, and knows of no signal.
-    const options = await unlessAborted(authenticated(), signal);
-    const url = `${base}${call.path}?${new URLSearchParams(call.query)}`;
+    // An exec plugin may hang, and takes no signal.
+    const options = await rejectOnAbort(this.#authenticate(), signal);
+    const url = `${this.server}${call.path}?${new URLSearchParams(call.query)}`;
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-    const request = (secure ? requestHttps : requestHttp)(url, {
+    const request = (this.#isSecure ? requestHttps : requestHttp)(url, {
       ...options,
       method: call.method,
       signal,
@@ -152,54 +131,32 @@ export function createApiClient(
     let response: IncomingMessage | undefined;
     const { idleTimeoutMs } = call;
     if (idleTimeoutMs !== undefined) {
-      // Whoever reads the response hears the reason only from the response.
-      request.setTimeout(idleTimeoutMs, () => (response ?? request).destroy(idleError(idleTimeoutMs)));
+      // A reader of the response gets the error only from the response.
+      request.setTimeout(idleTimeoutMs, () => (response ?? request).destroy(createIdleError(idleTimeoutMs)));
     }
-    // Once there is a response it reports a broken connection; the request's own report must not end the process.
+    // Once there is a response it reports errors; an unhandled error of the request would end the process.
     request.on('error', () => undefined);
     request.end(body);
-    // node:events cannot know which event brings what.
+    // node:events does not type the arguments of an event.
     [response] = (await once(request, 'response')) as [IncomingMessage];
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return response;
-    throw apiErrorFrom(status, await readText(response, maxBodyBytes), retryAfterMs(response));
+    throw parseApiError(status, await readText(response, this.#maxBodyBytes), parseRetryAfterMs(response));
   }
 
-  return {
-    server: base,
-
-    async send({ timeoutMs = defaultTimeoutMs, signal, ...call }) {
-      const late = AbortSignal.timeout(Math.ceil(timeoutMs));
-      const signals = [late, closing.signal, ...(signal === undefined ? [] : [signal])];
-      try {
-        const text = await readText(await open(call, AbortSignal.any(signals)), maxBodyBytes);
-        return JSON.parse(text);
-      } catch (error) {
-        if (!late.aborted || signal?.aborted === true || closing.signal.aborted) throw error;
-        throw new Error(`the API server did not answer within ${timeoutMs} ms`, { cause: error });
-      }
-    },
-
-    async watch({ path, query, idleTimeoutMs, signal }) {
-      const call: Call = { method: 'GET', path, idleTimeoutMs, ...(query !== undefined && { query }) };
-      const response = await open(call, AbortSignal.any([closing.signal, signal]));
-      return readLines(response, maxLineBytes);
-    },
-
-    close() {
-      closing.abort(new Error('the client of the API server is closed'));
-      agent.destroy();
-    },
-  };
+  /** Evaluated for each call, because tokens expire and certificates are replaced. */
+  async #authenticate(): Promise<RequestOptions> {
+    const options: RequestOptions = {};
+    await this.#config.applyToHTTPSOptions(options);
+    // The library's agent keeps no connections, and is needed only for a proxy.
+    if (!this.#config.getCurrentCluster()?.proxyUrl) options.agent = this.#agent;
+    return options;
+  }
 }
 
-/** An answer was given up because it did not end within the bound of the client. */
-export class AnswerTooLarge extends Error {
-  override readonly name = 'AnswerTooLarge';
-}
-
-interface Call extends Pick<ApiRequest, 'method' | 'path' | 'query' | 'body' | 'contentType'> {
-  readonly idleTimeoutMs?: number;
+/** A response was aborted because it exceeds the bound of the client. */
+export class ResponseTooLarge extends Error {
+  override readonly name = 'ResponseTooLarge';
 }
 
 async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
@@ -209,63 +166,87 @@ async function readText(response: IncomingMessage, maxBytes: number): Promise<st
     // A response without an encoding yields Buffers.
     const bytes = chunk as Buffer;
     size += bytes.length;
-    if (size > maxBytes) throw new AnswerTooLarge(`the API server's answer has more than ${maxBytes} bytes`);
+    if (size > maxBytes) throw new ResponseTooLarge(`the API server's response exceeds ${maxBytes} bytes`);
     chunks.push(bytes);
   }
   return Buffer.concat(chunks, size).toString('utf8');
 }
 
-/** With the code of a connection that is lost, which is what it means. */
-function idleError(idleMs: number): Error {
-  return Object.assign(new Error(`nothing arrived for ${idleMs} ms`), { code: 'ETIMEDOUT' });
+/** With the code of a lost connection, so that the watch is resumed. */
+function createIdleError(idleMs: number): Error {
+  return Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' });
 }
 
-/** In seconds, as the API server's flow control sends it. */
-function retryAfterMs(response: IncomingMessage): number {
+/** Seconds, as the API server's flow control sends it. */
+function parseRetryAfterMs(response: IncomingMessage): number {
   const seconds = Number(response.headers['retry-after'] ?? 0);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : 0;
 }
 
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
   return Promise.race([promise, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
 }
 
-/** How fast something may be done. */
-export interface TokenBucketOptions {
-  readonly ratePerSecond: number;
-  /** How many may be done at once after a rest. */
-  readonly burst: number;
+/**
+ * Splits a stream into lines of UTF-8 without their ends, with backpressure.
+ *
+ * @throws Error for a line of more than `maxBytes`, so that no more is buffered.
+ */
+export async function* readLines(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): AsyncGenerator<string> {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  const add = (part: Uint8Array): void => {
+    size += part.length;
+    if (size > maxBytes) throw new Error(`a line exceeds ${maxBytes} bytes`);
+    parts.push(part);
+  };
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
+      add(chunk.subarray(start, end));
+      const line = Buffer.concat(parts, size).toString('utf8');
+      parts = [];
+      size = 0;
+      yield line;
+      start = end + 1;
+    }
+    if (start < chunk.length) add(chunk.subarray(start));
+  }
+  // An incomplete last line is dropped: the connection was cut in the middle of it.
 }
 
-/** Time, as a bucket sees it. */
-export interface TokenBucketDeps {
-  /** A clock in milliseconds that does not go back. */
+const newline = 0x0a;
+
+export interface TokenBucketOptions {
+  readonly ratePerSecond: number;
+  readonly burst: number;
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;
 }
 
-/** Makes callers wait so that they keep to a rate; they go in the order in which they came. */
-export interface TokenBucket {
-  /** Resolves when it is the caller's turn. Rejects when the signal aborts. */
-  take(signal: AbortSignal): Promise<void>;
-}
+/** Delays callers to a rate, first in, first out. */
+export class TokenBucket {
+  readonly #options: TokenBucketOptions;
+  /** When the last token that was handed out is earned. */
+  #earnedMs = Number.NEGATIVE_INFINITY;
 
-/** Makes a full bucket. */
-export function createTokenBucket(
-  { ratePerSecond, burst }: TokenBucketOptions,
-  deps: TokenBucketDeps,
-): TokenBucket {
-  const intervalMs = 1_000 / ratePerSecond;
-  /** When the last token that was given out has been earned. */
-  let earnedMs = Number.NEGATIVE_INFINITY;
-  return {
-    async take(signal) {
-      const nowMs = deps.now();
-      earnedMs = Math.max(earnedMs, nowMs - burst * intervalMs) + intervalMs;
-      if (earnedMs > nowMs) await deps.sleep(earnedMs - nowMs, { signal });
-    },
-  };
+  constructor(options: TokenBucketOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects when the signal aborts. */
+  async take(signal: AbortSignal): Promise<void> {
+    const { ratePerSecond, burst, now, sleep } = this.#options;
+    const intervalMs = 1_000 / ratePerSecond;
+    const nowMs = now();
+    this.#earnedMs = Math.max(this.#earnedMs, nowMs - burst * intervalMs) + intervalMs;
+    if (this.#earnedMs > nowMs) await sleep(this.#earnedMs - nowMs, { signal });
+  }
 }

@@ -3,20 +3,18 @@ import { access } from 'node:fs/promises';
 import { delimiter } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 
-/** Which cluster, and as whom. */
 export interface KubeConfigOptions {
-  /** Paths of kubeconfigs, separated as in PATH; the first says which context is current. Comes before all else. */
+  /** Paths of kubeconfigs, separated as in PATH; the first sets the current context. Takes precedence. */
   readonly kubeconfig: string;
-  /** Not empty in a pod: the API server is reached with the pod's service account. */
+  /** Set in a pod, where the service account is used. */
   readonly kubernetesServiceHost: string;
 }
 
 /**
- * Finds out which API server to talk to and with which credentials: those of the kubeconfig, else of the pod, else of
- * `~/.kube/config`. The library is loaded only here: it takes half a second and 80 MB, which a service that reads its
- * resources from a folder need not spend.
+ * Loads the kubeconfig, else the pod's service account, else `~/.kube/config`. The library is loaded only here: it takes
+ * half a second and 80 MB, which a service that reads a folder does not need.
  *
- * @throws Error that says what is missing, when no cluster is found.
+ * @throws Error that says what is missing when no cluster is configured.
  */
 export async function loadKubeConfig(options: KubeConfigOptions): Promise<KubeConfig> {
   const { KubeConfig } = await import('@kubernetes/client-node');
@@ -33,7 +31,7 @@ export async function loadKubeConfig(options: KubeConfigOptions): Promise<KubeCo
   return config;
 }
 
-/** Namespace of the pod's service account, or of the kubeconfig's current context. */
+/** Namespace of the pod, or of the current context. */
 export function currentNamespace(config: KubeConfig): string {
   return config.getContextObject(config.getCurrentContext())?.namespace?.trim() || 'default';
 }
@@ -52,11 +50,11 @@ function loadFiles(KubeConfigClass: typeof KubeConfig, paths: string): KubeConfi
     return config;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`the kubeconfig ${paths || '~/.kube/config'} cannot be read: ${reason}`, { cause });
+    throw new Error(`cannot read the kubeconfig ${paths || '~/.kube/config'}: ${reason}`, { cause });
   }
 }
 
-/** What the library falls back to when it finds nothing. */
+/** The library's default without a configuration. */
 const fallbackServer = 'http://localhost:8080';
 
 function requireServer(config: KubeConfig, paths: string): void {
@@ -72,17 +70,17 @@ function requireServer(config: KubeConfig, paths: string): void {
     throw new Error('no Kubernetes cluster is configured: set KUBECONFIG to a file, or run in a pod');
   }
   if (!URL.canParse(cluster.server)) {
-    throw new Error(`the kubeconfig ${paths} names a server that is no URL: ${cluster.server}`);
+    throw new Error(`the kubeconfig ${paths} names a server that is not a URL: ${cluster.server}`);
   }
   if (cluster.server.startsWith('http:') && cluster.skipTLSVerify !== true) {
     throw new Error(
-      `the kubeconfig ${paths} names the server ${cluster.server}, which credentials would reach unencrypted: ` +
+      `the kubeconfig ${paths} names the server ${cluster.server}, to which credentials would be sent unencrypted: ` +
         'use https, or set insecure-skip-tls-verify: true for that cluster',
     );
   }
 }
 
-/** They are read for each call, where one that is not there would look like an outage. */
+/** Files are read for each call, where a missing one would look like an outage. */
 async function requireFiles(config: KubeConfig, paths: string): Promise<void> {
   const user = config.getCurrentUser();
   const files = {
@@ -101,7 +99,7 @@ async function requireFiles(config: KubeConfig, paths: string): Promise<void> {
   }
 }
 
-/** The files are read again as they are replaced; that there are any is seen at the start. */
+/** Files are read again when they are replaced; whether they exist is checked at startup. */
 async function requireServiceAccount(config: KubeConfig): Promise<void> {
   const tokenFile: unknown = config.getCurrentUser()?.authProvider?.config?.tokenFile;
   for (const file of [tokenFile, config.getCurrentCluster()?.caFile]) {

@@ -3,97 +3,295 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
+import { Listeners } from '../context.ts';
 import type { XdsMetrics } from '../metrics.ts';
 import type { ApiClient } from './client.ts';
-import { explainApiError, hasStatus } from './errors.ts';
+import { describeApiError, hasStatus } from './errors.ts';
 import {
-  apiVersionOf,
   collectionPath,
+  getApiVersion,
   leases,
   type ObjectName,
   objectPath,
   requireRecord,
 } from './objects.ts';
 
-/** Whether this replica is the one that writes. */
-export interface Leadership {
-  /** False from the moment on at which another replica may take over. */
-  isLeader(): boolean;
-  /** Calls the listener after each change, until the returned function is called. */
-  onChange(listener: (leader: boolean) => void): () => void;
+/** The part of an elector that other parts use. */
+export type Leadership = Pick<LeaseElector, 'isLeader' | 'onChange'>;
+
+/** `retryPeriodMs` < `renewDeadlineMs` < `leaseDurationMs`. */
+export interface LeaseElectorOptions extends ObjectName {
+  readonly api: ApiClient;
+  readonly logger: Logger;
+  readonly metrics: Pick<XdsMetrics, 'leader'>;
+  /** Of this process: see `createIdentity`. */
+  readonly identity: string;
+  /** Others take over when the holder has not renewed for this time. Default 15000. */
+  readonly leaseDurationMs?: number;
+  /** The holder steps down when it could not renew for this time. Default 10000. */
+  readonly renewDeadlineMs?: number;
+  /** Time between attempts, up to a fifth longer. Default 2000. */
+  readonly retryPeriodMs?: number;
+  /** A monotonic clock in milliseconds. */
+  readonly now?: () => number;
+  /** Unix time in milliseconds, for the times in the Lease. */
+  readonly wallClock?: () => number;
+  readonly random?: () => number;
+  readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;
 }
 
-/** What a Lease says. */
+/** Pod or host, and a part that is unique per process. */
+export function createIdentity(podName: string): string {
+  return `${podName || hostname()}_${randomUUID()}`;
+}
+
+/** The pod or host of an identity. */
+export function getReplicaName(identity: string): string {
+  return identity.slice(0, identity.lastIndexOf('_')) || identity;
+}
+
+/** Releasing is best effort and must not delay the shutdown. */
+const releaseTimeoutMs = 2_000;
+
+/** One renewal may be in flight, and one more may have been read before it. */
+const releaseAttempts = 3;
+
 interface LeaseRecord {
-  /** Empty when nobody holds it. */
+  /** Identity of the holder; empty when released. */
   readonly holder: string;
-  /** How long the holder may be silent. */
   readonly durationMs: number;
   readonly acquiredAt: string;
   readonly renewedAt: string;
-  /** How often it has changed hands. */
   readonly transitions: number;
 }
 
-/** A Lease as the API server has it. */
 interface Lease {
   readonly record: LeaseRecord;
-  /** Guards the next write: whoever read an older one writes nothing. */
+  /** With the resourceVersion that guards the next write. */
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 
-/** How long one call may take, and what ends it early. */
+/** The Lease as this replica last wrote it, and when it started to. */
+interface HeldLease {
+  readonly lease: Lease;
+  readonly renewedMs: number;
+}
+
 interface CallLimits {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
 
-/** Reads a Lease; undefined when there is none. */
-async function readLease(api: ApiClient, name: ObjectName, limits: CallLimits): Promise<Lease | undefined> {
-  try {
-    return leaseOf(await api.send({ method: 'GET', path: objectPath(leases, name), ...limits }));
-  } catch (error) {
-    if (hasStatus(error, 404)) return undefined;
-    throw error;
+/**
+ * Elects the replica that writes, by a Lease. Writes carry its resourceVersion, so that one of several candidates wins.
+ * Clocks of different machines are never compared: a holder has expired when its record has not changed for its duration,
+ * measured by the candidate. The holder steps down earlier, measured by itself.
+ */
+export class LeaseElector {
+  readonly #options: LeaseElectorOptions;
+  readonly #renewDeadlineMs: number;
+  readonly #now: () => number;
+  readonly #wallClock: () => number;
+  readonly #logger: Logger;
+  readonly #closing = new AbortController();
+  readonly #changes = new Listeners<boolean>();
+  #running: Promise<void> | undefined;
+  /** Undefined while another replica leads. */
+  #held: HeldLease | undefined;
+  #observed: { readonly record: LeaseRecord; readonly atMs: number } | undefined;
+  #lastProblem: string | undefined;
+
+  constructor(options: LeaseElectorOptions) {
+    const { namespace, name, identity } = options;
+    const { renewDeadlineMs = 10_000, now = monotonicNow, wallClock = Date.now } = options;
+    this.#options = options;
+    this.#renewDeadlineMs = renewDeadlineMs;
+    this.#now = now;
+    this.#wallClock = wallClock;
+    this.#logger = options.logger.child({ lease: `${namespace}/${name}`, identity });
+  }
+
+  /** False as soon as another replica may take over. */
+  isLeader(): boolean {
+    return this.#held !== undefined && this.#leftMs() > 0;
+  }
+
+  onChange(listener: (leader: boolean) => void): () => void {
+    return this.#changes.add(listener);
+  }
+
+  /** Outages of the API server are retried. */
+  start(): void {
+    this.#options.metrics.leader.set(0);
+    this.#running ??= this.#run();
+  }
+
+  /** Steps down and releases the Lease, so that another replica takes over at once. Idempotent. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('closed'));
+    await this.#running;
+    if (this.#held === undefined) return;
+    this.#stepDown('closing');
+    try {
+      await this.#release(releaseAttempts);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#logger.info({ reason }, 'did not release the Lease, it expires');
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { retryPeriodMs = 2_000, random = Math.random, sleep = sleepFor } = this.#options;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#attempt();
+      // Not longer than this replica may lead, so that listeners are notified in time.
+      const pauseMs = Math.min(retryPeriodMs * (1 + random() / 5), this.#leftMs());
+      await sleep(Math.max(0, pauseMs), { signal }).catch(() => undefined);
+    }
+  }
+
+  async #attempt(): Promise<void> {
+    this.#stepDownIfLate();
+    const startedMs = this.#now();
+    try {
+      const lease = await this.#takeOrRenew({ timeoutMs: this.#leftMs(), signal: this.#closing.signal });
+      this.#lastProblem = undefined;
+      // Two calls, each in time, may be late together. This is then a new term, of which listeners are notified: changes
+      // in between were not written.
+      this.#stepDownIfLate();
+      if (lease === undefined) this.#stepDown('another replica holds the Lease');
+      else if (this.#now() < startedMs + this.#renewDeadlineMs) this.#lead({ lease, renewedMs: startedMs });
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#logProblem(error);
+    }
+  }
+
+  #stepDownIfLate(): void {
+    if (this.#leftMs() <= 0) this.#stepDown('the Lease was not renewed in time');
+  }
+
+  /** Undefined when another replica holds the Lease. */
+  async #takeOrRenew(limits: CallLimits): Promise<Lease | undefined> {
+    const found = await this.#read(limits);
+    if (found === undefined) return await this.#create(this.#nextRecord(undefined), limits);
+    if (!isDeepStrictEqual(found.record, this.#observed?.record))
+      this.#observed = { record: found.record, atMs: this.#now() };
+    if (this.#isHeldByOther(found.record)) return undefined;
+    return await this.#replace(found, this.#nextRecord(found.record), limits);
+  }
+
+  #isHeldByOther({ holder, durationMs }: LeaseRecord): boolean {
+    if (holder === '' || holder === this.#options.identity) return false;
+    return this.#observed !== undefined && this.#now() < this.#observed.atMs + durationMs;
+  }
+
+  #nextRecord(before: LeaseRecord | undefined): LeaseRecord {
+    const { identity, leaseDurationMs = 15_000 } = this.#options;
+    const time = formatMicroTime(this.#wallClock());
+    const isRenewal = before?.holder === identity;
+    return {
+      holder: identity,
+      durationMs: leaseDurationMs,
+      acquiredAt: isRenewal ? before.acquiredAt : time,
+      renewedAt: time,
+      transitions: before === undefined ? 0 : before.transitions + (isRenewal ? 0 : 1),
+    };
+  }
+
+  /** Until this replica must step down; the whole deadline while it does not lead. */
+  #leftMs(): number {
+    if (this.#held === undefined) return this.#renewDeadlineMs;
+    return this.#held.renewedMs + this.#renewDeadlineMs - this.#now();
+  }
+
+  #lead(held: HeldLease): void {
+    const isNew = this.#held === undefined;
+    this.#held = held;
+    if (!isNew) return;
+    this.#logger.info('started leading');
+    this.#notify(true);
+  }
+
+  #stepDown(reason: string): void {
+    if (this.#held === undefined) return;
+    this.#held = undefined;
+    this.#logger.info({ reason }, 'stopped leading');
+    this.#notify(false);
+  }
+
+  #notify(leader: boolean): void {
+    this.#options.metrics.leader.set(leader ? 1 : 0);
+    this.#changes.notify(leader);
+  }
+
+  #logProblem(error: unknown): void {
+    // 409: another replica wrote between the read and the write.
+    if (hasStatus(error, 409)) return;
+    const { namespace } = this.#options;
+    const reason = describeApiError(error, { verb: 'get, create and update', resource: leases, namespace });
+    if (reason !== this.#lastProblem) this.#logger.warn({ reason }, 'cannot acquire or renew the Lease');
+    this.#lastProblem = reason;
+  }
+
+  /** Reads first, and again after a conflict: an aborted renewal may have reached the server. */
+  async #release(attempts: number): Promise<void> {
+    const limits = { timeoutMs: releaseTimeoutMs };
+    const found = await this.#read(limits);
+    if (found?.record.holder !== this.#options.identity) return;
+    const renewedAt = formatMicroTime(this.#wallClock());
+    try {
+      await this.#replace(found, { ...found.record, holder: '', renewedAt, durationMs: 1_000 }, limits);
+    } catch (error) {
+      if (attempts <= 1 || !hasStatus(error, 409)) throw error;
+      await this.#release(attempts - 1);
+    }
+  }
+
+  async #read(limits: CallLimits): Promise<Lease | undefined> {
+    const { api, namespace, name } = this.#options;
+    const path = objectPath(leases, { namespace, name });
+    try {
+      return parseLease(await api.send({ method: 'GET', path, ...limits }));
+    } catch (error) {
+      if (hasStatus(error, 404)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Rejects with an ApiError 409 when the Lease exists. */
+  async #create(record: LeaseRecord, limits: CallLimits): Promise<Lease> {
+    const { api, namespace, name } = this.#options;
+    const body = {
+      apiVersion: getApiVersion(leases),
+      kind: leases.kind,
+      metadata: { namespace, name },
+      spec: toSpec(record),
+    };
+    const path = collectionPath(leases, namespace);
+    return parseLease(await api.send({ method: 'POST', path, body, ...limits }));
+  }
+
+  /** Rejects with an ApiError 409 when the Lease has changed since it was read. */
+  async #replace({ manifest }: Lease, record: LeaseRecord, limits: CallLimits): Promise<Lease> {
+    const { api, namespace, name } = this.#options;
+    // Other fields of the spec are preserved.
+    const before = requireRecord(manifest.spec ?? {}, 'Lease: spec');
+    const body = { ...manifest, spec: { ...before, ...toSpec(record) } };
+    const path = objectPath(leases, { namespace, name });
+    return parseLease(await api.send({ method: 'PUT', path, body, ...limits }));
   }
 }
 
-/** Makes a Lease. Rejects with an ApiError 409 when somebody else was faster. */
-async function createLease(
-  api: ApiClient,
-  { namespace, name }: ObjectName,
-  record: LeaseRecord,
-  limits: CallLimits,
-): Promise<Lease> {
-  const manifest = { apiVersion: apiVersionOf(leases), kind: leases.kind, metadata: { namespace, name } };
-  const body = { ...manifest, spec: specOf(record) };
-  return leaseOf(
-    await api.send({ method: 'POST', path: collectionPath(leases, namespace), body, ...limits }),
-  );
-}
-
-/** Writes a Lease that has not changed since it was read. Rejects with an ApiError 409 when it has. */
-async function replaceLease(
-  api: ApiClient,
-  name: ObjectName,
-  { lease, record }: { readonly lease: Lease; readonly record: LeaseRecord },
-  limits: CallLimits,
-): Promise<Lease> {
-  // What others have written into the specification is left as it is.
-  const before = requireRecord(lease.manifest.spec ?? {}, 'spec of a Lease');
-  const body = { ...lease.manifest, spec: { ...before, ...specOf(record) } };
-  return leaseOf(await api.send({ method: 'PUT', path: objectPath(leases, name), body, ...limits }));
-}
-
-/** A time as `metav1.MicroTime` spells it. */
-export function microTime(unixMs: number): string {
+/** A `metav1.MicroTime`. */
+export function formatMicroTime(unixMs: number): string {
   return new Date(unixMs).toISOString().replace('Z', '000Z');
 }
 
-function specOf(record: LeaseRecord): Record<string, unknown> {
+function toSpec(record: LeaseRecord): Record<string, unknown> {
   return {
     holderIdentity: record.holder,
-    // Whole seconds, and more rather than less: others must not take over early.
+    // Rounded up to whole seconds: others must not take over early.
     leaseDurationSeconds: Math.max(1, Math.ceil(record.durationMs / 1_000)),
     acquireTime: record.acquiredAt,
     renewTime: record.renewedAt,
@@ -101,219 +299,19 @@ function specOf(record: LeaseRecord): Record<string, unknown> {
   };
 }
 
-function leaseOf(value: unknown): Lease {
-  const manifest = requireRecord(value, 'a Lease');
-  const spec = requireRecord(manifest.spec ?? {}, 'spec of a Lease');
-  const text = (field: unknown): string => (typeof field === 'string' ? field : '');
-  const number = (field: unknown): number => (typeof field === 'number' ? field : 0);
+function parseLease(value: unknown): Lease {
+  const manifest = requireRecord(value, 'Lease');
+  const spec = requireRecord(manifest.spec ?? {}, 'Lease: spec');
+  const toText = (field: unknown): string => (typeof field === 'string' ? field : '');
+  const toNumber = (field: unknown): number => (typeof field === 'number' ? field : 0);
   return {
     manifest,
     record: {
-      holder: text(spec.holderIdentity),
-      durationMs: number(spec.leaseDurationSeconds) * 1_000,
-      acquiredAt: text(spec.acquireTime),
-      renewedAt: text(spec.renewTime),
-      transitions: number(spec.leaseTransitions),
-    },
-  };
-}
-
-/** Which Lease, for whom, and its times: `retryPeriodMs` < `renewDeadlineMs` < `leaseDurationMs`. */
-export interface LeaseElectorOptions extends ObjectName {
-  /** Of this replica and this life of it: see `leaseIdentity`. */
-  readonly identity: string;
-  /** How long others wait before they take over from a silent holder. Default 15000. */
-  readonly leaseDurationMs?: number;
-  /** How long the holder tries to renew before it steps down. Default 10000. */
-  readonly renewDeadlineMs?: number;
-  /** Time between attempts, up to a fifth longer. Default 2000. */
-  readonly retryPeriodMs?: number;
-}
-
-/** What an elector needs. */
-export interface LeaseElectorDeps {
-  readonly api: ApiClient;
-  readonly logger: Logger;
-  readonly metrics: Pick<XdsMetrics, 'leader'>;
-  /** A clock in milliseconds that does not go back; `performance.now` when absent. */
-  readonly now?: () => number;
-  /** Unix time in milliseconds, for what people read in the Lease; the system's when absent. */
-  readonly wallClock?: () => number;
-  readonly random?: () => number;
-  readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;
-}
-
-/** Takes part in the election of the replica that writes. */
-export interface LeaseElector extends Leadership {
-  /** Begins; goes on through every outage of the API server. */
-  start(): void;
-  /** Steps down and lets go of the Lease, so that another replica need not wait. Idempotent. */
-  close(): Promise<void>;
-}
-
-/** What a replica calls itself: its pod, or host, and something that no other life of it has. */
-export function leaseIdentity(podName: string): string {
-  return `${podName || hostname()}_${randomUUID()}`;
-}
-
-/** The pod, or host, of an identity. */
-export function replicaOf(identity: string): string {
-  return identity.slice(0, identity.lastIndexOf('_')) || identity;
-}
-
-/** Letting go is a courtesy: the service must not wait long for it. */
-const releaseTimeoutMs = 2_000;
-/** One renewal can be on its way, and one more can have been read before it. */
-const releaseAttempts = 3;
-
-/**
- * Makes an elector over a Lease. Writes are guarded by its resourceVersion, so of two that reach for it one gets it.
- * Clocks of different machines are never compared: a holder is silent when its record has not changed for the duration
- * that it names, measured here; and the holder itself steps down, measured there, before anybody can think so.
- */
-export function createLeaseElector(options: LeaseElectorOptions, deps: LeaseElectorDeps): LeaseElector {
-  const { identity, leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
-  const { api, metrics, now = monotonicNow, wallClock = Date.now, random = Math.random } = deps;
-  const { sleep = sleepFor } = deps;
-  const lease: ObjectName = { namespace: options.namespace, name: options.name };
-  const logger = deps.logger.child({ lease: `${lease.namespace}/${lease.name}`, identity });
-  const closing = new AbortController();
-  const listeners = new Set<(leader: boolean) => void>();
-  let running: Promise<void> | undefined;
-  /** The Lease as this replica last wrote it, and when it began to; undefined while another one leads. */
-  let held: { readonly lease: Lease; readonly renewedMs: number } | undefined;
-  let observed: { readonly record: LeaseRecord; readonly atMs: number } | undefined;
-  let lastProblem: string | undefined;
-
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      await attempt();
-      // No longer than it may lead, so that whoever listens is told in time.
-      const pauseMs = Math.min(retryPeriodMs * (1 + random() / 5), leftMs());
-      await sleep(Math.max(0, pauseMs), { signal: closing.signal }).catch(() => undefined);
-    }
-  }
-
-  async function attempt(): Promise<void> {
-    stepDownIfLate();
-    const startedMs = now();
-    try {
-      const taken = await takeOrRenew({ timeoutMs: leftMs(), signal: closing.signal });
-      lastProblem = undefined;
-      // Two calls that were in time one by one may have been late together. Then this is a new term: listeners are told,
-      // for there was none to write what came meanwhile.
-      stepDownIfLate();
-      if (taken === undefined) stepDown('another replica holds the Lease');
-      else if (now() < startedMs + renewDeadlineMs) lead({ lease: taken, renewedMs: startedMs });
-    } catch (error) {
-      if (closing.signal.aborted) return;
-      report(error);
-    }
-  }
-
-  function stepDownIfLate(): void {
-    if (leftMs() <= 0) stepDown('the Lease was not renewed in time');
-  }
-
-  /** Answers the Lease when it is ours now, and undefined when another replica has it. */
-  async function takeOrRenew(limits: CallLimits): Promise<Lease | undefined> {
-    const found = await readLease(api, lease, limits);
-    if (found === undefined) return await createLease(api, lease, nextRecord(undefined), limits);
-    if (!isDeepStrictEqual(found.record, observed?.record)) observed = { record: found.record, atMs: now() };
-    if (isHeldByOther(found.record)) return undefined;
-    return await replaceLease(api, lease, { lease: found, record: nextRecord(found.record) }, limits);
-  }
-
-  function isHeldByOther({ holder, durationMs }: LeaseRecord): boolean {
-    if (holder === '' || holder === identity) return false;
-    return observed !== undefined && now() < observed.atMs + durationMs;
-  }
-
-  function nextRecord(before: LeaseRecord | undefined): LeaseRecord {
-    const time = microTime(wallClock());
-    const same = before?.holder === identity;
-    return {
-      holder: identity,
-      durationMs: leaseDurationMs,
-      acquiredAt: same ? before.acquiredAt : time,
-      renewedAt: time,
-      transitions: before === undefined ? 0 : before.transitions + (same ? 0 : 1),
-    };
-  }
-
-  /** Until this replica must step down; a whole deadline while it does not lead. */
-  function leftMs(): number {
-    return held === undefined ? renewDeadlineMs : held.renewedMs + renewDeadlineMs - now();
-  }
-
-  function lead(next: NonNullable<typeof held>): void {
-    const before = held;
-    held = next;
-    if (before !== undefined) return;
-    logger.info('this replica writes the status of objects');
-    tell(true);
-  }
-
-  function stepDown(reason: string): void {
-    if (held === undefined) return;
-    held = undefined;
-    logger.info({ reason }, 'this replica no longer writes the status of objects');
-    tell(false);
-  }
-
-  function tell(leader: boolean): void {
-    metrics.leader.set(leader ? 1 : 0);
-    for (const listener of [...listeners]) listener(leader);
-  }
-
-  function report(error: unknown): void {
-    // Somebody wrote between our reading and our writing; the next reading tells who.
-    if (hasStatus(error, 409)) return;
-    const { namespace } = lease;
-    const advice = explainApiError(error, { verb: 'get, create and update', resource: leases, namespace });
-    const reason = advice ?? (error instanceof Error ? error.message : String(error));
-    if (reason !== lastProblem) logger.warn({ reason }, 'the Lease cannot be taken or renewed');
-    lastProblem = reason;
-  }
-
-  async function release(): Promise<void> {
-    if (held === undefined) return;
-    stepDown('closing');
-    try {
-      await letGo(releaseAttempts);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      logger.info({ reason }, 'the Lease was not released; it runs out by itself');
-    }
-  }
-
-  /** Read first, and again after a conflict: a renewal that closing cut off may have reached the server all the same. */
-  async function letGo(attempts: number): Promise<void> {
-    const found = await readLease(api, lease, { timeoutMs: releaseTimeoutMs });
-    if (found?.record.holder !== identity) return;
-    const record = { ...found.record, holder: '', renewedAt: microTime(wallClock()), durationMs: 1_000 };
-    try {
-      await replaceLease(api, lease, { lease: found, record }, { timeoutMs: releaseTimeoutMs });
-    } catch (error) {
-      if (attempts <= 1 || !hasStatus(error, 409)) throw error;
-      await letGo(attempts - 1);
-    }
-  }
-
-  return {
-    isLeader: () => held !== undefined && leftMs() > 0,
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    start() {
-      metrics.leader.set(0);
-      running ??= run();
-    },
-    async close() {
-      closing.abort(new Error('closed'));
-      await running;
-      await release();
+      holder: toText(spec.holderIdentity),
+      durationMs: toNumber(spec.leaseDurationSeconds) * 1_000,
+      acquiredAt: toText(spec.acquireTime),
+      renewedAt: toText(spec.renewTime),
+      transitions: toNumber(spec.leaseTransitions),
     },
   };
 }

@@ -2,75 +2,71 @@ import type { Steps } from '@tollgate/kit/steps';
 import type { TextFile } from '@tollgate/kit/text-files';
 import { readResource } from '@tollgate/rules/read-resource';
 import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
-import { parse, splitDocuments, type YamlPart } from '@tollgate/yaml/documents';
-import type { YamlError } from '@tollgate/yaml/position';
+import { parse, splitDocuments, type YamlDocument, type YamlPart } from '@tollgate/yaml/documents';
+import type { Position } from '@tollgate/yaml/position';
+import { parseScalar } from '@tollgate/yaml/scalars';
 import type { ConfigObject, SourceProblem } from './source.ts';
-import { type AmbiguousScalar, findAmbiguousScalars } from './yaml.ts';
 
-/** A manifest, and where it is. */
+/** A manifest and its location. */
 export interface Manifest {
   readonly content: unknown;
-  /** `config/api.yaml#2`: file and number of the document in it, from 1. */
+  /** `config/api.yaml#2`: file and number of the document, from 1. */
   readonly label: string;
-  /** The label in a form that sorts by the number. */
+  /** The label in a form that sorts by number. */
   readonly order: string;
-  /** Scalars of it that kubectl would take for something else; looked for in manifests of our own only. */
+  /** Scalars that kubectl reads differently. */
   readonly ambiguous: readonly SourceProblem[];
 }
 
-/** The manifests of a file, or why it has none. */
 export type ParsedFile =
   | { readonly ok: true; readonly manifests: readonly Manifest[] }
   | { readonly ok: false; readonly problem: SourceProblem };
 
 /**
- * Most values in one document, what aliases repeat included: a few lines of aliases can stand for more than fits into
- * memory. An object that the API server stores has 1.5 MB at most, which is far less.
+ * Values of one document, including those repeated by aliases: a few lines of aliases can expand to more than fits into
+ * memory. An object of the API server has at most 1.5 MB, which is far less.
  */
 const maxValues = 500_000;
 
-/** Deepest nesting: the parser's own bound for what is written out, which aliases get around. */
+/** The parser's own bound, which aliases evade. */
 const maxDepth = 100;
 
-/** Parses a file of YAML or JSON with any number of documents; lists of manifests (`kind: List`) are taken apart. */
+/** Parses a file of YAML or JSON with any number of documents; lists (`kind: List`) are expanded. */
 export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
-  // Many programs that save a file cut it to nothing first; that must not lift its limits.
-  if (text.trim() === '') return failed(source, 'is empty: write a manifest, or remove the file');
+  // Many programs truncate a file before they write it; that must not remove its limits.
+  if (text.trim() === '') return fail(source, 'is empty: write a manifest, or remove the file');
   const manifests: Manifest[] = [];
   let number = 0;
   for (const part of splitDocuments(text)) {
     const parsed = parse(part);
-    if (!parsed.ok) return unparsable(source, parsed.error);
+    if (!parsed.ok) {
+      const { reason, position } = parsed.error;
+      return fail(position === undefined ? source : formatPosition(source, position), reason);
+    }
     for (const document of parsed.documents) {
       const content = document.value;
-      // What is empty or has nothing but comments is no document to a person who counts.
+      // Empty documents are not counted.
       if (content === null || content === undefined) continue;
       number += 1;
-      const objection = objectionTo(content);
-      if (objection !== undefined) return failed(`${source}#${number}`, objection);
-      const ambiguous = mentionsOurs(part) ? findAmbiguousScalars(document) : [];
-      manifests.push(...takeApart(content, { source, number, ambiguous }));
+      const problem = findDocumentProblem(content);
+      if (problem !== undefined) return fail(`${source}#${number}`, problem);
+      const ambiguous = mayBeOurs(part) ? findAmbiguousScalars(document) : [];
+      manifests.push(...expandList(content, { source, number, ambiguous }));
     }
     yield;
   }
   return { ok: true, manifests };
 }
 
-/** Cheap: a folder may hold thousands of manifests that are none of ours, which may say what they like. */
-const mentionsOurs = ({ text }: YamlPart): boolean =>
+/** A cheap check: a folder may contain thousands of manifests of other kinds. */
+const mayBeOurs = ({ text }: YamlPart): boolean =>
   text.includes(resourceKind) || text.includes(resourceGroup);
 
-function unparsable(source: string, { reason, position }: YamlError) {
-  return failed(position === undefined ? source : `${source}:${position.line}:${position.column}`, reason);
+function fail(source: string, message: string): ParsedFile & { ok: false } {
+  return { ok: false, problem: { source, message } };
 }
 
-const failed = (
-  source: string,
-  message: string,
-): { readonly ok: false; readonly problem: SourceProblem } => ({
-  ok: false,
-  problem: { source, message },
-});
+const formatPosition = (source: string, { line, column }: Position): string => `${source}:${line}:${column}`;
 
 interface DocumentOrigin {
   readonly source: string;
@@ -79,141 +75,173 @@ interface DocumentOrigin {
   readonly ambiguous: readonly AmbiguousScalar[];
 }
 
-function takeApart(content: unknown, { source, number, ambiguous }: DocumentOrigin): Manifest[] {
+function expandList(content: unknown, { source, number, ambiguous }: DocumentOrigin): Manifest[] {
   const label = `${source}#${number}`;
-  const order = `${source}#${padded(number)}`;
-  if (!isRecord(content) || !isListKind(content.kind) || !Array.isArray(content.items))
-    return [{ content, label, order, ambiguous: problemsOf(ambiguous, source) }];
+  const order = `${source}#${pad(number)}`;
+  const toProblems = (scalars: readonly AmbiguousScalar[]): readonly SourceProblem[] =>
+    scalars.map(({ path, message, ...position }) => ({
+      source: formatPosition(source, position),
+      message: `${path}: ${message}`,
+    }));
+  // `kind: List`, or a typed list: `RateLimitConfigList`.
+  const isList = isRecord(content) && typeof content.kind === 'string' && content.kind.endsWith('List');
+  if (!isList || !Array.isArray(content.items))
+    return [{ content, label, order, ambiguous: toProblems(ambiguous) }];
   const items: readonly unknown[] = content.items;
   return items.map((item, index) => ({
     content: item,
     label: `${label}.items[${index}]`,
-    order: `${order}.items[${padded(index)}]`,
-    ambiguous: problemsOf(
-      ambiguous.filter(({ path }) => path.startsWith(`items[${index}]`)),
-      source,
-    ),
+    order: `${order}.items[${pad(index)}]`,
+    ambiguous: toProblems(ambiguous.filter(({ path }) => path.startsWith(`items[${index}]`))),
   }));
 }
 
-function problemsOf(ambiguous: readonly AmbiguousScalar[], source: string): readonly SourceProblem[] {
-  return ambiguous.map(({ line, column, path, message }) => ({
-    source: `${source}:${line}:${column}`,
-    message: `${path}: ${message}`,
-  }));
-}
+/** Numbers of equal length sort as text. */
+const pad = (number: number): string => String(number).padStart(8, '0');
 
-/** Lists are `kind: List`, or that of what is in them: `RateLimitConfigList`. */
-const isListKind = (kind: unknown): boolean => typeof kind === 'string' && kind.endsWith('List');
-
-/** As text, numbers of the same length sort as numbers do. */
-const padded = (number: number): string => String(number).padStart(8, '0');
-
-/** Is this a mapping? */
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Why a document cannot be taken at all; undefined when it can. */
-function objectionTo(content: unknown): string | undefined {
+/** Why a document is rejected as a whole. */
+function findDocumentProblem(content: unknown): string | undefined {
   let left = maxValues;
-  let objection: string | undefined;
+  let problem: string | undefined;
   const checkText = (text: string): void => {
-    if (!text.isWellFormed()) objection ??= notUnicode;
+    // On the wire unpaired surrogates are all replaced by the same character, and different names would become equal.
+    if (!text.isWellFormed()) problem ??= 'contains an unpaired surrogate: correct the \\u escape';
   };
   const visit = (value: unknown, depth: number): void => {
     left -= 1;
-    if (left <= 0) objection ??= `has more than ${maxValues} values; split it`;
+    if (left <= 0) problem ??= `has more than ${maxValues} values; split it`;
     if (depth > maxDepth)
-      objection ??= `nests deeper than ${maxDepth} levels, or an alias in it leads to itself`;
-    if (objection !== undefined) return;
+      problem ??= `nests deeper than ${maxDepth} levels, or an alias in it leads to itself`;
+    if (problem !== undefined) return;
     if (typeof value === 'string') checkText(value);
     if (typeof value !== 'object' || value === null) return;
     for (const [key, inner] of Object.entries(value)) {
       checkText(key);
       visit(inner, depth + 1);
-      if (objection !== undefined) return;
+      if (problem !== undefined) return;
     }
   };
   visit(content, 0);
-  return objection;
+  return problem;
 }
 
-/** On the wire such characters become one and the same, and so would different names. */
-const notUnicode = 'has half a surrogate pair, which is no character: correct the \\u escape';
+/** A scalar that YAML 1.2, used here, and YAML 1.1, used by kubectl, read as different values. */
+export interface AmbiguousScalar extends Position {
+  /** JSON path in the document. */
+  readonly path: string;
+  /** What is wrong with it and what to write instead. */
+  readonly message: string;
+}
 
-/** A manifest that stands for an object; its generation is known only to whoever knows the one before. */
+/** Reported per document. */
+const maxAmbiguous = 100;
+
+/** Finds scalars that kubectl reads differently: `0100` must not be 100 in a folder and 64 in a cluster. */
+export function findAmbiguousScalars(document: YamlDocument): readonly AmbiguousScalar[] {
+  const found: AmbiguousScalar[] = [];
+  document.visitPlainScalars((text, locate) => {
+    const message = found.length === maxAmbiguous ? undefined : describeAmbiguity(text);
+    if (message === undefined) return;
+    const { path, position } = locate();
+    found.push({ ...position, path, message });
+  });
+  return found;
+}
+
+/** Nearly all scalars: words without another meaning, and numbers without a leading zero. */
+const unambiguous = /^(?:[1-9][0-9]{0,14}|0|true|false|null)$|^(?![yYnNoOtTfF][a-zA-Z]{0,4}$)[a-zA-Z/*_]/;
+
+function describeAmbiguity(text: string): string | undefined {
+  // Both read scalars with white space as text.
+  if (unambiguous.test(text) || /\s/.test(text) || text === '<<') return undefined;
+  const here = parseYaml12(text);
+  const there = parseScalar(text);
+  if (Object.is(here, there) || here === there) return undefined;
+  const advice =
+    typeof here === 'string' ? `put it in quotes, or write ${String(there)}` : `write ${String(here)}`;
+  const describe = (value: unknown): string => (typeof value === 'string' ? 'text' : String(value));
+  return `${text} is ${describe(here)} here and ${describe(there)} for kubectl: ${advice}`;
+}
+
+/** Parsed as a list item, so that no text is taken for a document marker. */
+function parseYaml12(text: string): unknown {
+  const parsed = parse({ text: `- ${text}`, linesBefore: 0 });
+  const items = parsed.ok ? parsed.documents[0]?.value : undefined;
+  return Array.isArray(items) ? items[0] : items;
+}
+
+/** An object without its generation, which depends on earlier reads. */
 export type ManifestObject = Omit<ConfigObject, 'generation'> & { readonly label: string };
 
-/** What a manifest is. */
 export type ReadManifest =
   | { readonly type: 'object'; readonly object: ManifestObject }
-  /** Something else that people keep in the same folder: a Deployment. */
+  /** Another kind in the same folder, such as a Deployment. */
   | { readonly type: 'other'; readonly kind: string }
   | {
       readonly type: 'problem';
       readonly problem: SourceProblem;
-      /** The object that it was meant to be, if that can be told. */
+      /** The intended object, if it can be identified. */
       readonly id?: string;
     };
 
-type ManifestProblem = ReadManifest & { readonly type: 'problem' };
-
-/** Where an object is that says nothing of it, as kubectl has it. */
+/** As with kubectl. */
 const defaultNamespace = 'default';
 
-/** Names of objects and of namespaces, as the API server takes them. */
-const names = { pattern: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, maxLength: 253 };
-const namespaces = { pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, maxLength: 63 };
+/** Names of objects and of namespaces, as in the API server. */
+const objectNames = { pattern: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, maxLength: 253 };
+const namespaceNames = { pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, maxLength: 63 };
 
-/** Takes the identity of an object from its manifest. What its spec says is not judged here. */
+/** Reads the identity of an object from its manifest. Its spec is validated later. */
 export function readManifest({ content, label, order }: Manifest): ReadManifest {
-  if (!isRecord(content)) return noManifest(content, label);
-  const { kind, metadata } = content;
+  if (!isRecord(content)) return explainInvalid(content, label);
+  const { kind, apiVersion, metadata } = content;
   const { name, namespace = defaultNamespace } = isRecord(metadata) ? metadata : {};
   const id = `${namespace}/${name}`;
-  if (typeof kind !== 'string') return { ...noManifest(content, label), id };
-  if (kind !== resourceKind)
-    return isOurs(content) ? { ...problem(label, kindProblem(kind)), id } : { type: 'other', kind };
-  if (!isName(name, names)) return problem(label, nameProblem('name', name));
-  if (!isName(namespace, namespaces)) return problem(label, nameProblem('namespace', namespace));
+  if (typeof kind !== 'string') return { ...explainInvalid(content, label), id };
+  if (kind !== resourceKind) {
+    // The group has only one kind: another one is misspelled.
+    const isOurGroup = typeof apiVersion === 'string' && apiVersion.startsWith(`${resourceGroup}/`);
+    if (!isOurGroup) return { type: 'other', kind };
+    const message = `kind: ${resourceGroup} has no ${quote(kind)} (did you mean ${resourceKind}?)`;
+    return { ...toProblem(label, message), id };
+  }
+  if (!isName(name, objectNames)) return toProblem(label, describeName('name', name));
+  if (!isName(namespace, namespaceNames)) return toProblem(label, describeName('namespace', namespace));
   return {
     type: 'object',
     object: { id, namespace, name, uid: id, createdMs: 0, order, label, manifest: content },
   };
 }
 
-/** The reader of manifests knows what people mistake for one. */
-function noManifest(content: unknown, label: string): ManifestProblem {
+type ManifestProblem = ReadManifest & { readonly type: 'problem' };
+
+/** The reader of resources recognizes common mistakes. */
+function explainInvalid(content: unknown, label: string): ManifestProblem {
   const read = readResource(content, label);
   const first = read.ok ? undefined : read.problems[0];
   const hint = first?.hint === undefined ? '' : ` (${first.hint})`;
-  return problem(label, first === undefined ? 'has no kind' : `${first.message}${hint}`);
+  return toProblem(label, first === undefined ? 'has no kind' : `${first.message}${hint}`);
 }
 
-/** Nobody else has kinds in our group: it is a misspelled one, not another. */
-const isOurs = ({ apiVersion }: Readonly<Record<string, unknown>>): boolean =>
-  typeof apiVersion === 'string' && apiVersion.startsWith(`${resourceGroup}/`);
+function toProblem(source: string, message: string): ManifestProblem {
+  return { type: 'problem', problem: { source, message } };
+}
 
-const kindProblem = (kind: string): string =>
-  `kind: ${resourceGroup} has no ${shown(kind)} (did you mean ${resourceKind}?)`;
-
-function nameProblem(field: 'name' | 'namespace', value: unknown): string {
+function describeName(field: 'name' | 'namespace', value: unknown): string {
   if (value === undefined || value === null) return `metadata.${field}: is required`;
-  return `metadata.${field}: must be lower case letters, digits and '-', not ${shown(value)}`;
+  return `metadata.${field}: must be lower case letters, digits and '-', not ${quote(value)}`;
 }
 
-/** Longest text repeated in a message. */
-const maxShown = 80;
+/** Characters of a value in a message. */
+const maxQuoted = 80;
 
-function shown(value: unknown): string {
-  return typeof value === 'string' ? `'${value.slice(0, maxShown)}'` : `a value that is no text`;
+function quote(value: unknown): string {
+  return typeof value === 'string' ? `'${value.slice(0, maxQuoted)}'` : 'a value that is not text';
 }
 
-const isName = (value: unknown, { pattern, maxLength }: typeof names): value is string =>
+const isName = (value: unknown, { pattern, maxLength }: typeof objectNames): value is string =>
   typeof value === 'string' && value.length <= maxLength && pattern.test(value);
-
-const problem = (source: string, message: string): ManifestProblem => ({
-  type: 'problem',
-  problem: { source, message },
-});

@@ -1,33 +1,32 @@
-/** A RateLimitConfig as its source has it, decoded from JSON or YAML and not yet judged. */
+/** A RateLimitConfig as read from its source, decoded and not validated. */
 export interface ConfigObject {
-  /** `namespace/name`: what identifies it while it lives, and what messages call it. */
+  /** `namespace/name`. */
   readonly id: string;
   readonly namespace: string;
   readonly name: string;
-  /** Of this life of the object: another one of the same name has another. The id, where the source gives none. */
+  /** Differs for an object that was deleted and created again. The id, if the source has none. */
   readonly uid: string;
-  /** Grows with each change of the spec, not with a change of the status. */
+  /** Grows with each change of the spec, but not of the status. */
   readonly generation: number;
-  /** Unix time in milliseconds: of two objects that want the same, the older one has it. 0 where the source knows no age. */
+  /** Unix time in milliseconds: the oldest object wins a conflict. 0 if the source has no creation times. */
   readonly createdMs: number;
-  /** Decides between objects of equal age, by code units: the path of the file, or the id. */
+  /** Order of objects of equal age, by code units: the path of the file, or the id. */
   readonly order: string;
-  /** What messages call it where the id does not say where to look: a file and the number of the document in it. */
+  /** File and number of the document, for messages. */
   readonly label?: string;
-  /** The whole manifest: `apiVersion`, `kind`, `metadata`, `spec`, and `status` as last written. */
+  /** The whole manifest, including `status` as last written. */
   readonly manifest: unknown;
 }
 
-/** Text of a source that cannot be taken for objects: a file that is no YAML, a manifest of another kind. */
+/** Content of a source that is not an object: an invalid file, an unknown kind. */
 export interface SourceProblem {
-  /** File, with line and column where they are known. */
+  /** File, with line and column if known. */
   readonly source: string;
   readonly message: string;
 }
 
-/** What has happened to the objects of a source. */
 export type SourceEvent =
-  /** The whole set: an object that is not in it is gone. The first event of every source is one of these: it has synced. */
+  /** All objects: others were deleted. The first event of every source is of this type. */
   | {
       readonly type: 'replaced';
       readonly objects: readonly ConfigObject[];
@@ -37,37 +36,34 @@ export type SourceEvent =
   | { readonly type: 'changed'; readonly object: ConfigObject }
   | { readonly type: 'deleted'; readonly id: string };
 
-/** Why a source cannot follow its objects now. */
+/** Why a source cannot follow its objects. */
 export interface SourceOutage {
-  /** For people: what is wrong, and what to do about it. */
+  /** What is wrong, and what to do about it. */
   readonly reason: string;
   /** Unix time in milliseconds. */
   readonly sinceMs: number;
 }
 
-/** Where RateLimitConfig objects come from. */
+/** Where RateLimitConfig objects come from: a cluster or a folder. */
 export interface ResourceSource {
   /**
-   * Begins to follow the objects and hands every event to `onEvent`, in order. Resolves when it has begun; whether it has
-   * synced tells the first event. Goes on through every outage of what it follows. Rejects when the source cannot be there
-   * at all, such as a folder that does not exist or a kubeconfig that cannot be read.
+   * Starts to follow the objects and passes every event to `onEvent`, in order. Outages are retried. Rejects when the
+   * source cannot exist, such as a missing folder.
    */
   start(onEvent: (event: SourceEvent) => void): Promise<void>;
-  /** What keeps it from following its objects now, each reason once. Absent where nothing can be away for a while. */
+  /** Current outages, each reason once. Absent in sources that have none. */
   outages?(): readonly SourceOutage[];
   close(): Promise<void>;
 }
 
-/** A probe shows the beginning of its answer at best, and one missing right is mended like the next. */
+/** Outages in a message: a readiness probe shows only its beginning. */
 const maxOutages = 3;
 
-/** What keeps a source from following its objects, and since when, for people; empty when nothing does. */
-export function outageText(outages: readonly SourceOutage[]): string {
-  const told = outages.slice(0, maxOutages).map(textOf);
-  const left = outages.length - told.length;
-  return [...told, ...(left > 0 ? [`and ${left} more`] : [])].join('; ');
-}
-
-function textOf({ reason, sinceMs }: SourceOutage): string {
-  return `${reason} (since ${new Date(sinceMs).toISOString()})`;
+/** Empty without outages. */
+export function formatOutages(outages: readonly SourceOutage[]): string {
+  const shown = outages
+    .slice(0, maxOutages)
+    .map(({ reason, sinceMs }) => `${reason} (since ${new Date(sinceMs).toISOString()})`);
+  const left = outages.length - shown.length;
+  return [...shown, ...(left > 0 ? [`and ${left} more`] : [])].join('; ');
 }

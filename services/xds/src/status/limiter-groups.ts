@@ -1,105 +1,69 @@
 import type { Steps } from '@tollgate/kit/steps';
-import { type LimiterClient, limiterName, type Rejection } from '../ads/limiters.ts';
+import { parseRejection } from '../ads/exchange.ts';
+import { type Limiter, limiterName } from '../ads/limiters.ts';
 
-/** Limiters that ask for the same, have accepted the same and reject the same: there are few such groups, however many limiters. */
+/** Limiters with the same subscription, accepted versions and rejection. There are few groups, however many limiters. */
 export interface LimiterGroup {
   readonly size: number;
-  /** What people call one of them. */
+  /** Display name of one of them. */
   readonly example: string;
-  /** Domains that they ask for; undefined when they ask for all. */
+  /** Domains that they subscribe to by name; undefined for a wildcard. */
   readonly names: ReadonlySet<string> | undefined;
   /** Versions by domain; undefined when they have accepted nothing. */
   readonly accepted: Pick<ReadonlyMap<string, string>, 'get'> | undefined;
   readonly rejection: GroupRejection | undefined;
 }
 
-/** A rejection, and what it is about. */
-export interface GroupRejection {
-  readonly refused: ReadonlyMap<string, string>;
-  readonly message: string;
-  /** The limiter's words on each domain that it names; empty when it names none, which blames all it was sent anew. */
-  readonly blamed: ReadonlyMap<string, string>;
-}
+type GroupRejection = ReturnType<typeof parseRejection<ReadonlyMap<string, string>>>;
 
-/**
- * Groups limiters by the very maps of what they have accepted and refused, which limiters of one snapshot share, by what
- * they ask for, and by what they say.
- */
-export function groupLimiters(clients: Iterable<LimiterClient>): readonly LimiterGroup[] {
-  const numbers = new Map<unknown, number>();
-  const numberOf = (set: unknown): number => {
-    const known = numbers.get(set) ?? numbers.size;
-    numbers.set(set, known);
-    return known;
+/** Limiters of one snapshot share the maps of their versions, so that groups are found by the identity of the maps. */
+export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGroup[] {
+  const ids = new Map<unknown, number>();
+  const identify = (map: unknown): number => {
+    const id = ids.get(map) ?? ids.size;
+    ids.set(map, id);
+    return id;
   };
   const groups = new Map<string, LimiterGroup>();
-  for (const client of clients) {
-    const { names, accepted, rejection } = client;
-    const sets = [names, accepted, rejection?.refused].map(numberOf);
-    const key = `${sets.join(' ')} ${rejection?.message ?? ''}`;
-    const known = groups.get(key);
-    groups.set(
-      key,
-      known === undefined
-        ? {
-            size: 1,
-            example: limiterName(client),
-            names,
-            accepted,
-            rejection: rejection && readRejection(rejection),
-          }
-        : { ...known, size: known.size + 1 },
-    );
+  for (const limiter of limiters) {
+    const { names, accepted, rejection } = limiter;
+    const maps = [names, accepted, rejection?.resources].map(identify);
+    const key = `${maps.join(' ')} ${rejection?.message ?? ''}`;
+    const group = groups.get(key) ?? {
+      size: 0,
+      example: limiterName(limiter),
+      names,
+      accepted,
+      rejection: rejection && parseRejection(rejection),
+    };
+    groups.set(key, { ...group, size: group.size + 1 });
   }
   return [...groups.values()];
 }
 
-/** Finds out which domains a rejection is about: a limiter begins each line with the name of one. */
-export function readRejection({ refused, message }: Pick<Rejection, 'refused' | 'message'>): GroupRejection {
-  const blamed = new Map<string, string>();
-  for (const line of message.split('\n')) {
-    const domain = domainOf(line, refused);
-    if (domain === undefined) continue;
-    const said = blamed.get(domain);
-    blamed.set(domain, said === undefined ? line : `${said}\n${line}`);
-  }
-  return { refused, message, blamed };
-}
-
-/** The domain that a line begins with, `<domain>: …`; the longest, for a domain may have colons in it. */
-function domainOf(line: string, refused: ReadonlyMap<string, string>): string | undefined {
-  let found: string | undefined;
-  for (let colon = line.indexOf(':'); colon !== -1; colon = line.indexOf(':', colon + 1)) {
-    const start = line.slice(0, colon);
-    if (refused.has(start)) found = start;
-  }
-  return found;
-}
-
-/** Which limiters ask for which domain. */
-export interface Audience {
-  /** Limiters in all, whatever they ask for. */
+/** Limiters by the domains that they subscribe to. */
+export interface Subscribers {
+  /** Limiters in total. */
   readonly size: number;
-  /** Those that ask for the domain. */
   of(domain: string): readonly LimiterGroup[];
 }
 
 /**
- * Looks up once who asks for what. Limiters that ask for sets of their own are groups of their own, and to ask each of
- * hundreds about each of thousands of domains takes most of a second.
+ * Indexes groups by domain. Limiters with subscriptions of their own are groups of their own: checking hundreds of groups
+ * for each of thousands of domains would take most of a second.
  */
-export function* audienceOf(groups: readonly LimiterGroup[]): Steps<Audience> {
-  const ofAll = groups.filter(({ names }) => names === undefined);
+export function* indexSubscribers(groups: readonly LimiterGroup[]): Steps<Subscribers> {
+  const wildcards = groups.filter(({ names }) => names === undefined);
   const byName = new Map<string, LimiterGroup[]>();
   let size = 0;
   for (const group of groups) {
     size += group.size;
     for (const name of group.names ?? []) {
       const others = byName.get(name);
-      if (others === undefined) byName.set(name, [...ofAll, group]);
+      if (others === undefined) byName.set(name, [...wildcards, group]);
       else others.push(group);
     }
     yield;
   }
-  return { size, of: (domain) => byName.get(domain) ?? ofAll };
+  return { size, of: (domain) => byName.get(domain) ?? wildcards };
 }

@@ -1,214 +1,163 @@
 import { compareText } from '@tollgate/kit/text';
-import { type LimiterClient, limiterName } from '../ads/limiters.ts';
+import { type Limiter, limiterName } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
 
-/** What a replica tells the others of its limiters. It is small however many there are: limiters are counted, not listed. */
+/** What a replica reports to the others about its limiters. Limiters are counted, not listed, so that it stays small. */
 export interface LimiterReport {
-  /** Version of the snapshot that the replica serves; undefined before it serves one. */
+  /** Version of the snapshot that the replica serves. */
   readonly snapshot?: string | undefined;
   readonly groups: readonly ReportedGroup[];
 }
 
-/** Limiters of which the same is to be said. */
+/** Limiters with the same subscription, accepted version and rejection. */
 export interface ReportedGroup {
   readonly count: number;
-  /** Domains that they ask for; undefined when they ask for all. Empty where there are too many to tell: nobody waits for them. */
+  /** Domains subscribed to by name; undefined for a wildcard. Empty when there are too many: no status waits for them. */
   readonly names?: readonly string[] | undefined;
-  /** Version of the snapshot that they accepted last; undefined before. */
+  /** Version of the snapshot that they accepted last; undefined before the first. */
   readonly accepted?: string | undefined;
-  /** Domains of which they have not what the report's snapshot has; undefined where there are too many to tell. */
+  /** Domains in which they differ from the report's snapshot; undefined when there are too many. */
   readonly behind?: readonly string[] | undefined;
   readonly rejection?: ReportedRejection | undefined;
 }
 
-/** A NACK, in short. */
 interface ReportedRejection {
-  /** What people call one of those that reject. */
+  /** Display name of one of the limiters. */
   readonly node: string;
   readonly message: string;
-  /** Version of the snapshot that was refused. */
+  /** Version of the rejected snapshot. */
   readonly snapshot: string;
 }
 
-/** Groups of one report: limiters have the latest snapshot, or one before it, or something is wrong with a few. */
+/** Bounds of one report: 60 KB in the worst case, 300 bytes normally. */
 const maxGroups = 32;
-
-/** Groups that reject: a person reads one or two of them. */
 const maxRejections = 20;
-
-/** Names of domains in one report, of 253 characters each at most. Together with the rejections 60 KB in the worst case, and 300 bytes as a rule. */
 const maxNames = 100;
-
-/** Characters of a limiter's words, and of its name. */
 const maxMessageLength = 300;
 const maxNodeLength = 200;
 
-/** Says in short what is known of the limiters of this replica. What does not fit is counted all the same, with less said of it. */
-export function reportOf(clients: Iterable<LimiterClient>, snapshot: Snapshot | undefined): LimiterReport {
-  const members = new Map<string, Members>();
-  const names = createAllowance(maxNames);
-  let rejections = 0;
-
-  function fits({ rejection }: Description): boolean {
-    return members.size < maxGroups && (rejection === undefined || rejections < maxRejections);
-  }
-
-  for (const client of clients) {
-    const described = describe(client);
-    const [key, description] = [described, { ...described, rejection: undefined }]
-      .map((one): [string, Description] => [keyOf(one), one])
-      .find(([key, one]) => members.has(key) || fits(one)) ?? ['', unknown(client)];
-    const known = members.get(key);
-    if (known === undefined && description.rejection !== undefined) rejections += 1;
-    members.set(
-      key,
-      known === undefined ? { count: 1, description, client } : { ...known, count: known.count + 1 },
-    );
-  }
-
-  const groups = [...members.values()].map(({ count, description, client }): ReportedGroup => {
-    const { accepted, rejection } = description;
-    return {
-      count,
-      names: description.names && (names.take(description.names) ?? []),
-      accepted,
-      behind:
-        accepted === undefined || accepted === snapshot?.version
-          ? undefined
-          : names.take(behind(client, snapshot)),
-      rejection,
-    };
-  });
-  return { snapshot: snapshot?.version, groups };
-}
-
 type Description = Pick<ReportedGroup, 'names' | 'accepted' | 'rejection'>;
 
-interface Members {
-  readonly count: number;
-  readonly description: Description;
-  /** One of them. */
-  readonly client: LimiterClient;
+/** Beyond the bounds, limiters are still counted, with less detail. */
+export function createReport(limiters: Iterable<Limiter>, snapshot: Snapshot | undefined): LimiterReport {
+  const groups = new Map<string, { count: number; description: Description; limiter: Limiter }>();
+  let rejections = 0;
+  const fits = ({ rejection }: Description): boolean =>
+    groups.size < maxGroups && (rejection === undefined || rejections < maxRejections);
+
+  for (const limiter of limiters) {
+    const full = describe(limiter);
+    const [key, description] = [full, { ...full, rejection: undefined }]
+      .map((one): [string, Description] => [toKey(one), one])
+      .find(([key, one]) => groups.has(key) || fits(one)) ?? ['', { names: limiter.names && [] }];
+    const group = groups.get(key);
+    if (group !== undefined) group.count += 1;
+    else {
+      groups.set(key, { count: 1, description, limiter });
+      if (description.rejection !== undefined) rejections += 1;
+    }
+  }
+
+  let namesLeft = maxNames;
+  const takeNames = (list: readonly string[] | undefined): readonly string[] | undefined => {
+    if (list === undefined || list.length > namesLeft) return undefined;
+    namesLeft -= list.length;
+    return list;
+  };
+  return {
+    snapshot: snapshot?.version,
+    groups: [...groups.values()].map(({ count, description: { names, accepted, rejection }, limiter }) => {
+      const isCurrent = accepted === undefined || accepted === snapshot?.version;
+      return {
+        count,
+        names: names && (takeNames(names) ?? []),
+        accepted,
+        behind: isCurrent ? undefined : takeNames(findBehind(limiter, snapshot)),
+        rejection,
+      };
+    }),
+  };
 }
 
-function describe(client: LimiterClient): Description {
-  const { names, acceptedVersion, rejection } = client;
+function describe(limiter: Limiter): Description {
+  const { names, acceptedVersion, rejection } = limiter;
   return {
     names: names && [...names].sort(compareText),
     accepted: acceptedVersion,
     rejection: rejection && {
-      node: limiterName(client).slice(0, maxNodeLength).toWellFormed(),
+      node: limiterName(limiter).slice(0, maxNodeLength).toWellFormed(),
       message: rejection.message.slice(0, maxMessageLength).toWellFormed(),
       snapshot: rejection.snapshotVersion,
     },
   };
 }
 
-/** It is there, and that is all. One that asks for certain domains is not waited for. */
-const unknown = ({ names }: LimiterClient): Description => ({ names: names && [] });
-
-/** Whoever rejects the same in the same words is one group, whatever it is called. */
-function keyOf({ names, accepted, rejection }: Description): string {
+/** Limiters with the same rejection are one group, whatever their names. */
+function toKey({ names, accepted, rejection }: Description): string {
   return JSON.stringify([names, accepted, rejection?.message, rejection?.snapshot]);
 }
 
-/** Domains of the snapshot that the limiter asks for and has not as they are there; undefined when they are too many. */
-function behind(
-  { names, accepted }: LimiterClient,
+/** Domains of the snapshot that the limiter subscribes to and has in another version; undefined when too many. */
+function findBehind(
+  { names, accepted }: Limiter,
   snapshot: Snapshot | undefined,
 ): readonly string[] | undefined {
   if (snapshot === undefined) return undefined;
-  const missing: string[] = [];
+  const behind: string[] = [];
   for (const { name, version } of snapshot.resources.values()) {
     if (accepted?.get(name) === version || names?.has(name) === false) continue;
-    missing.push(name);
-    if (missing.length > maxNames) return undefined;
+    behind.push(name);
+    if (behind.length > maxNames) return undefined;
   }
-  return missing;
+  return behind;
 }
 
-/** Gives out what one report may hold. */
-function createAllowance(most: number) {
-  let left = most;
-  return {
-    /** The same list when it still fits as a whole. */
-    take(list: readonly string[] | undefined): readonly string[] | undefined {
-      if (list === undefined || list.length > left) return undefined;
-      left -= list.length;
-      return list;
-    },
-  };
-}
-
-/** Longest report that is looked at; one of ours has 100 KB at most. */
-const maxChars = 128 * 1024;
-
-/** Most groups and names that are taken from one report; ours have a third of that. */
-const maxItems = 100;
-
-/** Most limiters of one group: more than a replica has streams. */
-const maxCount = 100_000;
-
-/** A report as text, with the number that makes it another one each time it is written. */
-export function formatLimiterReport(report: LimiterReport, beat: number): string {
+/** `beat` makes the text differ each time it is written. */
+export function formatReport(report: LimiterReport, beat: number): string {
   return JSON.stringify({ beat, ...report });
 }
 
 /**
- * Reads what another replica has written, which may be of another release: groups of which no number can be read are left
- * out, and what is not understood of the others is passed over. Undefined for what is no report at all.
+ * Parses the report of another replica, perhaps of another release: unknown and malformed fields are ignored, and so are
+ * groups without a count. Undefined for a text that is not a report.
  */
-export function readLimiterReport(text: string): LimiterReport | undefined {
-  if (text.length > maxChars) return undefined;
-  const value = parse(text);
-  const groups = fieldOf(value, 'groups');
-  if (!Array.isArray(groups)) return undefined;
-  return {
-    snapshot: textOf(value, 'snapshot'),
-    groups: groups.slice(0, maxItems).flatMap((group: unknown) => readGroup(group) ?? []),
-  };
-}
-
-function readGroup(value: unknown): ReportedGroup | undefined {
-  const count = fieldOf(value, 'count');
-  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > maxCount)
-    return undefined;
-  return {
-    count,
-    names: textsOf(value, 'names'),
-    accepted: textOf(value, 'accepted'),
-    behind: textsOf(value, 'behind'),
-    rejection: readRejection(fieldOf(value, 'rejection')),
-  };
-}
-
-function readRejection(value: unknown): ReportedRejection | undefined {
-  const message = textOf(value, 'message');
-  const snapshot = textOf(value, 'snapshot');
-  if (message === undefined || snapshot === undefined) return undefined;
-  const node = textOf(value, 'node') ?? '';
-  return { node: node.slice(0, maxNodeLength), message: message.slice(0, maxMessageLength), snapshot };
-}
-
-function parse(text: string): unknown {
+export function parseReport(text: string): LimiterReport | undefined {
   try {
-    return JSON.parse(text);
+    const { snapshot, groups } = toFields(JSON.parse(text));
+    if (!Array.isArray(groups)) return undefined;
+    return { snapshot: toText(snapshot), groups: groups.flatMap((group) => parseGroup(group) ?? []) };
   } catch {
     return undefined;
   }
 }
 
-function textOf(value: unknown, key: string): string | undefined {
-  const field = fieldOf(value, key);
-  return typeof field === 'string' ? field : undefined;
+function parseGroup(value: unknown): ReportedGroup | undefined {
+  const { count, names, accepted, behind, rejection } = toFields(value);
+  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1) return undefined;
+  return {
+    count,
+    names: toTexts(names),
+    accepted: toText(accepted),
+    behind: toTexts(behind),
+    rejection: parseReportedRejection(rejection),
+  };
 }
 
-function textsOf(value: unknown, key: string): readonly string[] | undefined {
-  const field = fieldOf(value, key);
-  if (!Array.isArray(field) || field.length > maxItems) return undefined;
-  return field.filter((item: unknown) => typeof item === 'string');
+function parseReportedRejection(value: unknown): ReportedRejection | undefined {
+  const { node, message, snapshot } = toFields(value);
+  if (typeof message !== 'string' || typeof snapshot !== 'string') return undefined;
+  return {
+    node: (toText(node) ?? '').slice(0, maxNodeLength),
+    message: message.slice(0, maxMessageLength),
+    snapshot,
+  };
 }
 
-function fieldOf(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+function toFields(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
+
+const toText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const toTexts = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined;

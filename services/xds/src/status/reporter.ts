@@ -1,263 +1,261 @@
-import type { Logger } from '@tollgate/kit/logger';
-import type { Steps } from '@tollgate/kit/steps';
-import { runInSlices } from '@tollgate/kit/steps';
-import type { Verdict } from '../catalog/accepted.ts';
-import type { Schedule } from '../catalog/pipeline.ts';
+import { runInSlices, type Steps } from '@tollgate/kit/steps';
+import type { ValidationResult } from '../catalog/result.ts';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
-import type { PipelineTrace } from '../tracing.ts';
-import { type DomainProgress, type ObjectStatus, progressOf, sameStatus, statusOf } from './conditions.ts';
-import { type Audience, audienceOf, type LimiterGroup } from './limiter-groups.ts';
-import type { LimiterFleet } from './reported-limiters.ts';
-import type { StatusWriter } from './writer.ts';
+import type { Context, Schedule } from '../context.ts';
+import {
+  type DomainStatus,
+  isSameStatus,
+  type ObjectStatus,
+  toDomainStatus,
+  toObjectStatus,
+} from './conditions.ts';
+import type { LimiterFleet } from './fleet.ts';
+import { indexSubscribers, type LimiterGroup, type Subscribers } from './limiter-groups.ts';
 
-/** Tells a count that is lower for good from one that is about to come back. */
-interface RecentPeak {
-  /** Takes note of the count. Answers whether it has not been higher of late: then it is the one to go by. */
-  observe(count: number): boolean;
-  /** Whether nothing but 0 was seen, and not for long: then it says nothing. */
-  isStarting(): boolean;
-  close(): void;
+/** Receives statuses, from all replicas. */
+export interface StatusWriter {
+  /** Sets the wanted status of an object. */
+  put(status: ObjectStatus): void;
+  /** The object was deleted. */
+  forget(id: string): void;
 }
 
-/** What it takes. */
-interface RecentPeakDeps {
-  readonly schedule: Schedule;
-  /** Called when a higher count of the past does not matter any more. */
-  readonly onFall: () => void;
-}
-
-/** Makes one that has seen nothing, and remembers a higher count for `windowMs`; with 0 every count is the one to go by. */
-function createRecentPeak(windowMs: number, { schedule, onFall }: RecentPeakDeps): RecentPeak {
-  /** Higher counts of the past, each with what takes back its being forgotten. */
-  const higher = new Map<number, () => void>();
-  /** Before anything was seen it may have been any number. */
-  let present = Number.POSITIVE_INFINITY;
-
-  function remember(count: number): void {
-    higher.get(count)?.();
-    const forgetIt = schedule(windowMs, () => {
-      higher.delete(count);
-      onFall();
-    });
-    higher.set(count, forgetIt);
-  }
-
-  function forget(count: number): void {
-    higher.get(count)?.();
-    higher.delete(count);
-  }
-
-  return {
-    observe(count) {
-      if (windowMs === 0) return true;
-      if (count < present) remember(present);
-      present = count;
-      // One that is there at the start is news, however many there were before.
-      if (count > 0) forget(Number.POSITIVE_INFINITY);
-      for (const past of [...higher.keys()]) if (past <= count) forget(past);
-      return higher.size === 0;
-    },
-    isStarting: () => higher.has(Number.POSITIVE_INFINITY),
-    close() {
-      for (const past of [...higher.keys()]) forget(past);
-    },
-  };
-}
-
-/** What the reporter takes. */
-export interface StatusReporterDeps {
-  /** What is thought of every object. */
-  readonly verdicts: ReadonlyMap<string, Verdict>;
-  readonly store: SnapshotStore;
+export interface StatusReporterOptions {
+  /** By id. */
+  readonly results: ReadonlyMap<string, ValidationResult>;
+  readonly snapshots: SnapshotStore;
   readonly fleet: LimiterFleet;
-  /** Undefined where objects have no status. */
-  readonly writer: Pick<StatusWriter, 'put' | 'forget'> | undefined;
+  readonly writers: readonly StatusWriter[];
   readonly schedule: Schedule;
-  /** How long limiters that have gone are expected back before every object is told of it; 0 tells at once. */
+  /** How long a lower number of limiters must last before it is reported; 0 reports it at once. */
   readonly settleMs: number;
-  /** Others have their turn this often while many statuses are looked at: streams, health checks. */
+  /** Longest time without yielding to streams and health checks. */
   readonly sliceMs: number;
-  readonly logger: Logger;
-  /** Undefined when nothing is traced. */
-  readonly trace?: PipelineTrace | undefined;
 }
 
-/** Keeps the status of every object up to date, and tells the writer of those that have changed. */
-export interface StatusReporter {
-  /** There is something new of objects, rules or limiters. */
-  changed(): void;
-  /** By id, as told last. */
-  readonly statuses: ReadonlyMap<string, ObjectStatus>;
-  close(): Promise<void>;
-}
-
-/** Acknowledgements of hundreds of limiters come together; a person does not wait longer for this. */
+/** Acknowledgements of hundreds of limiters arrive together. */
 const delayMs = 100;
 
-/**
- * Makes a reporter that follows the limiters and the store until it is closed.
- *
- * How many limiters there are is in the status of every object. Connections end at a certain age, limiters move from one
- * replica to the other, and all are away when a process has just started: as long as there were more of them a moment ago,
- * a domain that every one of them had acknowledged stays so, and a process that has seen none says nothing at all. News of
- * a version is told at once, and so is a rejection.
- */
-export function createStatusReporter(deps: StatusReporterDeps): StatusReporter {
-  const { verdicts, store, fleet, writer, schedule, settleMs, sliceMs, logger, trace } = deps;
-  const limiters = createRecentPeak(settleMs, { schedule, onFall: changed });
-  const told = new Map<string, Told>();
-  const statuses = new Map<string, ObjectStatus>();
-  /** Of every domain that is served, as looked at last. */
-  const progresses = new Map<string, DomainProgress>();
-  /** The first number is to be that of all replicas. */
-  let hasTold = false;
-  let cancel: (() => void) | undefined;
-  let isReporting = false;
-  /** Statuses that have changed so far. */
-  let reported = 0;
-  let reporting: Promise<void> | undefined;
-  let closed = false;
-
-  function changed(): void {
-    if (!closed) cancel ??= schedule(delayMs, onDue);
-  }
-
-  function onDue(): void {
-    cancel = undefined;
-    if (isReporting) changed();
-    else reporting = report();
-  }
-
-  async function report(): Promise<void> {
-    try {
-      if (trace === undefined) await runInSlices(reportSteps(), { sliceMs });
-      else await trace.report(countReported);
-    } catch (error) {
-      // A bug, or no memory left: what was told stays, and the next change is another attempt.
-      logger.error({ err: error }, 'status of objects not brought up to date');
-    }
-  }
-
-  async function countReported(): Promise<number> {
-    const before = reported;
-    await runInSlices(reportSteps(), { sliceMs });
-    return reported - before;
-  }
-
-  /** Of objects, rules and limiters as they are at the first step: what comes in between is for the next report. */
-  function* reportSteps(): Steps<void> {
-    isReporting = true;
-    try {
-      const groups = fleet.update();
-      const isSettled = observe(groups);
-      if (limiters.isStarting()) return;
-      const objects = [...verdicts.values()];
-      const resources = store.current()?.resources ?? new Map<string, SnapshotResource>();
-      const audience = yield* audienceOf(groups);
-      yield* tellAll(objects, { resources, audience, isSettled });
-    } finally {
-      isReporting = false;
-    }
-  }
-
-  /** Whether all limiters of a moment ago are still there. */
-  function observe(groups: readonly LimiterGroup[]): boolean {
-    const connected = groups.reduce((sum, { size }) => sum + size, 0);
-    const isSettled = limiters.observe(fleet.isComplete() || hasTold ? connected : 0);
-    hasTold ||= !limiters.isStarting();
-    return isSettled;
-  }
-
-  function* tellAll(objects: readonly Verdict[], seen: Seen): Steps<void> {
-    yield* followDomains(seen);
-    const none = progressOf({ name: '', version: '' }, seen.audience);
-    for (const verdict of objects) {
-      if (closed) return;
-      const progress =
-        progresses.get(verdict.domain ?? '') ?? next(told.get(verdict.id)?.progress, none, seen.isSettled);
-      tell(verdict, progress);
-      yield;
-    }
-    for (const id of [...told.keys()]) if (!verdicts.has(id)) forget(id);
-  }
-
-  /** Brings `progresses` up to date: of every domain that is served, the same object as before where nothing has changed. */
-  function* followDomains({ resources, audience, isSettled }: Seen): Steps<void> {
-    for (const resource of resources.values()) {
-      const { name } = resource;
-      const before = progresses.get(name);
-      const now = next(before, progressOf(resource, audience, before), isSettled);
-      if (now !== before) progresses.set(name, now);
-      yield;
-    }
-    if (progresses.size === resources.size) return;
-    for (const name of [...progresses.keys()]) if (!resources.has(name)) progresses.delete(name);
-  }
-
-  function tell(verdict: Verdict, progress: DomainProgress): void {
-    const before = told.get(verdict.id);
-    if (before?.verdict === verdict && before.progress === progress) return;
-    told.set(verdict.id, { verdict, progress });
-    const status = statusOf(verdict, progress);
-    const known = statuses.get(verdict.id);
-    if (known !== undefined && sameStatus(known, status)) return;
-    statuses.set(verdict.id, status);
-    reported += 1;
-    trace?.reported(status);
-    writer?.put(status);
-  }
-
-  function forget(id: string): void {
-    told.delete(id);
-    statuses.delete(id);
-    writer?.forget(id);
-  }
-
-  const stops = [store.onChange(changed), fleet.onChange(changed), limiters.close];
-  return {
-    changed,
-    statuses,
-    async close() {
-      closed = true;
-      cancel?.();
-      for (const stop of stops) stop();
-      await reporting;
-    },
-  };
+/** What the status of an object was made from. */
+interface Reported {
+  readonly result: ValidationResult;
+  readonly domain: DomainStatus;
 }
 
-/** What a report goes by. */
-interface Seen {
+interface Observation {
   readonly resources: ReadonlyMap<string, SnapshotResource>;
-  readonly audience: Audience;
-  /** Whether the number of limiters is the one to go by. */
+  readonly subscribers: Subscribers;
+  /** Whether the number of limiters has not been higher recently. */
   readonly isSettled: boolean;
 }
 
-/** From what the status of an object was made. */
-interface Told {
-  readonly verdict: Verdict;
-  readonly progress: DomainProgress;
+/**
+ * Keeps the status of every object up to date and passes changed ones to the writers.
+ *
+ * The number of limiters is in every status. Connections end at a maximum age, limiters move between replicas, and all
+ * are away when a process has just started. While there were more of them a moment ago, a domain that all had
+ * acknowledged stays acknowledged, and a process that has seen none reports nothing. A new version and a rejection are
+ * reported at once.
+ */
+export class StatusReporter {
+  readonly #context: Context;
+  readonly #options: StatusReporterOptions;
+  readonly #limiterCount: RecentPeak;
+  readonly #reported = new Map<string, Reported>();
+  readonly #statuses = new Map<string, ObjectStatus>();
+  /** Of every domain that is served. */
+  readonly #domains = new Map<string, DomainStatus>();
+  readonly #stops: readonly (() => void)[];
+  /** The first report waits for the reports of the other replicas. */
+  #hasReported: boolean = false;
+  #cancelReport: (() => void) | undefined;
+  #isReporting: boolean = false;
+  #changedStatuses = 0;
+  #lastReport: Promise<void> | undefined;
+  #closed: boolean = false;
+
+  constructor(context: Context, options: StatusReporterOptions) {
+    this.#context = context;
+    this.#options = options;
+    const { schedule, settleMs, snapshots, fleet } = options;
+    const changed = () => this.changed();
+    this.#limiterCount = new RecentPeak(settleMs, { schedule, onFall: changed });
+    this.#stops = [snapshots.onChange(changed), fleet.onChange(changed)];
+  }
+
+  /** By id. */
+  get statuses(): ReadonlyMap<string, ObjectStatus> {
+    return this.#statuses;
+  }
+
+  /** Schedules a report after a change of objects, rules or limiters. */
+  changed(): void {
+    if (this.#closed) return;
+    this.#cancelReport ??= this.#options.schedule(delayMs, () => {
+      this.#cancelReport = undefined;
+      if (this.#isReporting) this.changed();
+      else this.#lastReport = this.#report();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelReport?.();
+    for (const stop of this.#stops) stop();
+    this.#limiterCount.close();
+    await this.#lastReport;
+  }
+
+  async #report(): Promise<void> {
+    const { trace, logger } = this.#context;
+    const run = async (): Promise<number> => {
+      const before = this.#changedStatuses;
+      await runInSlices(this.#reportSteps(), { sliceMs: this.#options.sliceMs });
+      return this.#changedStatuses - before;
+    };
+    try {
+      await (trace === undefined ? run() : trace.report(run));
+    } catch (error) {
+      // A bug, or out of memory: the statuses stay, and the next change is another attempt.
+      logger.error({ err: error }, 'failed to update the status of objects');
+    }
+  }
+
+  /** Uses objects, rules and limiters as they are at the first step; later changes are for the next report. */
+  *#reportSteps(): Steps<void> {
+    this.#isReporting = true;
+    try {
+      const groups = this.#options.fleet.update();
+      const isSettled = this.#observeCount(groups);
+      if (this.#limiterCount.isStarting()) return;
+      const results = [...this.#options.results.values()];
+      const resources = this.#options.snapshots.current()?.resources ?? new Map<string, SnapshotResource>();
+      const subscribers = yield* indexSubscribers(groups);
+      yield* this.#reportAll(results, { resources, subscribers, isSettled });
+    } finally {
+      this.#isReporting = false;
+    }
+  }
+
+  #observeCount(groups: readonly LimiterGroup[]): boolean {
+    const connected = groups.reduce((sum, { size }) => sum + size, 0);
+    const isKnown = this.#options.fleet.isComplete() || this.#hasReported;
+    const isSettled = this.#limiterCount.observe(isKnown ? connected : 0);
+    this.#hasReported ||= !this.#limiterCount.isStarting();
+    return isSettled;
+  }
+
+  *#reportAll(results: readonly ValidationResult[], observation: Observation): Steps<void> {
+    yield* this.#updateDomains(observation);
+    const notServed = toDomainStatus({ name: '', version: '' }, observation.subscribers);
+    for (const result of results) {
+      if (this.#closed) return;
+      const domain =
+        this.#domains.get(result.domain ?? '') ??
+        settle(this.#reported.get(result.id)?.domain, notServed, observation.isSettled);
+      this.#reportObject(result, domain);
+      yield;
+    }
+    for (const id of [...this.#reported.keys()]) if (!this.#options.results.has(id)) this.#forget(id);
+  }
+
+  *#updateDomains({ resources, subscribers, isSettled }: Observation): Steps<void> {
+    for (const resource of resources.values()) {
+      const { name } = resource;
+      const before = this.#domains.get(name);
+      const status = settle(before, toDomainStatus(resource, subscribers, before), isSettled);
+      if (status !== before) this.#domains.set(name, status);
+      yield;
+    }
+    if (this.#domains.size === resources.size) return;
+    for (const name of [...this.#domains.keys()]) if (!resources.has(name)) this.#domains.delete(name);
+  }
+
+  #reportObject(result: ValidationResult, domain: DomainStatus): void {
+    const before = this.#reported.get(result.id);
+    // Nearly always: nothing has changed.
+    if (before?.result === result && before.domain === domain) return;
+    this.#reported.set(result.id, { result, domain });
+    const status = toObjectStatus(result, domain);
+    const known = this.#statuses.get(result.id);
+    if (known !== undefined && isSameStatus(known, status)) return;
+    this.#statuses.set(result.id, status);
+    this.#changedStatuses += 1;
+    this.#context.trace?.reported(status);
+    for (const writer of this.#options.writers) writer.put(status);
+  }
+
+  #forget(id: string): void {
+    this.#reported.delete(id);
+    this.#statuses.delete(id);
+    for (const writer of this.#options.writers) writer.forget(id);
+  }
 }
 
-/** What is to be told: the same object as before where nothing has changed, or nothing that lasts. */
-function next(before: DomainProgress | undefined, now: DomainProgress, isSettled: boolean): DomainProgress {
+/** The status to report: `before` when nothing has changed, or only the number of limiters before it has settled. */
+function settle(before: DomainStatus | undefined, now: DomainStatus, isSettled: boolean): DomainStatus {
   if (before === undefined || before === now) return now;
-  const stays = isSameProgress(before, now) || (!isSettled && isCounting(before, now));
-  return stays ? before : now;
+  const isSame =
+    before.version === now.version &&
+    before.connected === now.connected &&
+    before.acknowledged === now.acknowledged &&
+    before.programmed.message === now.programmed.message;
+  return isSame || (!isSettled && onlyCountChanged(before, now)) ? before : now;
 }
 
-function isSameProgress(a: DomainProgress, b: DomainProgress): boolean {
-  return (
-    a.version === b.version &&
-    a.connected === b.connected &&
-    a.acknowledged === b.acknowledged &&
-    a.programmed.message === b.programmed.message
-  );
+function onlyCountChanged(before: DomainStatus, now: DomainStatus): boolean {
+  const isComplete = before.programmed.reason === 'Acknowledged' || before.version === '';
+  return before.version === now.version && isComplete && now.programmed.reason !== 'Nacked';
 }
 
-/** Whether the news are of how many limiters there are, and of nothing else that anybody waits for. */
-function isCounting(before: DomainProgress, now: DomainProgress): boolean {
-  const nobodyWaits = before.programmed.reason === 'Acknowledged' || before.version === '';
-  return before.version === now.version && nobodyWaits && now.programmed.reason !== 'Nacked';
+/** Tells a count that has fallen for good from one that is about to recover. */
+class RecentPeak {
+  readonly #windowMs: number;
+  readonly #schedule: Schedule;
+  readonly #onFall: () => void;
+  /** Higher counts of the past, with the functions that cancel their timers. */
+  readonly #higher = new Map<number, () => void>();
+  /** Before the first observation any number is possible. */
+  #current = Number.POSITIVE_INFINITY;
+
+  /** Remembers a higher count for the window and then calls `onFall`. */
+  constructor(windowMs: number, options: { readonly schedule: Schedule; readonly onFall: () => void }) {
+    this.#windowMs = windowMs;
+    this.#schedule = options.schedule;
+    this.#onFall = options.onFall;
+  }
+
+  /** Whether the count has not been higher within the window. */
+  observe(count: number): boolean {
+    if (this.#windowMs === 0) return true;
+    if (count < this.#current) this.#remember(this.#current);
+    this.#current = count;
+    // The first limiter ends the start, however many there were before it.
+    if (count > 0) this.#forget(Number.POSITIVE_INFINITY);
+    for (const past of [...this.#higher.keys()]) if (past <= count) this.#forget(past);
+    return this.#higher.size === 0;
+  }
+
+  /** Whether only 0 was observed, and not for the whole window. */
+  isStarting(): boolean {
+    return this.#higher.has(Number.POSITIVE_INFINITY);
+  }
+
+  close(): void {
+    for (const past of [...this.#higher.keys()]) this.#forget(past);
+  }
+
+  #remember(count: number): void {
+    this.#higher.get(count)?.();
+    const cancel = this.#schedule(this.#windowMs, () => {
+      this.#higher.delete(count);
+      this.#onFall();
+    });
+    this.#higher.set(count, cancel);
+  }
+
+  #forget(count: number): void {
+    this.#higher.get(count)?.();
+    this.#higher.delete(count);
+  }
 }

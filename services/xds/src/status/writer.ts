@@ -1,292 +1,53 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
-import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
-import { type ApiClient, createTokenBucket } from '../kube/client.ts';
-import { ApiError, explainApiError, hasStatus } from '../kube/errors.ts';
+import type { Context } from '../context.ts';
+import { type ApiClient, TokenBucket } from '../kube/client.ts';
+import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
-import { apiVersionOf, objectPath, rateLimitConfigs, requireRecord } from '../kube/objects.ts';
-import type { XdsMetrics } from '../metrics.ts';
+import { getApiVersion, objectPath, rateLimitConfigs, requireRecord } from '../kube/objects.ts';
 import type { ConfigObject } from '../sources/source.ts';
-import type { PipelineTrace } from '../tracing.ts';
 import type { ObjectStatus } from './conditions.ts';
-import {
-  createRefusedStatuses,
-  hasStatusManifest,
-  type StatusManifest,
-  toStatusManifest,
-} from './manifest.ts';
+import { hasStatusManifest, type StatusManifest, toStatusManifest } from './manifest.ts';
+import type { StatusWriter } from './reporter.ts';
 
-/** Who reports back to the objects. */
-export interface StatusWriter {
-  /** Takes note of what the status of an object is to be; written later, and only if it differs from what is there. */
-  put(status: ObjectStatus): void;
-  /** The object is gone: there is nothing to write any more. */
-  forget(id: string): void;
-  start(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** How statuses are written. */
 export interface KubernetesStatusWriterOptions {
-  /** How long changes are collected before they are written together. */
+  readonly api: ApiClient;
+  /** The source: a status that its object has already is not written. */
+  readonly objects: { get(id: string): ConfigObject | undefined };
+  readonly leadership: Leadership;
+  /** Changes are collected for this time. */
   readonly debounceMs: number;
-  /** Writes a second, once `burst` is used up. Default 50: 10,000 objects take three minutes, and the API server notices little. */
+  /** After the burst. Default 50: 10,000 objects take three minutes, and the load on the API server is low. */
   readonly writesPerSecond?: number;
   /** Default 100. */
   readonly burst?: number;
-  /** Writes at the same time. Default 4. */
+  /** Parallel writes. Default 4. */
   readonly concurrency?: number;
-  /** All statuses are compared with those of the objects that often, in case somebody else has changed one. Default 300000. */
+  /** Interval at which all statuses are compared with those of the objects. Default 300000. */
   readonly recheckMs?: number;
-  /** Waiting times while the API server is away or refuses a status; half a second at first, 30 s at most, with full jitter, unless told otherwise. */
+  /** After failures; by default half a second to 30 s, with full jitter. */
   readonly backoff?: BackoffOptions;
-}
-
-/** What the writer needs. */
-export interface KubernetesStatusWriterDeps {
-  readonly api: ApiClient;
-  /** Objects as the source last told of them: nothing is written that they have already. */
-  readonly objects: { get(id: string): ConfigObject | undefined };
-  readonly leadership: Leadership;
-  readonly logger: Logger;
-  readonly metrics: Pick<XdsMetrics, 'statusWrites'>;
-  /** Undefined when nothing is traced. */
-  readonly trace?: PipelineTrace | undefined;
-  /** Unix time in milliseconds; the system's when absent. */
-  readonly now?: () => number;
   readonly random?: () => number;
   readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;
 }
 
-/** Who owns the fields of the status, for server-side apply. */
+/** Owner of the fields in server-side apply. */
 const fieldManager = 'tollgate-xds';
 
-/** With the deadline of the lease less than its duration: what the former leader began has ended when the next one begins. */
+/** Shorter than the time between the renew deadline and the lease duration: writes of two leaders do not overlap. */
 const writeTimeoutMs = 5_000;
 
-/** 10,000 statuses that need no writing take 70 ms to look at: others have their turn in between. */
+/** Comparing 10,000 statuses takes 70 ms: other work runs in between. */
 const idsPerTurn = 500;
 
-/** Rounds come no faster than this, however short the debounce time: an object may wait for news of it for a while. */
+/** Shortest time between rounds: an object may wait for the source to deliver its new version. */
 const minRoundMs = 10;
 
-/** Reasons that are remembered as told: one for each namespace without the right, and a few that name an object. */
-const maxRefusals = 100;
+/** Remembered reasons of refusals: one per namespace without the privilege, and a few that name an object. */
+const maxReasons = 100;
 
 const defaultBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
-
-/**
- * Makes the writer that reports to the status subresource by server-side apply. Only the leader writes, and only what
- * differs from what the object has; of several changes of one object the latest is written.
- *
- * Each write comes back as a MODIFIED event, with the generation unchanged: what is derived from the spec need not be
- * derived again, and the same status put again is not written again.
- */
-export function createKubernetesStatusWriter(
-  options: KubernetesStatusWriterOptions,
-  deps: KubernetesStatusWriterDeps,
-): StatusWriter {
-  const { debounceMs, writesPerSecond = 50, burst = 100, concurrency = 4, recheckMs = 300_000 } = options;
-  const { api, objects, leadership, logger, metrics, trace } = deps;
-  const { now = Date.now, random = Math.random, sleep = sleepFor } = deps;
-  const { backoff = defaultBackoff } = options;
-  const delayAfter = backoffDelays({ random, ...backoff });
-  const bucket = createTokenBucket({ ratePerSecond: writesPerSecond, burst }, { now: monotonicNow, sleep });
-  const closing = new AbortController();
-  const wanted = new Map<string, ObjectStatus>();
-  /** What the API server has answered about an object that the source has not told of since. */
-  const written = new WeakMap<ConfigObject, LiveStatus>();
-  /** Objects that the API server has a newer version of, of which the source will tell. */
-  const outdated = new WeakSet<ConfigObject>();
-  let due = new Set<string>();
-  let wake = Promise.withResolvers<void>();
-  let running: Promise<void> | undefined;
-  let recheck: NodeJS.Timeout | undefined;
-  let stopListening: () => void = () => undefined;
-  /** Rounds in a row in which the API server was away. */
-  let outages = 0;
-  /** Why the API server was away last; told once for each reason. */
-  let outageReason: string | undefined;
-  const refusals = new Set<string>();
-  const refused = createRefusedStatuses({ delayAfter, retry: enqueue });
-
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      await wake.promise;
-      wake = Promise.withResolvers();
-      const waitMs = Math.max(debounceMs, minRoundMs, outages === 0 ? 0 : delayAfter(outages));
-      await sleep(waitMs, { signal: closing.signal }).catch(() => undefined);
-      await writeDue();
-    }
-  }
-
-  async function writeDue(): Promise<void> {
-    const round = due;
-    due = new Set();
-    const ids = round.values();
-    let away = false;
-    let looked = 0;
-    const worker = async (): Promise<void> => {
-      // One iterator for all workers: each id goes to one of them, and a worker that leaves does not end it.
-      for (const id of ids) {
-        if (closing.signal.aborted || !leadership.isLeader()) return;
-        looked += 1;
-        if (looked % idsPerTurn === 0) await nextTurn();
-        // Once the server is away, the rest of the round waits with what has failed.
-        if (away || !(await tryWrite(id))) {
-          away = true;
-          due.add(id);
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: concurrency }, worker));
-    outages = away ? outages + 1 : 0;
-    if (!away) outageReason = undefined;
-    // What was given back may be taken away again, and is news then.
-    if (!refused.schedule()) refusals.clear();
-    if (due.size > 0) wake.resolve();
-  }
-
-  /** Answers whether the API server has decided, one way or the other. */
-  async function tryWrite(id: string): Promise<boolean> {
-    try {
-      await write(id);
-      refused.settle(id);
-      return true;
-    } catch (error) {
-      if (closing.signal.aborted) return true;
-      return decided(error, id);
-    }
-  }
-
-  async function write(id: string): Promise<void> {
-    const status = wanted.get(id);
-    const object = objects.get(id);
-    // Gone, or another life of that name, whose status is still to come.
-    if (status === undefined || object?.uid !== status.uid) return;
-    if (outdated.has(object)) {
-      due.add(id);
-      return;
-    }
-    const current = written.get(object) ?? liveStatus(object.manifest);
-    const manifest = toStatusManifest(status, current.status, now());
-    if (hasStatusManifest(current.status, manifest)) return;
-    await bucket.take(closing.signal);
-    if (!leadership.isLeader()) return;
-    const send = async (): Promise<void> => {
-      written.set(object, liveStatus(await apply(object, current.resourceVersion, manifest)));
-    };
-    try {
-      const { namespace, name } = object;
-      const attributes = { 'k8s.namespace.name': namespace, 'tollgate.xds.object': name };
-      await (trace === undefined ? send() : trace.write(status, attributes, send));
-      metrics.statusWrites.inc({ result: 'written' });
-    } catch (error) {
-      if (!hasStatus(error, 409)) throw error;
-      metrics.statusWrites.inc({ result: 'conflict' });
-      outdated.add(object);
-      due.add(id);
-    }
-  }
-
-  function apply(
-    { namespace, name }: ConfigObject,
-    resourceVersion: string,
-    status: StatusManifest,
-  ): Promise<unknown> {
-    return api.send({
-      method: 'PATCH',
-      path: `${objectPath(rateLimitConfigs, { namespace, name })}/status`,
-      // Forced: a status that somebody else has taken over would be a lie from then on.
-      query: { fieldManager, force: 'true' },
-      contentType: 'application/apply-patch+yaml',
-      body: {
-        apiVersion: apiVersionOf(rateLimitConfigs),
-        kind: rateLimitConfigs.kind,
-        // The version makes the API server refuse (409) when the object is another one by now. The uid would not: where
-        // a status is applied the API server does not look at it.
-        metadata: { namespace, name, resourceVersion },
-        status,
-      },
-      timeoutMs: writeTimeoutMs,
-      signal: closing.signal,
-    });
-  }
-
-  /** Whether another attempt right away would be in vain. Counts and logs what has happened. */
-  function decided(error: unknown, id: string): boolean {
-    if (hasStatus(error, 404)) {
-      metrics.statusWrites.inc({ result: 'gone' });
-      refused.settle(id);
-      logger.debug({ id, reason: error.message }, 'no status written: the object is gone');
-      return true;
-    }
-    const isRefused = error instanceof ApiError && error.status < 500 && error.status !== 429;
-    metrics.statusWrites.inc({ result: isRefused ? 'refused' : 'failed' });
-    const { namespace = '' } = objects.get(id) ?? {};
-    const attempt = { verb: 'patch', resource: rateLimitConfigs, subresource: 'status', namespace };
-    const reason =
-      explainApiError(error, attempt) ?? (error instanceof Error ? error.message : String(error));
-    if (isRefused) reportRefusal(id, reason);
-    else reportOutage(reason);
-    return isRefused;
-  }
-
-  /** A right that is missing is missing for every object: each reason is told once. */
-  function reportRefusal(id: string, reason: string): void {
-    refused.add(id);
-    if (refusals.has(reason)) return;
-    if (refusals.size === maxRefusals) refusals.clear();
-    refusals.add(reason);
-    logger.warn(
-      { id, reason, retryWithinMs: backoff.maxMs },
-      'the API server refuses a status; trying again',
-    );
-  }
-
-  function reportOutage(reason: string): void {
-    if (reason !== outageReason) logger.warn({ reason }, 'statuses cannot be written; trying again');
-    outageReason = reason;
-  }
-
-  function enqueue(id: string): void {
-    due.add(id);
-    wake.resolve();
-  }
-
-  function enqueueAll(): void {
-    if (!leadership.isLeader()) return;
-    for (const id of wanted.keys()) enqueue(id);
-  }
-
-  return {
-    put(status) {
-      wanted.set(status.id, status);
-      // A replica that becomes the leader looks at all of them.
-      if (leadership.isLeader()) enqueue(status.id);
-    },
-    forget(id) {
-      wanted.delete(id);
-      due.delete(id);
-      refused.settle(id);
-    },
-    async start() {
-      stopListening = leadership.onChange(enqueueAll);
-      recheck = setInterval(enqueueAll, recheckMs).unref();
-      running ??= run();
-      enqueueAll();
-    },
-    async close() {
-      closing.abort(new Error('closed'));
-      stopListening();
-      clearInterval(recheck);
-      refused.close();
-      wake.resolve();
-      await running;
-    },
-  };
-}
 
 /** A status, and the version of the object that has it. */
 interface LiveStatus {
@@ -294,8 +55,289 @@ interface LiveStatus {
   readonly resourceVersion: string;
 }
 
-function liveStatus(value: unknown): LiveStatus {
-  const manifest = requireRecord(value, 'an object');
+/**
+ * Writes the status subresource by server-side apply. Only the leader writes, only what differs from the status of the
+ * object, and only the latest of several changes. Each write comes back as a MODIFIED event with the same generation.
+ */
+export class KubernetesStatusWriter implements StatusWriter {
+  readonly #context: Context;
+  readonly #options: KubernetesStatusWriterOptions;
+  readonly #backoff: BackoffOptions;
+  readonly #delayAfter: (failures: number) => number;
+  readonly #sleep: NonNullable<KubernetesStatusWriterOptions['sleep']>;
+  readonly #bucket: TokenBucket;
+  readonly #closing = new AbortController();
+  readonly #wanted = new Map<string, ObjectStatus>();
+  /** Statuses returned by the API server for objects of which the source has not delivered a newer version. */
+  readonly #written = new WeakMap<ConfigObject, LiveStatus>();
+  /** Objects of which the API server has a version that the source has not delivered yet. */
+  readonly #outdated = new WeakSet<ConfigObject>();
+  readonly #refused: RefusedStatuses;
+  readonly #loggedReasons = new Set<string>();
+  #due = new Set<string>();
+  #wake = Promise.withResolvers<void>();
+  #running: Promise<void> | undefined;
+  #recheck: NodeJS.Timeout | undefined;
+  #stopListening: () => void = () => undefined;
+  /** Rounds in a row in which the API server was unreachable. */
+  #outages = 0;
+  #outageReason: string | undefined;
+
+  constructor(context: Context, options: KubernetesStatusWriterOptions) {
+    const { backoff = defaultBackoff, random = Math.random, sleep = sleepFor } = options;
+    const { writesPerSecond: ratePerSecond = 50, burst = 100 } = options;
+    this.#context = context;
+    this.#options = options;
+    this.#backoff = backoff;
+    this.#sleep = sleep;
+    this.#delayAfter = backoffDelays({ random, ...backoff });
+    this.#bucket = new TokenBucket({ ratePerSecond, burst, now: monotonicNow, sleep });
+    this.#refused = new RefusedStatuses({
+      delayAfter: this.#delayAfter,
+      retry: (id) => this.#enqueue(id),
+    });
+  }
+
+  put(status: ObjectStatus): void {
+    this.#wanted.set(status.id, status);
+    // A replica that becomes the leader checks all of them.
+    if (this.#options.leadership.isLeader()) this.#enqueue(status.id);
+  }
+
+  forget(id: string): void {
+    this.#wanted.delete(id);
+    this.#due.delete(id);
+    this.#refused.remove(id);
+  }
+
+  start(): void {
+    const { leadership, recheckMs = 300_000 } = this.#options;
+    this.#stopListening = leadership.onChange(() => this.#enqueueAll());
+    this.#recheck = setInterval(() => this.#enqueueAll(), recheckMs).unref();
+    this.#running ??= this.#run();
+    this.#enqueueAll();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('closed'));
+    this.#stopListening();
+    clearInterval(this.#recheck);
+    this.#refused.close();
+    this.#wake.resolve();
+    await this.#running;
+  }
+
+  #enqueue(id: string): void {
+    this.#due.add(id);
+    this.#wake.resolve();
+  }
+
+  #enqueueAll(): void {
+    if (!this.#options.leadership.isLeader()) return;
+    for (const id of this.#wanted.keys()) this.#enqueue(id);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#wake.promise;
+      this.#wake = Promise.withResolvers();
+      const backoffMs = this.#outages === 0 ? 0 : this.#delayAfter(this.#outages);
+      const delayMs = Math.max(this.#options.debounceMs, minRoundMs, backoffMs);
+      await this.#sleep(delayMs, { signal }).catch(() => undefined);
+      await this.#writeDue();
+    }
+  }
+
+  async #writeDue(): Promise<void> {
+    const { leadership, concurrency = 4 } = this.#options;
+    // One iterator for all workers: each id goes to one of them.
+    const ids = this.#due.values();
+    this.#due = new Set();
+    let isAway = false;
+    let count = 0;
+    const work = async (): Promise<void> => {
+      for (const id of ids) {
+        if (this.#closing.signal.aborted || !leadership.isLeader()) return;
+        count += 1;
+        if (count % idsPerTurn === 0) await nextTurn();
+        // Once the API server is unreachable, the rest of the round is retried with what has failed.
+        if (isAway || !(await this.#tryWrite(id))) {
+          isAway = true;
+          this.#due.add(id);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, work));
+    this.#outages = isAway ? this.#outages + 1 : 0;
+    if (!isAway) this.#outageReason = undefined;
+    // A privilege that was granted and is revoked again is logged again.
+    if (!this.#refused.schedule()) this.#loggedReasons.clear();
+    if (this.#due.size > 0) this.#wake.resolve();
+  }
+
+  /** False when the API server was unreachable. */
+  async #tryWrite(id: string): Promise<boolean> {
+    try {
+      await this.#write(id);
+      this.#refused.remove(id);
+      return true;
+    } catch (error) {
+      return this.#closing.signal.aborted || this.#handleFailure(error, id);
+    }
+  }
+
+  async #write(id: string): Promise<void> {
+    const status = this.#wanted.get(id);
+    const object = this.#options.objects.get(id);
+    // Deleted, or created again under the same name: then the new status follows.
+    if (status === undefined || object?.uid !== status.uid) return;
+    if (this.#outdated.has(object)) {
+      this.#due.add(id);
+      return;
+    }
+    const current = this.#written.get(object) ?? readLiveStatus(object.manifest);
+    const manifest = toStatusManifest(status, current.status, this.#context.nowMs());
+    if (hasStatusManifest(current.status, manifest)) return;
+    await this.#bucket.take(this.#closing.signal);
+    if (!this.#options.leadership.isLeader()) return;
+    const { trace, metrics } = this.#context;
+    const send = async (): Promise<void> => {
+      const applied = await this.#apply(object, current.resourceVersion, manifest);
+      this.#written.set(object, readLiveStatus(applied));
+    };
+    try {
+      const attributes = { 'k8s.namespace.name': object.namespace, 'tollgate.xds.object': object.name };
+      await (trace === undefined ? send() : trace.write(status, attributes, send));
+      metrics.statusWrites.inc({ result: 'written' });
+    } catch (error) {
+      if (!hasStatus(error, 409)) throw error;
+      metrics.statusWrites.inc({ result: 'conflict' });
+      this.#outdated.add(object);
+      this.#due.add(id);
+    }
+  }
+
+  #apply(
+    { namespace, name }: ConfigObject,
+    resourceVersion: string,
+    status: StatusManifest,
+  ): Promise<unknown> {
+    return this.#options.api.send({
+      method: 'PATCH',
+      path: `${objectPath(rateLimitConfigs, { namespace, name })}/status`,
+      // Forced: a status taken over by another manager would be wrong from then on.
+      query: { fieldManager, force: 'true' },
+      contentType: 'application/apply-patch+yaml',
+      body: {
+        apiVersion: getApiVersion(rateLimitConfigs),
+        kind: rateLimitConfigs.kind,
+        // The version makes the API server refuse (409) when the object has changed or was created again. It ignores
+        // the uid when a status is applied.
+        metadata: { namespace, name, resourceVersion },
+        status,
+      },
+      timeoutMs: writeTimeoutMs,
+      signal: this.#closing.signal,
+    });
+  }
+
+  /** False when the API server was unreachable. Counts and logs the failure. */
+  #handleFailure(error: unknown, id: string): boolean {
+    const { metrics, logger } = this.#context;
+    if (hasStatus(error, 404)) {
+      metrics.statusWrites.inc({ result: 'gone' });
+      this.#refused.remove(id);
+      logger.debug({ id, reason: error.message }, 'object deleted before its status was written');
+      return true;
+    }
+    const isRefused = error instanceof ApiError && error.status < 500 && error.status !== 429;
+    metrics.statusWrites.inc({ result: isRefused ? 'refused' : 'failed' });
+    const { namespace = '' } = this.#options.objects.get(id) ?? {};
+    const attempt = { verb: 'patch', resource: rateLimitConfigs, subresource: 'status', namespace };
+    const reason = describeApiError(error, attempt);
+    if (isRefused) this.#handleRefusal(id, reason);
+    else {
+      if (reason !== this.#outageReason) logger.warn({ reason }, 'cannot write statuses, retrying');
+      this.#outageReason = reason;
+    }
+    return isRefused;
+  }
+
+  /** A missing privilege affects many objects: each reason is logged once. */
+  #handleRefusal(id: string, reason: string): void {
+    this.#refused.add(id);
+    if (this.#loggedReasons.has(reason)) return;
+    if (this.#loggedReasons.size === maxReasons) this.#loggedReasons.clear();
+    this.#loggedReasons.add(reason);
+    const retryWithinMs = this.#backoff.maxMs;
+    this.#context.logger.warn({ id, reason, retryWithinMs }, 'API server refused a status, retrying');
+  }
+}
+
+function readLiveStatus(value: unknown): LiveStatus {
+  const manifest = requireRecord(value, 'object');
   const { resourceVersion } = requireRecord(manifest.metadata, 'metadata');
   return { status: manifest.status, resourceVersion: String(resourceVersion) };
 }
+
+/**
+ * Statuses that the API server has refused, to be retried. A missing privilege affects a whole namespace, so that one
+ * status per namespace is retried at a time, and the others follow once it is written.
+ */
+class RefusedStatuses {
+  /** By namespace, in the order of their retries. */
+  readonly #refused = new Map<string, Set<string>>();
+  readonly #delayAfter: (attempts: number) => number;
+  readonly #retry: (id: string) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #attempts = 0;
+
+  constructor(options: {
+    /** Delay after this number of refused attempts in a row. */
+    readonly delayAfter: (attempts: number) => number;
+    readonly retry: (id: string) => void;
+  }) {
+    this.#delayAfter = options.delayAfter;
+    this.#retry = options.retry;
+  }
+
+  add(id: string): void {
+    const namespace = getNamespace(id);
+    const ids = this.#refused.get(namespace) ?? new Set();
+    // To the end, so that one object that is always refused does not block the others.
+    ids.delete(id);
+    this.#refused.set(namespace, ids.add(id));
+  }
+
+  /** The status was written, or need not be written any more. */
+  remove(id: string): void {
+    const namespace = getNamespace(id);
+    const ids = this.#refused.get(namespace);
+    if (ids?.delete(id) !== true) return;
+    this.#refused.delete(namespace);
+    for (const other of ids) this.#retry(other);
+  }
+
+  /** Schedules the next attempt; false when there is nothing to retry. */
+  schedule(): boolean {
+    if (this.#refused.size === 0) this.#attempts = 0;
+    else if (this.#timer === undefined) {
+      this.#attempts += 1;
+      this.#timer = setTimeout(() => this.#retryEach(), this.#delayAfter(this.#attempts)).unref();
+    }
+    return this.#refused.size > 0;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#refused.clear();
+  }
+
+  #retryEach(): void {
+    this.#timer = undefined;
+    for (const [first] of this.#refused.values()) if (first !== undefined) this.#retry(first);
+  }
+}
+
+const getNamespace = (id: string): string => id.slice(0, id.indexOf('/'));

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { html, pageOf, readPageQuery } from '../../src/admin/html.ts';
+import { html, paginate, parsePageQuery } from '../../src/admin/html.ts';
 
 t.test('text is escaped wherever it stands, markup is not, and nothing is nothing', async (t) => {
   const items = ['<b>', `"'&`].map((text) => html`<li>${text}</li>`);
@@ -12,15 +12,19 @@ t.test('text is escaped wherever it stands, markup is not, and nothing is nothin
 const named = ['b', 'a', 'c'].map((name): [string, string] => [name, name.toUpperCase()]);
 
 t.test('pages come in the order of the names, and each leads to the next', async (t) => {
-  t.strictSame(pageOf(named, { after: '', limit: 2 }), { total: 3, items: ['A', 'B'], next: 'b' });
-  t.strictSame(pageOf(named, { after: 'b', limit: 2 }), { total: 3, items: ['C'], next: undefined });
-  t.strictSame(pageOf(named, { after: '', limit: 3 }), { total: 3, items: ['A', 'B', 'C'], next: undefined });
+  t.strictSame(paginate(named, { after: '', limit: 2 }), { total: 3, items: ['A', 'B'], next: 'b' });
+  t.strictSame(paginate(named, { after: 'b', limit: 2 }), { total: 3, items: ['C'], next: undefined });
+  t.strictSame(paginate(named, { after: '', limit: 3 }), {
+    total: 3,
+    items: ['A', 'B', 'C'],
+    next: undefined,
+  });
 });
 
 t.test('a page is bounded, and what is no number is the default', async (t) => {
   const many = Array.from({ length: 1001 }, (_, i): [string, number] => [`${i}`, i]);
-  t.equal(pageOf(many, { after: '', limit: 1e9 }).items.length, 1000);
+  t.equal(paginate(many, { after: '', limit: 1e9 }).items.length, 1000);
   for (const limit of ['0', '-1', '1.5', 'x', ''])
-    t.equal(readPageQuery(new URLSearchParams({ limit }), 20).limit, 20, limit);
-  t.strictSame(readPageQuery(new URLSearchParams('limit=5&after=a%2Fb'), 20), { after: 'a/b', limit: 5 });
+    t.equal(parsePageQuery(new URLSearchParams({ limit }), 20).limit, 20, limit);
+  t.strictSame(parsePageQuery(new URLSearchParams('limit=5&after=a%2Fb'), 20), { after: 'a/b', limit: 5 });
 });

@@ -10,7 +10,7 @@ import { startPipeline } from '../support/start-pipeline.ts';
 /** An admin server before a pipeline that is the test's. */
 async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] = {}) {
   const started = await startPipeline(t, options);
-  const { pipeline, store: snapshots, clients, registry } = started;
+  const { pipeline, store: snapshots, limiters, registry } = started;
   const health = new Health();
   const served = health.component('snapshot', { healthy: false });
   snapshots.onChange(() => served.set(true));
@@ -19,11 +19,11 @@ async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] 
     registry,
     pipeline,
     snapshots,
-    clients,
+    limiters,
     health,
     logger,
     nowMs: () => 65_000,
-    sourceName: 'folder',
+    sourceName: 'folder' as const,
   };
   const server = createAdminServer(deps, { host: '127.0.0.1', port: 0 });
   const port = await server.start();
@@ -39,7 +39,7 @@ async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] 
 t.test('it is alive at once, and ready when something is served', async (t) => {
   const { ask, tell, settle } = await startAdmin(t);
   t.match(await ask('/healthz'), { status: 200, text: 'ok\n' });
-  t.match(await ask('/readyz'), { status: 503, text: 'the source has not told of its objects yet\n' });
+  t.match(await ask('/readyz'), { status: 503, text: 'the source has not synced yet\n' });
   tell(replaced(objectOf('ns/a')));
   await settle();
   t.match(await ask('/readyz'), { status: 200, text: 'ok\n' });
@@ -51,19 +51,16 @@ t.test('why the source cannot tell of its objects is said, and since when', asyn
   const reason = 'no right to list <shop> (since 1970-01-01T00:01:00.000Z)';
   t.match(await ask('/readyz'), {
     status: 503,
-    text: `the source has not told of its objects yet: ${reason}\n`,
+    text: `the source has not synced yet: ${reason}\n`,
   });
-  t.match(
-    (await ask('/')).text,
-    'Not ready: the source has not told of its objects yet: no right to list &lt;',
-  );
+  t.match((await ask('/')).text, 'Not ready: the source has not synced yet: no right to list &lt;');
   tell(replaced(objectOf('ns/a')));
   await settle();
   t.match(await ask('/readyz'), { status: 200, text: 'ok\n' }, 'what is known stays in force');
   const page = (await ask('/')).text;
   t.match(
     page,
-    'Objects cannot be followed; those that are known stay: no right to list &lt;shop&gt; (since 1970',
+    'The source cannot be followed, and known objects stay: no right to list &lt;shop&gt; (since 1970',
   );
   lose();
   t.notMatch((await ask('/')).text, 'cannot be followed');
@@ -168,7 +165,7 @@ t.test('/objects shows every object with its conditions, page by page', async (t
 });
 
 t.test('the page shows domains, objects, limiters and what is wrong', async (t) => {
-  const { ask, tell, settle, clients, store } = await startAdmin(t);
+  const { ask, tell, settle, limiters, store } = await startAdmin(t);
   tell({
     type: 'replaced',
     objects: [objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { spec: badSpec, label: 'b.yaml#2' })],
@@ -176,8 +173,8 @@ t.test('the page shows domains, objects, limiters and what is wrong', async (t) 
   });
   await settle();
   const version = store.current()?.version ?? '';
-  clients.put(limiterOf('1', { acceptedVersion: version, accepted: new Map() }));
-  clients.put(limiterOf('2', { rejection: rejectionOf(new Map(), 'a: will not') }));
+  limiters.put(limiterOf('1', { acceptedVersion: version, accepted: new Map() }));
+  limiters.put(limiterOf('2', { rejection: rejectionOf(new Map(), 'a: will not') }));
   await settle();
   const { status, headers, text } = await ask('/');
   t.equal(status, 200);
@@ -215,15 +212,15 @@ t.test('/snapshot tells a rule without a limit from one that refuses everything'
 });
 
 t.test('the page says how many limiters are at other replicas', async (t) => {
-  const { ask, clients, hear } = await startAdmin(t, { hasReplicas: true });
-  clients.put(limiterOf('1'));
+  const { ask, limiters, hear } = await startAdmin(t, { hasReplicas: true });
+  limiters.put(limiterOf('1'));
   t.match((await ask('/')).text, '<dd>1 connected</dd>');
   hear([{ identity: 'b_1', replica: 'b', report: { groups: [{ count: 2 }, { count: 3 }] } }]);
   t.match((await ask('/')).text, '<dd>1 connected and 5 at other replicas</dd>');
 });
 
 t.test('nothing that comes from objects or limiters is markup', async (t) => {
-  const { ask, tell, settle, clients } = await startAdmin(t);
+  const { ask, tell, settle, limiters } = await startAdmin(t);
   const evil = '"><script>alert(1)</script>';
   tell({
     type: 'replaced',
@@ -236,7 +233,7 @@ t.test('nothing that comes from objects or limiters is markup', async (t) => {
     problems: [{ source: evil, message: evil }],
   });
   await settle();
-  clients.put(
+  limiters.put(
     limiterOf('1', {
       nodeId: evil,
       peer: evil,
@@ -267,8 +264,8 @@ t.test('the page finds by name, and is bounded with 10,000 objects', async (t) =
 });
 
 t.test('what has another name than was asked for is counted, and not taken for missing', async (t) => {
-  const { ask, clients } = await startAdmin(t);
-  clients.put(limiterOf('1'));
+  const { ask, limiters } = await startAdmin(t);
+  limiters.put(limiterOf('1'));
   const { text } = await ask('/?find=shared');
   t.match(text, '<h2>Limiters (0 of 1)</h2><p class="dim">none with that in its name</p>');
   t.match(text, '<h2>Objects (0)</h2><p class="dim">none</p>');
@@ -280,16 +277,16 @@ t.test('an empty set that is held back is shown', async (t) => {
   tell(replaced());
   await settle();
   t.match(await ask('/readyz'), { status: 503, text: /XDS_ALLOW_EMPTY=false/ });
-  t.match((await ask('/')).text, /Not ready: there is no limit/);
+  t.match((await ask('/')).text, /Not ready: there are no limits/);
   tell(changed(objectOf('ns/a')));
   await settle();
   tell(deleted('ns/a'));
   await settle();
   t.match(await ask('/readyz'), { status: 200 });
-  t.match((await ask('/')).text, /Limiters keep those they have/);
+  t.match((await ask('/')).text, /Limiters keep theirs/);
 });
 
 t.test('a path that is no page is not found', async (t) => {
   const { ask } = await startAdmin(t);
-  t.match(await ask('/nope'), { status: 404, text: 'no such page: / lists what there is\n' });
+  t.match(await ask('/nope'), { status: 404, text: 'page not found: / lists all pages\n' });
 });

@@ -5,7 +5,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
-import { createTokenGuard, watchBearerTokens } from '../../src/ads/bearer-tokens.ts';
+import { BearerTokens, watchBearerTokens } from '../../src/ads/bearer-tokens.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
@@ -23,28 +23,28 @@ async function followTokens(t: Test, text: string) {
   });
   const attempts: boolean[] = [];
   const onAttempt = (succeeded: boolean): void => void attempts.push(succeeded);
-  const tokens = await watchBearerTokens(path, { logger, onAttempt });
-  t.teardown(tokens.close);
+  const { tokens, close } = await watchBearerTokens(path, { logger, onAttempt });
+  t.teardown(close);
   return { path, tokens, log, attempts };
 }
 
 t.test('rule 16: a call needs one of the tokens', async (t) => {
-  const guard = createTokenGuard(['one.token', 'another=']);
+  const tokens = new BearerTokens(['one.token', 'another=']);
   for (const good of ['Bearer one.token', 'bearer another=', 'BEARER  one.token'])
-    t.equal(guard(good), undefined);
+    t.equal(tokens.check(good), undefined);
   for (const missing of [undefined, '', 'one.token', 'Basic one.token', 'Bearer', 'Bearer ']) {
-    t.equal(guard(missing), 'metadata "authorization: Bearer <token>" is required', String(missing));
+    t.equal(tokens.check(missing), 'metadata "authorization: Bearer <token>" is required', String(missing));
   }
   for (const wrong of ['Bearer one.toke', 'Bearer one.token2', 'Bearer ONE.TOKEN', 'Bearer ünicode']) {
-    t.equal(guard(wrong), 'the bearer token is not one of those accepted', wrong);
+    t.equal(tokens.check(wrong), 'the bearer token is not accepted', wrong);
   }
 });
 
 t.test('rule 16: streams without a valid token are refused, and the token is in no log', async (t) => {
   const { tokens } = await followTokens(t, 'first-secret\n\n  second-secret \r\n');
-  const { connect, logLines, metrics, clients } = await startAdsServer(t, {
+  const { connect, logLines, metrics, limiters } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
-    tokens: tokens.guard,
+    tokens,
   });
   const client = connect();
   for (const authorization of ['Bearer first-secret', 'Bearer second-secret']) {
@@ -56,23 +56,23 @@ t.test('rule 16: streams without a valid token are refused, and the token is in 
   for (const open of [client.sotw, client.delta]) {
     t.match(await open({ authorization: 'Bearer third-secret' }).ended, {
       code: status.UNAUTHENTICATED,
-      details: 'the bearer token is not one of those accepted',
+      details: 'the bearer token is not accepted',
     });
     t.match(await open().ended, { code: status.UNAUTHENTICATED, details: /authorization: Bearer/ });
   }
   t.match((await metrics.refusedStreams.get()).values, [{ labels: { reason: 'unauthenticated' }, value: 4 }]);
   t.notMatch(JSON.stringify(logLines), /secret/);
-  await awaitUntil(() => clients.size === 0, { what: 'the end of the streams' });
+  await awaitUntil(() => limiters.size === 0, { what: 'the end of the streams' });
 });
 
 t.test('rule 16: a changed file changes the tokens; one that cannot be used does not', async (t) => {
   const { path, tokens, log, attempts } = await followTokens(t, 'old');
-  const accepts = (token: string): boolean => tokens.guard(`Bearer ${token}`) === undefined;
+  const accepts = (token: string): boolean => tokens.check(`Bearer ${token}`) === undefined;
   await writeFile(path, 'old\nnew\n');
   await awaitUntil(() => accepts('new'), { what: 'the new token' });
   t.ok(accepts('old'), 'both, during a rotation');
   for (const [text, problem] of [
-    ['\n', 'holds no token'],
+    ['\n', 'contains no token'],
     ['new\nnot a token\n', 'line 2 is not a bearer token'],
   ] as const) {
     await writeFile(path, text);
@@ -92,9 +92,9 @@ t.test('a file that is not there, or holds no token, is an error at the start', 
   const { path } = await followTokens(t, 'token');
   const deps = { logger: createLogger({ level: 'fatal', format: 'json' }), onAttempt: () => undefined };
   await writeFile(path, ' \n');
-  await t.rejects(watchBearerTokens(path, deps), { message: `${path}: holds no token` });
+  await t.rejects(watchBearerTokens(path, deps), { message: `${path}: contains no token` });
   await writeFile(path, 'a\n'.repeat(101));
-  await t.rejects(watchBearerTokens(path, deps), { message: `${path}: holds more than 100 tokens` });
+  await t.rejects(watchBearerTokens(path, deps), { message: `${path}: contains more than 100 tokens` });
   await rm(path);
   await t.rejects(watchBearerTokens(path, deps), { code: 'ENOENT' });
 });

@@ -99,7 +99,7 @@ function playDelta(random: SeededRandom): Moment[] {
       for (const name of subscribe) if (random.below(100) < 50) has.delete(name);
       request({ subscribe, unsubscribe });
     }
-    if (onTheWay === undefined && exchange.refused.size === 0) {
+    if (onTheWay === undefined && exchange.rejected.size === 0) {
       moments.push({ has: Object.fromEntries(has), wants: versionsOf(select(snapshot, subscription)) });
     }
   }

@@ -16,7 +16,7 @@ function brief({ resources, removedResources }: DeltaDiscoveryResponse): string 
 }
 
 t.test('a client gets all resources, then what changes and what is gone', async (t) => {
-  const { connect, snapshots, onlyClient } = await startAdsServer(t, {
+  const { connect, snapshots, onlyLimiter } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1, blog: 2 }),
   });
   const stream = connect().delta();
@@ -27,15 +27,19 @@ t.test('a client gets all resources, then what changes and what is gone', async 
   const [any] = first.resources.flatMap(({ resource }) => resource ?? []);
   t.match(any && anyUnpack(any, RateLimitConfigSchema), { name: 'blog', domain: 'blog' });
   stream.ack(first);
-  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
-  t.match(onlyClient(), { nodeId: 'limiter-1', protocol: 'delta', acceptedVersion: first.systemVersionInfo });
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
+  t.match(onlyLimiter(), {
+    nodeId: 'limiter-1',
+    protocol: 'delta',
+    acceptedVersion: first.systemVersionInfo,
+  });
 
   snapshots.set(testSnapshot({ shop: 3 }));
   const second = await stream.next();
   t.equal(brief(second), 'shop=3 -blog');
   stream.ack(second);
-  await awaitUntil(() => onlyClient().accepted?.size === 1, { what: 'the second ACK' });
-  t.same([...(onlyClient().accepted ?? [])], [['shop', '3']], 'all that it has, and not what was sent last');
+  await awaitUntil(() => onlyLimiter().accepted?.size === 1, { what: 'the second ACK' });
+  t.same([...(onlyLimiter().accepted ?? [])], [['shop', '3']], 'all that it has, and not what was sent last');
 });
 
 t.test('who comes back with what it has gets the difference only', async (t) => {
@@ -49,7 +53,7 @@ t.test('who comes back with what it has gets the difference only', async (t) => 
 });
 
 t.test('subscriptions change at any time, and that is no ACK', async (t) => {
-  const { connect, onlyClient } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1, b: 1 }) });
+  const { connect, onlyLimiter } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1, b: 1 }) });
   const stream = connect().delta();
   stream.send({ resourceNamesSubscribe: ['a'] });
   const first = await stream.next();
@@ -58,24 +62,27 @@ t.test('subscriptions change at any time, and that is no ACK', async (t) => {
   stream.send({ resourceNamesUnsubscribe: ['a'] });
   stream.ack(first);
   t.equal(brief(await stream.next()), 'b=1 -x');
-  t.same([...(onlyClient().accepted ?? [])], [['a', '1']]);
+  t.same([...(onlyLimiter().accepted ?? [])], [['a', '1']]);
 });
 
 t.test('a rejected response is not sent again until it differs', async (t) => {
-  const { connect, snapshots, onlyClient } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1 }) });
+  const { connect, snapshots, onlyLimiter } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1 }) });
   const stream = connect().delta();
   stream.send();
   stream.ack(await stream.next());
   snapshots.set(testSnapshot({ a: 2 }));
   const bad = await stream.next();
   for (let round = 0; round < 50; round += 1) stream.nack(bad, 'a: no');
-  await awaitUntil(() => onlyClient().rejection, { what: 'the NACK' });
-  t.match(onlyClient(), { acceptedVersion: testSnapshot({ a: 1 }).version, rejection: { message: 'a: no' } });
+  await awaitUntil(() => onlyLimiter().rejection, { what: 'the NACK' });
+  t.match(onlyLimiter(), {
+    acceptedVersion: testSnapshot({ a: 1 }).version,
+    rejection: { message: 'a: no' },
+  });
   snapshots.set(testSnapshot({ a: 1 }));
   const good = await stream.next();
   t.equal(brief(good), '', 'taken back: nothing to do but to say so');
   stream.ack(good);
-  await awaitUntil(() => onlyClient().rejection === undefined, { what: 'the client to be content' });
+  await awaitUntil(() => onlyLimiter().rejection === undefined, { what: 'the client to be content' });
   t.equal(stream.responses.length, 3);
 });
 
@@ -87,7 +94,7 @@ t.test('a request without a type URL ends the stream', async (t) => {
 });
 
 t.test('a rejected resource stays rejected while others are accepted beside it', async (t) => {
-  const { connect, snapshots, onlyClient } = await startAdsServer(t, {
+  const { connect, snapshots, onlyLimiter } = await startAdsServer(t, {
     snapshot: testSnapshot({ a: 1, b: 1 }),
   });
   const stream = connect().delta();
@@ -96,20 +103,20 @@ t.test('a rejected resource stays rejected while others are accepted beside it',
   const rest = await stream.next();
   t.equal(brief(rest), 'b=1');
   stream.ack(rest);
-  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
   snapshots.set(testSnapshot({ a: 1, b: 2 }));
   const next = await stream.next();
   t.equal(brief(next), 'b=2');
   stream.ack(next);
-  await awaitUntil(() => onlyClient().accepted?.get('b') === '2', { what: 'the second ACK' });
-  t.match(onlyClient().rejection, { message: 'a: no\\u001b[31m' });
-  t.same([...(onlyClient().rejection?.refused ?? [])], [['a', '1']]);
-  t.same([...(onlyClient().accepted ?? [])], [['b', '2']]);
+  await awaitUntil(() => onlyLimiter().accepted?.get('b') === '2', { what: 'the second ACK' });
+  t.match(onlyLimiter().rejection, { message: 'a: no\\u001b[31m' });
+  t.same([...(onlyLimiter().rejection?.resources ?? [])], [['a', '1']]);
+  t.same([...(onlyLimiter().accepted ?? [])], [['b', '2']]);
   snapshots.set(testSnapshot({ a: 2, b: 2 }));
   stream.ack(await stream.next());
   const { version } = testSnapshot({ a: 2, b: 2 });
-  await awaitUntil(() => onlyClient().acceptedVersion === version, {
+  await awaitUntil(() => onlyLimiter().acceptedVersion === version, {
     what: 'the replacement to be accepted',
   });
-  t.equal(onlyClient().rejection, undefined);
+  t.equal(onlyLimiter().rejection, undefined);
 });

@@ -32,7 +32,7 @@ function startExchange(first?: Snapshot) {
   };
   return {
     /** What a request makes of the response before it, and what is sent thereupon. */
-    request({ has = {}, ...request }: Request = {}): [verdict: string, sent: string | undefined] {
+    request({ has = {}, ...request }: Request = {}): [answer: string, sent: string | undefined] {
       const received = receiveDelta(exchange, {
         subscribe: [],
         unsubscribe: [],
@@ -42,7 +42,7 @@ function startExchange(first?: Snapshot) {
         initialVersions: new Map(Object.entries(has)),
       });
       exchange = received.exchange;
-      return [received.verdict.type, send()];
+      return [received.answer.type, send()];
     },
     change(limits: Readonly<Record<string, number>>): string | undefined {
       snapshot = testSnapshot(limits);
@@ -83,9 +83,9 @@ t.test('nothing is sent before there is a snapshot', async (t) => {
 t.test('only what changes is sent, and what is gone is named', async (t) => {
   const { request, change } = startAccepted();
   t.equal(change({ a: 1, b: 2, c: 1 }), 'b=2 c=1');
-  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+  t.same(request({ nonce: '2' }), ['ack', undefined]);
   t.equal(change({ c: 1 }), '-a -b');
-  t.same(request({ nonce: '3' }), ['accepted', undefined]);
+  t.same(request({ nonce: '3' }), ['ack', undefined]);
   t.equal(change({ c: 1 }), undefined);
 });
 
@@ -94,7 +94,7 @@ t.test('one response at a time; its answer brings the difference to the latest',
   t.equal(change({ a: 2, b: 1 }), 'a=2');
   t.equal(change({ a: 3, b: 1 }), undefined);
   t.equal(change({ a: 2, b: 1, c: 1 }), undefined);
-  t.same(request({ nonce: '2' }), ['accepted', 'c=1']);
+  t.same(request({ nonce: '2' }), ['ack', 'c=1']);
 });
 
 t.test('a request without the nonce of the response is no ACK, but its subscription counts', async (t) => {
@@ -102,9 +102,9 @@ t.test('a request without the nonce of the response is no ACK, but its subscript
   t.same(request({ subscribe: ['a'] }), ['none', 'a=1']);
   t.same(request({ subscribe: ['b'] }), ['none', undefined], 'the response still waits for its answer');
   t.same(request({ nonce: '7', unsubscribe: ['x'] }), ['none', undefined], 'a stale nonce is none');
-  t.same(request({ nonce: '1' }), ['accepted', 'b=1']);
+  t.same(request({ nonce: '1' }), ['ack', 'b=1']);
   t.same(request({ subscribe: ['c'] }), ['none', undefined]);
-  t.same(request({ nonce: '2' }), ['accepted', '-c']);
+  t.same(request({ nonce: '2' }), ['ack', '-c']);
 });
 
 t.test('a name of which there is no resource is told of as removed, once', async (t) => {
@@ -138,12 +138,12 @@ t.test(
   async (t) => {
     const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
     request({ subscribe: ['a', 'b'] });
-    t.same(request({ nonce: '1', unsubscribe: ['a'] }), ['accepted', undefined]);
+    t.same(request({ nonce: '1', unsubscribe: ['a'] }), ['ack', undefined]);
     t.equal(change({ a: 2, b: 1 }), undefined);
     t.equal(change({ b: 1 }), undefined);
     t.equal(change({ a: 2, b: 1 }), undefined);
     t.same(request({ subscribe: ['a'] }), ['none', 'a=2']);
-    t.same(request({ nonce: '2', unsubscribe: ['a', 'b'] }), ['accepted', undefined]);
+    t.same(request({ nonce: '2', unsubscribe: ['a', 'b'] }), ['ack', undefined]);
     t.equal(change({ a: 3, b: 2 }), undefined, 'nothing is wanted any more');
   },
 );
@@ -151,8 +151,8 @@ t.test(
 t.test('"*" brings the rest, and without it only the names stay', async (t) => {
   const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
   t.same(request({ subscribe: ['a'] }), ['none', 'a=1']);
-  t.same(request({ nonce: '1', subscribe: ['*'] }), ['accepted', 'b=1']);
-  t.same(request({ nonce: '2', unsubscribe: ['*'] }), ['accepted', undefined]);
+  t.same(request({ nonce: '1', subscribe: ['*'] }), ['ack', 'b=1']);
+  t.same(request({ nonce: '2', unsubscribe: ['*'] }), ['ack', undefined]);
   t.equal(change({ a: 1, b: 2 }), undefined);
   t.same(request({ subscribe: ['*'] }), ['none', 'b=2']);
 });
@@ -162,45 +162,45 @@ t.test('what a client dropped while a response was on the way, it gets again', a
   t.equal(change({ a: 2, b: 1 }), 'a=2');
   t.same(request({ unsubscribe: ['*'] }), ['none', undefined]);
   t.same(request({ subscribe: ['*'] }), ['none', undefined]);
-  t.same(request({ nonce: '2' }), ['accepted', 'b=1']);
+  t.same(request({ nonce: '2' }), ['ack', 'b=1']);
 });
 
 t.test('"*" is answered even if there is nothing more', async (t) => {
   const { request } = startExchange(testSnapshot({ a: 1 }));
   request({ subscribe: ['a'] });
-  t.same(request({ nonce: '1', subscribe: ['*'] }), ['accepted', '']);
-  t.same(request({ nonce: '2', subscribe: ['*'] }), ['accepted', undefined], 'but not again and again');
+  t.same(request({ nonce: '1', subscribe: ['*'] }), ['ack', '']);
+  t.same(request({ nonce: '2', subscribe: ['*'] }), ['ack', undefined], 'but not again and again');
 });
 
 t.test('a rejected response is rejected as a whole, and not sent again until it differs', async (t) => {
   const { request, change } = startAccepted();
   t.equal(change({ a: 2, c: 1 }), 'a=2 c=1 -b');
-  t.same(request({ nonce: '2', rejects: true }), ['rejected', undefined]);
+  t.same(request({ nonce: '2', rejects: true }), ['nack', undefined]);
   for (let round = 0; round < 10; round += 1) {
     t.same(request({ nonce: '2', rejects: true }), ['none', undefined]);
     t.equal(change({ a: 2, c: 1 }), undefined);
   }
   t.equal(change({ a: 3, c: 1 }), 'a=3', 'what has not changed is not sent again');
-  t.same(request({ nonce: '3' }), ['accepted', undefined]);
+  t.same(request({ nonce: '3' }), ['ack', undefined]);
 });
 
 t.test('a rejected resource neither comes along with later ones nor holds them up', async (t) => {
   const { request, change } = startAccepted();
   t.equal(change({ a: 2, b: 1 }), 'a=2');
-  t.same(request({ nonce: '2', rejects: true, message: 'a: no' }), ['rejected', undefined]);
+  t.same(request({ nonce: '2', rejects: true, message: 'a: no' }), ['nack', undefined]);
   t.equal(change({ a: 2, b: 2 }), 'b=2');
-  t.same(request({ nonce: '3' }), ['accepted', undefined]);
+  t.same(request({ nonce: '3' }), ['ack', undefined]);
   t.equal(change({ a: 2, b: 2, c: 1 }), 'c=1');
-  t.same(request({ nonce: '4' }), ['accepted', undefined]);
+  t.same(request({ nonce: '4' }), ['ack', undefined]);
   t.equal(change({ a: 3, b: 2, c: 1 }), 'a=3');
-  t.same(request({ nonce: '5' }), ['accepted', undefined]);
+  t.same(request({ nonce: '5' }), ['ack', undefined]);
 });
 
 t.test('of a rejected response, what the client does not blame is sent again at once', async (t) => {
   const { request } = startExchange(testSnapshot({ a: 1, b: 1, c: 1 }));
   request();
-  t.same(request({ nonce: '1', rejects: true, message: 'b: no' }), ['rejected', 'a=1 c=1']);
-  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+  t.same(request({ nonce: '1', rejects: true, message: 'b: no' }), ['nack', 'a=1 c=1']);
+  t.same(request({ nonce: '2' }), ['ack', undefined]);
 });
 
 t.test('a client that blames one resource after the other is not sent the rest for ever', async (t) => {
@@ -231,18 +231,18 @@ t.test('what a client has and what it rejects is known after each answer', async
       ...(message !== undefined && { message }),
     });
     exchange = received.exchange;
-    return received.verdict;
+    return received.answer;
   };
   const rejected = answer('1', 'a: no');
-  t.match(rejected, { type: 'rejected', refusal: { message: 'a: no' } });
+  t.match(rejected, { type: 'nack', rejected: { message: 'a: no' } });
   const accepted = answer('2');
-  if (accepted.type !== 'accepted') throw new Error(accepted.type);
+  if (accepted.type !== 'ack') throw new Error(accepted.type);
   t.same(
-    [...accepted.has].map(([name, { version }]) => `${name}=${version}`),
+    [...accepted.accepted].map(([name, { version }]) => `${name}=${version}`),
     ['a=1', 'b=2'],
     'the version before the rejected one',
   );
-  t.same([...(accepted.refusal?.refused ?? [])], [['a', { version: '2', message: 'a: no' }]]);
+  t.same([...(accepted.rejected?.resources ?? [])], [['a', { version: '2', message: 'a: no' }]]);
 });
 
 t.test(
@@ -252,7 +252,7 @@ t.test(
     change({ a: 2, b: 1 });
     request({ nonce: '2', rejects: true });
     t.equal(change({ a: 1, b: 1 }), '');
-    t.same(request({ nonce: '3' }), ['accepted', undefined]);
+    t.same(request({ nonce: '3' }), ['ack', undefined]);
   },
 );
 
@@ -261,9 +261,9 @@ t.test(
   async (t) => {
     const { request, change } = startAccepted();
     t.same(request({ subscribe: ['a', 'x'] }), ['none', 'a=1 -x']);
-    t.same(request({ nonce: '2', rejects: true }), ['rejected', undefined]);
+    t.same(request({ nonce: '2', rejects: true }), ['nack', undefined]);
     t.equal(change({ a: 1, b: 2 }), 'b=2');
-    t.same(request({ nonce: '3', subscribe: ['a', 'x'] }), ['accepted', 'a=1 -x']);
+    t.same(request({ nonce: '3', subscribe: ['a', 'x'] }), ['ack', 'a=1 -x']);
   },
 );
 

@@ -13,7 +13,7 @@ import { fakeClock } from '@tollgate/testkit/fake-clock';
 import type { Test } from 'tap';
 import t from 'tap';
 import { maxRequestBytes, requestBudget } from '../../src/ads/limits.ts';
-import { createRequestBudget } from '../../src/ads/stream.ts';
+import { RequestBudget } from '../../src/ads/stream.ts';
 import { type SotwTestStream, typeUrl } from '../support/ads-client.ts';
 import { type StartedAdsServer, startAdsServer } from '../support/start-ads-server.ts';
 import { combined, largeSnapshot, testSnapshot } from '../support/test-snapshot.ts';
@@ -146,7 +146,7 @@ t.test('names that a delta client adds one request after another are bounded all
 t.test('a client that does not read is cut off, and keeps nobody waiting', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: combined(largeSnapshot(8 * 1024 * 1024), testSnapshot({ shop: 1 })),
-    options: { sendTimeoutMs: 1_000 },
+    sendTimeoutMs: 1_000,
   });
   const session = await openUnread(t, server.port);
   t.equal(session.remoteSettings.maxConcurrentStreams, 100);
@@ -161,14 +161,14 @@ t.test('a client that does not read is cut off, and keeps nobody waiting', async
   t.ok(resets.every((code) => code === constants.NGHTTP2_ENHANCE_YOUR_CALM));
   t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' }, value: 10 }]);
   t.equal(await openStreams(server), 1);
-  t.equal(server.clients.size, 1);
+  t.equal(server.limiters.size, 1);
   t.equal(reader.responses.length, 1);
 });
 
 t.test('who ends its half, or is refused, while it does not read, is cut off as well', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: largeSnapshot(1024 * 1024),
-    options: { sendTimeoutMs: 300 },
+    sendTimeoutMs: 300,
   });
   const session = await openUnread(t, server.port);
   const [ended, refused] = [subscribeUnread(session), subscribeUnread(session)];
@@ -186,11 +186,13 @@ t.test('who ends its half, or is refused, while it does not read, is cut off as 
 
 t.test('while it does not read, a client is written nothing more, and then the latest', async (t) => {
   const size = 100_000;
-  const { port, snapshots, onlyClient, metrics } = await startAdsServer(t, { snapshot: largeSnapshot(size) });
+  const { port, snapshots, onlyLimiter, metrics } = await startAdsServer(t, {
+    snapshot: largeSnapshot(size),
+  });
   const stream = subscribeUnread(await openUnread(t, port));
   // It accepts what it has not read: nonces are easy to guess.
   stream.write(framed({ typeUrl, responseNonce: '1' }));
-  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
   for (let version = 2; version <= 20; version += 1) snapshots.set(largeSnapshot(size, String(version)));
   t.match((await metrics.pushes.get()).values, [{ value: 1 }]);
   let text = '';
@@ -213,12 +215,12 @@ t.test('streams that are cancelled, ended or lost are forgotten', async (t) => {
   const session = await openUnread(t, server.port);
   subscribeUnread(session);
   await awaitUntil(async () => (await openStreams(server)) === 4, { what: 'four streams' });
-  await awaitUntil(() => server.clients.size === 3, { what: 'three subscriptions' });
+  await awaitUntil(() => server.limiters.size === 3, { what: 'three subscriptions' });
   cancelled.cancel();
   ended.end();
   session.destroy();
   await awaitUntil(async () => (await openStreams(server)) === 1, { what: 'the end of three' });
-  t.equal(server.clients.size, 0);
+  t.equal(server.limiters.size, 0);
   silent.cancel();
   await awaitUntil(async () => (await openStreams(server)) === 0, { what: 'the end of the last' });
 });
@@ -239,17 +241,19 @@ t.test('a limiter is sent its update while hundreds of streams read nothing', as
   const server = await startAdsServer(t, {
     snapshot: combined(largeSnapshot(100_000), testSnapshot({ shop: 1 })),
     // Room for a sixth of the streams, and nothing ends for being slow.
-    options: { maxBytesInFlight: 8 * 600_000, sendTimeoutMs: 3_600_000, stallMs: 3_600_000 },
+    maxBytesInFlight: 8 * 600_000,
+    sendTimeoutMs: 3_600_000,
+    stallMs: 3_600_000,
   });
   const limiter = server.connect().sotw();
   limiter.send();
   limiter.ack(await limiter.next());
   const hostile = await subscribeManyUnread(t, server.port, 260);
-  await awaitUntil(() => server.clients.size === 261, { what: 'all streams', timeoutMs: 30_000 });
+  await awaitUntil(() => server.limiters.size === 261, { what: 'all streams', timeoutMs: 30_000 });
   server.snapshots.set(combined(largeSnapshot(100_000, '2'), testSnapshot({ shop: 2 })));
   t.equal((await limiter.next()).resources.length, 2);
   t.ok(hostile.every(({ closed }) => !closed));
-  const acknowledged = [...server.clients.all()].filter(({ accepted }) => accepted !== undefined);
+  const acknowledged = [...server.limiters.all()].filter(({ accepted }) => accepted !== undefined);
   t.equal(acknowledged.length, 1);
 });
 
@@ -257,7 +261,9 @@ t.test('streams that stop reading after an acknowledgement are cut while others 
   const size = 100_000;
   const server = await startAdsServer(t, {
     snapshot: largeSnapshot(size),
-    options: { maxBytesInFlight: 8 * 600_000, sendTimeoutMs: 3_600_000, stallMs: 100 },
+    maxBytesInFlight: 8 * 600_000,
+    sendTimeoutMs: 3_600_000,
+    stallMs: 100,
   });
   const hostile = await subscribeManyUnread(t, server.port, 260);
   // It accepts what it has not read: nonces are easy to guess.
@@ -276,7 +282,7 @@ t.test('streams that stop reading after an acknowledgement are cut while others 
 t.test('one address has so many streams and no more', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
-    options: { maxStreamsPerPeer: 2 },
+    maxStreamsPerPeer: 2,
   });
   const client = server.connect();
   const streams = [client.sotw(), client.sotw()];
@@ -286,7 +292,7 @@ t.test('one address has so many streams and no more', async (t) => {
   }
   t.match(await client.sotw().ended, {
     code: status.RESOURCE_EXHAUSTED,
-    details: /your address has 2 streams/,
+    details: /limit of 2 streams/,
   });
   streams[0]?.cancel();
   await awaitUntil(async () => (await openStreams(server)) === 1, { what: 'one to go' });
@@ -297,7 +303,7 @@ t.test('one address has so many streams and no more', async (t) => {
 
 t.test('a budget is spent, and earned back with time, but never more than it was', async (t) => {
   const clock = fakeClock();
-  const budget = createRequestBudget({ burst: 3, perSecond: 2, bytesPerRequest: 100 }, clock.now);
+  const budget = new RequestBudget({ burst: 3, perSecond: 2, bytesPerRequest: 100 }, clock.now);
   const takeAll = (): number => {
     let taken = 0;
     while (budget.take(100)) taken += 1;
@@ -315,7 +321,7 @@ t.test('a budget is spent, and earned back with time, but never more than it was
 });
 
 t.test('a large request costs as much as several', async (t) => {
-  const budget = createRequestBudget({ burst: 3, perSecond: 0, bytesPerRequest: 100 }, fakeClock().now);
+  const budget = new RequestBudget({ burst: 3, perSecond: 0, bytesPerRequest: 100 }, fakeClock().now);
   t.notOk(budget.take(301));
   t.ok(budget.take(101), 'what was too much has cost nothing');
   t.notOk(budget.take(101));

@@ -6,13 +6,13 @@ import {
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import t from 'tap';
 import {
-  createResponseCache,
-  deltaDiscoveryResponseBody,
-  discoveryResponseBody,
+  encodeDeltaDiscoveryResponse,
+  encodeDiscoveryResponse,
+  ResponseCache,
   withNonce,
 } from '../../src/ads/responses.ts';
 import { noSubscription, replaceSubscription, select } from '../../src/ads/subscription.ts';
-import type { SnapshotResource } from '../../src/catalog/snapshot.ts';
+import { rateLimitConfigType, type SnapshotResource } from '../../src/catalog/snapshot.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
 /** A resource with a value of this many bytes. */
@@ -42,15 +42,13 @@ function decodesTo<Schema extends DescMessage>(
 
 t.test('the bytes of a state-of-the-world response decode to it', async (t) => {
   for (const resources of [[], all]) {
-    const typeUrl = 'type.googleapis.com/some.Type';
-    const body = discoveryResponseBody({
-      versionInfo: 'v1',
-      typeUrl,
-      resources: resources.map((one) => one.encoded),
-    });
+    const body = encodeDiscoveryResponse(
+      'v1',
+      resources.map((one) => one.encoded),
+    );
     const expected = create(DiscoveryResponseSchema, {
       versionInfo: 'v1',
-      typeUrl,
+      typeUrl: rateLimitConfigType,
       nonce: '12345',
       resources: resources.map(({ value }) => value),
     });
@@ -60,15 +58,13 @@ t.test('the bytes of a state-of-the-world response decode to it', async (t) => {
 
 t.test('the bytes of an incremental response decode to it', async (t) => {
   for (const [resources, removed] of [[[], []] as const, [all, ['gone', 'gone too']] as const]) {
-    const body = deltaDiscoveryResponseBody({
-      systemVersionInfo: 'v1',
-      typeUrl: 'type.googleapis.com/some.Type',
+    const body = encodeDeltaDiscoveryResponse('v1', {
       changed: resources.length === 0 ? [] : encoded,
       removed,
     });
     const expected = create(DeltaDiscoveryResponseSchema, {
       systemVersionInfo: 'v1',
-      typeUrl: 'type.googleapis.com/some.Type',
+      typeUrl: rateLimitConfigType,
       nonce: '9',
       resources: resources.map(({ value, encoded: { name, version } }) => ({
         name,
@@ -87,7 +83,7 @@ const everythingOf = (snapshot: ReturnType<typeof testSnapshot>) => ({
 });
 
 t.test('what a snapshot encodes to is made once, for whoever wants all of it', async (t) => {
-  const cache = createResponseCache();
+  const cache = new ResponseCache();
   const snapshot = testSnapshot({ a: 1 });
   t.equal(cache.sotwBody(everythingOf(snapshot)), cache.sotwBody(everythingOf(snapshot)));
   t.equal(cache.versions(snapshot.resources), cache.versions(snapshot.resources));
@@ -98,7 +94,7 @@ t.test('what a snapshot encodes to is made once, for whoever wants all of it', a
 });
 
 t.test('so is the difference of two snapshots, and what it encodes to', async (t) => {
-  const cache = createResponseCache();
+  const cache = new ResponseCache();
   const [before, after, later] = [testSnapshot({ a: 1 }), testSnapshot({ a: 2 }), testSnapshot({ a: 3 })];
   const diff = cache.diff(before.resources, after.resources);
   t.equal(cache.diff(before.resources, after.resources), diff);
@@ -110,7 +106,7 @@ t.test('so is the difference of two snapshots, and what it encodes to', async (t
 });
 
 t.test('what one client asks for by name is not kept', async (t) => {
-  const cache = createResponseCache();
+  const cache = new ResponseCache();
   const snapshot = testSnapshot({ a: 1, b: 1 });
   const selection = select(snapshot, replaceSubscription(noSubscription, ['a']));
   const body = cache.sotwBody(selection);

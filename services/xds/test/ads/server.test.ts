@@ -12,7 +12,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import type { Test } from 'tap';
 import t from 'tap';
-import { createRefusalLog } from '../../src/ads/server.ts';
+import { BearerTokens } from '../../src/ads/bearer-tokens.ts';
+import { RefusalLog } from '../../src/ads/server.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { largeSnapshot, testSnapshot } from '../support/test-snapshot.ts';
 
@@ -33,8 +34,8 @@ function check(t: Test, port: number, service: string): Promise<Serving> {
   });
 }
 
-t.test('a server that stops sends its clients elsewhere', async (t) => {
-  const { server, connect, clients, logLines } = await startAdsServer(t, {
+t.test('a server that stops sends its limiters elsewhere', async (t) => {
+  const { server, connect, limiters, logLines } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
   });
   const client = connect();
@@ -46,7 +47,7 @@ t.test('a server that stops sends its clients elsewhere', async (t) => {
   const silent = client.sotw();
   await server.stop(AbortSignal.timeout(20_000));
   for (const stream of [...streams, silent]) t.match(await stream.ended, { code: status.UNAVAILABLE });
-  t.equal(clients.size, 0);
+  t.equal(limiters.size, 0);
   t.match(await connect().sotw().ended, { code: status.UNAVAILABLE });
   t.equal(logLines.filter((line) => line['@message'] === 'limiter disconnected').length, 2);
   t.match(
@@ -73,7 +74,7 @@ t.test('connections that are left when the time to stop is over are cut', async 
 });
 
 t.test('rule 14: a client that is gone without a word is noticed', async (t) => {
-  const { port } = await startAdsServer(t, { options: { keepaliveTimeMs: 30, keepaliveTimeoutMs: 30 } });
+  const { port } = await startAdsServer(t, { keepaliveTimeMs: 30, keepaliveTimeoutMs: 30 });
   const socket = connectTcp(port, '127.0.0.1');
   socket.on('error', () => undefined);
   t.teardown(() => socket.destroy());
@@ -93,7 +94,8 @@ t.test(
   async (t) => {
     const { connect, logLines } = await startAdsServer(t, {
       snapshot: testSnapshot({ shop: 1 }),
-      options: { maxConnectionAgeMs: 100, maxConnectionAgeGraceMs: 100 },
+      maxConnectionAgeMs: 100,
+      maxConnectionAgeGraceMs: 100,
     });
     const client = connect();
     // Of those that were answered: a busy machine may let a connection come of age before.
@@ -111,19 +113,19 @@ t.test(
 
 t.test('rule 14: a response of 64 MiB is sent', async (t) => {
   const bytes = 64 * 1024 * 1024;
-  const { connect, onlyClient } = await startAdsServer(t, { snapshot: largeSnapshot(bytes) });
+  const { connect, onlyLimiter } = await startAdsServer(t, { snapshot: largeSnapshot(bytes) });
   const stream = connect().sotw();
   stream.send();
   const response = await stream.next();
   t.equal(response.resources[0]?.value.length, bytes);
   stream.ack(response);
-  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
 });
 
 t.test('its health is that of the service xds', async (t) => {
   const health = new Health();
   const source = health.component('source', { healthy: false });
-  const { port } = await startAdsServer(t, { health, tokens: () => 'no' });
+  const { port } = await startAdsServer(t, { health, tokens: new BearerTokens([]) });
   t.equal(await check(t, port, ''), Serving.SERVING);
   t.equal(await check(t, port, 'xds'), Serving.NOT_SERVING, 'and asking needs no token');
   source.set(true);
@@ -132,7 +134,7 @@ t.test('its health is that of the service xds', async (t) => {
 
 t.test('an address that is taken is an error at the start', async (t) => {
   const { port } = await startAdsServer(t);
-  await t.rejects(startAdsServer(t, { options: { address: `127.0.0.1:${port}` } }), {
+  await t.rejects(startAdsServer(t, { address: `127.0.0.1:${port}` }), {
     message: /EADDRINUSE/,
   });
 });
@@ -145,13 +147,13 @@ t.test('refusals are told once a second, with how many there were besides', asyn
     format: 'json',
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
-  const logRefusal = createRefusalLog({ logger, nowMs: clock.now });
+  const refusals = new RefusalLog({ logger, nowMs: clock.now });
   const refusal = { peer: '10.0.0.1:5000', node: 'limiter-1', reason: 'no token' };
-  for (let count = 0; count < 100; count += 1) logRefusal(refusal);
+  for (let count = 0; count < 100; count += 1) refusals.log(refusal);
   clock.advance(1_000);
-  logRefusal(refusal);
+  refusals.log(refusal);
   clock.set(0);
-  logRefusal(refusal);
+  refusals.log(refusal);
   t.match(lines, [
     { ...refusal, level: 'warning', '@message': 'stream refused', withheld: 0 },
     { ...refusal, withheld: 99 },

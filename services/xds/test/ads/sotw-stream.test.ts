@@ -15,7 +15,7 @@ async function subscribe(stream: SotwTestStream): Promise<void> {
 }
 
 t.test('a limiter gets all resources, then what changes, and is known by what it accepted', async (t) => {
-  const { connect, snapshots, onlyClient, clients, metrics } = await startAdsServer(t, {
+  const { connect, snapshots, onlyLimiter, limiters, metrics } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1, blog: 2 }),
   });
   const stream = connect().sotw();
@@ -28,18 +28,23 @@ t.test('a limiter gets all resources, then what changes, and is known by what it
       ['shop', 1],
     ],
   );
-  t.match(onlyClient(), { nodeId: 'limiter-1', protocol: 'sotw', accepted: undefined, rejection: undefined });
-  t.match(onlyClient().peer, /^127\.0\.0\.1:\d+$/);
+  t.match(onlyLimiter(), {
+    nodeId: 'limiter-1',
+    protocol: 'sotw',
+    accepted: undefined,
+    rejection: undefined,
+  });
+  t.match(onlyLimiter().peer, /^127\.0\.0\.1:\d+$/);
   stream.ack(first);
-  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
-  t.same(Object.fromEntries(onlyClient().accepted ?? []), { blog: '2', shop: '1' });
-  t.equal(onlyClient().acceptedVersion, first.versionInfo);
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
+  t.same(Object.fromEntries(onlyLimiter().accepted ?? []), { blog: '2', shop: '1' });
+  t.equal(onlyLimiter().acceptedVersion, first.versionInfo);
 
   snapshots.set(testSnapshot({ shop: 5 }));
   const second = await stream.next();
   t.same(namesIn(second), ['shop'], 'rule 8: the complete set: what is not in it is gone');
   stream.cancel();
-  await awaitUntil(() => clients.size === 0, { what: 'the client to be forgotten' });
+  await awaitUntil(() => limiters.size === 0, { what: 'the client to be forgotten' });
   t.equal((await metrics.streams.get()).values[0]?.value, 0);
 });
 
@@ -54,13 +59,13 @@ t.test('rule 1: a request without a type URL ends its stream, and no other', asy
 });
 
 t.test('rule 2: the node of the first request is that of the stream', async (t) => {
-  const { connect, onlyClient, logLines } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const { connect, onlyLimiter, logLines } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const stream = connect().sotw();
   stream.send({ typeUrl: 'type.googleapis.com/another.Type', node });
   stream.send();
   stream.ack(await stream.next(), { node: { id: 'somebody else' } });
-  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
-  t.equal(onlyClient().nodeId, 'limiter-1');
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
+  t.equal(onlyLimiter().nodeId, 'limiter-1');
   t.match(
     logLines.find((line) => line['@message'] === 'limiter connected'),
     { node: 'limiter-1', level: 'info' },
@@ -71,12 +76,12 @@ t.test(
   'rules 3, 10, 11 and 15: who reconnects with version and nonce of its old stream is answered',
   async (t) => {
     for (const snapshot of [testSnapshot({ shop: 1 }), testSnapshot({})]) {
-      const { connect, onlyClient } = await startAdsServer(t, { snapshot });
+      const { connect, onlyLimiter } = await startAdsServer(t, { snapshot });
       const old = connect().sotw();
       old.send({ node });
       const { versionInfo, nonce: responseNonce } = await old.next();
       old.send({ node, versionInfo, responseNonce });
-      await awaitUntil(() => onlyClient().acceptedVersion === versionInfo, { what: 'the ACK' });
+      await awaitUntil(() => onlyLimiter().acceptedVersion === versionInfo, { what: 'the ACK' });
       old.cancel();
 
       const stream = connect().sotw();
@@ -85,7 +90,7 @@ t.test(
       t.equal(again.versionInfo, snapshot.version, 'the version is of the content, and no count');
       t.same(namesIn(again), [...snapshot.resources.keys()]);
       stream.send({ node, versionInfo, responseNonce: again.nonce });
-      await awaitUntil(() => onlyClient().acceptedVersion === versionInfo, {
+      await awaitUntil(() => onlyLimiter().acceptedVersion === versionInfo, {
         what: 'the ACK of the new stream',
       });
       t.equal(stream.responses.length, 1);
@@ -94,10 +99,12 @@ t.test(
 );
 
 t.test('rule 4: nonces grow with each response, and a stale one is no answer', async (t) => {
-  const { connect, snapshots, onlyClient } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const { connect, snapshots, onlyLimiter } = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1 }),
+  });
   const stream = connect().sotw();
   await subscribe(stream);
-  await awaitUntil(() => onlyClient().accepted, { what: 'the ACK' });
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
   snapshots.set(testSnapshot({ shop: 2 }));
   const second = await stream.next();
   t.same(
@@ -109,12 +116,12 @@ t.test('rule 4: nonces grow with each response, and a stale one is no answer', a
     errorDetail: { $typeName: 'google.rpc.Status', code: 3, message: 'late', details: [] },
   });
   stream.ack(second);
-  await awaitUntil(() => onlyClient().acceptedVersion === second.versionInfo, { what: 'the ACK' });
-  t.equal(onlyClient().rejection, undefined);
+  await awaitUntil(() => onlyLimiter().acceptedVersion === second.versionInfo, { what: 'the ACK' });
+  t.equal(onlyLimiter().rejection, undefined);
 });
 
 t.test('rules 5 and 6: a limiter that rejects is told nothing more until the content differs', async (t) => {
-  const { connect, snapshots, onlyClient, metrics, logLines, clock } = await startAdsServer(t, {
+  const { connect, snapshots, onlyLimiter, metrics, logLines, clock } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
   });
   const stream = connect().sotw();
@@ -125,8 +132,8 @@ t.test('rules 5 and 6: a limiter that rejects is told nothing more until the con
   for (let round = 0; round < 50; round += 1) {
     stream.nack(bad, "shop: duplicate descriptor composite key 'user'", { versionInfo: 'old', node });
   }
-  await awaitUntil(() => onlyClient().rejection, { what: 'the NACK' });
-  t.match(onlyClient(), {
+  await awaitUntil(() => onlyLimiter().rejection, { what: 'the NACK' });
+  t.match(onlyLimiter(), {
     acceptedVersion: testSnapshot({ shop: 1 }).version,
     rejection: {
       snapshotVersion: bad.versionInfo,
@@ -134,13 +141,13 @@ t.test('rules 5 and 6: a limiter that rejects is told nothing more until the con
       atMs: clock.nowMs(),
     },
   });
-  t.same([...(onlyClient().rejection?.refused ?? [])], [['shop', '2']]);
+  t.same([...(onlyLimiter().rejection?.resources ?? [])], [['shop', '2']]);
 
   snapshots.set(testSnapshot({ shop: 3 }));
   const good = await stream.next();
-  t.equal(onlyClient().rejection, undefined, 'its replacement is on the way');
+  t.equal(onlyLimiter().rejection, undefined, 'its replacement is on the way');
   stream.ack(good);
-  await awaitUntil(() => onlyClient().acceptedVersion === good.versionInfo, { what: 'the ACK' });
+  await awaitUntil(() => onlyLimiter().acceptedVersion === good.versionInfo, { what: 'the ACK' });
   t.equal(stream.responses.length, 3, 'one response for each content');
   t.match((await metrics.nacks.get()).values, [{ labels: { protocol: 'sotw' }, value: 1 }]);
   t.match((await metrics.acks.get()).values, [{ value: 2 }]);
@@ -151,12 +158,12 @@ t.test('rules 5 and 6: a limiter that rejects is told nothing more until the con
 });
 
 t.test('rule 6: what a limiter says of its rejection is cut to a bearable length', async (t) => {
-  const { connect, onlyClient } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const { connect, onlyLimiter } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const stream = connect().sotw();
   stream.send();
   stream.nack(await stream.next(), 'x'.repeat(100_000));
-  await awaitUntil(() => onlyClient().rejection, { what: 'the NACK' });
-  t.equal(onlyClient().rejection?.message.length, 2_000);
+  await awaitUntil(() => onlyLimiter().rejection, { what: 'the NACK' });
+  t.equal(onlyLimiter().rejection?.message.length, 2_000);
 });
 
 t.test('rule 7: names, "*" and nothing', async (t) => {
@@ -172,27 +179,27 @@ t.test('rule 7: names, "*" and nothing', async (t) => {
 });
 
 t.test('rule 7: what a limiter asks for is known, as it changes', async (t) => {
-  const { connect, onlyClient, clients } = await startAdsServer(t, {
+  const { connect, onlyLimiter, limiters } = await startAdsServer(t, {
     snapshot: testSnapshot({ a: 1, b: 1 }),
   });
   const stream = connect().sotw();
   stream.send({ resourceNames: ['a'] });
   stream.ack(await stream.next(), { resourceNames: ['b'] });
   await stream.next();
-  await awaitUntil(() => clients.size === 1, { what: 'the limiter' });
-  t.strictSame(onlyClient().names, new Set(['b']));
+  await awaitUntil(() => limiters.size === 1, { what: 'the limiter' });
+  t.strictSame(onlyLimiter().names, new Set(['b']));
   stream.send({ responseNonce: '2', resourceNames: ['*'] });
   await stream.next();
-  t.equal(onlyClient().names, undefined);
+  t.equal(onlyLimiter().names, undefined);
 });
 
 t.test(
   'rule 9: nothing is said before the source has synced; that there is nothing is said then',
   async (t) => {
-    const { connect, clients, snapshots } = await startAdsServer(t);
+    const { connect, limiters, snapshots } = await startAdsServer(t);
     const stream = connect().sotw();
     stream.send({ node });
-    await awaitUntil(() => clients.size === 1, { what: 'the subscription' });
+    await awaitUntil(() => limiters.size === 1, { what: 'the subscription' });
     t.same(stream.responses, []);
     snapshots.set(testSnapshot({}));
     t.same(namesIn(await stream.next()), []);

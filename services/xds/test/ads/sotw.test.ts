@@ -17,18 +17,18 @@ function startExchange(first?: Snapshot) {
   };
   return {
     /** What a request makes of the response before it, and what is sent thereupon. */
-    request(request: Partial<SotwRequest> = {}): [verdict: string, sent: string | undefined] {
+    request(request: Partial<SotwRequest> = {}): [answer: string, sent: string | undefined] {
       const received = receiveSotw(exchange, { names: [], nonce: '', rejects: false, ...request });
       exchange = received.exchange;
-      return [received.verdict.type, send()];
+      return [received.answer.type, send()];
     },
     change(limits: Readonly<Record<string, number>>): string | undefined {
       snapshot = testSnapshot(limits);
       return send();
     },
-    verdictVersion(request: Partial<SotwRequest>): string | undefined {
-      const { verdict } = receiveSotw(exchange, { names: [], nonce: '', rejects: false, ...request });
-      return verdict.type === 'none' ? undefined : verdict.snapshot.version;
+    answerVersion(request: Partial<SotwRequest>): string | undefined {
+      const { answer } = receiveSotw(exchange, { names: [], nonce: '', rejects: false, ...request });
+      return answer.type === 'none' ? undefined : answer.snapshot.version;
     },
   };
 }
@@ -46,13 +46,13 @@ t.test(
 t.test('rule 4: a request with another nonce than the last is ignored, names included', async (t) => {
   const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
   request();
-  t.same(request({ nonce: '1' }), ['accepted', undefined]);
+  t.same(request({ nonce: '1' }), ['ack', undefined]);
   t.equal(change({ a: 2, b: 1 }), 'a=2 b=1');
   for (const nonce of ['1', '0', '3', '']) {
     t.same(request({ nonce, names: ['b'] }), ['none', undefined], `nonce ${JSON.stringify(nonce)}`);
     t.same(request({ nonce, rejects: true }), ['none', undefined]);
   }
-  t.same(request({ nonce: '2' }), ['accepted', undefined], 'the response waited for its answer');
+  t.same(request({ nonce: '2' }), ['ack', undefined], 'the response waited for its answer');
   t.equal(change({ a: 2, b: 2 }), 'a=2 b=2', 'and everything is still wanted');
 });
 
@@ -64,41 +64,41 @@ t.test('rule 4: before anything was sent there is no nonce to be stale', async (
 });
 
 t.test('rule 5: an error makes a NACK, and nothing else does', async (t) => {
-  const { request, change, verdictVersion } = startExchange(testSnapshot({ a: 1 }));
+  const { request, change, answerVersion } = startExchange(testSnapshot({ a: 1 }));
   request();
-  t.equal(verdictVersion({ nonce: '1', rejects: true }), testSnapshot({ a: 1 }).version);
-  t.same(request({ nonce: '1', rejects: true }), ['rejected', undefined]);
+  t.equal(answerVersion({ nonce: '1', rejects: true }), testSnapshot({ a: 1 }).version);
+  t.same(request({ nonce: '1', rejects: true }), ['nack', undefined]);
   change({ a: 2 });
-  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+  t.same(request({ nonce: '2' }), ['ack', undefined]);
 });
 
 t.test('rule 5: only the first answer to a response counts', async (t) => {
   const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
   request();
-  t.same(request({ nonce: '1', rejects: true }), ['rejected', undefined]);
+  t.same(request({ nonce: '1', rejects: true }), ['nack', undefined]);
   t.same(request({ nonce: '1' }), ['none', undefined], 'what comes after a NACK is no ACK');
   t.equal(change({ a: 2 }), 'a=2');
-  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+  t.same(request({ nonce: '2' }), ['ack', undefined]);
   t.same(request({ nonce: '2', rejects: true }), ['none', undefined], 'nor a NACK what comes after an ACK');
 });
 
 t.test('rule 6: what was rejected is not sent again until its content differs', async (t) => {
   const { request, change } = startExchange(testSnapshot({ a: 1 }));
   request();
-  t.same(request({ nonce: '1', rejects: true }), ['rejected', undefined]);
+  t.same(request({ nonce: '1', rejects: true }), ['nack', undefined]);
   for (let round = 0; round < 10; round += 1) {
     t.same(request({ nonce: '1', rejects: true }), ['none', undefined]);
     t.equal(change({ a: 1 }), undefined);
   }
   t.equal(change({ a: 2 }), 'a=2');
-  t.same(request({ nonce: '2' }), ['accepted', undefined]);
+  t.same(request({ nonce: '2' }), ['ack', undefined]);
   t.equal(change({ a: 1 }), 'a=1', 'it is another content again by then');
 });
 
 t.test('rule 6: a client that takes less is sent that, rejected before or not', async (t) => {
   const { request } = startExchange(testSnapshot({ a: 1, b: 1 }));
   request({ names: ['a', 'b'] });
-  t.same(request({ nonce: '1', names: ['b'], rejects: true }), ['rejected', 'b=1']);
+  t.same(request({ nonce: '1', names: ['b'], rejects: true }), ['nack', 'b=1']);
 });
 
 t.test(
@@ -106,11 +106,11 @@ t.test(
   async (t) => {
     const { request, change } = startExchange(testSnapshot({ a: 1, b: 1 }));
     t.same(request({ names: ['a'] }), ['none', 'a=1']);
-    t.same(request({ nonce: '1', names: [] }), ['accepted', undefined]);
+    t.same(request({ nonce: '1', names: [] }), ['ack', undefined]);
     t.equal(change({ a: 2, b: 1 }), undefined);
     t.equal(change({ a: 1, b: 1 }), undefined);
     t.same(request({ nonce: '1', names: ['a'] }), ['none', 'a=1'], 'even what it had before');
-    t.same(request({ nonce: '2', names: ['*'] }), ['accepted', 'a=1 b=1']);
+    t.same(request({ nonce: '2', names: ['*'] }), ['ack', 'a=1 b=1']);
   },
 );
 
@@ -143,8 +143,8 @@ t.test('rule 12: one response at a time; its answer brings the latest of what ca
   const { request, change } = startExchange(testSnapshot({ a: 1 }));
   request();
   for (const limit of [2, 3, 4]) t.equal(change({ a: limit }), undefined);
-  t.same(request({ nonce: '1' }), ['accepted', 'a=4']);
+  t.same(request({ nonce: '1' }), ['ack', 'a=4']);
   change({ a: 5 });
   change({ a: 4 });
-  t.same(request({ nonce: '2' }), ['accepted', undefined], 'nothing, when all is as it was');
+  t.same(request({ nonce: '2' }), ['ack', undefined], 'nothing, when all is as it was');
 });

@@ -3,10 +3,10 @@ import {
   beginSubscription,
   changeSubscription,
   isEmptySubscription,
+  isSameSelection,
   noSubscription,
   replaceSubscription,
   type Subscription,
-  sameSelection,
   select,
 } from '../../src/ads/subscription.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
@@ -105,10 +105,10 @@ for (const names of [[], ['a', 'b', 'c']]) {
     const of = (limits: Readonly<Record<string, number>>) =>
       select(testSnapshot(limits), replaceSubscription(noSubscription, names));
     const one = of({ a: 1, b: 2 });
-    t.ok(sameSelection(one, of({ b: 2, a: 1 })));
-    t.notOk(sameSelection(one, of({ a: 1, b: 3 })));
-    t.notOk(sameSelection(one, of({ a: 1, c: 2 })));
-    t.notOk(sameSelection(one, of({ a: 1 })));
+    t.ok(isSameSelection(one, of({ b: 2, a: 1 })));
+    t.notOk(isSameSelection(one, of({ a: 1, b: 3 })));
+    t.notOk(isSameSelection(one, of({ a: 1, c: 2 })));
+    t.notOk(isSameSelection(one, of({ a: 1 })));
   });
 }
 
@@ -116,6 +116,6 @@ t.test('all resources of a snapshot are the same as their names', async (t) => {
   const snapshot = testSnapshot({ a: 1, b: 2 });
   const all = select(snapshot, replaceSubscription(noSubscription, []));
   const named = (...names: readonly string[]) => select(snapshot, replaceSubscription(noSubscription, names));
-  t.ok(sameSelection(all, named('a', 'b')));
-  t.notOk(sameSelection(all, named('a')));
+  t.ok(isSameSelection(all, named('a', 'b')));
+  t.notOk(isSameSelection(all, named('a')));
 });

@@ -11,7 +11,7 @@ import { connectAds, type SotwTestStream } from '../support/ads-client.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
-/** A server with TLS, mutual or not, and clients of it. */
+/** A server with TLS, mutual or not, and limiters of it. */
 async function startTls(t: Test, { mutual, san }: { mutual: boolean; san?: string }) {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);

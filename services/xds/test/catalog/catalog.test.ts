@@ -4,12 +4,12 @@ import { badSpec, objectOf } from '../support/manifests.ts';
 
 t.test('an object becomes the resource of its domain', async (t) => {
   const catalog = makeCatalog();
-  const { snapshot, verdicts } = catalog.apply(replaced(objectOf('ns/a', { domain: 'shop/web' })));
+  const { snapshot, results } = catalog.apply(replaced(objectOf('ns/a', { domain: 'shop/web' })));
   t.strictSame([...snapshot.resources.keys()], ['shop/web']);
   t.match(snapshot.resources.get('shop/web'), { name: 'shop/web', version: /^[0-9a-f]{32}$/ });
   t.match(snapshot.version, /^[0-9a-f]{32}$/);
   t.strictSame(limitsOf(snapshot), ['shop/web.k 10']);
-  t.strictSame(verdicts, [
+  t.strictSame(results, [
     {
       id: 'ns/a',
       uid: 'ns/a',
@@ -31,7 +31,7 @@ t.test('a bad object is left out, told why with the path, and blocks no other', 
     replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { spec: badSpec })),
   );
   t.strictSame([...snapshot.resources.keys()], ['a']);
-  const bad = catalog.verdicts.get('ns/b');
+  const bad = catalog.results.get('ns/b');
   t.match(bad, { rules: 0, accepted: { status: 'False', reason: 'Invalid' } });
   t.equal(bad?.inForce, undefined);
   t.match(
@@ -56,7 +56,7 @@ t.test('an object that the reader fails on is the only one that has a problem', 
     ),
   );
   t.strictSame([...snapshot.resources.keys()], ['a', 'c']);
-  t.match(catalog.verdicts.get('ns/b')?.accepted, {
+  t.match(catalog.results.get('ns/b')?.accepted, {
     reason: 'Invalid',
     message: /\ncannot be read: too deep$/,
   });
@@ -65,7 +65,7 @@ t.test('an object that the reader fails on is the only one that has a problem', 
 t.test('what only the loader of limiters finds is told with its path too', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a', { rules: [{ key: 'k' }, { key: 'k' }] })));
-  t.match(catalog.verdicts.get('ns/a')?.accepted, {
+  t.match(catalog.results.get('ns/a')?.accepted, {
     reason: 'Invalid',
     message: /\nspec\.descriptors\[1\].*: duplicate descriptor composite key 'shop\.k'/,
   });
@@ -78,7 +78,7 @@ t.test('many problems of one object are counted, not all told', async (t) => {
     rateLimit: { unit: 'x'.repeat(900), requestsPerUnit: 1 },
   }));
   catalog.apply(replaced(objectOf('ns/a', { spec: { domain: 'd', descriptors } })));
-  const message = catalog.verdicts.get('ns/a')?.accepted.message ?? '';
+  const message = catalog.results.get('ns/a')?.accepted.message ?? '';
   t.match(message, /\nand \d+ more$/);
   t.ok(message.length < 5000, `${message.length} characters`);
 });
@@ -86,9 +86,9 @@ t.test('many problems of one object are counted, not all told', async (t) => {
 t.test('a bad edit leaves the last good version in force and says so', async (t) => {
   const catalog = makeCatalog();
   const before = catalog.apply(replaced(objectOf('ns/a'))).snapshot;
-  const { snapshot, verdicts } = catalog.apply(changed(objectOf('ns/a', { spec: badSpec, generation: 2 })));
+  const { snapshot, results } = catalog.apply(changed(objectOf('ns/a', { spec: badSpec, generation: 2 })));
   t.equal(snapshot.version, before.version);
-  t.match(verdicts, [
+  t.match(results, [
     {
       generation: 2,
       inForce: 1,
@@ -100,7 +100,7 @@ t.test('a bad edit leaves the last good version in force and says so', async (t)
     changed(objectOf('ns/a', { rules: [{ key: 'k', requestsPerUnit: 7 }], generation: 3 })),
   );
   t.strictSame(limitsOf(repaired.snapshot), ['shop.k 7']);
-  t.match(repaired.verdicts, [{ generation: 3, inForce: 3, accepted: { status: 'True' } }]);
+  t.match(repaired.results, [{ generation: 3, inForce: 3, accepted: { status: 'True' } }]);
 });
 
 t.test('an object made anew under the same name has no last good version', async (t) => {
@@ -108,27 +108,27 @@ t.test('an object made anew under the same name has no last good version', async
   catalog.apply(replaced(objectOf('ns/a', { uid: '1' })));
   const { snapshot } = catalog.apply(changed(objectOf('ns/a', { uid: '2', spec: badSpec })));
   t.equal(snapshot.resources.size, 0);
-  t.equal(catalog.verdicts.get('ns/a')?.inForce, undefined);
+  t.equal(catalog.results.get('ns/a')?.inForce, undefined);
 });
 
 t.test('a deleted object takes its rules with it', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
-  const { snapshot, forgotten } = catalog.apply(deleted('ns/a'));
-  t.strictSame([...snapshot.resources.keys()], ['b']);
-  t.strictSame(forgotten, ['ns/a']);
-  t.strictSame([...catalog.verdicts.keys()], ['ns/b']);
+  const change = catalog.apply(deleted('ns/a'));
+  t.strictSame([...change.snapshot.resources.keys()], ['b']);
+  t.strictSame(change.deleted, ['ns/a']);
+  t.strictSame([...catalog.results.keys()], ['ns/b']);
   t.equal(catalog.rules, 1);
-  t.strictSame(catalog.apply(deleted('ns/unknown')).forgotten, []);
+  t.strictSame(catalog.apply(deleted('ns/unknown')).deleted, []);
 });
 
 t.test('an object that is not in a new list is gone', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
-  const { snapshot, forgotten, verdicts } = catalog.apply(replaced(objectOf('ns/b', { domain: 'b' })));
-  t.strictSame([...snapshot.resources.keys()], ['b']);
-  t.strictSame(forgotten, ['ns/a']);
-  t.strictSame(verdicts, [], 'nothing new of the one that nobody has changed');
+  const change = catalog.apply(replaced(objectOf('ns/b', { domain: 'b' })));
+  t.strictSame([...change.snapshot.resources.keys()], ['b']);
+  t.strictSame(change.deleted, ['ns/a']);
+  t.strictSame(change.results, [], 'nothing new of the one that nobody has changed');
 });
 
 t.test('objects of one namespace are merged, older rules first', async (t) => {
@@ -160,8 +160,8 @@ t.test(
       ),
     );
     t.strictSame(limitsOf(snapshot), ['shop.k 10', 'shop.k_x 10', 'shop.own 10']);
-    t.match(catalog.verdicts.get('ns/older')?.accepted, { status: 'True' });
-    t.match(catalog.verdicts.get('ns/younger'), {
+    t.match(catalog.results.get('ns/older')?.accepted, { status: 'True' });
+    t.match(catalog.results.get('ns/younger'), {
       inForce: 1,
       rules: 1,
       accepted: {
@@ -186,7 +186,7 @@ t.test(
       ),
     );
     t.strictSame(limitsOf(snapshot), ['shop.a_b 10']);
-    const younger = catalog.verdicts.get('ns/younger');
+    const younger = catalog.results.get('ns/younger');
     t.match(younger?.accepted, { reason: 'DuplicateKey', message: /nothing of this object is in force/ });
     t.equal(younger?.inForce, undefined);
   },
@@ -202,7 +202,7 @@ t.test(
         objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'b' }, { key: 'c' }] }),
       ),
     );
-    const { snapshot, verdicts } = catalog.apply(
+    const { snapshot, results } = catalog.apply(
       changed(
         objectOf('ns/older', {
           createdMs: 1,
@@ -213,12 +213,12 @@ t.test(
     );
     t.strictSame(limitsOf(snapshot), ['shop.a 10', 'shop.b 5', 'shop.c 10']);
     t.strictSame(
-      verdicts.map(({ id, accepted }) => `${id} ${accepted.reason}`),
+      results.map(({ id, accepted }) => `${id} ${accepted.reason}`),
       ['ns/older Accepted', 'ns/younger DuplicateKey'],
     );
     const freed = catalog.apply(deleted('ns/older'));
     t.strictSame(limitsOf(freed.snapshot), ['shop.b 10', 'shop.c 10']);
-    t.match(freed.verdicts, [{ id: 'ns/younger', accepted: { status: 'True' } }]);
+    t.match(freed.results, [{ id: 'ns/younger', accepted: { status: 'True' } }]);
   },
 );
 
@@ -232,13 +232,13 @@ t.test('a domain belongs to the namespace of its oldest object, and others are t
     ),
   );
   t.strictSame(limitsOf(snapshot), ['shop.first 10', 'shop.third 10']);
-  const late = catalog.verdicts.get('b/late');
+  const late = catalog.results.get('b/late');
   t.match(late, { rules: 0, accepted: { status: 'False', reason: 'DomainConflict' } });
   t.match(late?.accepted.message, /domain 'shop' belongs to namespace 'a', whose object a\/first is older/);
   const { snapshot: next } = catalog.apply(deleted('a/first'));
   t.strictSame(limitsOf(next), ['shop.late 10'], 'the next oldest takes over');
-  t.match(catalog.verdicts.get('b/late')?.accepted, { status: 'True' });
-  t.match(catalog.verdicts.get('a/third')?.accepted, {
+  t.match(catalog.results.get('b/late')?.accepted, { status: 'True' });
+  t.match(catalog.results.get('a/third')?.accepted, {
     reason: 'DomainConflict',
     message: /b\/late is older/,
   });
@@ -247,8 +247,8 @@ t.test('a domain belongs to the namespace of its oldest object, and others are t
 t.test('of equal age, the order of the source decides', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('b/x'), objectOf('a/x')));
-  t.equal(catalog.verdicts.get('a/x')?.accepted.reason, 'Accepted');
-  t.match(catalog.verdicts.get('b/x')?.accepted, {
+  t.equal(catalog.results.get('a/x')?.accepted.reason, 'Accepted');
+  t.match(catalog.results.get('b/x')?.accepted, {
     reason: 'DomainConflict',
     message: /whose object a\/x comes first/,
   });
@@ -258,7 +258,7 @@ t.test('an object of a file is named with the file', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a', { label: 'a.yaml#1' }), objectOf('ns/b', { label: 'a.yaml#2' })));
   t.match(
-    catalog.verdicts.get('ns/b')?.accepted.message,
+    catalog.results.get('ns/b')?.accepted.message,
     /\n'k' is already in ns\/a \(a\.yaml#1\), which comes first$/,
   );
 });
@@ -276,7 +276,7 @@ t.test('a bad edit of an object that has lost its rules to others says so', asyn
     changed(objectOf('a/2', { createdMs: 2, generation: 2, spec: badSpec })),
     changed(objectOf('b/1', { createdMs: 3, generation: 2, spec: badSpec })),
   );
-  t.match(catalog.verdicts.get('a/2'), {
+  t.match(catalog.results.get('a/2'), {
     inForce: 1,
     rules: 1,
     accepted: {
@@ -284,7 +284,7 @@ t.test('a bad edit of an object that has lost its rules to others says so', asyn
       message: /^not valid; generation 1 stays in force but for what a\/1 has too:\n/,
     },
   });
-  const lost = catalog.verdicts.get('b/1');
+  const lost = catalog.results.get('b/1');
   t.match(lost?.accepted, {
     reason: 'Invalid',
     message:
@@ -310,12 +310,12 @@ t.test('what is accepted and doubtful is told, where the object has the domain t
     ],
   };
   catalog.apply(replaced(objectOf('ns/a', { spec })));
-  t.match(catalog.verdicts.get('ns/a')?.accepted, {
+  t.match(catalog.results.get('ns/a')?.accepted, {
     status: 'True',
     message: /to be checked:\n.*replaces 'nobody'/,
   });
   catalog.apply(changed(objectOf('ns/b', { rules: [{ key: 'other' }] })));
-  t.equal(catalog.verdicts.get('ns/a')?.accepted.message, "1 limit for domain 'shop'");
+  t.equal(catalog.results.get('ns/a')?.accepted.message, "1 limit for domain 'shop'");
 });
 
 t.test('a snapshot that was handed out does not change', async (t) => {
@@ -330,5 +330,5 @@ t.test('a status that was written changes nothing', async (t) => {
   const { snapshot } = catalog.apply(replaced(objectOf('ns/a')));
   const next = catalog.apply(changed(objectOf('ns/a')));
   t.equal(next.snapshot, snapshot);
-  t.strictSame(next.verdicts, []);
+  t.strictSame(next.results, []);
 });

@@ -21,7 +21,7 @@ function startContested(): TestCatalog {
   return catalog;
 }
 
-const accepted = (catalog: TestCatalog, id: string) => catalog.verdicts.get(id)?.accepted;
+const accepted = (catalog: TestCatalog, id: string) => catalog.results.get(id)?.accepted;
 
 t.test('after the last object of its owner, a domain is kept for the grace period', async (t) => {
   const catalog = startContested();
@@ -33,9 +33,9 @@ t.test('after the last object of its owner, a domain is kept for the grace perio
     message:
       /^domain 'shop' belonged to namespace 'victim', and is kept for it until 1970-01-01T00:11:00\.000Z; /,
   });
-  t.equal(catalog.verdicts.get('other/a')?.domainOwner, 'victim');
+  t.equal(catalog.results.get('other/a')?.domainOwner, 'victim');
   t.equal(catalog.nextExpiryMs(), minuteMs + graceMs);
-  t.strictSame(catalog.applyAt(minuteMs + graceMs - 1).verdicts, []);
+  t.strictSame(catalog.applyAt(minuteMs + graceMs - 1).results, []);
   const free = catalog.applyAt(minuteMs + graceMs);
   t.strictSame(limitsOf(free.snapshot), ['shop.k 2']);
   t.match(accepted(catalog, 'other/a'), { status: 'True' });

@@ -1,6 +1,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import { createPendingEvents } from '../../src/catalog/pipeline.ts';
+import { PendingEvents } from '../../src/catalog/pipeline.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
 import { limiterOf } from '../support/limiters.ts';
 import { objectOf } from '../support/manifests.ts';
@@ -38,10 +38,10 @@ t.test('the event loop goes on turning while the status of 10,000 objects is tol
 });
 
 t.test('what happens while the status of many objects is told is told right after it', async (t) => {
-  const { tell, settle, written, clients, time, pipeline } = await startPipeline(t, inSlices);
+  const { tell, settle, written, limiters, time, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
-  clients.put(limiterOf('1', { accepted: new Map() }));
+  limiters.put(limiterOf('1', { accepted: new Map() }));
   time.advance(100);
   await awaitUntil(() => written.length === 10_000, { what: 'the status of all objects', everyMs: 1 });
   t.ok(
@@ -92,7 +92,7 @@ t.test('events that come while others are taken in are not lost', async (t) => {
 });
 
 t.test('of each object the last event counts, and a list makes what came before it void', async (t) => {
-  const pending = createPendingEvents();
+  const pending = new PendingEvents();
   const list = replaced(objectOf('ns/a'));
   const last = changed(objectOf('ns/a', { generation: 3 }));
   for (const event of [deleted('ns/x'), list, changed(objectOf('ns/a', { generation: 2 })), last])
@@ -102,7 +102,7 @@ t.test('of each object the last event counts, and a list makes what came before 
 });
 
 t.test('events that are put back are older than those that came since', async (t) => {
-  const pending = createPendingEvents();
+  const pending = new PendingEvents();
   pending.add(changed(objectOf('ns/a')));
   pending.add(changed(objectOf('ns/b')));
   const taken = pending.take();

@@ -55,11 +55,11 @@ t.test('whatever order the events of different objects come in, the outcome is t
       const events = interleave(histories, random);
       // At once, one by one, or in groups: how events are gathered must not matter either.
       while (events.length > 0) last = catalog.apply(...events.splice(0, 1 + random.below(8)));
-      const verdicts = [...catalog.verdicts].sort(([a], [b]) => (a < b ? -1 : 1));
+      const results = [...catalog.results].sort(([a], [b]) => (a < b ? -1 : 1));
       return {
         version: last.snapshot.version,
         limits: limitsOf(last.snapshot),
-        verdicts,
+        results,
         rules: catalog.rules,
       };
     });

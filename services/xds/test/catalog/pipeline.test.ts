@@ -13,14 +13,14 @@ const acceptedOf = (store: SnapshotStore): ReadonlyMap<string, string> =>
 
 t.test('nothing is served before the source has told of all its objects', async (t) => {
   const { tell, settle, store, pipeline } = await startPipeline(t);
-  t.match(pipeline.notReady(), /the source has not told/);
+  t.match(pipeline.notReadyReason(), /the source has not synced/);
   tell(changed(objectOf('ns/a')));
   await settle();
   t.equal(store.current(), undefined);
   tell(replaced(objectOf('ns/a')));
   await settle();
   t.strictSame([...(store.current()?.resources.keys() ?? [])], ['shop']);
-  t.equal(pipeline.notReady(), undefined);
+  t.equal(pipeline.notReadyReason(), undefined);
   t.match(pipeline.state(), { synced: true, lastEventMs: 5_000, rules: 1 });
 });
 
@@ -57,7 +57,7 @@ t.test('a change of no effect makes no snapshot', async (t) => {
 });
 
 t.test('a status is written when it changes, and only then', async (t) => {
-  const { tell, settle, written, clients, forgotten, store } = await startPipeline(t);
+  const { tell, settle, written, limiters, forgotten, store } = await startPipeline(t);
   tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b', spec: badSpec })));
   await settle();
   t.strictSame(
@@ -68,13 +68,13 @@ t.test('a status is written when it changes, and only then', async (t) => {
   const accepted = new Map(
     [...(snapshot?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
   );
-  clients.put(limiterOf('1', { accepted }));
+  limiters.put(limiterOf('1', { accepted }));
   await settle();
   t.match(written.splice(0), [
     { id: 'ns/b', limiters: { connected: 1, acknowledged: 0 } },
     { id: 'ns/a', limiters: { connected: 1, acknowledged: 1 }, programmed: { reason: 'Acknowledged' } },
   ]);
-  clients.put(limiterOf('1', { accepted, connectedMs: 7 }));
+  limiters.put(limiterOf('1', { accepted, connectedMs: 7 }));
   await settle();
   t.strictSame(written, [], 'nothing of a limiter that says nothing new');
   tell(deleted('ns/b'));
@@ -84,22 +84,22 @@ t.test('a status is written when it changes, and only then', async (t) => {
 });
 
 t.test('nothing is written of a limiter that leaves and comes back', async (t) => {
-  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
   tell(replaced(objectOf('ns/a')));
   await settle();
   const resources = [...(store.current()?.resources.values() ?? [])];
   const accepted = new Map(resources.map(({ name, version }) => [name, version]));
-  clients.put(limiterOf('1', { nodeId: 'one', accepted }));
+  limiters.put(limiterOf('1', { nodeId: 'one', accepted }));
   time.advance(100);
   written.splice(0);
-  clients.remove('1');
+  limiters.remove('1');
   time.advance(100);
   time.advance(5_000);
-  clients.put(limiterOf('2', { nodeId: 'one' }));
-  clients.put(limiterOf('2', { nodeId: 'one', accepted }));
+  limiters.put(limiterOf('2', { nodeId: 'one' }));
+  limiters.put(limiterOf('2', { nodeId: 'one', accepted }));
   time.advance(100);
   t.strictSame(written, []);
-  clients.remove('2');
+  limiters.remove('2');
   time.advance(100);
   time.advance(14_900);
   t.strictSame(written, []);
@@ -109,13 +109,13 @@ t.test('nothing is written of a limiter that leaves and comes back', async (t) =
 });
 
 t.test('a rejection is in the status of the object whose domain it names', async (t) => {
-  const { tell, settle, clients, store, pipeline } = await startPipeline(t);
+  const { tell, settle, limiters, store, pipeline } = await startPipeline(t);
   tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
   await settle();
   const refused = new Map(
     [...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
   );
-  clients.put(limiterOf('1', { rejection: rejectionOf(refused, 'b: no') }));
+  limiters.put(limiterOf('1', { rejection: rejectionOf(refused, 'b: no') }));
   await settle();
   const { statuses } = pipeline.state();
   t.match(statuses.get('ns/b')?.programmed, {
@@ -126,10 +126,10 @@ t.test('a rejection is in the status of the object whose domain it names', async
 });
 
 t.test('acknowledgements that come together are one computation', async (t) => {
-  const { tell, settle, clients, time } = await startPipeline(t);
+  const { tell, settle, limiters, time } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await settle();
-  for (let i = 0; i < 500; i += 1) clients.put(limiterOf(`${i}`, { accepted: versions({ shop: '1' }) }));
+  for (let i = 0; i < 500; i += 1) limiters.put(limiterOf(`${i}`, { accepted: versions({ shop: '1' }) }));
   t.equal(time.waiting, 1);
 });
 
@@ -142,7 +142,7 @@ t.test('an empty set is served, with a warning, unless that is not wanted', asyn
   t.equal(store.current()?.resources.size, 0);
   t.match(lines.at(-1), {
     level: 'warning',
-    '@message': 'no rules left: limiters are told to lift every limit',
+    '@message': 'no rules left, limiters lift all limits',
   });
 });
 
@@ -151,16 +151,16 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
   tell(replaced());
   await settle();
   t.equal(store.current(), undefined, 'limiters that outlived this process are not told either');
-  t.match(pipeline.notReady(), /XDS_ALLOW_EMPTY=false/);
+  t.match(pipeline.notReadyReason(), /XDS_ALLOW_EMPTY=false/);
   tell(changed(objectOf('ns/a')));
   await settle();
-  t.equal(pipeline.notReady(), undefined);
+  t.equal(pipeline.notReadyReason(), undefined);
   const before = store.current();
   tell(deleted('ns/a'));
   await settle();
   t.equal(store.current(), before);
   t.ok(pipeline.state().emptyHeldBack);
-  t.match(lines.at(-1), { level: 'warning', '@message': /limiters keep those they have/ });
+  t.match(lines.at(-1), { level: 'warning', '@message': /limiters keep their limits/ });
   t.match(await registry.metrics(), /tollgate_xds_empty_set_held_back 1/);
   t.match(await registry.metrics(), /tollgate_xds_rules 1\n/, 'limiters have it still');
   t.equal(pipeline.state().rules, 1);
@@ -184,7 +184,7 @@ t.test('changes that could not be taken in are tried again, with what has come s
   });
   time.advance(5);
   await awaitUntil(() => time.waiting > 0, { what: 'another attempt to be planned', everyMs: 1 });
-  t.match(lines.at(-1), { level: 'error', '@message': 'changes of objects not taken in', events: 1 });
+  t.match(lines.at(-1), { level: 'error', '@message': 'failed to apply changes, retrying', events: 1 });
   t.equal(store.current(), undefined);
   tell(deleted('ns/b'));
   time.advance(4_995);
@@ -262,41 +262,41 @@ t.test('what the source cannot read is logged once, and shown while it lasts', a
 });
 
 t.test('once closed nothing happens any more', async (t) => {
-  const { tell, pipeline, clients, time, store } = await startPipeline(t);
+  const { tell, pipeline, limiters, time, store } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await pipeline.close();
-  clients.put(limiterOf('1', { accepted: versions({ shop: '1' }) }));
+  limiters.put(limiterOf('1', { accepted: versions({ shop: '1' }) }));
   tell(changed(objectOf('ns/b')));
   t.equal(time.waiting, 0);
   t.equal(store.current(), undefined);
 });
 
 t.test('every object is told of limiters that have gone when they are not expected back', async (t) => {
-  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
   tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
   await settle();
   t.strictSame(written, [], 'a process that has just started has seen no limiter');
   const accepted = acceptedOf(store);
-  for (const id of ['1', '2', '3']) clients.put(limiterOf(id, { accepted }));
+  for (const id of ['1', '2', '3']) limiters.put(limiterOf(id, { accepted }));
   time.advance(100);
   t.match(written.splice(0), [{ limiters: { connected: 3 } }, { programmed: { reason: 'Acknowledged' } }]);
-  clients.remove('1');
+  limiters.remove('1');
   time.advance(100);
   time.advance(10_000);
-  clients.remove('2');
+  limiters.remove('2');
   time.advance(100);
   t.strictSame(written, []);
   time.advance(4_900);
   time.advance(100);
   t.strictSame(written, [], 'there were two a moment ago');
-  clients.put(limiterOf('4', { accepted }));
+  limiters.put(limiterOf('4', { accepted }));
   time.advance(100);
   t.match(written.splice(0), [
     { id: 'ns/b', limiters: { connected: 2 } },
     { id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } },
   ]);
-  clients.remove('3');
-  clients.put(limiterOf('4', { rejection: rejectionOf(accepted, 'no') }));
+  limiters.remove('3');
+  limiters.put(limiterOf('4', { rejection: rejectionOf(accepted, 'no') }));
   time.advance(100);
   t.match(
     written.splice(0),
@@ -306,18 +306,18 @@ t.test('every object is told of limiters that have gone when they are not expect
 });
 
 t.test('an edit is told at once, also while limiters are away', async (t) => {
-  const { tell, settle, written, clients, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
   tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
   await settle();
-  for (const id of ['1', '2', '3']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  for (const id of ['1', '2', '3']) limiters.put(limiterOf(id, { accepted: acceptedOf(store) }));
   time.advance(100);
   written.splice(0);
-  clients.remove('3');
+  limiters.remove('3');
   time.advance(100);
   tell(changed(objectOf('ns/a', { domain: 'a', generation: 2, rules: [{ key: 'k', requestsPerUnit: 9 }] })));
   await settle();
   t.match(written.splice(0), [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 0 } }]);
-  for (const id of ['1', '2']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  for (const id of ['1', '2']) limiters.put(limiterOf(id, { accepted: acceptedOf(store) }));
   time.advance(100);
   t.match(written, [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } }]);
 });
@@ -332,14 +332,14 @@ t.test('without any limiter for a while, that is what objects are told', async (
 });
 
 t.test('limiters of other replicas count like those that are connected here', async (t) => {
-  const { tell, settle, written, clients, store, hear, time, published, pipeline } = await startPipeline(t, {
+  const { tell, settle, written, limiters, store, hear, time, published, pipeline } = await startPipeline(t, {
     settleMs: 15_000,
     hasReplicas: true,
   });
   tell(replaced(objectOf('ns/a')));
   await settle();
   const version = store.current()?.version ?? '';
-  clients.put(limiterOf('1', { accepted: acceptedOf(store), acceptedVersion: version }));
+  limiters.put(limiterOf('1', { accepted: acceptedOf(store), acceptedVersion: version }));
   time.advance(100);
   t.match(published(), { snapshot: version, groups: [{ count: 1, accepted: version }] });
   t.strictSame(written, [], 'the first number is that of all replicas');
@@ -358,7 +358,7 @@ t.test('limiters of other replicas count like those that are connected here', as
 });
 
 t.test('nothing is written of limiters that move from one replica to the other', async (t) => {
-  const { tell, settle, written, clients, store, hear, time } = await startPipeline(t, {
+  const { tell, settle, written, limiters, store, hear, time } = await startPipeline(t, {
     settleMs: 15_000,
     hasReplicas: true,
   });
@@ -373,11 +373,11 @@ t.test('nothing is written of limiters that move from one replica to the other',
         report: { snapshot: version, groups: [{ count, accepted: version }] },
       },
     ]);
-  for (const id of ['1', '2']) clients.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  for (const id of ['1', '2']) limiters.put(limiterOf(id, { accepted: acceptedOf(store) }));
   elsewhere(1);
   time.advance(100);
   t.equal(written.splice(0).length, 2);
-  clients.remove('1');
+  limiters.remove('1');
   time.advance(100);
   time.advance(3_000);
   elsewhere(2);
@@ -394,13 +394,13 @@ t.test('nothing is written of limiters that move from one replica to the other',
 });
 
 t.test('whoever cannot hear the other replicas tells of its own limiters, a little later', async (t) => {
-  const { tell, settle, written, clients, store, time } = await startPipeline(t, {
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, {
     settleMs: 15_000,
     hasReplicas: true,
   });
   tell(replaced(objectOf('ns/a')));
   await settle();
-  clients.put(limiterOf('1', { accepted: acceptedOf(store) }));
+  limiters.put(limiterOf('1', { accepted: acceptedOf(store) }));
   time.advance(14_900);
   t.strictSame(written, []);
   time.advance(100);

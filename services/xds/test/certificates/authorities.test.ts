@@ -2,12 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import t from 'tap';
 import {
   type Authorities,
-  advanceAuthorities,
   authorityRenewMs,
   authorityValidMs,
   leafRenewMs,
   leafValidMs,
   overlapMs,
+  renewAuthorities,
   renewLeaf,
 } from '../../src/certificates/authorities.ts';
 import { issueLeaf, type KeyPair, parseBundle } from '../../src/certificates/issue.ts';
@@ -18,7 +18,7 @@ const nothing = { signer: undefined, next: undefined, bundle: '' };
 const server = { commonName: 'xds', use: 'server', dnsNames: ['xds.tollgate.svc', 'xds'] } as const;
 
 const advance = (stored: Partial<Authorities>, nowMs: number) =>
-  advanceAuthorities({ ...nothing, ...stored }, { commonName, nowMs });
+  renewAuthorities({ ...nothing, ...stored }, { commonName, nowMs });
 
 /** Certificates that a bundle trusts. */
 const trusted = ({ bundle }: Authorities) => parseBundle(bundle).map(({ fingerprint256 }) => fingerprint256);

@@ -30,14 +30,16 @@ function startReplica(
 ): SecretCertificates & { readonly lines: readonly Record<string, unknown>[] } {
   const { logger, lines } = recordingLogger();
   const certificates = new SecretCertificates(
+    { logger, nowMs },
     {
+      api,
       namespace,
       name,
       serverNames: ['localhost'],
       clientSecrets,
       backoff: { initialMs: 50, maxMs: 50, jitter: 0 },
+      onAttempt: () => undefined,
     },
-    { api, logger, nowMs, onAttempt: () => undefined },
   );
   t.teardown(() => certificates.close());
   return Object.assign(certificates, { lines });
@@ -99,7 +101,7 @@ kubeSuite(
           return stream;
         };
         t.ok(await open({ cert, key }).next());
-        t.match(ads.onlyClient(), { nodeId: 'limiter-1', identity: limiterUri(namespace) });
+        t.match(ads.onlyLimiter(), { nodeId: 'limiter-1', identity: limiterUri(namespace) });
         t.match(await open().ended, { code: status.UNAVAILABLE });
         const { cert: serverCert, key: serverKey } = await client({ namespace, name: `${name}-server` });
         t.match(
@@ -148,11 +150,11 @@ kubeSuite(
         await replica.start({ signal });
         t.ok(replica.current().cert);
         await awaitUntil(
-          () => replica.lines.find((line) => line['@message'] === 'certificates not renewed, trying again'),
+          () => replica.lines.find((line) => line['@message'] === 'failed to renew certificates, retrying'),
           { what: 'the warning' },
         );
         t.match(
-          replica.lines.find((line) => line['@message'] === 'certificates not renewed, trying again')?.reason,
+          replica.lines.find((line) => line['@message'] === 'failed to renew certificates, retrying')?.reason,
           /not allowed to .* secrets .*rbac\.yaml/,
         );
       },

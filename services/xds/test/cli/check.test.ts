@@ -1,6 +1,6 @@
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
-import { createManifestPlaces } from '../../src/cli/check.ts';
+import { ManifestPositions } from '../../src/cli/check.ts';
 import { runCommand } from '../support/run-command.ts';
 
 const check = (...args: string[]) => runCommand('cli/check-manifests.ts', args);
@@ -117,16 +117,13 @@ t.test('a folder with nothing for the server is told', async (t) => {
   const { exitCode, output } = await check('-folder', folder.path);
   t.strictSame(
     [exitCode, output],
-    [
-      1,
-      `${folder.path}: there is no RateLimitConfig in its .yaml, .yml and .json files\nnot ok: 1 problem\n`,
-    ],
+    [1, `${folder.path}: no RateLimitConfig found in .yaml, .yml and .json files\nnot ok: 1 problem\n`],
   );
 });
 
 t.test('a folder that is not there, or none, is told', async (t) => {
-  t.match(await check('-folder', '/nowhere'), { exitCode: 1, errors: 'there is no such folder' });
-  t.match(await check(), { exitCode: 2, errors: '-folder is needed' });
+  t.match(await check('-folder', '/nowhere'), { exitCode: 1, errors: 'no such directory' });
+  t.match(await check(), { exitCode: 2, errors: '-folder is required' });
 });
 
 const text = `# first
@@ -141,24 +138,24 @@ items:
   - d: [1, { e: 2 }]
 ...
 `;
-const placeOf = createManifestPlaces([{ source: 'x#1.yaml', text }]);
+const positions = new ManifestPositions([{ source: 'x#1.yaml', text }]);
 
 t.test('a field is found in its document, at its key, and an item where it begins', (t) => {
-  t.strictSame(placeOf('x#1.yaml#1', 'a.b'), { source: 'x#1.yaml', line: 3, column: 9 });
-  t.strictSame(placeOf('x#1.yaml#2.items[0]', 'd[1].e'), { source: 'x#1.yaml', line: 10, column: 14 });
-  t.strictSame(placeOf('x#1.yaml#2.items[0]', 'd[1]'), { source: 'x#1.yaml', line: 10, column: 12 });
-  t.strictSame(placeOf('x#1.yaml#2.items[0]', ''), { source: 'x#1.yaml', line: 10, column: 5 });
+  t.strictSame(positions.find('x#1.yaml#1', 'a.b'), { source: 'x#1.yaml', line: 3, column: 9 });
+  t.strictSame(positions.find('x#1.yaml#2.items[0]', 'd[1].e'), { source: 'x#1.yaml', line: 10, column: 14 });
+  t.strictSame(positions.find('x#1.yaml#2.items[0]', 'd[1]'), { source: 'x#1.yaml', line: 10, column: 12 });
+  t.strictSame(positions.find('x#1.yaml#2.items[0]', ''), { source: 'x#1.yaml', line: 10, column: 5 });
   t.end();
 });
 
 t.test('what is missing or behind an alias is where the nearest thing is that holds it', (t) => {
-  t.match(placeOf('x#1.yaml#1', 'c.b'), { line: 4, column: 1 });
-  t.match(placeOf('x#1.yaml#1', 'ab.c'), { line: 3, column: 1 });
+  t.match(positions.find('x#1.yaml#1', 'c.b'), { line: 4, column: 1 });
+  t.match(positions.find('x#1.yaml#1', 'ab.c'), { line: 3, column: 1 });
   t.end();
 });
 
 t.test('what is no label of a manifest has no place', (t) => {
   for (const label of ['x#1.yaml', 'x#1.yaml#3', 'x#1.yaml:3:1', 'other.yaml#1'])
-    t.equal(placeOf(label, ''), undefined);
+    t.equal(positions.find(label, ''), undefined);
   t.end();
 });

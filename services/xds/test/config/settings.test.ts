@@ -1,6 +1,6 @@
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import t from 'tap';
-import { adsServerOptions, chosenSource, readSettings, type Settings } from '../../src/config/settings.ts';
+import { getSourceName, readSettings, type Settings, toAdsListenOptions } from '../../src/config/settings.ts';
 
 function settingsOf(env: Record<string, string>): Settings {
   const read = readSettings(env);
@@ -14,11 +14,11 @@ function problemsOf(env: Record<string, string>): readonly string[] {
 }
 
 t.test('the source is the cluster inside a pod and a folder elsewhere, unless it is named', async (t) => {
-  t.equal(chosenSource(settingsOf({ XDS_FOLDER: '/m' })), 'folder');
-  t.equal(chosenSource(settingsOf({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })), 'kubernetes');
-  t.equal(chosenSource(settingsOf({ XDS_SOURCE: 'kubernetes' })), 'kubernetes');
+  t.equal(getSourceName(settingsOf({ XDS_FOLDER: '/m' })), 'folder');
+  t.equal(getSourceName(settingsOf({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })), 'kubernetes');
+  t.equal(getSourceName(settingsOf({ XDS_SOURCE: 'kubernetes' })), 'kubernetes');
   const inPod = { XDS_SOURCE: 'folder', XDS_FOLDER: '/m', KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-  t.equal(chosenSource(settingsOf(inPod)), 'folder');
+  t.equal(getSourceName(settingsOf(inPod)), 'folder');
 });
 
 t.test('a folder source needs a folder', async (t) => {
@@ -72,7 +72,7 @@ t.test('connections of the ADS server are as the settings say', async (t) => {
     XDS_GRPC_MAX_CONNECTION_AGE: '5m',
     XDS_GRPC_MAX_CONNECTION_AGE_GRACE: '3s',
   });
-  t.strictSame(adsServerOptions(settings), {
+  t.strictSame(toAdsListenOptions(settings), {
     address: '[::]:19000',
     keepaliveTimeMs: 11_000,
     keepaliveTimeoutMs: 2_000,
@@ -83,14 +83,14 @@ t.test('connections of the ADS server are as the settings say', async (t) => {
 });
 
 t.test('without TLS, ADS is served to this host only unless plaintext was asked for', async (t) => {
-  const address = (env: Record<string, string>) => adsServerOptions(settingsOf(env)).address;
+  const address = (env: Record<string, string>) => toAdsListenOptions(settingsOf(env)).address;
   const folder = { XDS_FOLDER: '/m' };
   t.equal(address(folder), '127.0.0.1:18000');
   t.equal(address({ ...folder, XDS_GRPC_HOST: 'localhost' }), 'localhost:18000');
   t.equal(address({ ...folder, XDS_GRPC_PLAINTEXT: 'true' }), '0.0.0.0:18000');
   t.equal(address({ ...folder, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), '0.0.0.0:18000');
   t.match(problemsOf({ ...folder, XDS_GRPC_HOST: '0.0.0.0' }), [
-    /XDS_GRPC_HOST: 127\.0\.0\.1, because ADS has no TLS/,
+    /XDS_GRPC_HOST: 127\.0\.0\.1, because TLS is off/,
   ]);
 });
 
@@ -101,10 +101,10 @@ t.test('an authority of its own needs a cluster and names, and excludes other ce
     certificateSecret: 'tollgate-xds',
     clientSecrets: ['shop/ads-client'],
   });
-  t.equal(adsServerOptions(settingsOf(named)).address, '0.0.0.0:18000');
+  t.equal(toAdsListenOptions(settingsOf(named)).address, '0.0.0.0:18000');
   t.match(problemsOf(cluster), [/XDS_GRPC_SERVER_NAMES.*DNS names/]);
   t.match(problemsOf({ ...named, XDS_SOURCE: 'folder', XDS_FOLDER: '/m' }), [/XDS_GRPC_OWN_CA/]);
-  t.match(problemsOf({ ...named, XDS_GRPC_PLAINTEXT: 'true' }), [/exclude each other/]);
-  t.match(problemsOf({ ...named, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), [/exclude each other/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_PLAINTEXT: 'true' }), [/mutually exclusive/]);
+  t.match(problemsOf({ ...named, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), [/mutually exclusive/]);
   t.match(problemsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'ads-client' }), [/namespace\/name/]);
 });

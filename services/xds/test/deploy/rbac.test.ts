@@ -1,15 +1,13 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
-import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
-import { createLeaseElector } from '../../src/kube/lease.ts';
-import { createXdsMetrics } from '../../src/metrics.ts';
-import { createKubernetesLimiterReports } from '../../src/status/replica-reports.ts';
-import { createKubernetesStatusWriter } from '../../src/status/writer.ts';
+import { LeaseElector } from '../../src/kube/lease.ts';
+import { ReplicaReports } from '../../src/status/replica-reports.ts';
+import { KubernetesStatusWriter } from '../../src/status/writer.ts';
 import { clientOf, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingContext } from '../support/recording-logger.ts';
 import { startSource } from '../support/source-under-test.ts';
 
 const server = 'system:serviceaccount:tollgate:tollgate-xds';
@@ -90,20 +88,22 @@ const never: readonly Right[] = [
 async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]): Promise<void> {
   const api = await clientOf(kube, server);
   const following = await startSource(api, { namespaces });
-  const { logger, lines } = recordingLogger();
-  const metrics = createXdsMetrics(new Registry());
-  const leadership = createLeaseElector(
-    { namespace: 'tollgate', name: 'tollgate-xds', identity: 'test' },
-    { api, logger, metrics },
-  );
-  const writer = createKubernetesStatusWriter(
-    { debounceMs: 5 },
-    { api, objects: following.source, leadership, logger, metrics },
-  );
-  const reports = createKubernetesLimiterReports(
-    { namespace: 'tollgate', name: 'tollgate-xds-limiters', identity: 'test', debounceMs: 5 },
-    { api, leadership, logger },
-  );
+  const { context, lines } = recordingContext();
+  const { logger, metrics } = context;
+  const cluster = { api, logger, namespace: 'tollgate', identity: 'test' };
+  const leadership = new LeaseElector({ ...cluster, metrics, name: 'tollgate-xds' });
+  const writer = new KubernetesStatusWriter(context, {
+    api,
+    objects: following.source,
+    leadership,
+    debounceMs: 5,
+  });
+  const reports = new ReplicaReports({
+    ...cluster,
+    leadership,
+    name: 'tollgate-xds-limiters',
+    debounceMs: 5,
+  });
   t.teardown(async () => {
     await writer.close();
     await leadership.close();
@@ -112,7 +112,7 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
     api.close();
   });
   leadership.start();
-  await writer.start();
+  writer.start();
   reports.publish({ groups: [{ count: namespaces.length + 1 }] });
   reports.start();
   await awaitUntil(() => following.source.get('shop/web'), { what: 'the object' });

@@ -10,7 +10,7 @@ import { fakeClock } from '@tollgate/testkit/fake-clock';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 import t from 'tap';
-import { createApiClient, createTokenBucket, readLines } from '../../src/kube/client.ts';
+import { ApiClient, readLines, TokenBucket } from '../../src/kube/client.ts';
 import { type Answer, json, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
 
 async function serve(t: Test, answer: Answer) {
@@ -61,14 +61,19 @@ t.test('a refusal carries status, reason, message and how long to wait', async (
 
 t.test('a refusal that is no Status is told by its beginning', async (t) => {
   const { api } = await serve(t, (response) => response.writeHead(502).end(`<html>${'x'.repeat(10_000)}`));
-  await t.rejects(api.send(get), { status: 502, message: /^the API server answered 502: <html>x{100,200}$/ });
+  await t.rejects(api.send(get), {
+    status: 502,
+    message: /^the API server responded with 502: <html>x{100,200}$/,
+  });
 });
 
 t.test('a call that is not answered in time is given up, also in the middle of its answer', async (t) => {
   const silent = await serve(t, () => undefined);
-  await t.rejects(silent.api.send({ ...get, timeoutMs: 50.5 }), { message: /did not answer within 50.5 ms/ });
+  await t.rejects(silent.api.send({ ...get, timeoutMs: 50.5 }), {
+    message: /did not respond within 50.5 ms/,
+  });
   const slow = await serve(t, (response) => void response.write('{'));
-  await t.rejects(slow.api.send({ ...get, timeoutMs: 50 }), { message: /did not answer within 50 ms/ });
+  await t.rejects(slow.api.send({ ...get, timeoutMs: 50 }), { message: /did not respond within 50 ms/ });
 });
 
 t.test('a call ends with its signal, and with the client', async (t) => {
@@ -81,7 +86,7 @@ t.test('a call ends with its signal, and with the client', async (t) => {
   await t.rejects(aborted, { name: 'AbortError' });
   api.close();
   await t.rejects(closed, { name: 'AbortError' });
-  await t.rejects(api.send(get), { message: 'the client of the API server is closed' });
+  await t.rejects(api.send(get), { message: 'the API client is closed' });
 });
 
 t.test('a watch that is refused rejects, one that is accepted has lines', async (t) => {
@@ -139,7 +144,7 @@ t.test('a client certificate that was replaced is presented with the next call',
     { name: 'test', server: `https://127.0.0.1:${port}`, caFile: ca.certFile, skipTLSVerify: false },
     { name: 'test', certFile, keyFile },
   );
-  const api = createApiClient(config);
+  const api = new ApiClient(config);
   t.teardown(() => {
     api.close();
     server.close();
@@ -159,9 +164,9 @@ t.test('an exec plugin that hangs does not hold up a call for ever', async (t) =
     { name: 'test', server: 'https://127.0.0.1:1', skipTLSVerify: true },
     { name: 'test', exec: { command: 'sleep', args: ['1'] } },
   );
-  const api = createApiClient(config);
+  const api = new ApiClient(config);
   t.teardown(() => api.close());
-  await t.rejects(api.send({ ...get, timeoutMs: 50 }), { message: /did not answer within 50 ms/ });
+  await t.rejects(api.send({ ...get, timeoutMs: 50 }), { message: /did not respond within 50 ms/ });
 });
 
 /** Yields the chunks, and notes whether the reader has let go of them. */
@@ -200,7 +205,7 @@ t.test('what has no end is no line', async (t) => {
 
 t.test('a line of the largest size is read, one byte more is an error', async (t) => {
   t.strictSame(await linesOf('x'.repeat(100), '\n'), ['x'.repeat(100)]);
-  await t.rejects(linesOf('x'.repeat(60), 'x'.repeat(41)), { message: 'a line of more than 100 bytes' });
+  await t.rejects(linesOf('x'.repeat(60), 'x'.repeat(41)), { message: 'a line exceeds 100 bytes' });
 });
 
 t.test('whoever stops reading lets go of the stream, which is read no further', async (t) => {
@@ -213,7 +218,7 @@ t.test('whoever stops reading lets go of the stream, which is read no further', 
 
 function makeBucket(options: { ratePerSecond: number; burst: number }) {
   const clock = fakeClock();
-  const bucket = createTokenBucket(options, { now: clock.now, sleep: (ms, rest) => clock.sleep(ms, rest) });
+  const bucket = new TokenBucket({ ...options, now: clock.now, sleep: clock.sleep });
   const taken: number[] = [];
   const { signal } = new AbortController();
   const take = async (id: number): Promise<void> => {

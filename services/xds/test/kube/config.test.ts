@@ -81,17 +81,17 @@ t.test('a pod without a service account is told what to set', async (t) => {
 
 t.test('a kubeconfig that cannot be read or has no cluster says so', async (t) => {
   await t.rejects(load('/nowhere/config'), {
-    message: /the kubeconfig \/nowhere\/config cannot be read: .*ENOENT/,
+    message: /cannot read the kubeconfig \/nowhere\/config: .*ENOENT/,
   });
   await t.rejects(load(kubeconfig(t, { current: 'lost' })), {
     message: /has no cluster for its current context lost; its contexts: shop/,
   });
-  await t.rejects(load(kubeconfig(t, { server: 'cluster' })), { message: /no URL: cluster/ });
+  await t.rejects(load(kubeconfig(t, { server: 'cluster' })), { message: /not a URL: cluster/ });
 });
 
 t.test('credentials are sent unencrypted only to whom the kubeconfig says so', async (t) => {
   const server = 'http://127.0.0.1:8001';
-  await t.rejects(load(kubeconfig(t, { server })), { message: /would reach unencrypted/ });
+  await t.rejects(load(kubeconfig(t, { server })), { message: /would be sent unencrypted/ });
   t.ok(await load(kubeconfig(t, { server, insecure: true })));
 });
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t from 'tap';
-import { createApiClient } from '../../src/kube/client.ts';
+import { ApiClient } from '../../src/kube/client.ts';
 import { ApiError, type Attempt, explainApiError } from '../../src/kube/errors.ts';
 import { configMaps, leases, rateLimitConfigs } from '../../src/kube/objects.ts';
 
@@ -12,26 +12,23 @@ const refused = (attempt: Attempt): string | undefined => explainApiError(new Ap
 t.test('who may not list all namespaces can grant it, or name those that may be listed', async (t) => {
   t.equal(
     refused({ verb: 'list', resource: rateLimitConfigs, namespace: '' }),
-    'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, as ' +
-      'services/xds/deploy/rbac.yaml does, or set XDS_NAMESPACES to the namespaces where it is granted',
+    'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, see ' +
+      'services/xds/deploy/rbac.yaml, or set XDS_NAMESPACES to the namespaces where it is granted',
   );
 });
 
 t.test('who may not list a namespace that was named is told of the manifest for that', async (t) => {
   t.equal(
     refused({ verb: 'list', resource: rateLimitConfigs, namespace: 'shop' }),
-    'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in namespace shop: grant it, as ' +
-      'services/xds/deploy/rbac-namespaced.yaml does',
+    'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in namespace shop: grant it, see ' +
+      'services/xds/deploy/rbac-namespaced.yaml',
   );
 });
 
 t.test('who may not write a status is told of both manifests', async (t) => {
   const attempt = { verb: 'patch', resource: rateLimitConfigs, subresource: 'status', namespace: 'shop' };
   t.match(refused(attempt), 'ratelimitconfigs/status.ratelimit.tollgate.dev in namespace shop');
-  t.match(
-    refused(attempt),
-    'rbac.yaml does, or services/xds/deploy/rbac-namespaced.yaml where XDS_NAMESPACES is',
-  );
+  t.match(refused(attempt), 'rbac.yaml, or services/xds/deploy/rbac-namespaced.yaml when XDS_NAMESPACES is');
 });
 
 t.test('what replicas share can be in another namespace', async (t) => {
@@ -42,7 +39,7 @@ t.test('what replicas share can be in another namespace', async (t) => {
     );
   t.match(
     refused({ verb: 'create', resource: configMaps, namespace: 'kube-system' }),
-    'in namespace kube-system: grant it, as services/xds/deploy/rbac.yaml does, or set XDS_LEASE_NAMESPACE to',
+    'in namespace kube-system: grant it, see services/xds/deploy/rbac.yaml, or set XDS_LEASE_NAMESPACE to',
   );
 });
 
@@ -61,12 +58,12 @@ t.test('who has no authority for the certificate of the API server is told where
     { name: 'test', server: `https://localhost:${port}`, skipTLSVerify: false },
     { name: 'test' },
   );
-  const api = createApiClient(config);
+  const api = new ApiClient(config);
   t.teardown(() => api.close());
   const error = await api.send({ method: 'GET', path: '/' }).catch((reason: unknown) => reason);
   t.match(
     explainApiError(error, { verb: 'list', resource: rateLimitConfigs, namespace: '' }),
-    /^the certificate of the API server is of an authority that is not trusted.*certificate-authority/,
+    /^the certificate of the API server is not trusted.*certificate-authority/,
   );
 });
 

@@ -4,12 +4,7 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
-import {
-  createLeaseElector,
-  type LeaseElector,
-  type LeaseElectorDeps,
-  leaseIdentity,
-} from '../../src/kube/lease.ts';
+import { createIdentity, LeaseElector, type LeaseElectorOptions } from '../../src/kube/lease.ts';
 import { createXdsMetrics } from '../../src/metrics.ts';
 import { clientOf } from '../support/cluster.ts';
 import { type Answer, json, refusal, startScriptedServer } from '../support/kube-server.ts';
@@ -23,13 +18,25 @@ interface Candidate {
   leaderGauge(): Promise<number | undefined>;
 }
 
-function stand(t: Test, api: ApiClient, identity: string, deps: Partial<LeaseElectorDeps> = {}): Candidate {
+function stand(
+  t: Test,
+  api: ApiClient,
+  identity: string,
+  options: Partial<LeaseElectorOptions> = {},
+): Candidate {
   const { logger, lines } = recordingLogger();
   const registry = new Registry();
-  const elector = createLeaseElector(
-    { namespace: 'default', name: 'tollgate-xds', identity, ...times },
-    { api, logger, metrics: createXdsMetrics(registry), random: () => 0, ...deps },
-  );
+  const elector = new LeaseElector({
+    api,
+    logger,
+    metrics: createXdsMetrics(registry),
+    namespace: 'default',
+    name: 'tollgate-xds',
+    identity,
+    ...times,
+    random: () => 0,
+    ...options,
+  });
   const told: boolean[] = [];
   elector.onChange((leader) => told.push(leader));
   elector.start();
@@ -52,7 +59,7 @@ async function pass(clock: FakeClock, ms: number, candidates = 1, stepMs = 1_000
   await awaitUntil(() => clock.sleepers() === candidates, { what: 'the candidates to sleep' });
 }
 
-const timed = (clock: FakeClock): Partial<LeaseElectorDeps> => ({
+const timed = (clock: FakeClock): Partial<LeaseElectorOptions> => ({
   now: clock.now,
   wallClock: clock.now,
   sleep: clock.sleep,
@@ -274,9 +281,9 @@ t.test('a missing right is named', async (t) => {
 });
 
 t.test('an identity begins with the pod and is never the same', async (t) => {
-  t.match(leaseIdentity('xds-0'), /^xds-0_[0-9a-f-]{36}$/);
-  t.not(leaseIdentity('xds-0'), leaseIdentity('xds-0'));
-  t.match(leaseIdentity(''), /^.+_[0-9a-f-]{36}$/);
+  t.match(createIdentity('xds-0'), /^xds-0_[0-9a-f-]{36}$/);
+  t.not(createIdentity('xds-0'), createIdentity('xds-0'));
+  t.match(createIdentity(''), /^.+_[0-9a-f-]{36}$/);
 });
 
 kubeSuite(t, 'two candidates at a real API server', async (t, kube) => {

@@ -113,7 +113,7 @@ test('an object that is too large even by itself is a failure', async (t) => {
   t.teardown(() => server.stop());
   const following = follow(t, server.api);
   await awaitUntil(() => following.logs.length > 0, { what: 'a log line' });
-  t.match(following.logs[0]?.reason, 'more than 3000 bytes');
+  t.match(following.logs[0]?.reason, 'exceeds 3000 bytes');
 });
 
 test('a list whose continue token has expired begins anew', async (t) => {
@@ -227,7 +227,7 @@ test('a watch that ends in order is opened again, not at once when it has just b
   });
   const backoff = { initialMs: 1, maxMs: 20, random };
   // On a clock that stands still each of them has just begun, however busy the machine is.
-  const following = follow(t, server.api, { backoff }, undefined, { now: () => 0 });
+  const following = follow(t, server.api, { backoff, now: () => 0 });
   await seen(following, 'replaced', 'changed a');
   t.equal(waits, 3, 'one waiting time for each watch that ended early');
 });
@@ -284,7 +284,7 @@ test('a watch on which nothing arrives is opened again where it was', async (t) 
   const following = follow(t, server.api, { idleTimeoutMs: 100 });
   await seen(following, 'replaced', 'changed a');
   t.ok(watchesOf(server).some(({ query }) => query.get('resourceVersion') === '12'));
-  t.equal(following.logs[0]?.reason, 'nothing arrived for 100 ms');
+  t.equal(following.logs[0]?.reason, 'no data received for 100 ms');
   // What follows is that of the next watch, on which nothing more arrives either.
   t.strictSame(
     following.logs
@@ -319,7 +319,7 @@ test('failures are logged once for each reason, counted, and their end is told',
       ['warning', 'Starting it is'],
       [
         'warning',
-        'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, as services/xds/deploy/rbac.yaml does, or set XDS_NAMESPACES to the namespaces where it is granted',
+        'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, see services/xds/deploy/rbac.yaml, or set XDS_NAMESPACES to the namespaces where it is granted',
       ],
       ['info', undefined],
     ],
@@ -334,7 +334,7 @@ test('why objects are not followed is known until they are', async (t) => {
     (rights.missing ? refusal(403, 'Forbidden') : answer)(response, request);
   });
   t.teardown(() => server.stop());
-  const { reflector } = follow(t, server.api, { namespace: 'shop' }, undefined, { now: () => 5_000 });
+  const { reflector } = follow(t, server.api, { namespace: 'shop', now: () => 5_000 });
   t.equal(reflector.outage(), undefined);
   await awaitUntil(() => reflector.outage() !== undefined, { what: 'the outage' });
   t.match(reflector.outage(), { reason: 'not allowed to list ratelimitconfigs', sinceMs: 5_000 });
@@ -359,9 +359,7 @@ test('a server that asks to be left alone is left alone', async (t) => {
     lists: [refusal(429, 'TooManyRequests', { 'retry-after': '7' }), page([], '10')],
     watches: [watch()],
   });
-  const following = follow(t, server.api, {}, undefined, {
-    sleep: async (ms) => void waits.push(ms),
-  });
+  const following = follow(t, server.api, { sleep: async (ms) => void waits.push(ms) });
   await following.reflector.synced;
   t.strictSame(waits, [7_000]);
 });

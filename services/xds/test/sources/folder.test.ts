@@ -2,26 +2,28 @@ import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder, type TextFolder } from '@tollgate/testkit/folders';
-import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
-import { createXdsMetrics } from '../../src/metrics.ts';
-import { createFolderSource, type FolderSourceOptions } from '../../src/sources/folder.ts';
+import { FolderSource } from '../../src/sources/folder.ts';
 import type { SourceEvent } from '../../src/sources/source.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingContext } from '../support/recording-logger.ts';
 import { documents, manifestText } from '../support/yaml-manifests.ts';
 
 type List = SourceEvent & { type: 'replaced' };
 
 /** Follows the folder `config`; the source is closed when the test ends. */
-async function follow(t: Test, folder: TextFolder, options: Partial<FolderSourceOptions> = {}) {
-  const { logger, lines } = recordingLogger();
-  const registry = new Registry();
-  const source = createFolderSource(
-    { folder: join(folder.path, 'config'), namespaces: [], ...options },
-    { logger, metrics: createXdsMetrics(registry) },
-  );
+async function follow(
+  t: Test,
+  folder: TextFolder,
+  options: { namespaces?: readonly string[]; folder?: string } = {},
+) {
+  const { context, registry, lines } = recordingContext();
+  const source = new FolderSource(context, {
+    folder: join(folder.path, 'config'),
+    namespaces: [],
+    ...options,
+  });
   const lists: List[] = [];
-  t.teardown(source.close);
+  t.teardown(() => source.close());
   await source.start((event) => {
     if (event.type === 'replaced') lists.push(event);
   });

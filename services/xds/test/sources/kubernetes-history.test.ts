@@ -32,7 +32,7 @@ kubeSuite(
     const { sleep, isClosed, let: letGo } = gate();
     await editor.create('shop', 'stays');
     await editor.create('shop', 'goes');
-    const following = await startSource(api, {}, { sleep });
+    const following = await startSource(api, { sleep });
     t.teardown(() => following.source.close());
     await settles(following, { 'shop/goes': 1, 'shop/stays': 1 });
 

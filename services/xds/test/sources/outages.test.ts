@@ -1,6 +1,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test, test } from 'tap';
-import { outageText } from '../../src/sources/source.ts';
+import { formatOutages } from '../../src/sources/source.ts';
 import { type Answer, page, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
 import { startSource } from '../support/source-under-test.ts';
 
@@ -13,7 +13,7 @@ async function follow(t: Test, answerTo: (namespace: string) => Answer) {
   t.teardown(() => server.stop());
   const { source } = await startSource(server.api, { namespaces: ['shop', 'web', 'bank'] });
   t.teardown(() => source.close());
-  return () => source.outages?.() ?? [];
+  return () => source.outages();
 }
 
 test('the namespace that may not be listed is named, the others are not', async (t) => {
@@ -35,11 +35,11 @@ test('what is wrong with all namespaces is told once', async (t) => {
 });
 
 t.test('without an outage there is nothing to say', async (t) => {
-  t.equal(outageText([]), '');
+  t.equal(formatOutages([]), '');
 });
 
 t.test('of many reasons the first are told, and how many there are besides', async (t) => {
   const outages = ['a', 'b', 'c', 'd', 'e'].map((reason) => ({ reason, sinceMs: 0 }));
   const since = '(since 1970-01-01T00:00:00.000Z)';
-  t.equal(outageText(outages), `a ${since}; b ${since}; c ${since}; and 2 more`);
+  t.equal(formatOutages(outages), `a ${since}; b ${since}; c ${since}; and 2 more`);
 });

@@ -1,21 +1,21 @@
 import { runSteps } from '@tollgate/kit/steps';
 import t from 'tap';
-import type { LimiterClient } from '../../src/ads/limiters.ts';
-import type { Verdict } from '../../src/catalog/accepted.ts';
+import type { Limiter } from '../../src/ads/limiters.ts';
+import type { ValidationResult } from '../../src/catalog/result.ts';
 import {
   type Condition,
+  isSameStatus,
   type ObjectStatus,
-  progressOf,
-  readyOf,
-  sameStatus,
-  statusOf,
+  toDomainStatus,
+  toObjectStatus,
+  toReady,
 } from '../../src/status/conditions.ts';
-import { eventOf } from '../../src/status/events.ts';
-import { audienceOf, groupLimiters } from '../../src/status/limiter-groups.ts';
+import { toEvent } from '../../src/status/events.ts';
+import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
 import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
 
-const progress = (clients: readonly LimiterClient[], domain = 'shop', version = '2') =>
-  progressOf({ name: domain, version }, runSteps(audienceOf(groupLimiters(clients))));
+const progress = (clients: readonly Limiter[], domain = 'shop', version = '2') =>
+  toDomainStatus({ name: domain, version }, runSteps(indexSubscribers(groupLimiters(clients))));
 
 const current = versions({ shop: '2', web: '1' });
 const old = versions({ shop: '1', web: '1' });
@@ -38,17 +38,17 @@ t.test('it is true when every limiter has accepted the version', async (t) => {
 
 t.test('what was said last is answered as it is as long as all have acknowledged', async (t) => {
   const accepted = versions({ shop: '2', web: '1', other: '1' });
-  const audience = (...clients: readonly LimiterClient[]) => runSteps(audienceOf(groupLimiters(clients)));
+  const audience = (...clients: readonly Limiter[]) => runSteps(indexSubscribers(groupLimiters(clients)));
   const shop = { name: 'shop', version: '2' };
-  const before = progressOf(shop, audience(limiterOf('a', { accepted: current })));
-  t.equal(progressOf(shop, audience(limiterOf('a', { accepted })), before), before);
-  t.match(progressOf({ ...shop, version: '3' }, audience(limiterOf('a', { accepted })), before), {
+  const before = toDomainStatus(shop, audience(limiterOf('a', { accepted: current })));
+  t.equal(toDomainStatus(shop, audience(limiterOf('a', { accepted })), before), before);
+  t.match(toDomainStatus({ ...shop, version: '3' }, audience(limiterOf('a', { accepted })), before), {
     version: '3',
     acknowledged: 0,
   });
   const two = [limiterOf('a', { accepted }), limiterOf('b', { accepted })];
-  t.match(progressOf(shop, audience(...two), before), { connected: 2, acknowledged: 2 });
-  t.match(progressOf(shop, audience(), before), { connected: 0, programmed: { reason: 'NoClients' } });
+  t.match(toDomainStatus(shop, audience(...two), before), { connected: 2, acknowledged: 2 });
+  t.match(toDomainStatus(shop, audience(), before), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
 t.test('one that has not answered, or has another version, is waited for', async (t) => {
@@ -150,7 +150,7 @@ t.test('a limiter is named by the identity of its certificate, whatever node id 
   t.equal(message, `refused by 1 of 1 limiter; limiter-1 (${identity}) says: no`);
 });
 
-const verdict: Verdict = {
+const verdict: ValidationResult = {
   id: 'ns/a',
   uid: 'u',
   generation: 2,
@@ -161,14 +161,17 @@ const verdict: Verdict = {
   domainOwner: undefined,
   accepted: { status: 'True', reason: 'Accepted', message: '3 limits' },
 };
-const invalid: Verdict = { ...verdict, accepted: { status: 'False', reason: 'Invalid', message: 'bad' } };
-const domainProgress = progressOf(
+const invalid: ValidationResult = {
+  ...verdict,
+  accepted: { status: 'False', reason: 'Invalid', message: 'bad' },
+};
+const domainProgress = toDomainStatus(
   { name: 'shop', version: 'v' },
-  runSteps(audienceOf(groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]))),
+  runSteps(indexSubscribers(groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]))),
 );
 
 t.test('an accepted object is as far as its domain', async (t) => {
-  t.strictSame(statusOf(verdict, domainProgress), {
+  t.strictSame(toObjectStatus(verdict, domainProgress), {
     id: 'ns/a',
     uid: 'u',
     observedGeneration: 2,
@@ -181,7 +184,7 @@ t.test('an accepted object is as far as its domain', async (t) => {
 });
 
 t.test('an edit that is not accepted is never programmed, and the status says what is', async (t) => {
-  t.match(statusOf({ ...invalid, inForce: 1 }, domainProgress), {
+  t.match(toObjectStatus({ ...invalid, inForce: 1 }, domainProgress), {
     observedGeneration: 2,
     version: 'v',
     limiters: { acknowledged: 1 },
@@ -191,14 +194,14 @@ t.test('an edit that is not accepted is never programmed, and the status says wh
       message: 'generation 1, which stays in force: acknowledged by 1 of 1 limiter',
     },
   });
-  t.match(statusOf(invalid, domainProgress).programmed, {
+  t.match(toObjectStatus(invalid, domainProgress).programmed, {
     reason: 'NotAccepted',
     message: 'what is accepted of generation 2: acknowledged by 1 of 1 limiter',
   });
 });
 
 t.test('an object of which nothing is in force has no version, whoever has the domain', async (t) => {
-  t.match(statusOf({ ...invalid, inForce: undefined, rules: 0 }, domainProgress), {
+  t.match(toObjectStatus({ ...invalid, inForce: undefined, rules: 0 }, domainProgress), {
     version: '',
     limiters: { connected: 1, acknowledged: 0 },
     programmed: { status: 'False', reason: 'NotAccepted', message: 'nothing of this object is in force' },
@@ -206,8 +209,8 @@ t.test('an object of which nothing is in force has no version, whoever has the d
 });
 
 t.test('a status is the same only if all of it is', async (t) => {
-  const status = statusOf(verdict, domainProgress);
-  t.ok(sameStatus(status, statusOf(verdict, domainProgress)));
+  const status = toObjectStatus(verdict, domainProgress);
+  t.ok(isSameStatus(status, toObjectStatus(verdict, domainProgress)));
   for (const other of [
     { ...verdict, uid: 'other' },
     { ...verdict, generation: 3 },
@@ -215,7 +218,7 @@ t.test('a status is the same only if all of it is', async (t) => {
     { ...verdict, inForce: undefined },
     invalid,
   ])
-    t.notOk(sameStatus(status, statusOf(other, domainProgress)), JSON.stringify(other));
+    t.notOk(isSameStatus(status, toObjectStatus(other, domainProgress)), JSON.stringify(other));
 });
 
 const condition = (status: Condition['status'], reason: string, message = reason): Condition => ({
@@ -243,7 +246,7 @@ const invalidCondition = condition('False', 'Invalid', 'spec: wrong');
 const enforced = condition('True', 'Acknowledged', 'acknowledged by 1 of 1 limiter');
 
 t.test('an object is ready when it is accepted and every limiter enforces it', async (t) => {
-  const ready = (...conditions: Parameters<typeof statusWith>) => readyOf(statusWith(...conditions));
+  const ready = (...conditions: Parameters<typeof statusWith>) => toReady(statusWith(...conditions));
   t.strictSame(ready(accepted, enforced), { ...enforced, reason: 'Enforced' });
   t.strictSame(ready(invalidCondition, condition('False', 'NotAccepted')), invalidCondition);
   t.strictSame(ready(accepted, condition('False', 'Pending')), condition('False', 'Pending'));
@@ -251,7 +254,7 @@ t.test('an object is ready when it is accepted and every limiter enforces it', a
 });
 
 t.test('refusals, conflicts and rejections are events, and nothing else is', async (t) => {
-  const event = (...conditions: Parameters<typeof statusWith>) => eventOf(statusWith(...conditions));
+  const event = (...conditions: Parameters<typeof statusWith>) => toEvent(statusWith(...conditions));
   t.equal(event(accepted, enforced), undefined);
   t.equal(event(accepted, condition('False', 'Pending')), undefined);
   t.equal(event(accepted, condition('Unknown', 'NoClients')), undefined);
@@ -265,7 +268,7 @@ t.test('refusals, conflicts and rejections are events, and nothing else is', asy
 });
 
 t.test('an event is the same one until there is something new', async (t) => {
-  const keyOf = (status: ObjectStatus) => eventOf(status)?.key;
+  const keyOf = (status: ObjectStatus) => toEvent(status)?.key;
   const nacked = statusWith(accepted, condition('False', 'Nacked', 'refused by 1 of 2 limiters'));
   const more = condition('False', 'Nacked', 'refused by 2 of 2 limiters');
   t.equal(

@@ -4,9 +4,9 @@ import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
 import { KubernetesEvents } from '../../src/status/events.ts';
-import type { StatusWriter } from '../../src/status/writer.ts';
+import type { StatusWriter } from '../../src/status/reporter.ts';
 import { clientOf, deployFile, prepareCluster } from '../support/cluster.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingContext } from '../support/recording-logger.ts';
 
 const server = 'system:serviceaccount:tollgate:tollgate-xds';
 
@@ -30,7 +30,7 @@ async function startWriter(
   api: ApiClient,
   { leads = true, perSecond = 100, burst = 100 } = {},
 ): Promise<StatusWriter & { lead(): void; readonly lines: readonly Record<string, unknown>[] }> {
-  const { logger, lines } = recordingLogger();
+  const { context, lines } = recordingContext();
   let isLeader = leads;
   let tell: (leader: boolean) => void = () => undefined;
   const leadership = {
@@ -40,17 +40,15 @@ async function startWriter(
       return () => undefined;
     },
   };
-  const writer = new KubernetesEvents({
+  const writer = new KubernetesEvents(context, {
     api,
     leadership,
-    logger,
     instance: 'replica-1',
-    nowMs: Date.now,
     perSecond,
     burst,
   });
   t.teardown(() => writer.close());
-  await writer.start();
+  writer.start();
   return Object.assign(writer, {
     lines,
     lead() {
@@ -128,7 +126,7 @@ kubeSuite(
     await t.test('without the right it says so once', async (t) => {
       await kube.kubectl(['delete', 'clusterrolebinding', 'tollgate-xds']);
       const writer = await startWriter(t, api);
-      const line = () => writer.lines.filter((one) => one['@message'] === 'event not written');
+      const line = () => writer.lines.filter((one) => one['@message'] === 'cannot write event');
       await awaitUntil(
         () => {
           writer.put(nacked(`refused-${Date.now()}`));

@@ -1,11 +1,11 @@
 import { runSteps } from '@tollgate/kit/steps';
 import t from 'tap';
-import { audienceOf, groupLimiters } from '../../src/status/limiter-groups.ts';
+import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
 import { limiterOf } from '../support/limiters.ts';
 
 t.test('a domain is asked for by those that name it and by those that name nothing', async (t) => {
   const audience = runSteps(
-    audienceOf(
+    indexSubscribers(
       groupLimiters([
         limiterOf('shop', { names: new Set(['shop', 'web']) }),
         limiterOf('all'),

@@ -3,17 +3,13 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
 import { configMaps, type ObjectName, objectPath } from '../../src/kube/objects.ts';
-import { formatLimiterReport } from '../../src/status/limiter-report.ts';
-import {
-  createKubernetesLimiterReports,
-  type KubernetesLimiterReportsOptions,
-} from '../../src/status/replica-reports.ts';
-import type { LimiterReports } from '../../src/status/reported-limiters.ts';
+import { formatReport } from '../../src/status/limiter-report.ts';
+import { ReplicaReports, type ReplicaReportsOptions } from '../../src/status/replica-reports.ts';
 import { clientOf } from '../support/cluster.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
 interface Replica {
-  readonly reports: LimiterReports;
+  readonly reports: ReplicaReports;
   readonly logs: readonly Record<string, unknown>[];
   /** How often listeners were told. */
   told(): number;
@@ -27,22 +23,22 @@ interface Replica {
 function startReplica(
   t: Test,
   api: ApiClient,
-  options: Partial<KubernetesLimiterReportsOptions> & { identity: string; name: string; leads?: boolean },
+  options: Partial<ReplicaReportsOptions> & { identity: string; name: string; leads?: boolean },
 ): Replica {
   const { leads = false, ...rest } = options;
   const { logger, lines } = recordingLogger();
   const leadership = { isLeader: () => leads, onChange: () => () => undefined };
-  const reports = createKubernetesLimiterReports(
-    {
-      namespace: 'default',
-      debounceMs: 5,
-      renewMs: 50,
-      expiryMs: 20_000,
-      backoff: { initialMs: 1, maxMs: 20, jitter: 1 },
-      ...rest,
-    },
-    { api, leadership, logger },
-  );
+  const reports = new ReplicaReports({
+    api,
+    leadership,
+    logger,
+    namespace: 'default',
+    debounceMs: 5,
+    renewMs: 50,
+    expiryMs: 20_000,
+    backoff: { initialMs: 1, maxMs: 20, jitter: 1 },
+    ...rest,
+  });
   const others = () =>
     reports.others()?.map(({ replica, report }) => `${replica} ${report.groups.map(({ count }) => count)}`);
   const history: string[] = [];
@@ -116,7 +112,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     const follower = startReplica(t, api, { identity: 'b_1', name, expiryMs: 400 });
     follower.reports.publish({ groups: [{ count: 1 }] });
     await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
-    await patch(api, name, { killed_1: formatLimiterReport({ groups: [{ count: 5 }] }, 1) });
+    await patch(api, name, { killed_1: formatReport({ groups: [{ count: 5 }] }, 1) });
     await hasHeard(follower, 'killed 5');
     await hears(follower);
     t.ok((await dataOf(api, name)).killed_1, 'who is not the leader leaves it there');
@@ -136,7 +132,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     const witness = startReplica(t, api, { identity: 'b_1', name });
     witness.reports.publish({ groups: [{ count: 1 }] });
     await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
-    await patch(api, name, { a_1: formatLimiterReport({ groups: [{ count: 5 }] }, 1) });
+    await patch(api, name, { a_1: formatReport({ groups: [{ count: 5 }] }, 1) });
     await hears(witness, 'a 5');
     const restarted = startReplica(t, api, { identity: 'a_2', name });
     restarted.reports.publish({ groups: [{ count: 4 }] });
@@ -178,7 +174,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
       await kube.killApiserver();
       b.reports.publish({ groups: [{ count: 2 }] });
       await awaitUntil(
-        () => problems(b).some(({ '@message': text }) => /cannot be told/.test(String(text))),
+        () => problems(b).some(({ '@message': text }) => /cannot report limiters/.test(String(text))),
         {
           what: 'a warning',
         },

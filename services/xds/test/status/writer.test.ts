@@ -1,18 +1,13 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
-import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
+import type { Context } from '../../src/context.ts';
 import type { ApiClient } from '../../src/kube/client.ts';
 import type { Leadership } from '../../src/kube/lease.ts';
-import { createXdsMetrics } from '../../src/metrics.ts';
 import type { ConfigObject } from '../../src/sources/source.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
-import type { StatusWriter } from '../../src/status/writer.ts';
-import {
-  createKubernetesStatusWriter,
-  type KubernetesStatusWriterDeps,
-  type KubernetesStatusWriterOptions,
-} from '../../src/status/writer.ts';
+import type { StatusWriter } from '../../src/status/reporter.ts';
+import { KubernetesStatusWriter, type KubernetesStatusWriterOptions } from '../../src/status/writer.ts';
 import { clientOf, createEditor, prepareCluster } from '../support/cluster.ts';
 import {
   type Answer,
@@ -22,13 +17,13 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from '../support/kube-server.ts';
-import { recordingLogger } from '../support/recording-logger.ts';
+import { recordingContext } from '../support/recording-logger.ts';
 import { startSource } from '../support/source-under-test.ts';
 
 const accepted = { status: 'True', reason: 'Accepted', message: '3 limits' } as const;
 const pending = { status: 'False', reason: 'Pending', message: '0 of 1' } as const;
 
-function statusOf(id: string, rest: Partial<ObjectStatus> = {}): ObjectStatus {
+function toObjectStatus(id: string, rest: Partial<ObjectStatus> = {}): ObjectStatus {
   return {
     id,
     uid: `uid-${id}`,
@@ -78,17 +73,23 @@ interface Writing {
 
 async function startWriter(
   t: Test,
-  deps: Pick<KubernetesStatusWriterDeps, 'api' | 'objects'> & Partial<KubernetesStatusWriterDeps>,
-  options: Partial<KubernetesStatusWriterOptions> = {},
+  {
+    trace,
+    nowMs = Date.now,
+    ...options
+  }: Pick<KubernetesStatusWriterOptions, 'api' | 'objects'> &
+    Partial<KubernetesStatusWriterOptions> &
+    Partial<Pick<Context, 'trace' | 'nowMs'>>,
 ): Promise<Writing> {
-  const { logger, lines } = recordingLogger();
-  const registry = new Registry();
-  const { statusWrites } = createXdsMetrics(registry);
-  const writer = createKubernetesStatusWriter(
-    { debounceMs: 5, backoff: { initialMs: 5, maxMs: 20 }, ...options },
-    { logger, metrics: { statusWrites }, leadership: makeLeadership().leadership, ...deps },
-  );
-  await writer.start();
+  const { context, lines } = recordingContext({ nowMs, trace });
+  const { statusWrites } = context.metrics;
+  const writer = new KubernetesStatusWriter(context, {
+    leadership: makeLeadership().leadership,
+    debounceMs: 5,
+    backoff: { initialMs: 5, maxMs: 20 },
+    ...options,
+  });
+  writer.start();
   t.teardown(() => writer.close());
   return {
     writer,
@@ -121,8 +122,8 @@ t.test('a status is applied to the status subresource of its object and no other
   const server = await statusServer(t);
   const objects = new Map([['shop/web', objectOf('shop/web')]]);
   const now = () => Date.parse('2026-01-02T03:04:05.678Z');
-  const { writer, results } = await startWriter(t, { api: server.api, objects, now });
-  writer.put(statusOf('shop/web'));
+  const { writer, results } = await startWriter(t, { api: server.api, objects, nowMs: now });
+  writer.put(toObjectStatus('shop/web'));
   await arrive(server, 1);
   const [request] = server.requests;
   t.match(request, {
@@ -154,9 +155,9 @@ t.test('a status is applied to the status subresource of its object and no other
 t.test('of several changes within the debounce time the latest is written, once', async (t) => {
   const server = await statusServer(t);
   const objects = new Map(['shop/web', 'shop/api'].map((id) => [id, objectOf(id)]));
-  const { writer } = await startWriter(t, { api: server.api, objects }, { debounceMs: 50, concurrency: 1 });
-  for (let rules = 1; rules <= 20; rules += 1) writer.put(statusOf('shop/web', { rules }));
-  writer.put(statusOf('shop/api'));
+  const { writer } = await startWriter(t, { api: server.api, objects, debounceMs: 50, concurrency: 1 });
+  for (let rules = 1; rules <= 20; rules += 1) writer.put(toObjectStatus('shop/web', { rules }));
+  writer.put(toObjectStatus('shop/api'));
   await arrive(server, 2);
   t.strictSame(paths(server), [`${base}/web/status`, `${base}/api/status`]);
   t.equal(bodyOf(server, 0).status.rules, 20);
@@ -165,12 +166,12 @@ t.test('of several changes within the debounce time the latest is written, once'
 t.test('what the object has already is not written, whatever others have added to it', async (t) => {
   const server = await statusServer(t);
   const objects = new Map(['shop/same', 'shop/other'].map((id) => [id, objectOf(id)]));
-  const { writer } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
-  writer.put(statusOf('shop/same'));
+  const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+  writer.put(toObjectStatus('shop/same'));
   await arrive(server, 1);
   // The source has not told of it yet; what the API server answered counts.
-  writer.put(statusOf('shop/same'));
-  writer.put(statusOf('shop/other'));
+  writer.put(toObjectStatus('shop/same'));
+  writer.put(toObjectStatus('shop/other'));
   await arrive(server, 2);
   // Now it has, with what somebody else wrote.
   const { status } = bodyOf(server, 0);
@@ -179,8 +180,8 @@ t.test('what the object has already is not written, whatever others have added t
     'shop/same',
     objectOf('shop/same', { ...status, x: 1, conditions: [added, ...status.conditions] }),
   );
-  writer.put(statusOf('shop/same'));
-  writer.put(statusOf('shop/other', { rules: 4 }));
+  writer.put(toObjectStatus('shop/same'));
+  writer.put(toObjectStatus('shop/other', { rules: 4 }));
   await arrive(server, 3);
   t.strictSame(
     paths(server),
@@ -199,7 +200,7 @@ t.test('a condition keeps the time of its transition until its status is another
   const objects = new Map([['shop/web', objectOf('shop/web', { conditions })]]);
   const { writer } = await startWriter(t, { api: server.api, objects });
   const programmed = { status: 'True', reason: 'Acknowledged', message: '1 of 1' } as const;
-  writer.put(statusOf('shop/web', { programmed, accepted: { ...accepted, message: '4 limits' } }));
+  writer.put(toObjectStatus('shop/web', { programmed, accepted: { ...accepted, message: '4 limits' } }));
   await arrive(server, 1);
   const [first, second] = bodyOf(server, 0).status.conditions;
   t.match(first, { type: 'Accepted', message: '4 limits', lastTransitionTime: old });
@@ -211,7 +212,7 @@ t.test('a message that the CRD would refuse is cut', async (t) => {
   const server = await statusServer(t);
   const objects = new Map([['shop/web', objectOf('shop/web')]]);
   const { writer } = await startWriter(t, { api: server.api, objects });
-  writer.put(statusOf('shop/web', { accepted: { ...accepted, message: 'x'.repeat(100_000) } }));
+  writer.put(toObjectStatus('shop/web', { accepted: { ...accepted, message: 'x'.repeat(100_000) } }));
   await arrive(server, 1);
   const { length } = bodyOf(server, 0).status.conditions[0].message;
   t.ok(length > 30_000 && length <= 32_768, `${length} characters`);
@@ -221,8 +222,8 @@ t.test('only the leader writes; who becomes the leader writes all that differs',
   const server = await statusServer(t);
   const { leadership, set } = makeLeadership(false);
   const objects = new Map(['shop/a', 'shop/b', 'shop/gone'].map((id) => [id, objectOf(id)]));
-  const { writer } = await startWriter(t, { api: server.api, objects, leadership }, { concurrency: 1 });
-  for (const id of objects.keys()) writer.put(statusOf(id));
+  const { writer } = await startWriter(t, { api: server.api, objects, leadership, concurrency: 1 });
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
   writer.forget('shop/gone');
   t.equal(server.requests.length, 0);
   set(true);
@@ -230,7 +231,7 @@ t.test('only the leader writes; who becomes the leader writes all that differs',
   t.strictSame(paths(server), [`${base}/a/status`, `${base}/b/status`]);
 
   set(false);
-  writer.put(statusOf('shop/b', { rules: 9 }));
+  writer.put(toObjectStatus('shop/b', { rules: 9 }));
   set(true);
   await arrive(server, 3);
   t.equal(paths(server)[2], `${base}/b/status`);
@@ -243,8 +244,8 @@ t.test('who loses the leadership in the middle of a round stops', async (t) => {
     json(JSON.parse(body))(response, noRequest);
   });
   const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
-  const { writer } = await startWriter(t, { api: server.api, objects, leadership }, { concurrency: 1 });
-  for (const id of objects.keys()) writer.put(statusOf(id));
+  const { writer } = await startWriter(t, { api: server.api, objects, leadership, concurrency: 1 });
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await arrive(server, 1);
   set(true);
   await arrive(server, 3);
@@ -257,9 +258,9 @@ t.test('who loses the leadership in the middle of a round stops', async (t) => {
 t.test('a status of a former life of the object is not written', async (t) => {
   const server = await statusServer(t);
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
-  const { writer } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
-  writer.put(statusOf('shop/a', { uid: 'former' }));
-  writer.put(statusOf('shop/b'));
+  const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+  writer.put(toObjectStatus('shop/a', { uid: 'former' }));
+  writer.put(toObjectStatus('shop/b'));
   await arrive(server, 1);
   t.strictSame(paths(server), [`${base}/b/status`]);
 });
@@ -267,8 +268,8 @@ t.test('a status of a former life of the object is not written', async (t) => {
 t.test('an object that is gone is given up, and does not hold up others', async (t) => {
   const server = await statusServer(t, refusal(404, 'NotFound'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
-  const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
-  for (const id of objects.keys()) writer.put(statusOf(id));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
   t.strictSame(await results(), { gone: 1, written: 1 });
   t.notOk(logs.some(({ level }) => level !== 'debug'));
@@ -279,10 +280,10 @@ t.test(
   async (t) => {
     const server = await statusServer(t, refusal(409, 'Conflict'));
     const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
-    const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
-    for (const id of objects.keys()) writer.put(statusOf(id));
+    const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+    for (const id of objects.keys()) writer.put(toObjectStatus(id));
     await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
-    writer.put(statusOf('shop/b', { rules: 4 }));
+    writer.put(toObjectStatus('shop/b', { rules: 4 }));
     await arrive(server, 3);
     t.strictSame(
       paths(server),
@@ -307,11 +308,11 @@ t.test('what fails is tried again with the latest status, and told once', async 
     refusal(503, 'Unavailable'),
   );
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
-  const { writer, results, logs } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
-  writer.put(statusOf('shop/a'));
-  writer.put(statusOf('shop/b'));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+  writer.put(toObjectStatus('shop/a'));
+  writer.put(toObjectStatus('shop/b'));
   await awaitUntil(() => server.requests.length > 0, { what: 'the first attempt' });
-  writer.put(statusOf('shop/a', { rules: 8 }));
+  writer.put(toObjectStatus('shop/a', { rules: 8 }));
   await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
   t.equal((await results()).failed, 3);
   t.match(
@@ -331,7 +332,7 @@ t.test('a missing right is told once, for all that is refused', async (t) => {
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
-  for (const id of objects.keys()) writer.put(statusOf(id));
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
   t.strictSame(await results(), { refused: 2, written: 2 });
   t.equal(logs.length, 1);
@@ -345,9 +346,9 @@ t.test('a status that was refused once is tried again soon, and the log says so'
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
-  for (const id of objects.keys()) writer.put(statusOf(id));
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
-  t.match(logs, [{ '@message': 'the API server refuses a status; trying again', retryWithinMs: 20 }]);
+  t.match(logs, [{ '@message': 'API server refused a status, retrying', retryWithinMs: 20 }]);
 });
 
 t.test(
@@ -356,8 +357,8 @@ t.test(
     const forbidden = refusal(403, 'Forbidden');
     const server = await statusServer(t, ...Array.from({ length: 6 }, () => forbidden));
     const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
-    const { writer, results } = await startWriter(t, { api: server.api, objects }, { concurrency: 1 });
-    for (const id of objects.keys()) writer.put(statusOf(id));
+    const { writer, results } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+    for (const id of objects.keys()) writer.put(toObjectStatus(id));
     await awaitUntil(async () => (await results()).written === 3, { what: 'all of them' });
     t.strictSame(
       paths(server),
@@ -383,12 +384,14 @@ t.test('writes keep to their rate and number', async (t) => {
     Array.from({ length: 60 }, (_, index) => [`shop/${index}`, objectOf(`shop/${index}`)]),
   );
   const startedMs = performance.now();
-  const { writer } = await startWriter(
-    t,
-    { api: server.api, objects },
-    { concurrency: 3, writesPerSecond: 200, burst: 10 },
-  );
-  for (const id of objects.keys()) writer.put(statusOf(id));
+  const { writer } = await startWriter(t, {
+    api: server.api,
+    objects,
+    concurrency: 3,
+    writesPerSecond: 200,
+    burst: 10,
+  });
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await arrive(server, 60);
   t.equal(most, 3);
   // 10 at once, 50 at 5 ms each.
@@ -413,7 +416,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
   await t.test('can be read, and leaves the generation as it is', async (t) => {
     await editor.create('shop', 'web');
     const { uid } = await known('shop/web');
-    writer.put(statusOf('shop/web', { uid }));
+    writer.put(toObjectStatus('shop/web', { uid }));
     await written(1);
     const live = await editor.get('shop', 'web');
     t.match(live, {
@@ -442,10 +445,10 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     const object = following.source.get('shop/web');
     t.equal(object?.generation, 1);
     const before = await editor.get('shop', 'web');
-    writer.put(statusOf('shop/web', { uid: object?.uid ?? '' }));
+    writer.put(toObjectStatus('shop/web', { uid: object?.uid ?? '' }));
     await editor.create('shop', 'marker');
     const { uid } = await known('shop/marker');
-    writer.put(statusOf('shop/marker', { uid }));
+    writer.put(toObjectStatus('shop/marker', { uid }));
     await written(2);
     t.equal((await editor.get('shop', 'web')).metadata.resourceVersion, before.metadata.resourceVersion);
   });
@@ -456,7 +459,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     await editor.create('shop', 'web');
     // A source that has not heard of it.
     const late = await startWriter(t, { api, objects: { get: () => former } });
-    late.writer.put(statusOf('shop/web', { uid: former.uid, rules: 99 }));
+    late.writer.put(toObjectStatus('shop/web', { uid: former.uid, rules: 99 }));
     await awaitUntil(async () => (await late.results()).conflict === 1, { what: 'the refusal' });
     t.equal((await editor.get('shop', 'web')).status, undefined);
   });
@@ -468,8 +471,8 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
       () => JSON.stringify(following.source.get('shop/marker')?.manifest).includes('"version":"v1"'),
       { what: 'the status to come back' },
     );
-    const healing = await startWriter(t, { api, objects: following.source }, { recheckMs: 50 });
-    healing.writer.put(statusOf('shop/marker', { uid }));
+    const healing = await startWriter(t, { api, objects: following.source, recheckMs: 50 });
+    healing.writer.put(toObjectStatus('shop/marker', { uid }));
     const vandal = JSON.stringify({ status: { rules: 77 } });
     await kube.kubectl([
       'patch',

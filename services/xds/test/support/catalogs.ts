@@ -5,27 +5,25 @@ import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimi
 import { compileRules } from '@tollgate/rules/compile';
 import { fromMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';
-import { type Catalog, type CatalogChange, createCatalog } from '../../src/catalog/catalog.ts';
+import { Catalog, type CatalogChange } from '../../src/catalog/catalog.ts';
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
-import { encodeRules, hashContent } from '../../src/catalog/snapshot.ts';
 import type { ConfigObject, SourceEvent } from '../../src/sources/source.ts';
 
-/** A catalog that works at once. */
-export interface TestCatalog extends Pick<Catalog, 'verdicts' | 'rules' | 'nextExpiryMs'> {
+/** A catalog that runs synchronously. */
+export interface TestCatalog extends Pick<Catalog, 'results' | 'rules' | 'nextExpiryMs'> {
   apply(...events: readonly SourceEvent[]): CatalogChange;
-  /** The same at a moment. */
+  /** At a given time. */
   applyAt(nowMs: number, ...events: readonly SourceEvent[]): CatalogChange;
 }
 
-/** Makes an empty one. */
 export function makeCatalog({ graceMs = 0 }: { readonly graceMs?: number } = {}): TestCatalog {
-  const catalog = createCatalog({ encode: encodeRules, hash: hashContent, graceMs });
+  const catalog = new Catalog({ graceMs });
   return {
-    verdicts: catalog.verdicts,
+    results: catalog.results,
     get rules() {
       return catalog.rules;
     },
-    nextExpiryMs: catalog.nextExpiryMs,
+    nextExpiryMs: () => catalog.nextExpiryMs(),
     apply: (...events) => runSteps(catalog.apply(events, 0)),
     applyAt: (nowMs, ...events) => runSteps(catalog.apply(events, nowMs)),
   };
@@ -39,7 +37,7 @@ export const replaced = (...objects: readonly ConfigObject[]): SourceEvent => ({
   problems: [],
 });
 
-/** What limiters make of a snapshot: `<domain.path> <requests>` of every limit, sorted. */
+/** The limits that limiters compile from a snapshot: `<domain.path> <requests>`, sorted. */
 export function limitsOf({ resources }: Snapshot): readonly string[] {
   const documents = [...resources.values()].map(({ any }) =>
     fromMessage(fromBinary(RateLimitConfigSchema, fromBinary(AnySchema, any).value)),

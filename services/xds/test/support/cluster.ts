@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { type ApiClient, createApiClient } from '../../src/kube/client.ts';
+import { ApiClient } from '../../src/kube/client.ts';
 import { loadKubeConfig } from '../../src/kube/config.ts';
 import { collectionPath, objectPath, rateLimitConfigs } from '../../src/kube/objects.ts';
 
@@ -29,7 +29,7 @@ export async function prepareCluster(kube: KubeApiserver, namespaces: readonly s
 /** A client with somebody's rights, the administrator's by default. */
 export async function clientOf(kube: KubeApiserver, user = 'admin'): Promise<ApiClient> {
   const kubeconfig = kube.kubeconfigFor(user);
-  return createApiClient(await loadKubeConfig({ kubeconfig, kubernetesServiceHost: '' }));
+  return new ApiClient(await loadKubeConfig({ kubeconfig, kubernetesServiceHost: '' }));
 }
 
 /** Edits RateLimitConfigs as people and their tools do. */

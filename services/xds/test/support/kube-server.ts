@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { KubeConfig } from '@kubernetes/client-node';
-import { type ApiClient, createApiClient } from '../../src/kube/client.ts';
+import { ApiClient } from '../../src/kube/client.ts';
 
 /** One request as the server saw it. */
 export interface SeenRequest {
@@ -27,7 +27,7 @@ export interface ScriptedServer {
 /** Starts a server that asks `answer` for each request; its client has the options. */
 export async function startScriptedServer(
   answer: Answer,
-  options: Parameters<typeof createApiClient>[1] = {},
+  options: ConstructorParameters<typeof ApiClient>[1] = {},
 ): Promise<ScriptedServer> {
   const requests: SeenRequest[] = [];
   const server = createServer((incoming, response) => {
@@ -48,7 +48,7 @@ export async function startScriptedServer(
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
   const url = `http://127.0.0.1:${address.port}`;
-  const api = createApiClient(configFor(url), options);
+  const api = new ApiClient(configFor(url), options);
   return {
     url,
     requests,

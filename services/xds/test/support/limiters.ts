@@ -1,8 +1,8 @@
-import type { LimiterClient } from '../../src/ads/limiters.ts';
+import type { Limiter } from '../../src/ads/limiters.ts';
 import type { Snapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
 /** A limiter that has acknowledged nothing, but for what is told. */
-export function limiterOf(id: string, given: Partial<LimiterClient> = {}): LimiterClient {
+export function limiterOf(id: string, given: Partial<Limiter> = {}): Limiter {
   return {
     id,
     nodeId: `limiter-${id}`,
@@ -23,11 +23,8 @@ export const versions = (set: Readonly<Record<string, string>>): ReadonlyMap<str
   new Map(Object.entries(set));
 
 /** A NACK of such a set. */
-export function rejectionOf(
-  refused: ReadonlyMap<string, string>,
-  message: string,
-): LimiterClient['rejection'] {
-  return { refused, snapshotVersion: 's', message, atMs: 0 };
+export function rejectionOf(resources: ReadonlyMap<string, string>, message: string): Limiter['rejection'] {
+  return { resources, snapshotVersion: 's', message, atMs: 0 };
 }
 
 /** A snapshot of that version, in which every domain has this version. */

@@ -1,4 +1,4 @@
-import type { Schedule } from '../../src/catalog/pipeline.ts';
+import type { Schedule } from '../../src/context.ts';
 
 /** Timers that wait for the test. */
 export interface ManualSchedule {

@@ -1,17 +1,9 @@
-import { Registry } from 'prom-client';
 import type { ApiClient } from '../../src/kube/client.ts';
 import { rateLimitConfigs } from '../../src/kube/objects.ts';
-import {
-  createReflector,
-  type Reflector,
-  type ReflectorDeps,
-  type ReflectorEvent,
-  type ReflectorOptions,
-} from '../../src/kube/reflector.ts';
-import { createXdsMetrics } from '../../src/metrics.ts';
-import { recordingLogger } from './recording-logger.ts';
+import { Reflector, type ReflectorEvent, type ReflectorOptions } from '../../src/kube/reflector.ts';
+import { recordingContext } from './recording-logger.ts';
 
-/** A reflector that has been started, with all that it has told. */
+/** A started reflector and its events. */
 export interface ReflectorUnderTest {
   readonly reflector: Reflector;
   /** Each as `replaced a b`, `changed a`, `deleted a`. */
@@ -21,39 +13,30 @@ export interface ReflectorUnderTest {
   metric(name: string): Promise<number>;
 }
 
-/** Starts a reflector of RateLimitConfigs that hurries. */
+/** Starts a reflector of RateLimitConfigs with short delays. */
 export function followWith(
   api: ApiClient,
   options: Partial<ReflectorOptions> = {},
   onEvent: (event: ReflectorEvent) => void = () => undefined,
-  deps: Partial<ReflectorDeps> = {},
 ): ReflectorUnderTest {
-  const { logger, lines } = recordingLogger();
-  const registry = new Registry();
+  const { context, lines, metric } = recordingContext();
+  const { logger, metrics } = context;
   const events: string[] = [];
-  const reflector = createReflector(
-    {
-      resource: rateLimitConfigs,
-      namespace: '',
-      resyncMs: 0,
-      backoff: { initialMs: 1, maxMs: 20, jitter: 1 },
-      ...options,
-    },
-    { api, logger, metrics: createXdsMetrics(registry), ...deps },
-  );
+  const reflector = new Reflector({
+    api,
+    logger,
+    metrics,
+    resource: rateLimitConfigs,
+    namespace: '',
+    resyncMs: 0,
+    backoff: { initialMs: 1, maxMs: 20, jitter: 1 },
+    ...options,
+  });
   reflector.start((event) => {
     events.push(describe(event));
     onEvent(event);
   });
-  return {
-    reflector,
-    events,
-    logs: lines,
-    async metric(name) {
-      const values = (await registry.getSingleMetric(name)?.get())?.values ?? [];
-      return values.reduce((sum, { value }) => sum + value, 0);
-    },
-  };
+  return { reflector, events, logs: lines, metric };
 }
 
 function describe(event: ReflectorEvent): string {

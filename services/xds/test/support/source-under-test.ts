@@ -1,23 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { Registry } from 'prom-client';
 import type { ApiClient } from '../../src/kube/client.ts';
-import type { ReflectorDeps } from '../../src/kube/reflector.ts';
-import { createXdsMetrics } from '../../src/metrics.ts';
-import {
-  createKubernetesSource,
-  type KubernetesSource,
-  type KubernetesSourceOptions,
-} from '../../src/sources/kubernetes.ts';
+import { KubernetesSource, type KubernetesSourceOptions } from '../../src/sources/kubernetes.ts';
 import type { ConfigObject } from '../../src/sources/source.ts';
-import { recordingLogger } from './recording-logger.ts';
+import { recordingContext } from './recording-logger.ts';
 
-/** A source that has been started, and what its events amount to. */
+/** A started source, and the objects according to its events. */
 export interface SourceUnderTest {
   readonly source: KubernetesSource;
   /** The types of the events, in order. */
   readonly types: readonly string[];
-  /** `generation` by id; what somebody knows who has followed the events. */
+  /** `generation` by id, according to the events. */
   generations(): Record<string, number>;
   /** Limit by id, as its first descriptor has it. */
   limits(): Record<string, unknown>;
@@ -26,18 +19,22 @@ export interface SourceUnderTest {
   metric(name: string): Promise<number>;
 }
 
-/** Starts a source that hurries. */
+/** Starts a source with short delays. */
 export async function startSource(
   api: ApiClient,
   options: Partial<KubernetesSourceOptions> = {},
-  deps: Partial<ReflectorDeps> = {},
 ): Promise<SourceUnderTest> {
-  const { logger, lines } = recordingLogger();
-  const registry = new Registry();
-  const source = createKubernetesSource(
-    { namespaces: [], resyncMs: 0, backoff: { initialMs: 5, maxMs: 50, jitter: 1 }, ...options },
-    { api, logger, metrics: createXdsMetrics(registry), ...deps },
-  );
+  const { context, lines, metric } = recordingContext();
+  const { logger, metrics } = context;
+  const source = new KubernetesSource({
+    api,
+    logger,
+    metrics,
+    namespaces: [],
+    resyncMs: 0,
+    backoff: { initialMs: 5, maxMs: 50, jitter: 1 },
+    ...options,
+  });
   const types: string[] = [];
   const objects = new Map<string, ConfigObject>();
   await source.start((event) => {
@@ -58,14 +55,11 @@ export async function startSource(
     limits: () => each(limitOf),
     object: (id) => objects.get(id),
     logs: lines,
-    async metric(name) {
-      const values = (await registry.getSingleMetric(name)?.get())?.values ?? [];
-      return values.reduce((sum, { value }) => sum + value, 0);
-    },
+    metric,
   };
 }
 
-/** Waits until the source knows exactly these. */
+/** Waits for exactly these limits. */
 export async function settles(source: SourceUnderTest, limits: Record<string, number>): Promise<void> {
   await awaitUntil(() => source.types.length > 0 && isDeepStrictEqual(source.limits(), limits), {
     what: `${JSON.stringify(limits)}, not ${JSON.stringify(source.limits())}`,

@@ -1,22 +1,21 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Test } from 'tap';
-import { type ClientRegistry, createClientRegistry } from '../../src/ads/limiters.ts';
-import { createPipeline, type Pipeline, type PipelineOptions } from '../../src/catalog/pipeline.ts';
-import { createSnapshotStore, type SnapshotStore } from '../../src/catalog/snapshot.ts';
-import { createXdsMetrics } from '../../src/metrics.ts';
+import { LimiterRegistry } from '../../src/ads/limiters.ts';
+import { Pipeline, type PipelineOptions } from '../../src/catalog/pipeline.ts';
+import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { SourceEvent, SourceOutage } from '../../src/sources/source.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
 import type { LimiterReport } from '../../src/status/limiter-report.ts';
-import type { LimiterReports, ReplicaReport } from '../../src/status/reported-limiters.ts';
+import type { ReplicaReport } from '../../src/status/replica-reports.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
-import { recordingLogger } from './recording-logger.ts';
+import { recordingContext } from './recording-logger.ts';
 
 /** A pipeline whose source, time and limiters are the test's. */
 export interface TestPipeline {
   readonly pipeline: Pipeline;
   readonly store: SnapshotStore;
-  readonly clients: ClientRegistry;
+  readonly limiters: LimiterRegistry;
   readonly time: ManualSchedule;
   /** Versions of all snapshots that came into force. */
   readonly served: readonly string[];
@@ -47,47 +46,47 @@ export async function startPipeline(
   }: Partial<PipelineOptions> & { readonly hasReplicas?: boolean; readonly nowMs?: () => number } = {},
 ): Promise<TestPipeline> {
   const time = manualSchedule();
-  const store = createSnapshotStore();
-  const clients = createClientRegistry({ schedule: time.schedule });
-  const registry = new Registry();
+  const store = new SnapshotStore();
+  const limiters = new LimiterRegistry({ schedule: time.schedule });
   const served: string[] = [];
   const written: ObjectStatus[] = [];
   const forgotten: string[] = [];
-  const { logger, lines } = recordingLogger();
+  const { context, registry, lines } = recordingContext({ nowMs });
   const replicas = otherReplicas();
   let tell: (event: SourceEvent) => void = () => undefined;
   let lost: readonly SourceOutage[] = [];
   store.onChange(({ version }) => served.push(version));
-  const pipeline = createPipeline(
-    {
-      source: {
-        async start(onEvent) {
-          tell = onEvent;
-        },
-        outages: () => lost,
-        close: async () => undefined,
+  const pipeline = new Pipeline(context, {
+    source: {
+      async start(onEvent) {
+        tell = onEvent;
       },
-      store,
-      clients,
-      writer: {
+      outages: () => lost,
+      close: async () => undefined,
+    },
+    snapshots: store,
+    limiters,
+    writers: [
+      {
         put: (status) => written.push(status),
         forget: (id) => forgotten.push(id),
       },
-      ...(hasReplicas && { reports: replicas.reports }),
-      metrics: createXdsMetrics(registry),
-      logger,
-      nowMs,
-      schedule: time.schedule,
-    },
-    // In one slice, so that what a turn of the manual schedule begins has ended when it returns.
-    { debounceMs: 5, allowEmpty: true, settleMs: 0, sliceMs: Number.POSITIVE_INFINITY, ...options },
-  );
-  t.teardown(pipeline.close);
+    ],
+    reports: hasReplicas ? replicas.reports : undefined,
+    schedule: time.schedule,
+    debounceMs: 5,
+    allowEmpty: true,
+    settleMs: 0,
+    // In one slice, so that a timer of the manual schedule has completed when it returns.
+    sliceMs: Number.POSITIVE_INFINITY,
+    ...options,
+  });
+  t.teardown(() => pipeline.close());
   await pipeline.start();
   return {
     pipeline,
     store,
-    clients,
+    limiters,
     time,
     served,
     written,
@@ -116,7 +115,7 @@ function otherReplicas() {
   let published: LimiterReport | undefined;
   let others: readonly ReplicaReport[] | undefined;
   const listeners = new Set<() => void>();
-  const reports: LimiterReports = {
+  const reports: NonNullable<PipelineOptions['reports']> = {
     publish(report) {
       published = report;
     },
@@ -125,8 +124,6 @@ function otherReplicas() {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    start: () => undefined,
-    close: async () => undefined,
   };
   return {
     reports,

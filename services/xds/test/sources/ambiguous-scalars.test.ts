@@ -1,6 +1,6 @@
 import { parse } from '@tollgate/yaml/documents';
 import t from 'tap';
-import { type AmbiguousScalar, findAmbiguousScalars } from '../../src/sources/yaml.ts';
+import { type AmbiguousScalar, findAmbiguousScalars } from '../../src/sources/manifests.ts';
 
 function ambiguousScalars(text: string, linesBefore = 0): readonly AmbiguousScalar[] {
   const parsed = parse({ text, linesBefore });
