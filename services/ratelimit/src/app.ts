@@ -6,189 +6,117 @@ import { Health } from '@tollgate/kit/health';
 import { nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
-import { startTracing } from '@tollgate/kit/telemetry';
+import { startTracing, type Tracing } from '@tollgate/kit/telemetry';
+import { hostAndPort } from '@tollgate/kit/text';
 import { maxTimerMs, monotonicNow } from '@tollgate/kit/time';
-import { watchTlsFiles } from '@tollgate/kit/tls';
+import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
+import type { CounterBackend } from './backends/counter-backend.ts';
 import { counterBackends } from './backends/counter-backends.ts';
-import {
-  deciderOptions,
-  grpcServerOptions,
-  serverTlsFiles,
-  statsSinkOptions,
-  tracingOptions,
-} from './config/options.ts';
-import { type Settings, sinkSwitches } from './config/settings.ts';
-import { chooseSink } from './config/stats.ts';
+import type { Settings } from './config/settings.ts';
+import type { Context } from './context.ts';
 import { createApiServer } from './http/api-server.ts';
 import { createDebugServer } from './http/debug-server.ts';
-import { createCountHits } from './ratelimit/hits.ts';
-import { createLocalCache, type LocalCache, registerLocalCacheGauges } from './ratelimit/local-cache.ts';
-import { createDecider, createShouldRateLimit, shouldRateLimitPath } from './ratelimit/service.ts';
-import { createDecisionStats } from './ratelimit/stats.ts';
+import { LocalCache } from './ratelimit/local-cache.ts';
+import {
+  type Decide,
+  type DecisionContext,
+  decide,
+  getDecisionOptions,
+  shouldRateLimit,
+  shouldRateLimitPath,
+} from './ratelimit/service.ts';
+import { DecisionStats } from './ratelimit/stats.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
 import { ruleSources } from './rules/rule-sources.ts';
-import { createRuleStore } from './rules/rule-store.ts';
-import { createStatsRegistry, type StatsRegistry } from './stats/registry.ts';
-import { countCertificateLoads, createServerStats, createTlsStats } from './stats/server-stats.ts';
-import { createStatsFlusher, type StatsFlusher, statsSinks } from './stats/sinks.ts';
+import { RuleStore } from './rules/rule-store.ts';
+import { StatsRegistry } from './stats/registry.ts';
+import { createCallTimer, createLoadCounter, createTlsStats } from './stats/server-stats.ts';
+import { createSink, StatsFlusher } from './stats/sinks.ts';
 import { countReservedTags } from './stats/tags.ts';
 
 /** What the service takes from the process. */
-export interface AppDeps {
+export interface AppOptions {
   readonly logger: Logger;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
   readonly random: () => number;
   /** Where statistics are written when no sink is chosen. */
   readonly output: Writable;
-  /** Makes the first decisions as fast as later ones, for about 0.2 s of the start. */
+  /** Makes the first decisions as fast as later ones; delays the start by about 0.2 s. */
   readonly warmUp: boolean;
 }
 
-/** The service, put together and not yet started. */
+/** The assembled service, not yet started. */
 export interface App {
   readonly lifecycle: Lifecycle;
   readonly health: Health;
-  /** Everything the service counts. */
   readonly stats: StatsRegistry;
-  /** Ports in use once started; those set to 0 were chosen by the system. */
-  readonly ports: { http: number; grpc: number; debug: number };
+  /** Ports in use once started; the system chooses those set to 0. */
+  readonly ports: Ports;
 }
 
-/** Puts the service together: the one place that knows every part. */
-export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> {
-  const { logger } = deps;
-  // Process-wide, like the library's log itself; before anything of it can have something to say.
+interface Ports {
+  http: number;
+  grpc: number;
+  debug: number;
+}
+
+/** Assembles the service. */
+export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
+  const { logger, nowMs, random } = options;
+  // Process-wide, and before the library logs anything.
   logGrpcLibrary(logger);
-  const nowSeconds = (): number => Math.floor(deps.nowMs() / 1000);
-  const health = new Health();
-  const stats = createStatsRegistry();
+  const stats = new StatsRegistry();
   countReservedTags(stats, settings.extraTags);
+  const context: Context = {
+    logger,
+    health: new Health(),
+    stats,
+    nowMs,
+    nowSeconds: () => Math.floor(nowMs() / 1000),
+    random,
+  };
   const lifecycle = new Lifecycle({
     logger,
     drainTimeoutMs: Math.min(maxTimerMs, settings.shutdownDelayMs + settings.drainTimeoutMs),
   });
-  const ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
-
-  const flusher = createFlusher(settings, stats, deps);
-  const rules = createRuleStore({
-    stats,
-    logger,
-    health: settings.healthyWithAtLeastOneConfigLoaded
-      ? health.component('config', { healthy: false })
-      : undefined,
+  const ports: Ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
+  const sink = createSink(settings, { registry: stats, output: options.output, logger });
+  const flusher = new StatsFlusher({
+    registry: stats,
+    sink,
+    flushIntervalMs: settings.statsFlushIntervalMs,
+    nowMs,
   });
-  const ruleSource = ruleSources[settings.configType].create(settings, {
-    random: deps.random,
-    stats,
-    logger,
-  });
-  const backend = await counterBackends[settings.backendType].create(settings, {
-    nowSeconds,
-    random: deps.random,
-    health,
-    stats,
-    logger,
-  });
-  const debug = createDebugServer(
-    {
-      rules: rules.current,
-      counters: { backend, nowSeconds, cacheKeyPrefix: settings.cacheKeyPrefix },
-      stats,
-      logger,
-    },
-    { host: settings.debugHost, port: settings.debugPort },
-  );
-  const decide = createDecider(
-    {
-      rules: rules.current,
-      countHits: createCountHits({
-        backend,
-        localCache: createOptionalLocalCache(settings.localCacheSizeBytes, stats),
-        stopIncrementWhenOverLimit: settings.stopIncrementWhenOverLimit,
-      }),
-      stats: createDecisionStats(stats),
-      nowSeconds,
-      random: deps.random,
-    },
-    deciderOptions(settings),
-  );
-  const tracing = await startTracing({ ...tracingOptions(settings), logger });
-  const api = createApiServer(
-    { decide: traceDecisions(decide, tracing, 'POST /json'), health, logger },
-    { host: settings.host, port: settings.port },
-  );
-  const tls = createTlsStats(stats);
-  const countLoad = countCertificateLoads(stats);
-  const tlsFiles = settings.grpcServerUseTls
-    ? await watchTlsFiles(serverTlsFiles(settings), {
-        logger,
-        onAttempt: countLoad,
-        onCertificate: (validity) => tls.setValidity('grpc_server', validity),
-        nowMs: deps.nowMs,
-      })
-    : undefined;
-  if (tlsFiles) countLoad(true);
-  const grpc = new UnaryServer({
-    handlers: {
-      [shouldRateLimitPath]: createShouldRateLimit(
-        traceDecisions(decide, tracing, shouldRateLimitPath.slice(1)),
-      ),
-    },
-    health,
-    serviceName: 'ratelimit',
-    begin: createServerStats(stats, monotonicNow).begin,
-    tls: tlsFiles && { files: tlsFiles, mutual: settings.grpcClientTlsCacert !== '' },
-    guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
-    logger,
-    ...(settings.grpcServerUseTls && {
-      handshakes: { logger, listener: 'grpc', onFailure: tls.handshakeFailures('grpc') },
-    }),
-    ...grpcServerOptions(settings),
-  });
+  const rules = createRuleStore(settings, context);
+  const backend = await counterBackends[settings.backendType](settings, context);
+  const tracing = await startServiceTracing(settings, logger);
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
-  lifecycle.add({ name: 'statistics', start: flusher.start, stop: flusher.close });
+  lifecycle.add({ name: 'statistics', start: () => flusher.start(), stop: () => flusher.close() });
   lifecycle.add({ name: 'tracing', stop: () => tracing.shutdown() });
-  // Before whatever may have to wait, so that a start that waits can be looked at.
-  lifecycle.add({ name: 'debug server', start: startDebug, stop: ({ signal }) => debug.stop(signal) });
-  lifecycle.add({ name: 'counter backend', start: backend.start, stop: backend.close });
+  // Before everything that may have to wait, so that a slow start can be inspected.
+  addDebugServer(lifecycle, settings, context, { rules, backend, ports });
   lifecycle.add({
-    name: 'rules',
-    start: ({ signal }) =>
-      settings.forceStartWithoutInitialConfig ? startRulesLater() : ruleSource.start(rules.apply, { signal }),
-    stop: ruleSource.close,
+    name: 'counter backend',
+    start: (startOptions) => backend.start(startOptions),
+    stop: () => backend.close(),
   });
-  if (deps.warmUp) {
+  addRuleSource(lifecycle, settings, context, rules);
+  const decisions = createDecisionContext(settings, context, { rules, backend });
+  if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
-      start: ({ signal }) =>
-        warmUp({ backend, nowSeconds, random: deps.random, logger }, deciderOptions(settings), signal),
+      start: ({ signal }) => warmUp({ ...decisions, backend, logger }, signal),
     });
   }
-  lifecycle.add({
-    name: 'HTTP server',
-    start: async () => {
-      ports.http = await nameListenSettings(api.start(), { host: 'HOST', port: 'PORT' });
-    },
-    stop: ({ signal }) => api.stop(signal),
-  });
-  lifecycle.add({
-    name: 'gRPC server',
-    start: async () => {
-      const listening = grpc.start();
-      // Errors of a unix path name its setting already.
-      ports.grpc = await (settings.grpcUds === ''
-        ? nameListenSettings(listening, { host: 'GRPC_HOST', port: 'GRPC_PORT' })
-        : listening);
-    },
-    stop: async ({ signal }) => {
-      await grpc.stop(signal);
-      tlsFiles?.close();
-    },
-  });
-  lifecycle.add(createTermination(health, settings.shutdownDelayMs));
+  const decideCall: Decide = (request, call) => decide(decisions, request, call);
+  const trace = (callName: string): Decide =>
+    traceDecisions(decideCall, tracing, { callName, backendType: settings.backendType });
+  addApiServer(lifecycle, settings, context, { decide: trace('POST /json'), ports });
+  await addGrpcServer(lifecycle, settings, context, { decide: trace(shouldRateLimitPath.slice(1)), ports });
+  lifecycle.add(createTermination(context.health, settings.shutdownDelayMs));
   lifecycle.add({
     name: 'announcement',
     start: () =>
@@ -197,44 +125,177 @@ export async function buildApp(settings: Settings, deps: AppDeps): Promise<App> 
         'listening',
       ),
   });
-  return { lifecycle, health, stats, ports };
-
-  /** The service does its work without this port: one that is taken is no reason not to start. */
-  async function startDebug(): Promise<void> {
-    try {
-      ports.debug = await nameListenSettings(debug.start(), { host: 'DEBUG_HOST', port: 'DEBUG_PORT' });
-    } catch (error) {
-      const { debugHost: host, debugPort: port } = settings;
-      logger.error({ err: error, host, port }, 'debug server not started');
-    }
-  }
-
-  function startRulesLater(): void {
-    ruleSource.start(rules.apply).catch((error: unknown) => lifecycle.fail('rules did not start', error));
-  }
+  return { lifecycle, health: context.health, stats, ports };
 }
 
-function createFlusher(
+function createRuleStore(settings: Settings, { health, logger, stats }: Context): RuleStore {
+  return new RuleStore({
+    stats,
+    logger,
+    health: settings.healthyWithAtLeastOneConfigLoaded
+      ? health.component('config', { healthy: false })
+      : undefined,
+  });
+}
+
+function createDecisionContext(
   settings: Settings,
-  registry: StatsRegistry,
-  { output, nowMs, logger }: AppDeps,
-): StatsFlusher {
-  const choice = chooseSink(sinkSwitches(settings));
-  if (!choice.ok) {
-    throw new TypeError('the choice of a sink was checked with the settings');
-  }
-  const sink =
-    choice.sink === undefined
-      ? undefined
-      : statsSinks[choice.sink].create(statsSinkOptions(settings), { registry, output, logger });
-  return createStatsFlusher({ flushIntervalMs: settings.statsFlushIntervalMs }, { registry, sink, nowMs });
+  { nowSeconds, random, stats }: Context,
+  { rules, backend }: { readonly rules: RuleStore; readonly backend: CounterBackend },
+): DecisionContext {
+  const { localCacheSizeBytes, stopIncrementWhenOverLimit } = settings;
+  const localCache = localCacheSizeBytes === 0 ? undefined : new LocalCache(localCacheSizeBytes);
+  localCache?.registerGauges(stats);
+  return {
+    rules: () => rules.current(),
+    backend,
+    localCache,
+    stopIncrementWhenOverLimit,
+    stats: new DecisionStats(stats),
+    nowSeconds,
+    random,
+    options: getDecisionOptions(settings),
+  };
 }
 
-function createOptionalLocalCache(sizeBytes: number, stats: StatsRegistry): LocalCache | undefined {
-  if (sizeBytes === 0) {
-    return undefined;
-  }
-  const cache = createLocalCache(sizeBytes);
-  registerLocalCacheGauges(cache, stats);
-  return cache;
+/** The service works without the debug server: a port that is in use does not prevent the start. */
+function addDebugServer(
+  lifecycle: Lifecycle,
+  { debugHost: host, debugPort: port, cacheKeyPrefix }: Settings,
+  { logger, nowSeconds, stats }: Context,
+  { rules, backend, ports }: { readonly rules: RuleStore; readonly backend: CounterBackend; ports: Ports },
+): void {
+  const debug = createDebugServer(
+    { rules: () => rules.current(), backend, nowSeconds, cacheKeyPrefix, stats, logger },
+    { host, port },
+  );
+  lifecycle.add({
+    name: 'debug server',
+    async start() {
+      try {
+        ports.debug = await nameListenSettings(debug.start(), { host: 'DEBUG_HOST', port: 'DEBUG_PORT' });
+      } catch (error) {
+        logger.error({ err: error, host, port }, 'debug server not started');
+      }
+    },
+    stop: ({ signal }) => debug.stop(signal),
+  });
+}
+
+function addRuleSource(lifecycle: Lifecycle, settings: Settings, context: Context, rules: RuleStore): void {
+  const source = ruleSources[settings.configType](settings, context);
+  lifecycle.add({
+    name: 'rules',
+    async start({ signal }) {
+      if (!settings.forceStartWithoutInitialConfig) {
+        await source.start((load) => rules.apply(load), { signal });
+        return;
+      }
+      source
+        .start((load) => rules.apply(load))
+        .catch((error: unknown) => lifecycle.fail('rules did not start', error));
+    },
+    stop: () => source.close(),
+  });
+}
+
+function addApiServer(
+  lifecycle: Lifecycle,
+  { host, port }: Settings,
+  { health, logger }: Context,
+  { decide, ports }: { readonly decide: Decide; ports: Ports },
+): void {
+  const api = createApiServer({ decide, health, logger }, { host, port });
+  lifecycle.add({
+    name: 'HTTP server',
+    async start() {
+      ports.http = await nameListenSettings(api.start(), { host: 'HOST', port: 'PORT' });
+    },
+    stop: ({ signal }) => api.stop(signal),
+  });
+}
+
+async function addGrpcServer(
+  lifecycle: Lifecycle,
+  settings: Settings,
+  context: Context,
+  { decide, ports }: { readonly decide: Decide; ports: Ports },
+): Promise<void> {
+  // Created without TLS, too, so that the series exist from the start.
+  const countLoad = createLoadCounter(context.stats);
+  const tls = settings.grpcServerUseTls ? await watchServerTls(settings, context, countLoad) : undefined;
+  const grpc = createGrpcServer(settings, context, { decide, tls });
+  lifecycle.add({
+    name: 'gRPC server',
+    async start() {
+      const listening = grpc.start();
+      // Errors of a unix path name its setting already.
+      ports.grpc = await (settings.grpcUds === ''
+        ? nameListenSettings(listening, { host: 'GRPC_HOST', port: 'GRPC_PORT' })
+        : listening);
+    },
+    async stop({ signal }) {
+      await grpc.stop(signal);
+      tls?.close();
+    },
+  });
+}
+
+async function watchServerTls(
+  settings: Settings,
+  { logger, nowMs, stats }: Context,
+  countLoad: (succeeded: boolean) => void,
+): Promise<WatchedTls> {
+  const files = {
+    certFile: settings.grpcServerTlsCert,
+    keyFile: settings.grpcServerTlsKey,
+    caFile: settings.grpcClientTlsCacert,
+  };
+  const tls = await watchTlsFiles(files, {
+    logger,
+    onAttempt: countLoad,
+    onCertificate: (validity) => createTlsStats(stats).setValidity('grpc_server', validity),
+    nowMs,
+  });
+  countLoad(true);
+  return tls;
+}
+
+function createGrpcServer(
+  settings: Settings,
+  { health, logger, stats }: Context,
+  { decide, tls }: { readonly decide: Decide; readonly tls: WatchedTls | undefined },
+): UnaryServer {
+  return new UnaryServer({
+      handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
+      health,
+      serviceName: 'ratelimit',
+      begin: createCallTimer(stats, monotonicNow),
+      tls: tls && { files: tls, mutual: settings.grpcClientTlsCacert !== '' },
+      guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
+      logger,
+      ...(tls && {
+        handshakes: { logger, listener: 'grpc', onFailure: createTlsStats(stats).handshakeFailures('grpc') },
+      }),
+      address:
+        settings.grpcUds === ''
+          ? hostAndPort(settings.grpcHost, settings.grpcPort)
+          : `unix:${settings.grpcUds}`,
+      addressSetting: 'GRPC_UDS',
+      maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
+      maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
+      maxConnections: settings.grpcMaxConnections,
+  });
+}
+
+function startServiceTracing(settings: Settings, logger: Logger): Promise<Tracing> {
+  return startTracing({
+    enabled: settings.tracingEnabled,
+    protocol: settings.tracingExporterProtocol,
+    serviceName: settings.tracingServiceName,
+    serviceNamespace: settings.tracingServiceNamespace,
+    serviceInstanceId: settings.tracingServiceInstanceId,
+    samplingRate: settings.tracingSamplingRate,
+    logger,
+  });
 }

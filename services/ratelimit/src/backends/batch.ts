@@ -1,72 +1,100 @@
-import type { CounterHit } from './counter-backend.ts';
+import type { Hit } from './counter-backend.ts';
 
-/** What a batch needs to know of a hit. */
-export interface BatchHit extends Pick<CounterHit, 'key' | 'addend' | 'ttlSeconds'> {
-  /** How many servers have sent the hit on already; absent for none. */
+/** The fields of a hit that a batch reads. */
+export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'ttlSeconds'> {
+  /** Redirections that the hit followed; absent for none. */
   readonly redirections?: number;
-  /** The hit was sent here by ASK, so that the server must be told that the slot is not yet its own. */
+  /** The hit follows an ASK redirection, so the node must be sent ASKING first. */
   readonly asking?: boolean;
 }
 
-/** What one request waits for: its counts, in its order. */
-interface Caller {
+/** A request that waits for its counts. */
+interface PendingRequest {
   readonly counts: number[];
   missing: number;
   readonly resolve: (counts: readonly number[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** One caller's place among those that add to the same counter in the same batch. */
+/** The part of a request in a counter that several requests add to. */
 interface Share {
-  readonly caller: Caller;
+  readonly request: PendingRequest;
   readonly index: number;
   /** What the batch adds up to and including this hit. */
   readonly upTo: number;
 }
 
-/** One counter of a batch: everything added to it goes out as a single command. */
+/** A counter of a batch; all hits for it are sent as one command. */
 export interface BatchCounter {
   readonly key: string;
   addend: number;
   ttlSeconds: number;
-  /** The most that any of the hits had. */
+  /** The maximum of its hits. */
   redirections: number;
-  /** At least one of the hits came by ASK. */
+  /** At least one of the hits follows ASK. */
   asking: boolean;
   readonly shares: Share[];
 }
 
 /**
- * Hits of many requests that travel to the backend together. Equal counters are added to once, and each request gets
- * the count as it would have been had it come alone in its turn.
+ * Hits of many requests that are sent to the backend together. Equal counters are coalesced, and each request gets the
+ * count as if it had been sent alone, in order of arrival.
  */
-export interface Batch {
+export class Batch {
   /** Distinct counters to add to. */
-  readonly adds: ReadonlyMap<string, BatchCounter>;
+  readonly adds = new Map<string, BatchCounter>();
   /** Distinct counters to read. */
-  readonly reads: ReadonlyMap<string, BatchCounter>;
-  readonly hitCount: number;
-  add(hits: readonly BatchHit[]): Promise<readonly number[]>;
-  read(hits: readonly BatchHit[]): Promise<readonly number[]>;
-  /** Tells everyone who shares a counter what it came to. */
-  settle(counter: BatchCounter, after: number): void;
-  /** Fails those who share a counter. A request fails as a whole, with the first error it meets. */
-  fail(counter: BatchCounter, error: Error): void;
-  failAll(error: Error): void;
-}
+  readonly reads = new Map<string, BatchCounter>();
+  #hitCount = 0;
 
-/** Makes an empty batch. */
-export function createBatch(): Batch {
-  const adds = new Map<string, BatchCounter>();
-  const reads = new Map<string, BatchCounter>();
-  let hitCount = 0;
+  get hitCount(): number {
+    return this.#hitCount;
+  }
 
-  function join(into: Map<string, BatchCounter>, hits: readonly BatchHit[], adding: boolean) {
+  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#join(this.adds, hits, true);
+  }
+
+  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#join(this.reads, hits, false);
+  }
+
+  /** All counters, those to read first. */
+  counters(): BatchCounter[] {
+    return [...this.reads.values(), ...this.adds.values()];
+  }
+
+  /** Resolves the requests that share a counter. */
+  settle(counter: BatchCounter, count: number): void {
+    const before = count - counter.addend;
+    for (const { request, index, upTo } of counter.shares) {
+      request.counts[index] = before + upTo;
+      request.missing -= 1;
+      if (request.missing === 0) {
+        request.resolve(request.counts);
+      }
+    }
+  }
+
+  /** Rejects the requests that share a counter. A request fails as a whole, with the first error. */
+  fail(counter: BatchCounter, error: Error): void {
+    for (const { request } of counter.shares) {
+      request.reject(error);
+    }
+  }
+
+  failAll(error: Error): void {
+    for (const counter of this.counters()) {
+      this.fail(counter, error);
+    }
+  }
+
+  #join(into: Map<string, BatchCounter>, hits: readonly BatchHit[], adding: boolean) {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
     return new Promise<readonly number[]>((resolve, reject) => {
-      const caller: Caller = {
+      const request: PendingRequest = {
         counts: new Array<number>(hits.length).fill(0),
         missing: hits.length,
         resolve,
@@ -75,49 +103,19 @@ export function createBatch(): Batch {
       for (let index = 0; index < hits.length; index += 1) {
         const hit = hits[index];
         if (hit !== undefined) {
-          share(into, hit, adding ? hit.addend : 0, caller, index);
+          share(into, hit, adding ? hit.addend : 0, request, index);
         }
       }
-      hitCount += hits.length;
+      this.#hitCount += hits.length;
     });
   }
-
-  return {
-    adds,
-    reads,
-    get hitCount() {
-      return hitCount;
-    },
-    add: (hits) => join(adds, hits, true),
-    read: (hits) => join(reads, hits, false),
-    settle(counter, after) {
-      const before = after - counter.addend;
-      for (const { caller, index, upTo } of counter.shares) {
-        caller.counts[index] = before + upTo;
-        caller.missing -= 1;
-        if (caller.missing === 0) {
-          caller.resolve(caller.counts);
-        }
-      }
-    },
-    fail(counter, error) {
-      for (const { caller } of counter.shares) {
-        caller.reject(error);
-      }
-    },
-    failAll(error) {
-      for (const counter of [...adds.values(), ...reads.values()]) {
-        this.fail(counter, error);
-      }
-    },
-  };
 }
 
 function share(
   into: Map<string, BatchCounter>,
   hit: BatchHit,
   addend: number,
-  caller: Caller,
+  request: PendingRequest,
   index: number,
 ): void {
   const { redirections = 0, asking = false } = hit;
@@ -129,7 +127,7 @@ function share(
       ttlSeconds: hit.ttlSeconds,
       redirections,
       asking,
-      shares: [{ caller, index, upTo: addend }],
+      shares: [{ request, index, upTo: addend }],
     });
     return;
   }
@@ -137,5 +135,5 @@ function share(
   counter.ttlSeconds = Math.max(counter.ttlSeconds, hit.ttlSeconds);
   counter.redirections = Math.max(counter.redirections, redirections);
   counter.asking ||= asking;
-  counter.shares.push({ caller, index, upTo: counter.addend });
+  counter.shares.push({ request, index, upTo: counter.addend });
 }

@@ -1,51 +1,36 @@
-import type { Health } from '@tollgate/kit/health';
-import type { Logger } from '@tollgate/kit/logger';
 import type { Unit } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
-import type { StatsRegistry } from '../stats/registry.ts';
+import type { Context } from '../context.ts';
 
-/** One counter to add to. */
-export interface CounterHit {
+/** Hits for one counter. */
+export interface Hit {
   readonly key: string;
-  /** Whole number of hits to add; 0 looks and keeps the counter alive. */
+  /** Whole number of hits to add; 0 reads the counter and extends its life. */
   readonly addend: number;
-  /** The window's unit; backends may keep counters of seconds apart. */
+  /** The unit of the window; counters of seconds may have their own store. */
   readonly unit: Unit;
-  /** Whole seconds from now until the window ends, at least 1; afterwards nothing names the counter any more. */
+  /** Whole seconds until the window ends, at least 1. No later request uses the key. */
   readonly secondsLeft: number;
-  /** Seconds to live for stores that forget by themselves: the whole unit and some jitter, so never less than `secondsLeft`. */
+  /** TTL in stores: the whole unit plus jitter, so at least `secondsLeft`. */
   readonly ttlSeconds: number;
 }
 
 /**
- * Where counters are kept.
+ * A store of counters.
  *
- * All methods reject with a BackendError when the store cannot answer in its time; a rejected `add` may or may not
- * have been counted. Every adapter runs the suite in test/backends/counter-backend-contract.ts.
+ * `add` and `read` reject with `backend_failure` when the store does not answer in time; the hits of a rejected `add` may
+ * have been counted. Every implementation passes the suite in test/backends/counter-backend-contract.ts.
  */
 export interface CounterBackend {
-  /** Adds all hits and answers the counts after adding, in the same order. Equal keys are added one after the other. */
-  add(hits: readonly CounterHit[]): Promise<readonly number[]>;
-  /** Answers the counts as they stand and changes nothing; 0 for a counter that does not exist. */
-  read(hits: readonly CounterHit[]): Promise<readonly number[]>;
-  /** Connects; resolves once counters can be added. Rejects soon after `signal` aborts. */
+  /** Adds the hits and resolves with the counts after adding, in order. Equal keys are added one after the other. */
+  add(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** Resolves with the counts and changes nothing; 0 for a counter that does not exist. */
+  read(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** Connects; resolves once the store can be used. Rejects soon after `signal` aborts. */
   start(options?: { readonly signal?: AbortSignal }): Promise<void>;
-  /** Lets go of connections; idempotent. */
+  /** Closes all connections; idempotent. */
   close(): Promise<void>;
 }
 
-/** What a backend may use. */
-export interface BackendDeps {
-  /** Unix time in whole seconds. */
-  readonly nowSeconds: () => number;
-  readonly random: () => number;
-  readonly health: Health;
-  readonly stats: StatsRegistry;
-  readonly logger: Logger;
-}
-
-/** A kind of counter backend. */
-export interface BackendModule {
-  /** Makes the backend from the service's settings; may read files. */
-  create(settings: Settings, deps: BackendDeps): Promise<CounterBackend>;
-}
+/** Creates a backend from the settings; may read files. */
+export type CreateBackend = (settings: Settings, context: Context) => Promise<CounterBackend>;

@@ -1,36 +1,24 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { type TlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls';
 
-/** What new connections to a store are made with, as long as its files are followed. */
-export interface StoreTls<T> {
-  current(): T;
-  /** Ends the watch; idempotent. */
-  close(): void;
-}
-
-/** Where problems and the expiry of the client certificate are reported. */
-export interface StoreTlsDeps {
-  readonly logger: Logger;
-  /** Called with the validity of the client certificate in use, now and after each change. */
-  readonly onCertificate?: (validity: TlsValidity) => void;
-}
+type TlsContext = Pick<TlsMaterial, 'ca' | 'cert' | 'key'>;
 
 /**
- * Reads the files with which a store is spoken to, and follows their changes: a certificate that is renewed is used by the
- * connections made from then on.
+ * Reads the TLS files of a store and follows their changes: new connections use a renewed certificate. `onCertificate` is
+ * called with the validity of the client certificate, now and after each change.
  *
  * @param prefix of the settings that name the files: `KVSTORE_TLS`.
- * @throws Error naming settings and file when they cannot be used: at the start, not with every attempt to connect.
+ * @throws Error naming settings and file when they cannot be used.
  */
 export async function watchStoreTls(
   prefix: string,
   files: TlsFiles,
-  deps: StoreTlsDeps,
-): Promise<StoreTls<Pick<TlsMaterial, 'ca' | 'cert' | 'key'>>> {
+  options: { readonly logger: Logger; readonly onCertificate?: (validity: TlsValidity) => void },
+): Promise<{ current(): TlsContext; close(): void }> {
   const hasFiles = Object.values(files).some((path) => path !== '');
   if (!hasFiles) return { current: () => ({}), close: () => undefined };
   try {
-    const watched = await watchTlsFiles(files, deps);
+    const watched = await watchTlsFiles(files, options);
     return {
       current() {
         const { cert, key, ca } = watched.current();

@@ -1,7 +1,7 @@
 import { describeFlags, type FlagValues, parseFlags } from '@tollgate/kit/cli';
 import { parseDuration } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
-import { parseDescriptorText } from '../ratelimit/request.ts';
+import { parseDescriptor } from '../ratelimit/request.ts';
 
 /** What to ask whom. */
 export interface ClientOptions {
@@ -81,7 +81,7 @@ export function parseClientOptions(args: readonly string[]): ParsedClientOptions
   if (values.domain === '') problems.push('-domain is needed');
   if (values.descriptors.length === 0) problems.push('-descriptors is needed, at least once');
   const descriptors = values.descriptors.map((text) => {
-    const descriptor = parseDescriptorText(text);
+    const descriptor = parseDescriptor(text);
     if (!descriptor.ok) problems.push(`-descriptors ${text}: ${descriptor.problem}`);
     return descriptor.ok ? descriptor.entries : [];
   });

@@ -13,7 +13,7 @@ import { counterSettings, decisionSettings } from './ratelimit.ts';
 import { redisSettings } from './redis.ts';
 import { ruleSettings, xdsChecks, xdsSettings } from './rules.ts';
 import { serverSettings, serverTlsSettings } from './server.ts';
-import { chooseSink, type SinkSwitches, statsSettings, tracingSettings } from './stats.ts';
+import { chooseSink, statsSettings, tracingSettings } from './stats.ts';
 
 /** Every setting of the service, in the order of docs/settings-ratelimit.md. */
 export const settingsSpec = defineSettings({
@@ -85,38 +85,20 @@ const redisClientPair: Check = (s, { nameOf }) =>
         expected: 'a PEM file: certificate and key belong together',
       };
 
-const sinkSettings = {
-  pushStats: 'usePushStats',
-  taggedPush: 'useTagStatsd',
-  pull: 'usePullMetrics',
-} as const;
-
 const oneSink: Check = (s, { nameOf }) => {
-  const choice = chooseSink(sinkSwitches(s));
+  const choice = chooseSink(s);
   if (choice.ok) return undefined;
   const why =
-    choice.because === 'not served'
+    choice.because === 'unsupported'
       ? 'tagged statistics are not served yet; USE_PUSHSTATS=true puts tags into names'
-      : `${nameOf(sinkSettings[choice.because])} is true, and statistics go to one place only`;
-  const byDefault = choice.turnOff === 'pushStats' ? ' (it is true unless set)' : '';
+      : `${nameOf(choice.because)} is true, and statistics go to one place only`;
+  const byDefault = choice.turnOff === 'usePushStats' ? ' (it is true unless set)' : '';
   return {
-    variable: nameOf(sinkSettings[choice.turnOff]),
+    variable: nameOf(choice.turnOff),
     value: 'true',
     expected: `false${byDefault}: ${why}`,
   };
 };
-
-/** The settings that choose where statistics go. */
-export function sinkSwitches(
-  s: Pick<Settings, 'usePushStats' | 'useTagStatsd' | 'usePullMetrics' | 'disableStats'>,
-): SinkSwitches {
-  return {
-    pushStats: s.usePushStats,
-    taggedPush: s.useTagStatsd,
-    pull: s.usePullMetrics,
-    disabled: s.disableStats,
-  };
-}
 
 /** Reads the settings from the environment; all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {

@@ -132,41 +132,34 @@ export const tracingSettings = {
   }),
 };
 
-/** The settings that say where statistics go. */
-export interface SinkSwitches {
-  /** `USE_PUSHSTATS`, true unless set. */
-  readonly pushStats: boolean;
-  /** `USE_TAGSTATSD`. */
-  readonly taggedPush: boolean;
-  /** `USE_PULLMETRICS`. */
-  readonly pull: boolean;
-  /** `DISABLE_STATS`. */
-  readonly disabled: boolean;
+/** The settings that choose the sink. */
+interface SinkSettings {
+  readonly usePushStats: boolean;
+  readonly useTagStatsd: boolean;
+  readonly usePullMetrics: boolean;
+  readonly disableStats: boolean;
 }
 
-/** A switch that chooses a sink. */
-type SinkSwitch = Exclude<keyof SinkSwitches, 'disabled'>;
+/** A setting that selects a sink. */
+type SinkSwitch = Exclude<keyof SinkSettings, 'disableStats'>;
 
-/** Which sink the settings ask for, undefined for none at all; or which switch is to be turned off, and why. */
-export type SinkChoice =
+/** The chosen sink, undefined for none; or the setting to turn off, and the reason. */
+type SinkChoice =
   | { readonly ok: true; readonly sink: StatsSinkKind | undefined }
-  | { readonly ok: false; readonly turnOff: SinkSwitch; readonly because: SinkSwitch | 'not served' };
+  | { readonly ok: false; readonly turnOff: SinkSwitch; readonly because: SinkSwitch | 'unsupported' };
 
 /**
- * Chooses the one sink. `DISABLE_STATS` wins over all; nothing chosen means standard output. `USE_PUSHSTATS` is true
- * unless it is set, so the other two need it set to false, as in the original.
+ * Chooses the sink. `DISABLE_STATS` takes precedence; without a choice it is standard output. `USE_PUSHSTATS` is true by
+ * default, so the other two need it set to false, as in envoyproxy/ratelimit.
  */
-export function chooseSink({ disabled, pushStats, taggedPush, pull }: SinkSwitches): SinkChoice {
-  if (disabled) return { ok: true, sink: undefined };
-  const on = Object.entries({ pushStats, taggedPush, pull }).flatMap(([name, chosen]) =>
-    // Object.entries forgets which names there were.
-    chosen ? [name as SinkSwitch] : [],
-  );
-  const [first, second] = on;
+export function chooseSink(settings: SinkSettings): SinkChoice {
+  if (settings.disableStats) return { ok: true, sink: undefined };
+  const switches = ['usePushStats', 'useTagStatsd', 'usePullMetrics'] as const;
+  const [first, second] = switches.filter((name) => settings[name]);
   if (first !== undefined && second !== undefined) return { ok: false, turnOff: first, because: second };
-  if (first === 'taggedPush') return { ok: false, turnOff: first, because: 'not served' };
+  if (first === 'useTagStatsd') return { ok: false, turnOff: first, because: 'unsupported' };
   if (first === undefined) return { ok: true, sink: 'log' };
-  return { ok: true, sink: first === 'pull' ? 'pull' : 'statsd' };
+  return { ok: true, sink: first === 'usePullMetrics' ? 'pull' : 'statsd' };
 }
 
 /** Where to listen. Without a host: on all interfaces. */

@@ -4,37 +4,35 @@ import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
-import { readJsonRequest, toMessage } from '../ratelimit/messages.ts';
-import { Code } from '../ratelimit/response.ts';
+import { parseJsonRequest } from '../ratelimit/request.ts';
+import { Code, toMessage } from '../ratelimit/response.ts';
 import type { Decide } from '../ratelimit/service.ts';
 
-/** What the API server takes. */
-export interface ApiServerDeps {
+interface ApiServerContext {
   readonly decide: Decide;
   readonly health: Health;
   readonly logger: Logger;
 }
 
-/** Largest body taken in; a request is a few hundred bytes. */
+/** A request is a few hundred bytes. */
 const bodyLimitBytes = 1024 * 1024;
 
-/** How long a request may take to arrive. */
 const requestTimeoutMs = 10_000;
 
 /**
- * The HTTP surface: `/json` decides, `GET /healthcheck` tells the health.
+ * The HTTP API: `/json` decides, `GET /healthcheck` returns the health.
  *
- * `/json` takes and gives proto3 JSON: 200 when allowed, 429 when over a limit. Whatever goes wrong is answered with
- * 400, as envoyproxy/ratelimit does; the reason is in the log. As there, neither the method nor the content type
- * matters; but a body is read only of methods that have one, so that GET is always a bad request.
+ * `/json` accepts and returns proto3 JSON: 200 when allowed, 429 when over a limit. As in envoyproxy/ratelimit, all errors are
+ * 400, with the reason in the log, and neither the method nor the content type matters. Only methods with a body have one
+ * read, so GET is always a bad request.
  */
-export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions): HttpServer {
+export function createApiServer(context: ApiServerContext, options: HttpServerOptions): HttpServer {
   const app = fastify({
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
   });
-  const failures = new FailureLog({ logger: deps.logger, message: 'json request refused' });
+  const failures = new FailureLog({ logger: context.logger, message: 'json request refused' });
   readBodiesOfAnyType(app);
   app.setErrorHandler((error, _request, reply) => {
     failures.log(error);
@@ -43,23 +41,23 @@ export function createApiServer(deps: ApiServerDeps, options: HttpServerOptions)
   app.setNotFoundHandler((_request, reply) => sendText(reply.code(404), '404 page not found\n'));
 
   app.get('/healthcheck', (_request, reply) =>
-    deps.health.isHealthy() ? reply.type('text/plain; charset=utf-8').send('OK') : reply.code(500).send(),
+    context.health.isHealthy() ? reply.type('text/plain; charset=utf-8').send('OK') : reply.code(500).send(),
   );
 
   app.all('/json', async ({ body, headers }, reply) => {
-    const decision = await deps.decide(readJsonRequest(body), {
+    const decision = await context.decide(parseJsonRequest(body), {
       header: (name) => headers[name]?.toString(),
     });
     const message = toJsonString(RateLimitResponseSchema, toMessage(decision));
     reply.code(decision.overallCode === Code.OVER_LIMIT ? 429 : 200);
-    // As bytes: to a text Fastify adds a charset, which this media type does not have.
+    // As bytes, because Fastify adds a charset to text, which this media type does not have.
     return reply.type('application/json').send(Buffer.from(message));
   });
 
   return new HttpServer(app, options);
 }
 
-/** Hands over every body as bytes, whatever its content type, and even if that is no content type at all. */
+/** Passes every body as bytes, whatever its content type, even if that is invalid. */
 function readBodiesOfAnyType(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

@@ -4,39 +4,35 @@ import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
 import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { StatsRegistry } from '../stats/registry.ts';
-import { statsText } from '../stats/text.ts';
+import { formatStats } from '../stats/text.ts';
 import { type DebugPage, sendText, wantsJson } from './debug-page.ts';
-import type { ReadCountersDeps } from './explain-counters.ts';
+import type { CounterContext } from './explain-counters.ts';
 import { explainPage } from './explain-page.ts';
 import { profilingPages } from './profiling-pages.ts';
 
-/** What the debug server takes. */
-export interface DebugServerDeps {
-  /** The rules in force; undefined until a first set was loaded. */
+interface DebugServerContext extends CounterContext {
+  /** The active rules; undefined until a first set is loaded. */
   readonly rules: () => RuleSet | undefined;
-  /** Where the counters of the rules are looked up. */
-  readonly counters: ReadCountersDeps;
   readonly stats: StatsRegistry;
   readonly logger: Logger;
 }
 
-/** Largest body taken in: a request to explain, which is a few hundred bytes. */
+/** A request to explain is a few hundred bytes. */
 const bodyLimitBytes = 64 * 1024;
-/** Time for a request to arrive. */
 const requestTimeoutMs = 10_000;
-/** A few people look at this port. Each may be slow to read a page, which with 100,000 rules is 9 MB long. */
+/** Few people use this port, and each may be slow to read a page, which is 9 MB with 100,000 rules. */
 const maxConnections = 16;
 
 /**
- * The debug port: the rules in force, statistics, what matches a request, profiles. `GET /` lists the pages, as does the 404
- * of every other path. There is no authentication here, so no page shows a setting or a secret.
+ * The debug port: active rules, statistics, explanations, profiles. `GET /` lists the pages, as does the 404 of other paths.
+ * It has no authentication, so no page shows a setting or a secret.
  */
-export function createDebugServer(deps: DebugServerDeps, options: HttpServerOptions): HttpServer {
+export function createDebugServer(context: DebugServerContext, options: HttpServerOptions): HttpServer {
   const stopping = new AbortController();
   const app = fastify({
     bodyLimit: bodyLimitBytes,
     requestTimeout: requestTimeoutMs,
-    // A page that is being read is no reason to put off the stop.
+    // A page in transfer must not delay the stop.
     forceCloseConnections: true,
     routerOptions: { ignoreTrailingSlash: true },
     exposeHeadRoutes: false,
@@ -44,43 +40,43 @@ export function createDebugServer(deps: DebugServerDeps, options: HttpServerOpti
   app.server.maxConnections = maxConnections;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
-  app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, deps.logger));
+  app.setErrorHandler<FastifyError>((error, request, reply) =>
+    sendError(error, request, reply, context.logger),
+  );
   app.addHook('preClose', async () => stopping.abort());
 
-  const pages = debugPages(deps, stopping.signal);
+  const pages = createPages(context, stopping.signal);
   for (const page of pages) {
     app.get(page.path, page.get);
     if (page.post !== undefined) {
       app.post(page.path, page.post);
     }
   }
-  const index = indexOf(pages);
+  const index = formatIndex(pages);
   app.get('/', (_request, reply) => sendText(reply, index));
   app.setNotFoundHandler((_request, reply) => sendText(reply.code(404), `404 page not found\n\n${index}`));
   return new HttpServer(app, options);
 }
 
-function debugPages(
-  { rules, counters, stats }: DebugServerDeps,
-  stopping: AbortSignal,
-): readonly DebugPage[] {
+function createPages(context: DebugServerContext, stopping: AbortSignal): readonly DebugPage[] {
+  const { rules, stats } = context;
   return [
     {
       path: '/rlconfig',
-      help: 'the rules in force',
-      get: (_request, reply) => sendText(reply, rulesText(rules())),
+      help: 'the active rules',
+      get: (_request, reply) => sendText(reply, formatRules(rules())),
     },
     {
       path: '/stats',
       help: 'statistics since the start',
-      get: (_request, reply) => sendText(reply, statsText(stats)),
+      get: (_request, reply) => sendText(reply, formatStats(stats)),
     },
-    explainPage(rules, counters),
+    explainPage(rules, context),
     ...profilingPages(stopping),
   ];
 }
 
-function rulesText(rules: RuleSet | undefined): string {
+function formatRules(rules: RuleSet | undefined): string {
   return rules === undefined
     ? ''
     : dumpRules(rules)
@@ -88,7 +84,7 @@ function rulesText(rules: RuleSet | undefined): string {
         .join('');
 }
 
-function indexOf(pages: readonly DebugPage[]): string {
+function formatIndex(pages: readonly DebugPage[]): string {
   return pages
     .map(({ path, help }) => `${path}: ${help}\n`)
     .sort()
@@ -101,7 +97,7 @@ function sendError(
   reply: FastifyReply,
   logger: Logger,
 ): FastifyReply {
-  // What fastify itself refuses (a body too large) says so in its message; anything else that is no AppError is ours.
+  // Fastify's own errors (a body too large) have a public message; other errors that are not AppErrors are bugs.
   const refused = !isAppError(error) && (error.statusCode ?? 500) < 500;
   const { code, httpStatus, message } = refused
     ? { code: error.code, httpStatus: error.statusCode ?? 400, message: error.message }

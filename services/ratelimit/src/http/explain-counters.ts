@@ -1,21 +1,20 @@
 import type { Entry } from '@tollgate/rules/match';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { CounterBackend } from '../backends/counter-backend.ts';
-import { counterKey, secondsUntilReset } from '../ratelimit/counter-key.ts';
+import { counterKey, secondsUntilReset } from '../ratelimit/limit.ts';
 
-/** A limit whose counter is looked up. */
-export interface CountedLimit {
+/** A limit whose counter is read. */
+export interface CounterLimit {
   readonly domain: string;
   readonly entries: readonly Entry[];
   readonly unit: Unit;
   readonly requestsPerUnit: number;
 }
 
-/** A counter as it stands. */
-export interface CounterNow {
-  /** Its name in the store. */
+/** The current state of a counter. */
+export interface CounterState {
   readonly key: string;
-  /** Missing, with `error`, when the store does not answer. */
+  /** Absent, with `error`, when the store does not answer. */
   readonly count?: number;
   readonly remaining?: number;
   readonly error?: string;
@@ -23,25 +22,24 @@ export interface CounterNow {
   readonly resetSeconds: number;
 }
 
-/** What looking up takes. */
-export interface ReadCountersDeps {
+export interface CounterContext {
   readonly backend: Pick<CounterBackend, 'read'>;
   readonly nowSeconds: () => number;
   readonly cacheKeyPrefix: string;
 }
 
-/** Reads the counters of limits in one go and changes none. Never rejects: an explanation is of use without them. */
+/** Reads the counters of limits without changing them. Never rejects: an explanation is useful without them. */
 export async function readCounters(
-  { backend, nowSeconds, cacheKeyPrefix }: ReadCountersDeps,
-  limits: readonly CountedLimit[],
-): Promise<readonly CounterNow[]> {
+  { backend, nowSeconds, cacheKeyPrefix }: CounterContext,
+  limits: readonly CounterLimit[],
+): Promise<readonly CounterState[]> {
   const now = nowSeconds();
   const hits = limits.map(({ domain, entries, unit }) => {
     const seconds = unitSeconds[unit];
     const key = counterKey(cacheKeyPrefix, domain, entries, now, seconds);
     return { key, addend: 0, unit, secondsLeft: secondsUntilReset(now, seconds), ttlSeconds: seconds };
   });
-  const { counts, error } = await read(backend, hits);
+  const { counts, error } = await readHits(backend, hits);
   return limits.map(({ requestsPerUnit: limit }, i) => {
     const { key = '', secondsLeft: resetSeconds = 0 } = hits[i] ?? {};
     if (counts === undefined) return { key, limit, resetSeconds, error };
@@ -54,8 +52,8 @@ type ReadResult =
   | { readonly counts: readonly number[]; readonly error?: undefined }
   | { readonly counts?: undefined; readonly error: string };
 
-async function read(
-  backend: ReadCountersDeps['backend'],
+async function readHits(
+  backend: CounterContext['backend'],
   hits: Parameters<CounterBackend['read']>[0],
 ): Promise<ReadResult> {
   try {
@@ -65,8 +63,7 @@ async function read(
   }
 }
 
-/** One line for people. */
-export function formatCounter({ key, count, limit, remaining, error, resetSeconds }: CounterNow): string {
+export function formatCounter({ key, count, limit, remaining, error, resetSeconds }: CounterState): string {
   const state =
     count === undefined
       ? `cannot be read: ${error}`

@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import type { FastifyReply } from 'fastify';
 import { errors } from '../errors.ts';
-import { baseUrl, type DebugPage, isLocalCaller, sendText } from './debug-page.ts';
+import { type DebugPage, getBaseUrl, isLocalCaller, sendText } from './debug-page.ts';
 
-/** Watches what the CPU is spent on, for so long or until `signal` aborts, and answers what `.cpuprofile` files hold. */
+/** Takes a CPU profile for that time, or until `signal` aborts, in the format of `.cpuprofile` files. */
 async function takeCpuProfile(durationMs: number, signal: AbortSignal): Promise<Profiler.Profile> {
   const session = new Session();
   session.connect();
@@ -22,21 +22,21 @@ async function takeCpuProfile(durationMs: number, signal: AbortSignal): Promise<
 }
 
 const defaultSeconds = 10;
-/** A profile grows by about 1 MB in ten seconds, and nobody else can take one meanwhile. */
+/** A profile grows by about 1 MB in ten seconds, and blocks other profiles. */
 const maxSeconds = 60;
-/** How long a snapshot may take to be fetched before its memory is given back. */
+/** Limit of the transfer of a snapshot, which keeps its memory. */
 const heapTransferTimeoutMs = 300_000;
 
 const profileHelp = `CPU profile of ?seconds=N (1 to ${maxSeconds}, default ${defaultSeconds}) for Chrome DevTools`;
-const heapHelp = 'heap snapshot for Chrome DevTools; local callers only, halts the service for a moment';
-const traceHelp = 'not there: Node has no execution tracer like that of Go';
+const heapHelp = 'heap snapshot for Chrome DevTools; local callers only, pauses the service';
+const traceHelp = 'not supported: Node has no execution tracer like Go';
 
 /** The pages below `/debug/pprof/`. Only one profile is taken at a time; `stopping` ends the one being taken. */
 export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
   let busy = false;
 
-  /** Keeps others from profiling until the returned function is called. */
-  function occupy(): () => void {
+  /** Returns the function that releases the lock. */
+  function lock(): () => void {
     if (busy) {
       throw errors.profile_in_progress();
     }
@@ -47,9 +47,9 @@ export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
   }
 
   async function sendProfile(reply: FastifyReply, seconds: number): Promise<FastifyReply> {
-    const release = occupy();
+    const release = lock();
     try {
-      const signal = AbortSignal.any([stopping, callerGone(reply)]);
+      const signal = AbortSignal.any([stopping, getDisconnectSignal(reply)]);
       const profile = await takeCpuProfile(seconds * 1000, signal);
       return attach(reply, 'ratelimit.cpuprofile').send(JSON.stringify(profile));
     } finally {
@@ -58,9 +58,9 @@ export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
   }
 
   function sendHeapSnapshot(reply: FastifyReply): FastifyReply {
-    const release = occupy();
+    const release = lock();
     try {
-      // V8 makes the whole of it at once; from here it leaves memory as fast as the caller takes it.
+      // V8 creates it at once; then its memory is released as fast as the caller reads it.
       const snapshot = addAbortSignal(AbortSignal.timeout(heapTransferTimeoutMs), getHeapSnapshot());
       snapshot.once('close', release);
       return attach(reply, 'ratelimit.heapsnapshot').send(snapshot);
@@ -74,12 +74,12 @@ export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
     {
       path: '/debug/pprof/',
       help: 'profiles, and how to take them',
-      get: (request, reply) => sendText(reply, overview(baseUrl(request))),
+      get: (request, reply) => sendText(reply, formatOverview(getBaseUrl(request))),
     },
     {
       path: '/debug/pprof/profile',
       help: profileHelp,
-      get: (request, reply) => sendProfile(reply, readSeconds(request.url)),
+      get: (request, reply) => sendProfile(reply, parseSeconds(request.url)),
     },
     {
       path: '/debug/pprof/heap',
@@ -101,7 +101,7 @@ export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
   ];
 }
 
-function readSeconds(url: string): number {
+function parseSeconds(url: string): number {
   const text = new URL(url, 'http://localhost').searchParams.get('seconds');
   const seconds = text === null ? defaultSeconds : Number(text);
   if (text !== null && (!/^\d{1,4}$/.test(text) || seconds < 1 || seconds > maxSeconds)) {
@@ -112,8 +112,8 @@ function readSeconds(url: string): number {
   return seconds;
 }
 
-/** Aborts when the caller hangs up before the answer. */
-function callerGone(reply: FastifyReply): AbortSignal {
+/** Aborts when the caller closes the connection. */
+function getDisconnectSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
   return gone.signal;
@@ -126,14 +126,14 @@ function attach(reply: FastifyReply, fileName: string): FastifyReply {
     .header('x-content-type-options', 'nosniff');
 }
 
-function overview(base: string): string {
+function formatOverview(base: string): string {
   return `Profiles of this process, one at a time. Open the files in Chrome DevTools (Performance, Memory) or in VS Code.
 
 profile: ${profileHelp}
   curl -fOJ '${base}/debug/pprof/profile?seconds=${defaultSeconds}'
 
 heap: ${heapHelp}
-  It needs several times the memory of the heap for a moment, and holds whatever is in memory, secrets included.
+  Taking it needs several times the memory of the heap. It contains everything in memory, including secrets.
   curl -fOJ '${base}/debug/pprof/heap'
 
 trace: ${traceHelp}

@@ -1,82 +1,89 @@
-import type { CounterBackend, CounterHit } from '../backends/counter-backend.ts';
-import type { RuleCounters } from '../stats/registry.ts';
-import type { LimitInForce } from './limit.ts';
+import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
+import type { RuleStats } from '../stats/registry.ts';
+import type { Limit } from './limit.ts';
 import type { LocalCache } from './local-cache.ts';
 
-/** A descriptor that is counted. */
-export interface Counted {
-  readonly limit: LimitInForce;
-  readonly hit: CounterHit;
-  /** Statistics of the rule. */
-  readonly counters: RuleCounters;
+/** A descriptor that has a limit, and what it adds to its counter. */
+export interface LimitedDescriptor {
+  readonly limit: Limit;
+  readonly hit: Hit;
+  readonly stats: RuleStats;
 }
 
-/** What counting one descriptor came to. */
-export interface Count {
+/** Result of adding the hits of one descriptor. */
+export interface HitResult {
   /** The counter after the hits were added; meaningless when `fromLocalCache`. */
-  readonly after: number;
-  /** The counter was known to be over its limit, so the backend was not asked. */
+  readonly count: number;
+  /** The local cache has the counter as over its limit, so the backend was not called. */
   readonly fromLocalCache: boolean;
   readonly over: boolean;
 }
 
-/** Counts the hits of one request, in the order given. */
-export type CountHits = (counted: readonly Counted[], nowSeconds: number) => Promise<readonly Count[]>;
-
-/** What counting takes. */
-export interface CountHitsDeps {
-  readonly backend: CounterBackend;
+/** What adding hits needs. */
+export interface HitsContext {
+  readonly backend: Pick<CounterBackend, 'add' | 'read'>;
   /** Absent when LOCAL_CACHE_SIZE_IN_BYTES is 0. */
   readonly localCache?: LocalCache | undefined;
-  /** STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: a request that is rejected uses up nothing of its other limits. */
+  /** STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: a rejected request adds nothing to its other limits. */
   readonly stopIncrementWhenOverLimit: boolean;
 }
 
-const knownOver: Count = { after: 0, fromLocalCache: true, over: true };
+const overByLocalCache: HitResult = { count: 0, fromLocalCache: true, over: true };
 
-/** Makes the step that asks the local cache first and the backend for the rest. */
-export function createCountHits({
-  backend,
-  localCache,
-  stopIncrementWhenOverLimit,
-}: CountHitsDeps): CountHits {
-  async function hitsToAdd(asked: readonly Counted[], anyKnownOver: boolean): Promise<readonly CounterHit[]> {
-    const hits = asked.map(({ hit }) => hit);
-    if (!stopIncrementWhenOverLimit) {
-      return hits;
-    }
-    if (anyKnownOver) {
-      return hits.map(withoutAdding);
-    }
-    const current = await backend.read(hits);
-    const exceeds = asked.map(({ limit, hit }, i) => (current[i] ?? 0) + hit.addend > limit.requestsPerUnit);
-    return exceeds.includes(true)
-      ? hits.map((hit, i) => (exceeds[i] === true ? hit : withoutAdding(hit)))
-      : hits;
+/** Adds the hits of one request: looks up the local cache, then calls the backend for the other counters. */
+export async function addHits(
+  context: HitsContext,
+  descriptors: readonly LimitedDescriptor[],
+  nowSeconds: number,
+): Promise<readonly HitResult[]> {
+  const { backend, localCache } = context;
+  const cached = localCache && descriptors.map(({ hit }) => localCache.has(hit.key, nowSeconds));
+  const uncached = cached === undefined ? descriptors : descriptors.filter((_, i) => cached[i] !== true);
+  if (uncached.length === 0) {
+    return descriptors.map(() => overByLocalCache);
   }
-
-  function judge({ limit, hit }: Counted, after: number, nowSeconds: number): Count {
-    const over = after > limit.requestsPerUnit;
-    if (over) {
-      localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
-    }
-    return { after, fromLocalCache: false, over };
-  }
-
-  return async (counted, nowSeconds) => {
-    const known = counted.map(({ hit }) => localCache?.has(hit.key, nowSeconds) ?? false);
-    const asked = counted.filter((_, i) => known[i] !== true);
-    if (asked.length === 0) {
-      return counted.map(() => knownOver);
-    }
-    const after = await backend.add(await hitsToAdd(asked, asked.length < counted.length));
-    let next = 0;
-    return counted.map((one, i) =>
-      known[i] === true ? knownOver : judge(one, after[next++] ?? 0, nowSeconds),
-    );
-  };
+  const hits = context.stopIncrementWhenOverLimit
+    ? await withholdHits(backend, uncached, uncached.length < descriptors.length)
+    : uncached.map(({ hit }) => hit);
+  const counts = await backend.add(hits);
+  let next = 0;
+  return descriptors.map((descriptor, i) =>
+    cached?.[i] === true
+      ? overByLocalCache
+      : toResult(descriptor, counts[next++] ?? 0, localCache, nowSeconds),
+  );
 }
 
-function withoutAdding(hit: CounterHit): CounterHit {
+/** When a limit of the request is exceeded, the other counters are only kept alive. */
+async function withholdHits(
+  backend: HitsContext['backend'],
+  descriptors: readonly LimitedDescriptor[],
+  anyOver: boolean,
+): Promise<readonly Hit[]> {
+  const hits = descriptors.map(({ hit }) => hit);
+  if (anyOver) {
+    return hits.map(withoutHits);
+  }
+  const counts = await backend.read(hits);
+  const exceeds = descriptors.map(
+    ({ limit, hit }, i) => (counts[i] ?? 0) + hit.addend > limit.requestsPerUnit,
+  );
+  return exceeds.includes(true) ? hits.map((hit, i) => (exceeds[i] === true ? hit : withoutHits(hit))) : hits;
+}
+
+function withoutHits(hit: Hit): Hit {
   return { ...hit, addend: 0 };
+}
+
+function toResult(
+  { limit, hit }: LimitedDescriptor,
+  count: number,
+  localCache: LocalCache | undefined,
+  nowSeconds: number,
+): HitResult {
+  const over = count > limit.requestsPerUnit;
+  if (over) {
+    localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
+  }
+  return { count, fromLocalCache: false, over };
 }

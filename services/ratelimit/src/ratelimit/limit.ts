@@ -1,10 +1,12 @@
 import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/rules/match';
-import type { JsonObject } from '@tollgate/rules/rule-document';
-import { type Rule, type RuleNode, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
-import { type Descriptor, type LimitOverride, unitOfWire } from './request.ts';
 
-/** The limit that a descriptor is counted against. */
-export interface LimitInForce {
+import type { JsonObject } from '@tollgate/rules/rule-document';
+import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
+import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
+import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
+
+/** The limit of a descriptor. */
+export interface Limit {
   readonly kind: 'limited';
   readonly unit: Unit;
   readonly unitSeconds: number;
@@ -13,41 +15,38 @@ export interface LimitInForce {
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
   readonly metadata?: JsonObject | undefined;
-  /** The entries as they name the counter: a shared threshold puts its pattern in the place of the value. */
+  /** The entries in the counter key; share_threshold replaces a value by its pattern. */
   readonly keyEntries: readonly Entry[];
   readonly metricPath: readonly string[];
-  /** The rule whose counters can be looked up by identity; absent where the metric path depends on the request. */
+  /** The rule, where its statistics do not depend on the request. */
   readonly staticRule?: Rule | undefined;
 }
 
-/** A rule that allows everything and counts nothing. */
+/** A rule that allows everything and has no counter. */
 interface Unlimited {
   readonly kind: 'unlimited';
   readonly metadata?: JsonObject | undefined;
 }
 
-/** What a descriptor comes to; undefined where no rule applies, or the one that did was replaced. */
-export type Verdict = LimitInForce | Unlimited | undefined;
+/** Undefined where no rule matches, or the one that does was replaced. */
+export type DescriptorLimit = Limit | Unlimited | undefined;
 
-/**
- * Finds for each descriptor what limits it: its own override, else the matching rule unless another matching rule
- * of the same request replaces that.
- */
-export function limitsInForce(domain: RuleNode, descriptors: readonly Descriptor[]): readonly Verdict[] {
+/** Finds the limit of each descriptor: its override, else the matching rule unless another match replaces it. */
+export function findLimits(domain: RuleNode, descriptors: readonly Descriptor[]): readonly DescriptorLimit[] {
   const matches = descriptors.map((descriptor) =>
     descriptor.limit === undefined ? matchEntries(domain, descriptor.entries) : undefined,
   );
   const replaced = applyReplaces(matches);
   return descriptors.map((descriptor, i) => {
     if (descriptor.limit !== undefined) {
-      return overrideInForce(descriptor.entries, descriptor.limit);
+      return fromOverride(descriptor.entries, descriptor.limit);
     }
     const match = matches[i];
-    return match === undefined || replaced[i] === true ? undefined : ruleInForce(match, descriptor.entries);
+    return match === undefined || replaced[i] === true ? undefined : fromMatch(match, descriptor.entries);
   });
 }
 
-function ruleInForce(match: Match, entries: readonly Entry[]): Verdict {
+function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
   const { rule } = match;
   if (rule.unlimited || rule.unit === undefined) {
     return { kind: 'unlimited', metadata: rule.metadata };
@@ -67,8 +66,8 @@ function ruleInForce(match: Match, entries: readonly Entry[]): Verdict {
   };
 }
 
-function overrideInForce(entries: readonly Entry[], override: LimitOverride): Verdict {
-  const unit = unitOfWire(override.unit);
+function fromOverride(entries: readonly Entry[], override: LimitOverride): DescriptorLimit {
+  const unit = unitFromWire(override.unit);
   if (unit === undefined) {
     return undefined;
   }
@@ -83,4 +82,34 @@ function overrideInForce(entries: readonly Entry[], override: LimitOverride): Ve
     keyEntries: entries,
     metricPath: entries.map(({ key, value }) => (value === '' ? key : `${key}_${value}`)),
   };
+}
+
+/**
+ * The key of a counter: `<prefix><domain>_<key>_<value>_…<window start>`.
+ *
+ * Byte for byte that of envoyproxy/ratelimit, so that both can share one Redis during a migration. This includes its
+ * ambiguities: nothing is escaped, and the unit is not part of the key.
+ */
+export function counterKey(
+  prefix: string,
+  domain: string,
+  entries: readonly Entry[],
+  nowSeconds: number,
+  unitSeconds: number,
+): string {
+  let key = `${prefix}${domain}_`;
+  for (const entry of entries) {
+    key += `${entry.key}_${entry.value}_`;
+  }
+  return key + windowStart(nowSeconds, unitSeconds);
+}
+
+/** Start of the fixed window, in Unix seconds. Windows are aligned to the epoch. */
+export function windowStart(nowSeconds: number, unitSeconds: number): number {
+  return nowSeconds - (nowSeconds % unitSeconds);
+}
+
+/** Whole seconds until the window ends: 1 to `unitSeconds`. */
+export function secondsUntilReset(nowSeconds: number, unitSeconds: number): number {
+  return unitSeconds - (nowSeconds % unitSeconds);
 }

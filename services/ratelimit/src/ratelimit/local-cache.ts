@@ -2,36 +2,14 @@ import { KeyQueue } from '@tollgate/kit/collections';
 import { localCacheStatNames, statsNames } from '../stats/names.ts';
 import type { StatsRegistry } from '../stats/registry.ts';
 
-/** Figures of the cache, named after the gauges they feed (`ratelimit.localcache.*`). */
-interface LocalCacheFigures {
-  evacuateCount: number;
-  expiredCount: number;
-  entryCount: number;
-  averageAccessTime: number;
-  hitCount: number;
-  missCount: number;
-  lookupCount: number;
-  overwriteCount: number;
-}
+type LocalCacheMetrics = Record<(typeof localCacheStatNames)[number], number>;
 
-/** Remembers which counters are over their limit, so that the backend need not be asked again. */
-export interface LocalCache {
-  has(key: string, nowSeconds: number): boolean;
-  /** Remembers `key` until `untilSeconds` (Unix time); a key too long to be held is not remembered. */
-  add(key: string, nowSeconds: number, untilSeconds: number): void;
-  readonly figures: Readonly<LocalCacheFigures>;
-}
+/** Smaller sizes are raised to this, as in envoyproxy/ratelimit. */
+const minSizeBytes = 512 * 1024;
 
-/** The smallest cache that is of use; smaller sizes are raised to it, as envoyproxy/ratelimit does. */
-const minimumSizeBytes = 512 * 1024;
-
-/** Longest key that is held. */
 const maxKeyBytes = 65_535;
 
-/**
- * What an entry costs besides its text: a Map slot, a string header and the entry's two numbers, rounded up from
- * what V8 was seen to use.
- */
+/** Cost of an entry besides its text: a Map slot, a string header and two numbers, rounded up from what V8 uses. */
 const entryOverheadBytes = 96;
 
 interface CacheEntry {
@@ -39,14 +17,10 @@ interface CacheEntry {
   usedAtSeconds: number;
 }
 
-/** Makes a cache that holds about `sizeBytes`; the least recently used entries give way. */
-export function createLocalCache(sizeBytes: number): LocalCache {
-  const limitBytes = Math.max(sizeBytes, minimumSizeBytes);
-  const entries = new Map<string, CacheEntry>();
-  const leastRecentlyUsed = new KeyQueue();
-  let bytes = 0;
-  let accessTimeSum = 0;
-  const figures: LocalCacheFigures = {
+/** Counters that are over their limit, so that the backend is not called for them. Evicts the least recently used. */
+export class LocalCache {
+  readonly metrics: Readonly<LocalCacheMetrics>;
+  readonly #metrics: LocalCacheMetrics = {
     evacuateCount: 0,
     expiredCount: 0,
     entryCount: 0,
@@ -56,84 +30,89 @@ export function createLocalCache(sizeBytes: number): LocalCache {
     lookupCount: 0,
     overwriteCount: 0,
   };
+  readonly #maxBytes: number;
+  readonly #entries = new Map<string, CacheEntry>();
+  readonly #leastRecentlyUsed = new KeyQueue();
+  #bytes = 0;
+  #accessTimeSum = 0;
 
-  function remove(key: string, entry: CacheEntry): void {
-    entries.delete(key);
-    leastRecentlyUsed.delete(key);
-    bytes -= sizeOf(key);
-    accessTimeSum -= entry.usedAtSeconds;
-    refreshEntryFigures();
+  constructor(sizeBytes: number) {
+    this.#maxBytes = Math.max(sizeBytes, minSizeBytes);
+    this.metrics = this.#metrics;
   }
 
-  function insert(key: string, entry: CacheEntry): void {
-    entries.set(key, entry);
-    leastRecentlyUsed.add(key);
-    bytes += sizeOf(key);
-    accessTimeSum += entry.usedAtSeconds;
-    refreshEntryFigures();
+  has(key: string, nowSeconds: number): boolean {
+    const metrics = this.#metrics;
+    metrics.lookupCount += 1;
+    const entry = this.#entries.get(key);
+    if (entry !== undefined && entry.untilSeconds > nowSeconds) {
+      metrics.hitCount += 1;
+      this.#remove(key, entry);
+      this.#insert(key, { untilSeconds: entry.untilSeconds, usedAtSeconds: nowSeconds });
+      return true;
+    }
+    if (entry !== undefined) {
+      this.#remove(key, entry);
+      metrics.expiredCount += 1;
+    }
+    metrics.missCount += 1;
+    return false;
   }
 
-  function refreshEntryFigures(): void {
-    figures.entryCount = entries.size;
-    figures.averageAccessTime = entries.size === 0 ? 0 : Math.floor(accessTimeSum / entries.size);
+  /** Keeps `key` until `untilSeconds` (Unix time). Keys that are too long are ignored. */
+  add(key: string, nowSeconds: number, untilSeconds: number): void {
+    if (Buffer.byteLength(key) > maxKeyBytes) {
+      return;
+    }
+    const known = this.#entries.get(key);
+    if (known !== undefined) {
+      this.#remove(key, known);
+      this.#metrics.overwriteCount += 1;
+    }
+    this.#insert(key, { untilSeconds, usedAtSeconds: nowSeconds });
+    this.#evict(nowSeconds);
   }
 
-  function makeRoom(nowSeconds: number): void {
-    while (bytes > limitBytes) {
-      const key = leastRecentlyUsed.first();
-      const entry = key === undefined ? undefined : entries.get(key);
-      if (key === undefined || entry === undefined) {
-        return;
-      }
-      remove(key, entry);
-      if (entry.untilSeconds <= nowSeconds) {
-        figures.expiredCount += 1;
-      } else {
-        figures.evacuateCount += 1;
-      }
+  /** Registers the gauges `ratelimit.localcache.*`. */
+  registerGauges(stats: StatsRegistry): void {
+    for (const name of localCacheStatNames) {
+      stats.gauge(`${statsNames.localCachePrefix}${name}`, () => this.#metrics[name]);
     }
   }
 
-  return {
-    figures,
-    has(key, nowSeconds) {
-      figures.lookupCount += 1;
-      const entry = entries.get(key);
-      if (entry !== undefined && entry.untilSeconds > nowSeconds) {
-        figures.hitCount += 1;
-        remove(key, entry);
-        insert(key, { untilSeconds: entry.untilSeconds, usedAtSeconds: nowSeconds });
-        return true;
-      }
-      if (entry !== undefined) {
-        remove(key, entry);
-        figures.expiredCount += 1;
-      }
-      figures.missCount += 1;
-      return false;
-    },
-    add(key, nowSeconds, untilSeconds) {
-      if (Buffer.byteLength(key) > maxKeyBytes) {
+  #evict(nowSeconds: number): void {
+    while (this.#bytes > this.#maxBytes) {
+      const key = this.#leastRecentlyUsed.first();
+      const entry = key === undefined ? undefined : this.#entries.get(key);
+      if (key === undefined || entry === undefined) {
         return;
       }
-      const known = entries.get(key);
-      if (known !== undefined) {
-        remove(key, known);
-        figures.overwriteCount += 1;
-      }
-      insert(key, { untilSeconds, usedAtSeconds: nowSeconds });
-      makeRoom(nowSeconds);
-    },
-  };
-}
-
-function sizeOf(key: string): number {
-  return key.length * 2 + entryOverheadBytes;
-}
-
-/** Shows the cache's figures as gauges, `ratelimit.localcache.*`. */
-export function registerLocalCacheGauges(cache: LocalCache, stats: StatsRegistry): void {
-  for (const name of localCacheStatNames) {
-    stats.gauge(`${statsNames.localCachePrefix}${name}`, () => cache.figures[name]);
+      this.#remove(key, entry);
+      this.#metrics[entry.untilSeconds <= nowSeconds ? 'expiredCount' : 'evacuateCount'] += 1;
+    }
   }
+
+  #remove(key: string, entry: CacheEntry): void {
+    this.#entries.delete(key);
+    this.#leastRecentlyUsed.delete(key);
+    this.#resize(-getSize(key), -entry.usedAtSeconds);
+  }
+
+  #insert(key: string, entry: CacheEntry): void {
+    this.#entries.set(key, entry);
+    this.#leastRecentlyUsed.add(key);
+    this.#resize(getSize(key), entry.usedAtSeconds);
+  }
+
+  #resize(bytes: number, accessTime: number): void {
+    const { size } = this.#entries;
+    this.#bytes += bytes;
+    this.#accessTimeSum += accessTime;
+    this.#metrics.entryCount = size;
+    this.#metrics.averageAccessTime = size === 0 ? 0 : Math.floor(this.#accessTimeSum / size);
+  }
+}
+
+function getSize(key: string): number {
+  return key.length * 2 + entryOverheadBytes;
 }

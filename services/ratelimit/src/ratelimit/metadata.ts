@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@tollgate/rules/rule-document';
-import type { Verdict } from './limit.ts';
+import type { DescriptorLimit } from './limit.ts';
 import type { Descriptor, RateLimitRequest } from './request.ts';
 import { Code, type DescriptorStatus } from './response.ts';
 
@@ -9,13 +9,13 @@ type MutableObject = Record<string, JsonValue>;
 const unitNames = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK'];
 
 /**
- * What Envoy may log or route by: the request as it was asked and the metadata of the rules that let it pass.
+ * The request, and the metadata of the rules that allow it, for Envoy to log or route by.
  *
  * @see envoy.service.ratelimit.v3.RateLimitResponse.dynamic_metadata
  */
-export function dynamicMetadata(
+export function getDynamicMetadata(
   request: RateLimitRequest,
-  verdicts: readonly Verdict[],
+  limits: readonly DescriptorLimit[],
   statuses: readonly DescriptorStatus[],
 ): JsonObject {
   const result: MutableObject = {
@@ -26,9 +26,9 @@ export function dynamicMetadata(
     result.hitsAddend = request.hitsAddend;
   }
   const metadata = emptyObject();
-  verdicts.forEach((verdict, i) => {
-    if (verdict?.metadata !== undefined && statuses[i]?.code !== Code.OVER_LIMIT) {
-      mergeFirstWins(metadata, verdict.metadata);
+  limits.forEach((limit, i) => {
+    if (limit?.metadata !== undefined && statuses[i]?.code !== Code.OVER_LIMIT) {
+      mergeFirstWins(metadata, limit.metadata);
     }
   });
   if (Object.keys(metadata).length > 0) {
@@ -41,7 +41,7 @@ function describeDescriptor(descriptor: Descriptor): JsonObject {
   const result: MutableObject = { entries: descriptor.entries.map(({ key, value }) => `${key}=${value}`) };
   if (descriptor.limit !== undefined) {
     const { requestsPerUnit, unit } = descriptor.limit;
-    // The text form leaves out zeros.
+    // The text form omits zeros.
     const requests = requestsPerUnit === 0 ? '' : `requests_per_unit:${requestsPerUnit} `;
     result.limit = `${requests}unit:${unitNames[unit] ?? unit}`;
   }
@@ -51,7 +51,7 @@ function describeDescriptor(descriptor: Descriptor): JsonObject {
   return result;
 }
 
-/** Adds to `target` what it lacks, objects within objects; what it has stays. */
+/** Merges recursively; values of `target` win. */
 function mergeFirstWins(target: MutableObject, source: JsonObject): MutableObject {
   for (const [key, value] of Object.entries(source)) {
     const present = target[key];
@@ -68,7 +68,7 @@ function copyObject(source: JsonObject): MutableObject {
   return mergeFirstWins(emptyObject(), source);
 }
 
-/** Without a prototype, so that a key such as `__proto__` is an ordinary one. */
+/** Without a prototype, so that `__proto__` is an ordinary key. */
 function emptyObject(): MutableObject {
   return Object.create(null) as MutableObject;
 }

@@ -1,43 +1,169 @@
+import { fromBinary, fromJsonString } from '@bufbuild/protobuf';
+import {
+  type RateLimitRequest as RateLimitRequestMessage,
+  RateLimitRequestSchema,
+} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import type { Entry } from '@tollgate/rules/match';
 import type { Unit } from '@tollgate/rules/rule-set';
+import { errors } from '../errors.ts';
 
 /**
- * A question: may this much more happen?
- *
- * The shape is that of the decoded wire message, so that none has to be copied on the hot path.
+ * The fields of the decoded message that decisions read, so that nothing is copied on the hot path.
  *
  * @see envoy.service.ratelimit.v3.RateLimitRequest
  */
 export interface RateLimitRequest {
   readonly domain: string;
   readonly descriptors: readonly Descriptor[];
-  /** Hits for descriptors without a number of their own; 0 counts as 1. */
+  /** Hits of descriptors without their own number; 0 counts as 1. */
   readonly hitsAddend: number;
 }
 
-/** One line of entries that rules are matched with. */
+/** The entries that are matched with the rules of the domain. */
 export interface Descriptor {
   readonly entries: readonly Entry[];
-  /** A limit the caller brings; it replaces whatever rule matches. */
+  /** Overrides the limit of the matching rule. */
   readonly limit?: LimitOverride | undefined;
-  /** Hits of this descriptor alone; 0 looks without counting. Unsigned 64-bit. */
+  /** Hits of this descriptor; 0 reads the counter. Unsigned 64-bit. */
   readonly hitsAddend?: bigint | undefined;
-  /** The caller wants hits back. */
+  /** Asks for a refund of hits. */
   readonly isNegativeHits?: boolean | undefined;
 }
 
 /** @see envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride */
 export interface LimitOverride {
   readonly requestsPerUnit: number;
-  /** Number of the wire's unit: 1 second … 7 week. */
+  /** Number of the unit on the wire: 1 second … 7 week. */
   readonly unit: number;
 }
 
 /**
- * The units by their number on the wire; WEEK came last and so follows YEAR.
+ * Decodes a binary request.
  *
- * @see envoy.service.ratelimit.v3.RateLimitResponse.RateLimit.Unit
+ * @throws AppError `malformed_request`.
  */
+export function decodeRequest(bytes: Uint8Array): RateLimitRequestMessage {
+  try {
+    return fromBinary(RateLimitRequestSchema, bytes);
+  } catch (cause) {
+    throw errors.malformed_request({ cause });
+  }
+}
+
+/**
+ * Parses a request in proto3 JSON. A missing body is empty text, which is not JSON.
+ *
+ * @throws AppError `malformed_request` with the reason.
+ */
+export function parseJsonRequest(body: unknown): RateLimitRequestMessage {
+  try {
+    const request = fromJsonString(RateLimitRequestSchema, decodeBody(body));
+    requireWellFormedText(request);
+    return request;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw errors.malformed_request({
+      message: `${errors.malformed_request.definition.message}: ${reason}`,
+      cause,
+    });
+  }
+}
+
+/** The store replaces a lone surrogate by U+FFFD, so that all of them would share one counter. */
+function requireWellFormedText({ domain, descriptors }: RateLimitRequestMessage): void {
+  const entries = descriptors.flatMap(({ entries }) => entries);
+  const texts = [domain, ...entries.flatMap(({ key, value }) => [key, value])];
+  if (!texts.every((text) => text.isWellFormed())) {
+    throw new Error('a text is not well-formed Unicode');
+  }
+}
+
+function decodeBody(body: unknown): string {
+  if (body instanceof Uint8Array) {
+    // A lenient decoder would change the text and with it the counter. With the byte order mark kept, the JSON is invalid.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+  }
+  return typeof body === 'string' ? body : '';
+}
+
+/** Why a request is invalid. Texts are those of envoyproxy/ratelimit where it has one. */
+export interface RequestProblem {
+  readonly code: 'empty_domain' | 'no_descriptors' | 'too_many_descriptors' | 'invalid_override';
+  readonly message: string;
+}
+
+/** Envoy sends a handful. A thousand block the event loop for about 20 ms, and each has its own counter. */
+export const maxDescriptors = 1_000;
+
+/** Checks what decisions rely on; undefined when the request is valid. */
+export function validateRequest(request: RateLimitRequest): RequestProblem | undefined {
+  const { domain, descriptors } = request;
+  if (domain === '') {
+    return { code: 'empty_domain', message: 'rate limit domain must not be empty' };
+  }
+  if (descriptors.length === 0) {
+    return { code: 'no_descriptors', message: 'rate limit descriptor list must not be empty' };
+  }
+  if (descriptors.length > maxDescriptors) {
+    return {
+      code: 'too_many_descriptors',
+      message: `a request may have ${maxDescriptors} descriptors, this one has ${descriptors.length}`,
+    };
+  }
+  for (let i = 0; i < descriptors.length; i += 1) {
+    const limit = descriptors[i]?.limit;
+    if (limit !== undefined && unitFromWire(limit.unit) === undefined) {
+      return {
+        code: 'invalid_override',
+        message: `descriptors[${i}].limit.unit must be one of SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, YEAR`,
+      };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * One more than the largest limit. More hits change no decision, but could overflow the 64-bit counter in Redis, which
+ * then fails every request, and Envoy fails open.
+ */
+const maxHits = 2 ** 32;
+
+/**
+ * Hits that a descriptor adds: its own number if it has one, else that of the request, at least 1. Refunds
+ * (`is_negative_hits`) are not supported and add nothing.
+ */
+export function getHitsAddend(request: RateLimitRequest, descriptor: Descriptor): number {
+  if (descriptor.isNegativeHits === true) {
+    return 0;
+  }
+  if (descriptor.hitsAddend !== undefined) {
+    return Math.min(Number(descriptor.hitsAddend), maxHits);
+  }
+  return Math.max(1, request.hitsAddend);
+}
+
+/** Entries, or what is wrong with the text. */
+type ParsedDescriptor =
+  | { readonly ok: true; readonly entries: readonly Entry[] }
+  | { readonly ok: false; readonly problem: string };
+
+/** Parses `key=value,key2=value2`. */
+export function parseDescriptor(text: string): ParsedDescriptor {
+  const entries: Entry[] = [];
+  for (const part of text.split(',')) {
+    const [key = '', value, ...rest] = part.split('=');
+    if (key === '' || value === undefined || rest.length > 0) {
+      return {
+        ok: false,
+        problem: `'${part}' is not an entry: expected key=value with exactly one '=', as in name=foo,age=14`,
+      };
+    }
+    entries.push({ key, value });
+  }
+  return { ok: true, entries };
+}
+
+/** Units by their number on the wire. @see envoy.service.ratelimit.v3.RateLimitResponse.RateLimit.Unit */
 const units: readonly (Unit | undefined)[] = [
   undefined,
   'second',
@@ -49,92 +175,11 @@ const units: readonly (Unit | undefined)[] = [
   'week',
 ];
 
-/** The unit of a wire number; undefined for UNKNOWN and numbers that are no unit. */
-export function unitOfWire(number: number): Unit | undefined {
+/** Undefined for UNKNOWN and for numbers that are not a unit. */
+export function unitFromWire(number: number): Unit | undefined {
   return units[number];
 }
 
-/** The wire number of a unit. */
-export function wireOfUnit(unit: Unit): number {
+export function unitToWire(unit: Unit): number {
   return units.indexOf(unit);
-}
-
-/** Why a request cannot be decided, in the words that callers of envoyproxy/ratelimit know where it has any. */
-export interface RequestProblem {
-  readonly code: 'empty_domain' | 'no_descriptors' | 'too_many_descriptors' | 'invalid_override';
-  readonly message: string;
-}
-
-/**
- * Most descriptors of a request. Envoy sends a handful; a thousand take some 20 ms, during which nobody else is
- * answered, and each is a counter of its own.
- */
-export const maxDescriptors = 1_000;
-
-/** Checks what the rules need to hold; undefined when the request is sound. */
-export function checkRequest(request: RateLimitRequest): RequestProblem | undefined {
-  if (request.domain === '') {
-    return { code: 'empty_domain', message: 'rate limit domain must not be empty' };
-  }
-  if (request.descriptors.length === 0) {
-    return { code: 'no_descriptors', message: 'rate limit descriptor list must not be empty' };
-  }
-  if (request.descriptors.length > maxDescriptors) {
-    return {
-      code: 'too_many_descriptors',
-      message: `a request may have ${maxDescriptors} descriptors, this one has ${request.descriptors.length}`,
-    };
-  }
-  for (const [i, { limit }] of request.descriptors.entries()) {
-    if (limit !== undefined && unitOfWire(limit.unit) === undefined) {
-      return {
-        code: 'invalid_override',
-        message: `descriptors[${i}].limit.unit must be one of SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, YEAR`,
-      };
-    }
-  }
-  return undefined;
-}
-
-/**
- * One more than the largest limit: further hits change no decision. Counted in full they could bring a counter to the
- * end of Redis's 64 bits, where it fails every request, and failed requests are what Envoy lets pass.
- */
-const mostHits = 2 ** 32;
-
-/**
- * How many hits a descriptor adds: its own number where it has one (0 looks without counting), else the
- * request's, at least 1.
- *
- * Hits given back (`is_negative_hits`) are not supported: they look, so that a refund at least takes nothing.
- */
-export function hitsAddend(request: RateLimitRequest, descriptor: Descriptor): number {
-  if (descriptor.isNegativeHits === true) {
-    return 0;
-  }
-  if (descriptor.hitsAddend !== undefined) {
-    return Math.min(Number(descriptor.hitsAddend), mostHits);
-  }
-  return Math.max(1, request.hitsAddend);
-}
-
-/** Entries, or what is wrong with the text. */
-export type DescriptorText =
-  | { readonly ok: true; readonly entries: readonly Entry[] }
-  | { readonly ok: false; readonly problem: string };
-
-/** Reads a descriptor as people write it, `key=value,key2=value2`: each entry has exactly one `=` and a key before it. */
-export function parseDescriptorText(text: string): DescriptorText {
-  const entries: Entry[] = [];
-  for (const part of text.split(',')) {
-    const [key = '', value, ...more] = part.split('=');
-    if (key === '' || value === undefined || more.length > 0) {
-      return {
-        ok: false,
-        problem: `'${part}' is no entry: expected key=value with exactly one '=', as in name=foo,age=14`,
-      };
-    }
-    entries.push({ key, value });
-  }
-  return { ok: true, entries };
 }

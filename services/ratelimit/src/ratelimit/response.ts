@@ -1,11 +1,22 @@
+import { create } from '@bufbuild/protobuf';
+import { DurationSchema } from '@bufbuild/protobuf/wkt';
+import { HeaderValueSchema } from '@tollgate/proto/envoy/config/core/v3/base';
+import {
+  type RateLimitResponse,
+  type RateLimitResponse_DescriptorStatus,
+  RateLimitResponse_DescriptorStatusSchema,
+  RateLimitResponse_RateLimitSchema,
+  RateLimitResponseSchema,
+} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import type { JsonObject } from '@tollgate/rules/rule-document';
 import type { Unit } from '@tollgate/rules/rule-set';
+import { unitToWire } from './request.ts';
 
-/** Result codes with the numbers of the wire. @see envoy.service.ratelimit.v3.RateLimitResponse.Code */
+/** Numbers of the wire. @see envoy.service.ratelimit.v3.RateLimitResponse.Code */
 export const Code = { OK: 1, OVER_LIMIT: 2 } as const;
 export type Code = (typeof Code)[keyof typeof Code];
 
-/** The limit a status was measured against. */
+/** @see envoy.service.ratelimit.v3.RateLimitResponse.RateLimit */
 interface CurrentLimit {
   readonly requestsPerUnit: number;
   readonly unit: Unit;
@@ -13,48 +24,47 @@ interface CurrentLimit {
   readonly name: string;
 }
 
-/** What became of one descriptor. */
+/** @see envoy.service.ratelimit.v3.RateLimitResponse.DescriptorStatus */
 export interface DescriptorStatus {
   readonly code: Code;
-  /** Absent where nothing was counted: no rule, unlimited, replaced. */
+  /** Absent without a rule, and for unlimited and replaced rules. */
   readonly currentLimit?: CurrentLimit;
   readonly limitRemaining: number;
-  /** Whole seconds until the window ends, 1 to the unit's length; absent with `currentLimit`. */
+  /** Whole seconds, from 1 to the length of the unit; absent without `currentLimit`. */
   readonly secondsUntilReset?: number;
 }
 
-/** One HTTP header for Envoy to add to the response. */
+/** A header that Envoy adds to the response. */
 export interface Header {
   readonly key: string;
   readonly value: string;
 }
 
-/** The answer to a RateLimitRequest. */
+/** The response to a RateLimitRequest. */
 export interface Decision {
   readonly overallCode: Code;
-  /** One for each descriptor, in the request's order. */
+  /** In the order of the request's descriptors. */
   readonly statuses: readonly DescriptorStatus[];
   readonly responseHeaders: readonly Header[];
   readonly dynamicMetadata?: JsonObject;
 }
 
-/** What the overall code depends on, one for each descriptor. */
-export interface CodeVote {
-  readonly code: Code;
-  /** A quota descriptor is over only together with all other quota descriptors. */
+/** A status, and whether its rule is in quota mode. */
+export interface ModedStatus {
+  readonly status: DescriptorStatus;
   readonly quota: boolean;
 }
 
 /**
- * OVER_LIMIT when any ordinary descriptor is over its limit, or when there are quota descriptors and every one
- * of them is over: a request may draw on any quota that has something left.
+ * OVER_LIMIT when a descriptor outside quota mode is over its limit, or when all descriptors in quota mode are: a
+ * request may draw on any quota that is left.
  */
-export function overallCode(votes: readonly CodeVote[]): Code {
+export function getOverallCode(statuses: readonly ModedStatus[]): Code {
   let quotas = 0;
   let quotasOver = 0;
-  for (const vote of votes) {
-    const over = vote.code === Code.OVER_LIMIT;
-    if (!vote.quota) {
+  for (const { status, quota } of statuses) {
+    const over = status.code === Code.OVER_LIMIT;
+    if (!quota) {
       if (over) {
         return Code.OVER_LIMIT;
       }
@@ -64,4 +74,38 @@ export function overallCode(votes: readonly CodeVote[]): Code {
     quotasOver += over ? 1 : 0;
   }
   return quotas > 0 && quotas === quotasOver ? Code.OVER_LIMIT : Code.OK;
+}
+
+/** The decision as Envoy's message, for gRPC and `/json`. */
+export function toMessage(decision: Decision): RateLimitResponse {
+  const message = create(RateLimitResponseSchema);
+  message.overallCode = decision.overallCode;
+  message.statuses = decision.statuses.map(toStatusMessage);
+  for (const { key, value } of decision.responseHeaders) {
+    message.responseHeadersToAdd.push(create(HeaderValueSchema, { key, value }));
+  }
+  if (decision.dynamicMetadata !== undefined) {
+    // Read-only in the rules, not so in the type of the message; nothing writes to it.
+    message.dynamicMetadata = decision.dynamicMetadata as NonNullable<RateLimitResponse['dynamicMetadata']>;
+  }
+  return message;
+}
+
+function toStatusMessage(status: DescriptorStatus): RateLimitResponse_DescriptorStatus {
+  const message = create(RateLimitResponse_DescriptorStatusSchema);
+  message.code = status.code;
+  message.limitRemaining = status.limitRemaining;
+  if (status.currentLimit !== undefined) {
+    const limit = create(RateLimitResponse_RateLimitSchema);
+    limit.requestsPerUnit = status.currentLimit.requestsPerUnit;
+    limit.unit = unitToWire(status.currentLimit.unit);
+    limit.name = status.currentLimit.name;
+    message.currentLimit = limit;
+  }
+  if (status.secondsUntilReset !== undefined) {
+    const duration = create(DurationSchema);
+    duration.seconds = BigInt(status.secondsUntilReset);
+    message.durationUntilReset = duration;
+  }
+  return message;
 }

@@ -1,26 +1,57 @@
 import { toPublicError } from '@tollgate/kit/errors';
 import { type SpanOptions, type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
-import type { Count, Counted } from './hits.ts';
+import type { Settings } from '../config/settings.ts';
+import type { HitResult, LimitedDescriptor } from './hits.ts';
+import type { Descriptor } from './request.ts';
 import { Code, type Decision } from './response.ts';
 import type { Decide } from './service.ts';
 
 type Attributes = NonNullable<SpanOptions['attributes']>;
 
-/** Numbers of the OpenTelemetry API's SpanKind. */
+/** SpanKind of the OpenTelemetry API. */
 const spanKind = { internal: 0, server: 1, client: 2 } as const;
 
+/** Longest name of a rule in a span. */
+const maxRuleLength = 256;
+/** Longest text of a request in a span. */
+const maxRequestLength = 1024;
+
 /**
- * Wraps decisions of one surface in spans: the call as the server saw it, within it the decision with its domain,
- * request, rules, codes and hits of the local cache, within that the exchange with the backend. Without tracing it is the function that was given.
+ * The span of the exchange with each store; the names of the first two are those of envoyproxy/ratelimit.
+ *
+ * @see https://opentelemetry.io/docs/specs/semconv/db/redis/
  */
-export function traceDecisions(decide: Decide, tracing: Tracing, callName: string): Decide {
+export const backendSpans = {
+  redis: {
+    name: 'Redis Pipeline Execution',
+    kind: spanKind.client,
+    attributes: { 'db.system.name': 'redis', 'db.operation.name': 'PIPELINE' },
+  },
+  memcache: {
+    name: 'Memcached Fetch Execution',
+    kind: spanKind.client,
+    attributes: { 'db.system.name': 'memcached', 'db.operation.name': 'incr' },
+  },
+  memory: { name: 'Memory Counter Execution', kind: spanKind.internal, attributes: {} },
+} as const;
+
+/**
+ * Runs decisions in spans: the server span of the call, in it the decision with its domain, request, rules, codes and
+ * hits of the local cache, in that the exchange with the backend. Returns `decide` itself when tracing is disabled.
+ */
+export function traceDecisions(
+  decide: Decide,
+  tracing: Tracing,
+  options: { readonly callName: string; readonly backendType: Settings['backendType'] },
+): Decide {
   if (!tracing.enabled) {
     return decide;
   }
-  return (request, caller) =>
+  const backendSpan = backendSpans[options.backendType];
+  return (request, call) =>
     tracing.inSpan(
-      callName,
-      { kind: spanKind.server, parent: tracing.extract(traceCarrier((name) => caller.header(name))) },
+      options.callName,
+      { kind: spanKind.server, parent: tracing.extract(traceCarrier((name) => call.header(name))) },
       (_server, serverContext) =>
         tracing.inSpan(
           'ShouldRateLimit Execution',
@@ -28,13 +59,18 @@ export function traceDecisions(decide: Decide, tracing: Tracing, callName: strin
             parent: serverContext,
             attributes: { domain: request.domain, request: describe(request.descriptors) },
           },
-          async (span, context) => {
+          async (span, parent) => {
             try {
               const decision = await decide(request, {
-                ...caller,
-                inSpan: ({ name, attributes }, run) =>
-                  tracing.inSpan(name, { kind: kindOf(attributes), parent: context, attributes }, run),
-                onCounted: (counted, counts) => span.setAttributes(countedAttributes(counted, counts)),
+                ...call,
+                trace: {
+                  inBackendSpan(descriptors, run) {
+                    const { name, kind } = backendSpan;
+                    const attributes = { ...backendSpan.attributes, 'db.operation.batch.size': descriptors };
+                    return tracing.inSpan(name, { kind, parent, attributes }, run);
+                  },
+                  onResults: (limited, results) => span.setAttributes(resultAttributes(limited, results)),
+                },
               });
               span.setAttributes(decisionAttributes(decision));
               return decision;
@@ -47,19 +83,14 @@ export function traceDecisions(decide: Decide, tracing: Tracing, callName: strin
     );
 }
 
-/** A database is another process; memory is not. */
-function kindOf(attributes: Attributes): NonNullable<SpanOptions['kind']> {
-  return 'db.system.name' in attributes ? spanKind.client : spanKind.internal;
-}
-
-/** What was matched and counted: lists have an element for each descriptor with a limit. */
-function countedAttributes(counted: readonly Counted[], counts: readonly Count[]): Attributes {
+/** Lists have an element for each descriptor with a limit. */
+function resultAttributes(limited: readonly LimitedDescriptor[], results: readonly HitResult[]): Attributes {
   return {
-    'tollgate.ratelimit.rules': counted.map(({ limit }) =>
+    'tollgate.ratelimit.rules': limited.map(({ limit }) =>
       limit.metricPath.join('.').slice(0, maxRuleLength),
     ),
-    'tollgate.ratelimit.limits': counted.map(({ limit }) => `${limit.requestsPerUnit}/${limit.unit}`),
-    'tollgate.ratelimit.cache_hits': counts.map(({ fromLocalCache }) => fromLocalCache),
+    'tollgate.ratelimit.limits': limited.map(({ limit }) => `${limit.requestsPerUnit}/${limit.unit}`),
+    'tollgate.ratelimit.cache_hits': results.map(({ fromLocalCache }) => fromLocalCache),
   };
 }
 
@@ -72,12 +103,7 @@ function decisionAttributes({ overallCode, statuses }: Decision): Attributes {
 
 const codeName = (code: Code): string => (code === Code.OVER_LIMIT ? 'OVER_LIMIT' : 'OK');
 
-/** Longest name of a rule in a span. */
-const maxRuleLength = 256;
-/** Longest text of a request in a span. */
-const maxRequestLength = 1024;
-
-function describe(descriptors: Parameters<Decide>[0]['descriptors']): string {
+function describe(descriptors: readonly Descriptor[]): string {
   const text = descriptors
     .map(({ entries }) => `(${entries.map(({ key, value }) => `${key}=${value}`).join(',')})`)
     .join(' ');

@@ -10,49 +10,39 @@ import { monotonicNow } from '@tollgate/kit/time';
 import { RateLimitRequestSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { compileRules } from '@tollgate/rules/compile';
 import type { RuleSet } from '@tollgate/rules/rule-set';
-import type { CounterBackend, CounterHit } from '../backends/counter-backend.ts';
-import { createStatsRegistry } from '../stats/registry.ts';
-import { createServerStats } from '../stats/server-stats.ts';
-import { createCountHits } from './hits.ts';
-import { createDecider, createShouldRateLimit, type DeciderOptions, shouldRateLimitPath } from './service.ts';
-import { createDecisionStats } from './stats.ts';
+import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
+import { StatsRegistry } from '../stats/registry.ts';
+import { createCallTimer } from '../stats/server-stats.ts';
+import { type DecisionContext, decide, shouldRateLimit, shouldRateLimitPath } from './service.ts';
+import { DecisionStats } from './stats.ts';
 
-/** What warming up takes of the service. */
-export interface WarmUpDeps {
-  /** Started. */
+/** What the warm-up takes from the service; the backend is started. */
+type WarmUpContext = Pick<DecisionContext, 'nowSeconds' | 'random' | 'options'> & {
   readonly backend: CounterBackend;
-  readonly nowSeconds: () => number;
-  readonly random: () => number;
   readonly logger: Logger;
-}
+};
 
-// Without a warm-up the first call takes ten times as long as the tenth; after this it takes as long. Accepting a connection
-// has to be warm as well.
+// Without a warm-up the first call takes ten times as long as the tenth. Accepting a connection needs one, too.
 const connections = 3;
 const callsPerConnection = 40;
-/** A slow store or machine must not put off readiness for longer. */
+/** A slow store or machine must not delay readiness for longer. */
 const timeoutMs = 3_000;
 
 const domain = 'tollgate-warm-up';
 
 /**
- * Makes calls to a gRPC server of its own on loopback, with rules of its own, so that the first calls after readiness run
- * compiled code over open connections to the counter store. They add 0 to counters that live for a second, and nothing to statistics.
- * A failure is logged and otherwise ignored.
+ * Calls a gRPC server on loopback with its own rules, so that the first calls after readiness run compiled code over open
+ * connections to the counter store. The calls add 0 to counters with a TTL of one second, and do not change statistics.
+ * Failures are logged and otherwise ignored.
  */
-export async function warmUp(
-  deps: WarmUpDeps,
-  options: DeciderOptions,
-  stopping: AbortSignal,
-): Promise<void> {
-  const { logger } = deps;
-  const server = createServer(deps, options);
+export async function warmUp(context: WarmUpContext, stopping: AbortSignal): Promise<void> {
+  const server = createServer(context);
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]);
   try {
     const port = await server.start();
     for (let i = 0; i < connections && !signal.aborted; i += 1) await callOverConnection(port, signal);
   } catch (error) {
-    logger.debug({ err: error }, 'warm-up failed');
+    context.logger.debug({ err: error }, 'warm-up failed');
   }
   await server.stop(AbortSignal.abort());
 }
@@ -71,42 +61,40 @@ async function callOverConnection(port: number, signal: AbortSignal): Promise<vo
   }
 }
 
-function createServer({ backend, nowSeconds, random, logger }: WarmUpDeps, options: DeciderOptions) {
-  const stats = createStatsRegistry();
+function createServer({ backend, logger, ...context }: WarmUpContext) {
+  const stats = new StatsRegistry();
   const rules = compileWarmUpRules();
-  const decide = createDecider(
-    {
-      rules: () => rules,
-      countHits: createCountHits({
-        backend: { ...backend, add: (hits) => backend.add(hits.map(shortLived)) },
-        stopIncrementWhenOverLimit: false,
-      }),
-      stats: createDecisionStats(stats),
-      nowSeconds,
-      random,
+  const decisionContext: DecisionContext = {
+    ...context,
+    rules: () => rules,
+    backend: {
+      add: (hits) => backend.add(hits.map(withShortTtl)),
+      read: (hits) => backend.read(hits),
     },
-    options,
-  );
+    stopIncrementWhenOverLimit: false,
+    stats: new DecisionStats(stats),
+  };
   return new UnaryServer({
-    handlers: { [shouldRateLimitPath]: createShouldRateLimit(decide) },
-    health: new Health(),
-    serviceName: 'ratelimit',
-    begin: createServerStats(stats, monotonicNow).begin,
-    guard: everyPeer,
-    // The ACL of a store may not allow the keys of the warm-up.
-    logger: logger.child({}, { level: 'silent' }),
-    address: '127.0.0.1:0',
-    addressSetting: 'GRPC_PORT',
-    maxConnectionAgeMs: 0,
-    maxConnectionAgeGraceMs: 0,
+      handlers: {
+        [shouldRateLimitPath]: shouldRateLimit((request, call) => decide(decisionContext, request, call)),
+      },
+      health: new Health(),
+      serviceName: 'ratelimit',
+      begin: createCallTimer(stats, monotonicNow),
+      guard: everyPeer,
+      // The ACL of a store may not allow the keys of the warm-up.
+      logger: logger.child({}, { level: 'silent' }),
+      address: '127.0.0.1:0',
+      addressSetting: 'GRPC_PORT',
+      maxConnectionAgeMs: 0,
+      maxConnectionAgeGraceMs: 0,
   });
 }
 
-/** With `hits_addend` 0 a counter of 0 is made, which then lives for a second. */
-function shortLived(hit: CounterHit): CounterHit {
+/** `hits_addend` 0 creates a counter of 0, which then expires after a second. */
+function withShortTtl(hit: Hit): Hit {
   return { ...hit, secondsLeft: 1, ttlSeconds: 1 };
 }
-
 function compileWarmUpRules(): RuleSet {
   const rateLimit = { unit: 'minute', requestsPerUnit: 100 };
   const document = {
@@ -124,7 +112,7 @@ function compileWarmUpRules(): RuleSet {
   return result.rules;
 }
 
-function message(): Buffer {
+function encodeRequest(): Buffer {
   const entry = (key: string, value: string) => ({ key, value });
   const descriptors = [
     [entry('a', '1')],
@@ -138,7 +126,7 @@ function message(): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-/** Resolves when the call has ended, however it did. */
+/** Resolves when the call has ended, with or without success. */
 function call(session: ClientHttp2Session): Promise<void> {
   return new Promise((resolve) => {
     const stream = session.request({
@@ -150,6 +138,6 @@ function call(session: ClientHttp2Session): Promise<void> {
     stream.on('error', () => undefined);
     stream.once('close', resolve);
     stream.resume();
-    stream.end(message());
+    stream.end(encodeRequest());
   });
 }

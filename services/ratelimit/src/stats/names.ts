@@ -1,15 +1,14 @@
 /**
- * The names of all statistics of the service, as dashboards and alerts of existing deployments know them. `<domain>` and
- * rule keys are put in by `stats-registry.ts`.
+ * Names of all statistics, as dashboards and alerts of existing deployments use them. `registry.ts` adds domains and rule keys.
  * @see spec section 6 "Emitted statistics"
  */
 export const statsNames = {
   configLoadSuccess: 'ratelimit.service.config_load_success',
   configLoadError: 'ratelimit.service.config_load_error',
   globalShadowMode: 'ratelimit.service.global_shadow_mode',
-  /** Failed decisions because of the counter backend; the name is kept whichever backend runs. */
+  /** Decisions that failed because of the counter backend, whichever it is. */
   backendError: 'ratelimit.service.call.should_rate_limit.redis_error',
-  /** Failed decisions because of the request or a missing configuration. */
+  /** Decisions that failed because of the request or a missing configuration. */
   serviceError: 'ratelimit.service.call.should_rate_limit.service_error',
   /** Gauges of the local over-limit cache; `localCacheStatNames` lists what follows the prefix. */
   localCachePrefix: 'ratelimit.localcache.',
@@ -24,43 +23,41 @@ export const statsNames = {
   runtimeLoadFailures: 'runtime.load_failures',
   runtimeNumValues: 'runtime.num_values',
   /**
-   * Ours (gauge): 0 while the rules that were sent or written last are not the ones in force,
-   * because they were rejected.
+   * Ours (gauge): 0 while the last rules that were received are not active, because they were rejected.
    */
   configCurrent: 'ratelimit.service.config_current',
   /**
-   * Ours: decisions, with a tag `result`: `ok`, `near_limit` (OK, and near the limit of a
-   * descriptor), `over_limit`.
+   * Ours: decisions, with a tag `result`: `ok`, `near_limit` (OK, and near a limit), `over_limit`.
    */
   decisions: 'ratelimit.decisions',
-  /** Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while the management server has a stream with us on which it has sent something. */
+  /** Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while there is a stream on which the management server has responded. */
   xdsConnected: 'ratelimit.xds.connected',
-  /** Ours: responses of the management server that were put in force, or held what already was. */
+  /** Ours: responses of the management server that were accepted. */
   xdsAccepted: 'ratelimit.xds.accepted',
   /** Ours: responses of the management server that were rejected. */
   xdsRejected: 'ratelimit.xds.rejected',
-  /** Once per tag of `EXTRA_TAGS` that has a meaning of its own in many metrics systems. */
+  /** Once for each reserved tag in `EXTRA_TAGS`. */
   reservedTag: 'reserved_tag',
-  /** Ours: dynamic series given up because they were idle while the registry was full. */
+  /** Ours: series that were dropped because they were idle while the registry was full. */
   droppedSeries: 'ratelimit.stats.dropped_series',
-  /** Ours: look-ups that were answered with the shared `_other` series because the registry was full. */
+  /** Ours: look-ups that returned the shared `_other` series because the registry was full. */
   overflowedLookups: 'ratelimit.stats.overflowed_lookups',
-  /** Ours: timings that were not sent one by one because too many came between two flushes. */
+  /** Ours: single timings that were dropped because there were too many between two flushes. */
   droppedTimings: 'ratelimit.stats.dropped_timings',
-  /** Ours: bytes of statistics thrown away because the statsd server did not take them. */
+  /** Ours: bytes of statistics that were dropped because the statsd server did not receive them. */
   droppedBytes: 'ratelimit.stats.dropped_bytes',
 } as const;
 
-/** What every rule and every unknown domain is counted under: `<prefix><domain>.<level>…<stat>`. */
+/** Prefix of the statistics of rules and unknown domains: `<prefix><domain>.<level>…<stat>`. */
 export const ruleStatPrefix = 'ratelimit.service.rate_limit.';
 
 /** The last part of the name of the counter for requests to a domain without configuration. */
 export const domainNotFoundStat = 'domain_not_found';
 
-/** Hits that the local cache refused; the last part of the name. */
+/** Hits that the local cache rejected; the last part of the name. */
 export const localCacheStat = 'over_limit_with_local_cache';
 
-/** The counters of one rule: field of `RuleCounters` → last part of the name. */
+/** The statistics of a rule: field of `RuleStats`, last part of the name. */
 export const ruleStats = [
   ['totalHits', 'total_hits'],
   ['overLimit', 'over_limit'],
@@ -70,7 +67,7 @@ export const ruleStats = [
   ['shadowMode', 'shadow_mode'],
 ] as const;
 
-/** Gauges of the local cache, spelled as in the original (camel case among snake case). */
+/** Gauges of the local cache, spelled as in envoyproxy/ratelimit. */
 export const localCacheStatNames = [
   'evacuateCount',
   'expiredCount',
@@ -91,18 +88,18 @@ export const poolStatNames = {
   exhausted: 'exhausted',
 } as const;
 
-/** With BACKEND_TYPE=memcache; the first three have a tag `code` that says what came of it. */
+/** With BACKEND_TYPE=memcache; the first three have a tag `code` with the result. */
 export const memcachedStatNames = {
   multiGet: 'ratelimit.memcache.multiget',
   increment: 'ratelimit.memcache.increment',
   add: 'ratelimit.memcache.add',
   keysRequested: 'ratelimit.memcache.keys_requested',
   keysFound: 'ratelimit.memcache.keys_found',
-  /** Ours: hits that were let through without being counted, because their server did not answer. */
+  /** Ours: hits that were allowed without being counted, because their server did not answer. */
   uncountedHits: 'ratelimit.memcache.uncounted_hits',
-  /** Ours: servers that there are (gauge). */
+  /** Ours (gauge): known servers. */
   servers: 'ratelimit.memcache.servers',
-  /** Ours: servers to which there is no connection (gauge). */
+  /** Ours (gauge): servers without a connection. */
   unreachableServers: 'ratelimit.memcache.unreachable_servers',
 } as const;
 
@@ -116,15 +113,14 @@ export function responseTimeName(method: string): string {
   return `ratelimit_server.${method}.response_time`;
 }
 
-// Letters that statsd lines give a meaning to, and control characters: a new line in a value that a client chose
-// must not become a line of its own.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
+// Separators of statsd lines, and control characters: a newline in a value of a client must not start another line.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this matches
 const unsafe = /[:|\u0000-\u001f\u007f]/g;
 const ipv4Like = /\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/g;
 
 /**
- * Makes a domain, a level or a whole dotted key fit for the name of a statistic: `:`, `|` and control characters become
- * `_`, and so do the dots inside what looks like an IPv4 address. Other dots stay.
+ * Converts a domain, a level or a dotted key for the name of a statistic: `:`, `|` and control characters become `_`, and so
+ * do the dots of IPv4 addresses.
  */
 export function sanitiseStatKey(key: string): string {
   return key.replace(unsafe, '_').replace(ipv4Like, (address) => address.replaceAll('.', '_'));

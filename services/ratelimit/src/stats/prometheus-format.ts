@@ -2,18 +2,18 @@ import { bucketBoundsMs } from './histogram.ts';
 import { sanitiseStatKey } from './names.ts';
 import type { Counter, Gauge, StatsRegistry, StatTags, Timer } from './registry.ts';
 
-/** Labels of one sample, in the order they are written. */
+/** Labels of a sample, in order. */
 export type MetricLabels = readonly (readonly [name: string, value: string])[];
 
-/** One line of an exposition. */
+/** A line of the exposition. */
 export interface MetricSample {
-  /** What follows the family's name: `_bucket`, `_sum` or `_count` of histograms, otherwise missing. */
+  /** `_bucket`, `_sum` or `_count` of histograms. */
   readonly suffix?: string;
   readonly labels: MetricLabels;
   readonly value: number;
 }
 
-/** All samples of one metric. */
+/** All samples of a metric. */
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;
@@ -21,21 +21,21 @@ export interface MetricFamily {
   readonly samples: Iterable<MetricSample>;
 }
 
-/** Makes a label name of any text: letters, digits and `_`, not starting with a digit. */
-export function metricName(text: string): string {
+/** Converts a text to a metric or label name: letters, digits and `_`, not starting with a digit. */
+export function toMetricName(text: string): string {
   const clean = text.replace(/[^A-Za-z0-9_]/gu, '_');
   return /^\d/.test(clean) ? `_${clean}` : clean;
 }
 
 /**
- * Counters without labels that have their names from request values or rules; those whose names become the same are summed.
+ * Counters without labels whose names come from request values or rules; those with equal names are summed.
  */
 export function* flatCounters(
   counters: Iterable<{ readonly name: string; readonly value: number }>,
 ): Generator<MetricFamily> {
   const sums = new Map<string, { readonly from: string; value: number }>();
   for (const { name, value } of counters) {
-    const metric = metricName(name);
+    const metric = toMetricName(name);
     const known = sums.get(metric);
     if (known === undefined) sums.set(metric, { from: name, value });
     else known.value += value;
@@ -45,24 +45,24 @@ export function* flatCounters(
   }
 }
 
-/** Writes labels as `key="value",…` with what the format wants escaped. */
-export function labelText(labels: MetricLabels): string {
+/** Formats labels as `key="value",…`. */
+export function formatLabels(labels: MetricLabels): string {
   return labels.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',');
 }
 
 /**
- * Writes a family in the text format of Prometheus, line by line. `extraLabels` are added to every sample unless the sample
- * has a label of that name itself.
+ * The lines of a family in the text format of Prometheus. `extraLabels` are added to every sample, unless it has a label of
+ * that name.
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */
-export function* familyLines(family: MetricFamily, extraLabels: MetricLabels = []): Generator<string> {
+export function* formatFamily(family: MetricFamily, extraLabels: MetricLabels = []): Generator<string> {
   yield `# HELP ${family.name} ${family.help.replace(/\\/g, '\\\\').replace(/\n/g, '\\n')}\n`;
   yield `# TYPE ${family.name} ${family.type}\n`;
   for (const { suffix = '', labels, value } of family.samples) {
     const own = new Set(labels.map(([name]) => name));
     const all = [...labels, ...extraLabels.filter(([name]) => !own.has(name))];
-    const braces = all.length === 0 ? '' : `{${labelText(all)}}`;
-    yield `${family.name}${suffix}${braces} ${numberText(value)}\n`;
+    const braces = all.length === 0 ? '' : `{${formatLabels(all)}}`;
+    yield `${family.name}${suffix}${braces} ${formatNumber(value)}\n`;
   }
 }
 
@@ -72,19 +72,18 @@ function escapeLabelValue(value: string): string {
     : value;
 }
 
-function numberText(value: number): string {
+function formatNumber(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (Number.isFinite(value)) return String(value);
   return value > 0 ? '+Inf' : '-Inf';
 }
 
-/** In which unit response times are exported. */
-export interface ServiceMetricsOptions {
+interface ServiceMetricsOptions {
   /** `PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS`: buckets and sums in milliseconds; the name stays. */
   readonly responseTimeAsMilliseconds: boolean;
 }
 
-/** How names of statistics become names and labels of metrics; what no line matches is only made fit to be a name. */
+/** Maps names of statistics to names and labels of metrics; other names are only converted by `toMetricName`. */
 const namePatterns: readonly { pattern: RegExp; name: string; label: string }[] = [
   {
     pattern: /^ratelimit\.service\.call\.should_rate_limit\.(.+)$/,
@@ -103,14 +102,14 @@ const namePatterns: readonly { pattern: RegExp; name: string; label: string }[] 
   },
 ];
 
-/** Yields all statistics except those of rules as metrics: the built-in mapping of the original. */
+/** All statistics except those of rules, as in the default mapping of envoyproxy/ratelimit. */
 export function* serviceMetrics(
   registry: StatsRegistry,
   options: ServiceMetricsOptions,
 ): Generator<MetricFamily> {
   yield* numberFamilies(registry.counters(), 'counter');
   yield unknownDomains(registry);
-  // The original's names of the same: its default mapping has no line for them.
+  // The same under their full names: the default mapping of envoyproxy/ratelimit has no line for them.
   yield* flatCounters(Array.from(registry.unknownDomains(), ([, counter]) => counter));
   yield* numberFamilies(registry.gauges(), 'gauge');
   for (const [name, timers] of groupByName(registry.timers())) {
@@ -157,7 +156,7 @@ function groupByName<T extends { readonly name: string; readonly tags: StatTags 
   const groups = new Map<string, Mapped<T>[]>();
   for (const stat of stats) {
     const { name, labels } = mapName(stat.name);
-    const tags = Object.entries(stat.tags ?? {}).map(([key, value]) => [metricName(key), value] as const);
+    const tags = Object.entries(stat.tags ?? {}).map(([key, value]) => [toMetricName(key), value] as const);
     const mapped = { stat, labels: [...labels, ...tags] };
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [mapped]);
@@ -171,7 +170,7 @@ function mapName(statName: string): { name: string; labels: MetricLabels } {
     const value = pattern.exec(statName)?.[1];
     if (value !== undefined) return { name, labels: [[label, value]] };
   }
-  return { name: metricName(statName), labels: [] };
+  return { name: toMetricName(statName), labels: [] };
 }
 
 function* histogramSamples(timers: readonly Mapped<Timer>[], scale: number): Generator<MetricSample> {

@@ -1,26 +1,19 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { localCacheStat, ruleStatPrefix, ruleStats } from './names.ts';
 import {
   flatCounters,
-  labelText,
+  formatLabels,
   type MetricFamily,
   type MetricLabels,
   type MetricSample,
 } from './prometheus-format.ts';
-import type { RuleCounters, StatsRegistry } from './registry.ts';
+import type { RuleStats, StatsRegistry } from './registry.ts';
 
-/** Lets other work run. Called every so often while many series are gathered, so that a scrape does not hold up decisions. */
-export type Breathe = () => Promise<void>;
-
-/** How our own metrics are bounded. */
-export interface RuleMetricsOptions {
-  /** Rules that get series of their own in `tollgate_ratelimit_hits_total`; the rest is summed under `rule="_other"`. */
-  readonly maxRules: number;
-}
-
-const rulesPerBreath = 500;
+/** The event loop continues after this many rules, so that a scrape does not delay decisions. */
+const rulesPerTurn = 500;
 const maxLevelLabels = 4;
 
-/** Value of the label `result` of `tollgate_ratelimit_hits_total` → the counter behind it. */
+/** Values of the label `result` of `tollgate_ratelimit_hits_total`, with the statistic of each. */
 const resultFields = [
   ['within', 'withinLimit'],
   ['near', 'nearLimit'],
@@ -29,7 +22,7 @@ const resultFields = [
   ['shadow', 'shadowMode'],
 ] as const;
 
-type RuleValues = Pick<RuleCounters, (typeof ruleStats)[number][0]>;
+type RuleValues = Pick<RuleStats, (typeof ruleStats)[number][0]>;
 
 interface SummedRule {
   readonly labels: MetricLabels;
@@ -37,15 +30,14 @@ interface SummedRule {
 }
 
 /**
- * Yields the counters of rules twice: as `ratelimit_service_rate_limit_<stat>` with the labels that dashboards of the
- * original know (`domain`, `key1`, `key2`; rules that differ only in deeper levels are summed), and as
- * `tollgate_ratelimit_hits_total` with a label for each level. Rules that were never hit have no series. Hits of the local
- * cache have the original's name besides: its default mapping leaves the whole name of the statistic to them.
+ * The statistics of rules, twice: as `ratelimit_service_rate_limit_<stat>` with the labels of envoyproxy/ratelimit
+ * (`domain`, `key1`, `key2`; rules that differ only in deeper levels are summed), and as `tollgate_ratelimit_hits_total`
+ * with a label for each level. Rules without hits have no series. Hits of the local cache are also exported under their
+ * full name, as by the default mapping of envoyproxy/ratelimit.
  */
 export async function* ruleMetrics(
   registry: StatsRegistry,
-  options: RuleMetricsOptions,
-  breathe: Breathe,
+  { maxRules }: { readonly maxRules: number },
 ): AsyncGenerator<MetricFamily> {
   const byKeys = new Map<string, SummedRule>();
   const byLevels = new Map<string, SummedRule>();
@@ -53,10 +45,10 @@ export async function* ruleMetrics(
   let visited = 0;
   for (const rule of registry.rules()) {
     visited += 1;
-    if (visited % rulesPerBreath === 0) await breathe();
+    if (visited % rulesPerTurn === 0) await nextTurn();
     if (rule.totalHits === 0) continue;
     addTo(byKeys, keyLabels(rule), rule);
-    addTo(byLevels, byLevels.size < options.maxRules ? levelLabels(rule) : otherLabels(rule.domain), rule);
+    addTo(byLevels, byLevels.size < maxRules ? levelLabels(rule) : otherLabels(rule.domain), rule);
     if (rule.overLimitWithLocalCache > 0) {
       const name = `${ruleStatPrefix}${rule.key}.${localCacheStat}`;
       localCacheHits.push({ name, value: rule.overLimitWithLocalCache });
@@ -79,8 +71,8 @@ export async function* ruleMetrics(
   };
 }
 
-/** The original takes them from the dotted name, so that a dot in a domain or a key is a border, too. */
-function keyLabels({ key }: RuleCounters): MetricLabels {
+/** As envoyproxy/ratelimit, this splits the dotted name, so that a dot in a domain or a key separates, too. */
+function keyLabels({ key }: RuleStats): MetricLabels {
   const [domain = '', key1, key2] = key.split('.', 3);
   const labels: [string, string][] = [['domain', domain]];
   if (key1 !== undefined) labels.push(['key1', key1]);
@@ -88,7 +80,7 @@ function keyLabels({ key }: RuleCounters): MetricLabels {
   return labels;
 }
 
-function levelLabels({ domain, levels }: RuleCounters): MetricLabels {
+function levelLabels({ domain, levels }: RuleStats): MetricLabels {
   const labels: [string, string][] = [
     ['domain', domain],
     ['rule', levels.join('.')],
@@ -104,8 +96,8 @@ function otherLabels(domain: string): MetricLabels {
   ];
 }
 
-function addTo(rules: Map<string, SummedRule>, labels: MetricLabels, rule: RuleCounters): void {
-  const identity = labelText(labels);
+function addTo(rules: Map<string, SummedRule>, labels: MetricLabels, rule: RuleStats): void {
+  const identity = formatLabels(labels);
   const known = rules.get(identity);
   if (known === undefined) {
     const { totalHits, overLimit, nearLimit, overLimitWithLocalCache, withinLimit, shadowMode } = rule;

@@ -1,138 +1,146 @@
 import { joinStatKey, ruleStatPrefix, ruleStats, sanitiseStatKey } from './names.ts';
-import type { Counter, CounterSample, RuleCounters } from './registry.ts';
+import type { Counter, CounterSample, RuleStats } from './registry.ts';
 
-/** Keys longer than this come from request values nobody meant to have as names; they share the overflow series. */
+/** Longer keys come from request values that were not meant as names; they share the overflow series. */
 export const maxDynamicKeyLength = 1024;
 
-/** The level, or domain, under which what does not fit is counted. */
+/** The level, or domain, of the overflow series. */
 export const otherSeries = '_other';
 
-/** The counters of all rules, configured and dynamic; the latter bounded in number. */
-export interface RuleTable {
-  /** As `StatsRegistry.rule`. */
-  configured(domain: string, levels: readonly string[]): RuleCounters;
-  /** As `StatsRegistry.dynamicRule`. */
-  dynamic(domain: string, levels: readonly string[]): RuleCounters;
-  /** As `StatsRegistry.releaseRules`. */
-  release(): void;
-  /** Every series, those of the overflow last. */
-  all(): Iterable<RuleCounters>;
-  /** Appends a sample for each counter that changed since the last call. */
-  takeChanged(nowMs: number, into: CounterSample[]): void;
-  /** As `StatsRegistry.dropIdleSeries`. */
-  dropIdle(nowMs: number): void;
-}
-
-/** Bounds of a table. */
-export interface RuleTableOptions {
+interface RuleSeriesOptions {
   readonly maxDynamicRules: number;
-  /** Domains with an overflow series of their own. */
+  /** Domains with their own overflow series. */
   readonly maxOverflowDomains: number;
   readonly idleMs: number;
+  /** Counts look-ups that returned an overflow series. */
+  readonly overflowedLookups: Counter;
+  readonly droppedSeries: Counter;
 }
 
 type RuleStatField = (typeof ruleStats)[number][0];
+type RuleValues = Record<RuleStatField, number>;
 
-/** What keeps a series: a rule in force, nothing but its past, its place among the dynamic ones, or its being the overflow. */
-type Hold = 'configured' | 'released' | 'dynamic' | 'overflow';
+/** Why a series is kept: an active rule, a rule of an earlier configuration, request values, or the overflow. */
+type Origin = 'configured' | 'released' | 'dynamic' | 'overflow';
 
-interface RuleSeries extends RuleCounters {
-  hold: Hold;
-  /** Values at the last take; missing until the first hit, because most rules of a large file are never hit. */
-  flushed: Record<RuleStatField, number> | undefined;
-  /** Missing until the first take after it was made or released. */
+interface RuleSeries extends RuleStats {
+  origin: Origin;
+  /** Values at the last flush; undefined until the first hit, because most rules of a large file are never hit. */
+  flushed: RuleValues | undefined;
+  /** Undefined until the first flush after it was created or released. */
   lastActiveMs: number | undefined;
 }
 
-/** Makes an empty table that counts in `deps` what it had to turn away or give up. */
-export function createRuleTable(
-  { maxDynamicRules, maxOverflowDomains, idleMs }: RuleTableOptions,
-  deps: { readonly overflowedLookups: Counter; readonly droppedSeries: Counter },
-): RuleTable {
-  // Keyed by the unsanitised dotted key, so that the hot path joins and looks up but does not sanitise.
-  const series = new Map<string, RuleSeries>();
-  // Apart: a client could otherwise make a series of this name and take the room of the overflow.
-  const overflow = new Map<string, RuleSeries>();
-  const held: Record<Hold, number> = { configured: 0, released: 0, dynamic: 0, overflow: 0 };
+/** Statistics of all rules, configured and dynamic; the latter are bounded in number. */
+export class RuleSeriesTable {
+  readonly #options: RuleSeriesOptions;
+  // By the dotted key before sanitising, which the hot path therefore skips.
+  readonly #series = new Map<string, RuleSeries>();
+  // Separate, because a client could create a series of this name.
+  readonly #overflow = new Map<string, RuleSeries>();
+  readonly #counts: Record<Origin, number> = { configured: 0, released: 0, dynamic: 0, overflow: 0 };
 
-  function admit(key: string, made: RuleSeries): RuleSeries {
-    held[made.hold] += 1;
-    series.set(key, made);
-    return made;
+  constructor(options: RuleSeriesOptions) {
+    this.#options = options;
   }
 
-  function moveTo(moved: RuleSeries, hold: Hold): void {
-    held[moved.hold] -= 1;
-    held[hold] += 1;
-    moved.hold = hold;
+  getConfigured(domain: string, levels: readonly string[]): RuleStats {
+    const key = joinStatKey(domain, levels);
+    const known = this.#series.get(key);
+    if (known === undefined) return this.#add(key, createSeries(domain, levels, 'configured'));
+    if (known.origin !== 'configured') this.#move(known, 'configured');
+    return known;
   }
 
-  function overflowOf(domain: string): RuleSeries {
-    deps.overflowedLookups.value += 1;
-    const label = overflow.has(domain) || overflow.size < maxOverflowDomains ? domain : otherSeries;
-    const known = overflow.get(label);
+  getDynamic(domain: string, levels: readonly string[]): RuleStats {
+    const key = joinStatKey(domain, levels);
+    const known = this.#series.get(key);
     if (known !== undefined) return known;
-    const made = makeSeries(label, [otherSeries], 'overflow');
-    overflow.set(label, made);
-    return made;
+    if (this.#counts.dynamic >= this.#options.maxDynamicRules || key.length > maxDynamicKeyLength)
+      return this.#getOverflow(domain);
+    return this.#add(key, createSeries(domain, [...levels], 'dynamic'));
   }
 
-  return {
-    configured(domain, levels) {
-      const key = joinStatKey(domain, levels);
-      const known = series.get(key);
-      if (known === undefined) return admit(key, makeSeries(domain, levels, 'configured'));
-      if (known.hold !== 'configured') moveTo(known, 'configured');
-      return known;
-    },
-    dynamic(domain, levels) {
-      const key = joinStatKey(domain, levels);
-      const known = series.get(key);
-      if (known !== undefined) return known;
-      if (held.dynamic >= maxDynamicRules || key.length > maxDynamicKeyLength) return overflowOf(domain);
-      return admit(key, makeSeries(domain, [...levels], 'dynamic'));
-    },
-    release() {
-      for (const one of series.values()) {
-        if (one.hold !== 'configured') continue;
-        moveTo(one, 'released');
-        one.lastActiveMs = undefined;
-      }
-    },
-    *all() {
-      yield* series.values();
-      yield* overflow.values();
-    },
-    takeChanged(nowMs, into) {
-      for (const one of series.values()) takeChanges(one, nowMs, into);
-      for (const one of overflow.values()) takeChanges(one, nowMs, into);
-    },
-    dropIdle(nowMs) {
-      const crowded = { released: held.released > maxDynamicRules, dynamic: held.dynamic >= maxDynamicRules };
-      if (!crowded.released && !crowded.dynamic) return;
-      for (const [key, one] of series) {
-        if (one.hold === 'configured' || one.hold === 'overflow' || !crowded[one.hold]) continue;
-        if (one.lastActiveMs === undefined || nowMs - one.lastActiveMs < idleMs || hasChanges(one)) continue;
-        series.delete(key);
-        held[one.hold] -= 1;
-        deps.droppedSeries.value += 1;
-      }
-    },
-  };
+  /** @see StatsRegistry.releaseRules */
+  release(): void {
+    for (const series of this.#series.values()) {
+      if (series.origin !== 'configured') continue;
+      this.#move(series, 'released');
+      series.lastActiveMs = undefined;
+    }
+  }
+
+  /** The overflow series come last. */
+  *all(): Generator<RuleStats> {
+    yield* this.#series.values();
+    yield* this.#overflow.values();
+  }
+
+  /** Appends a sample for each counter that changed since the last call. */
+  takeChanges(nowMs: number, into: CounterSample[]): void {
+    for (const series of this.#series.values()) takeChanges(series, nowMs, into);
+    for (const series of this.#overflow.values()) takeChanges(series, nowMs, into);
+  }
+
+  /** @see StatsRegistry.dropIdleSeries */
+  dropIdle(nowMs: number): void {
+    const { maxDynamicRules, idleMs, droppedSeries } = this.#options;
+    const full = {
+      released: this.#counts.released > maxDynamicRules,
+      dynamic: this.#counts.dynamic >= maxDynamicRules,
+    };
+    if (!full.released && !full.dynamic) return;
+    for (const [key, series] of this.#series) {
+      const { origin, lastActiveMs } = series;
+      if (origin === 'configured' || origin === 'overflow' || !full[origin]) continue;
+      if (lastActiveMs === undefined || nowMs - lastActiveMs < idleMs || hasChanges(series)) continue;
+      this.#series.delete(key);
+      this.#counts[origin] -= 1;
+      droppedSeries.value += 1;
+    }
+  }
+
+  #add(key: string, series: RuleSeries): RuleSeries {
+    this.#counts[series.origin] += 1;
+    this.#series.set(key, series);
+    return series;
+  }
+
+  #move(series: RuleSeries, origin: Origin): void {
+    this.#counts[series.origin] -= 1;
+    this.#counts[origin] += 1;
+    series.origin = origin;
+  }
+
+  #getOverflow(domain: string): RuleSeries {
+    const { maxOverflowDomains, overflowedLookups } = this.#options;
+    overflowedLookups.value += 1;
+    const label =
+      this.#overflow.has(domain) || this.#overflow.size < maxOverflowDomains ? domain : otherSeries;
+    const known = this.#overflow.get(label);
+    if (known !== undefined) return known;
+    const created = createSeries(label, [otherSeries], 'overflow');
+    this.#overflow.set(label, created);
+    return created;
+  }
 }
 
-function makeSeries(domain: string, levels: readonly string[], hold: Hold): RuleSeries {
+const noHits: RuleValues = {
+  totalHits: 0,
+  overLimit: 0,
+  nearLimit: 0,
+  overLimitWithLocalCache: 0,
+  withinLimit: 0,
+  shadowMode: 0,
+};
+
+function createSeries(domain: string, levels: readonly string[], origin: Origin): RuleSeries {
   return {
     key: sanitiseStatKey(joinStatKey(domain, levels)),
     domain,
     levels,
-    totalHits: 0,
-    overLimit: 0,
-    nearLimit: 0,
-    overLimitWithLocalCache: 0,
-    withinLimit: 0,
-    shadowMode: 0,
-    hold,
+    ...noHits,
+    origin,
     flushed: undefined,
     lastActiveMs: undefined,
   };
@@ -142,14 +150,7 @@ function takeChanges(series: RuleSeries, nowMs: number, into: CounterSample[]): 
   const changed = hasChanges(series);
   if (changed || series.lastActiveMs === undefined) series.lastActiveMs = nowMs;
   if (!changed) return;
-  series.flushed ??= {
-    totalHits: 0,
-    overLimit: 0,
-    nearLimit: 0,
-    overLimitWithLocalCache: 0,
-    withinLimit: 0,
-    shadowMode: 0,
-  };
+  series.flushed ??= { ...noHits };
   for (const [field, stat] of ruleStats) {
     const value = series[field];
     const delta = value - series.flushed[field];
@@ -160,7 +161,7 @@ function takeChanges(series: RuleSeries, nowMs: number, into: CounterSample[]): 
 }
 
 function hasChanges(series: RuleSeries): boolean {
-  const flushed = series.flushed;
+  const { flushed } = series;
   for (const [field] of ruleStats) {
     if (series[field] !== (flushed === undefined ? 0 : flushed[field])) return true;
   }

@@ -2,8 +2,8 @@ import { type TlsMetrics, tlsMetricNames } from '@tollgate/kit/tls';
 import { responseTimeName, statsNames, totalRequestsName } from './names.ts';
 import type { StatsRegistry } from './registry.ts';
 
-/** Keeps `certs.load_attempts`, `.load_failures` and `.num_values` (1 once there are certificates). */
-export function countCertificateLoads(stats: StatsRegistry): (succeeded: boolean) => void {
+/** Counts loads of certificates: `certs.load_attempts`, `.load_failures` and `.num_values` (1 once there are any). */
+export function createLoadCounter(stats: StatsRegistry): (succeeded: boolean) => void {
   const attempts = stats.counter(statsNames.certsLoadAttempts);
   const failures = stats.counter(statsNames.certsLoadFailures);
   const values = stats.gauge(statsNames.certsNumValues);
@@ -17,7 +17,7 @@ export function countCertificateLoads(stats: StatsRegistry): (succeeded: boolean
   };
 }
 
-/** The TLS metrics of the kit, kept in the registry of statistics. */
+/** The TLS metrics of the kit, kept in the registry. */
 export function createTlsStats(stats: StatsRegistry): Pick<TlsMetrics, keyof TlsMetrics> {
   return {
     setValidity(certificate, { notBeforeMs, notAfterMs }) {
@@ -34,32 +34,26 @@ export function createTlsStats(stats: StatsRegistry): Pick<TlsMetrics, keyof Tls
   };
 }
 
-/** Counts calls by method and times them. */
-export interface ServerStats {
-  /** Counts a call; the function it answers is to be called when the call has ended. */
-  begin(method: string): () => void;
-}
-
-/** Keeps `ratelimit_server.<method>.total_requests` and `.response_time`. */
-export function createServerStats(registry: StatsRegistry, nowMs: () => number): ServerStats {
-  const methods = new Map<string, ReturnType<typeof makeMethod>>();
-  const makeMethod = (method: string) => ({
-    total: registry.counter(totalRequestsName(method)),
-    responseTime: registry.timer(responseTimeName(method)),
+/**
+ * Counts and times calls by method: `ratelimit_server.<method>.total_requests` and `.response_time`. The function is
+ * called at the start of a call, its result at the end.
+ */
+export function createCallTimer(stats: StatsRegistry, nowMs: () => number): (method: string) => () => void {
+  const createMethod = (method: string) => ({
+    total: stats.counter(totalRequestsName(method)),
+    responseTime: stats.timer(responseTimeName(method)),
   });
-  // In the metrics from the start; the other methods are not asked in production.
-  methods.set('ShouldRateLimit', makeMethod('ShouldRateLimit'));
-  return {
-    begin(method) {
-      let stats = methods.get(method);
-      if (stats === undefined) {
-        stats = makeMethod(method);
-        methods.set(method, stats);
-      }
-      const { total, responseTime } = stats;
-      total.value += 1;
-      const startedMs = nowMs();
-      return () => responseTime.record(nowMs() - startedMs);
-    },
+  // This series exists from the start; the other methods are not called in production.
+  const methods = new Map([['ShouldRateLimit', createMethod('ShouldRateLimit')]]);
+  return (method) => {
+    let stat = methods.get(method);
+    if (stat === undefined) {
+      stat = createMethod(method);
+      methods.set(method, stat);
+    }
+    const { total, responseTime } = stat;
+    total.value += 1;
+    const startedMs = nowMs();
+    return () => responseTime.record(nowMs() - startedMs);
   };
 }

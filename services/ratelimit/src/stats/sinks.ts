@@ -1,63 +1,68 @@
 import type { Writable } from 'node:stream';
 import type { Logger } from '@tollgate/kit/logger';
+import type { Settings } from '../config/settings.ts';
+import { chooseSink, parseListenAddress } from '../config/stats.ts';
 import { statsNames } from './names.ts';
-import { createPullExporter, type PullExporterOptions } from './prometheus.ts';
-import type { StatsRegistry, StatsSnapshot, StatTags } from './registry.ts';
-import { createStatsdSink, type StatsdOptions } from './statsd.ts';
-import { createLogSink } from './text.ts';
+import { PrometheusExporter } from './prometheus.ts';
+import type { StatsRegistry, StatsSnapshot } from './registry.ts';
+import { createStatsdSink } from './statsd.ts';
+import { LogSink } from './text.ts';
 
-/** Where statistics go. None of its calls may throw because of, or wait for, the other side while the service runs. */
+/** A receiver of statistics. While the service runs, its methods neither throw nor wait because of the receiver. */
 export interface StatsSink {
-  /** As in `statsSinks`; for logs. */
-  readonly name: string;
-  /** Set by sinks that send single timings: at most `max` per timer are kept for them, and handed over every `everyMs`. */
+  /** Set by sinks that send single timings: at most `max` per timer are kept, and flushed every `everyMs`. */
   readonly timings?: { readonly max: number; readonly everyMs: number };
-  /** Opens what the sink needs. Rejects only for what an operator must mend, such as a port in use. */
+  /** Opens the sink. Rejects only for what an operator must fix, such as a port in use. */
   start(): Promise<void>;
-  /** Hands over what changed. Between two flushes there may be calls with nothing but timings. */
+  /** Passes what changed. Between two flushes there may be calls with timings only. */
   flush(snapshot: StatsSnapshot): void;
-  /** Sends what is left, within a bound, and releases everything. Idempotent. */
+  /** Sends what is left, in bounded time, and releases all resources. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Settings of all sinks; each takes its own part. */
-export interface StatsSinkOptions {
-  /** `EXTRA_TAGS`. */
-  readonly extraTags: StatTags;
-  readonly statsd: Omit<StatsdOptions, 'extraTags'>;
-  readonly pull: Omit<PullExporterOptions, 'extraTags'>;
-}
-
-/** What sinks work with. */
-interface StatsSinkDeps {
+interface SinkContext {
   readonly registry: StatsRegistry;
   /** Standard output. */
   readonly output: Writable;
   readonly logger: Logger;
 }
 
-/** How one sink is made. */
-export interface StatsSinkModule {
-  create(options: StatsSinkOptions, deps: StatsSinkDeps): StatsSink;
+/** Sinks by the kind that `chooseSink` returns. A new one is a file and a line here. */
+const sinks = {
+  statsd: (
+    { extraTags, statsdProtocol: protocol, statsdHost: host, statsdPort: port },
+    { registry, logger },
+  ) => createStatsdSink({ protocol, host, port, extraTags, onDropped: countDropped(registry), logger }),
+  pull: (settings, { registry }) =>
+    new PrometheusExporter(registry, {
+      address: requireListenAddress(settings.pullMetricsAddr),
+      path: settings.pullMetricsPath,
+      extraTags: settings.extraTags,
+      responseTimeAsMilliseconds: settings.pullMetricsResponseTimeAsMilliseconds,
+    }),
+  log: ({ extraTags }, { registry, output }) =>
+    new LogSink({ extraTags, output, onDropped: countDropped(registry) }),
+} as const satisfies Record<string, (settings: Settings, context: SinkContext) => StatsSink>;
+
+/** The kinds of sink. */
+export type StatsSinkKind = keyof typeof sinks;
+
+/** The sink that the settings choose; undefined with DISABLE_STATS. */
+export function createSink(settings: Settings, context: SinkContext): StatsSink | undefined {
+  const choice = chooseSink(settings);
+  if (!choice.ok) {
+    throw new TypeError('the choice of a sink was checked with the settings');
+  }
+  return choice.sink && sinks[choice.sink](settings, context);
 }
 
-/** All sinks there are, by the kind that `chooseSink` names. A new one is a file and a line here. */
-export const statsSinks = {
-  statsd: {
-    create: ({ statsd, extraTags }, { registry, logger }) =>
-      createStatsdSink({ ...statsd, extraTags }, { onDropped: countDropped(registry), logger }),
-  },
-  pull: {
-    create: ({ pull, extraTags }, { registry }) => createPullExporter({ ...pull, extraTags }, { registry }),
-  },
-  log: {
-    create: ({ extraTags }, { registry, output }) =>
-      createLogSink({ extraTags }, { output, onDropped: countDropped(registry) }),
-  },
-} as const satisfies Record<string, StatsSinkModule>;
-
-/** The kinds of sink that can be made. */
-export type StatsSinkKind = keyof typeof statsSinks;
+function requireListenAddress(text: string) {
+  const address = parseListenAddress(text);
+  if (address === undefined) {
+    throw new TypeError('PULLMETRICS_ADDR was checked with the settings');
+  }
+  return address;
+}
 
 function countDropped(registry: StatsRegistry): (bytes: number) => void {
   const dropped = registry.counter(statsNames.droppedBytes);
@@ -66,72 +71,66 @@ function countDropped(registry: StatsRegistry): (bytes: number) => void {
   };
 }
 
-/** Runs a task again and again until the returned function is called. */
-type RepeatEvery = (intervalMs: number, task: () => void) => () => void;
-
-/** What the flusher works with. */
-export interface StatsFlusherDeps {
+interface StatsFlusherOptions {
   readonly registry: StatsRegistry;
-  /** Undefined with `DISABLE_STATS`: nothing is sent, but the registry is still kept in its bounds. */
+  /** Undefined with DISABLE_STATS: nothing is sent, but the bounds of the registry are still enforced. */
   readonly sink: StatsSink | undefined;
+  /** STATS_FLUSH_INTERVAL. */
+  readonly flushIntervalMs: number;
   /** Unix time in milliseconds; default the system clock. */
   readonly nowMs?: () => number;
-  /** Default: `setInterval` that does not keep the process alive. */
-  readonly repeatEvery?: RepeatEvery;
+  /** Runs a task repeatedly until the returned function is called. Default: an unreferenced `setInterval`. */
+  readonly repeatEvery?: (intervalMs: number, task: () => void) => () => void;
 }
 
 /** Moves statistics from the registry to the sink. */
-export interface StatsFlusher {
+export class StatsFlusher {
+  readonly #options: StatsFlusherOptions;
+  readonly #nowMs: () => number;
+  readonly #cancels: (() => void)[] = [];
+  #closed = false;
+
+  constructor(options: StatsFlusherOptions) {
+    this.#options = options;
+    this.#nowMs = options.nowMs ?? Date.now;
+  }
+
   /** Starts the sink, then flushes at every interval. Rejects when the sink cannot start. */
-  start(): Promise<void>;
-  /** Flushes now. */
-  flush(): void;
-  /** Flushes once more and closes the sink. Idempotent. */
-  close(): Promise<void>;
-}
+  async start(): Promise<void> {
+    const { registry, sink, flushIntervalMs, repeatEvery = repeatUnreferenced } = this.#options;
+    await sink?.start();
+    if (this.#closed) return;
+    const timings = sink?.timings;
+    registry.keepTimings(timings?.max ?? 0);
+    this.#cancels.push(repeatEvery(flushIntervalMs, () => this.flush()));
+    if (timings !== undefined && timings.everyMs < flushIntervalMs) {
+      this.#cancels.push(repeatEvery(timings.everyMs, () => this.#flushTimings()));
+    }
+  }
 
-/** Makes a flusher. `flushIntervalMs` is `STATS_FLUSH_INTERVAL`. */
-export function createStatsFlusher(
-  options: { readonly flushIntervalMs: number },
-  deps: StatsFlusherDeps,
-): StatsFlusher {
-  const { registry, sink, nowMs = Date.now, repeatEvery = repeatUnreferenced } = deps;
-  const timings = sink?.timings;
-  const cancels: (() => void)[] = [];
-  let closed = false;
-
-  function flush(): void {
-    const now = nowMs();
-    sink?.flush(registry.takeSnapshot(now));
-    if (sink === undefined) registry.takeSnapshot(now);
+  flush(): void {
+    const { registry, sink } = this.#options;
+    const now = this.#nowMs();
+    const snapshot = registry.takeSnapshot(now);
+    sink?.flush(snapshot);
     registry.dropIdleSeries(now);
   }
 
-  function flushTimings(): void {
-    const taken = registry.takeTimings();
-    if (taken.length > 0) sink?.flush({ counters: [], gauges: [], timers: taken });
+  /** Flushes once more and closes the sink. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const cancel of this.#cancels) cancel();
+    this.flush();
+    this.#options.registry.keepTimings(0);
+    await this.#options.sink?.close();
   }
 
-  return {
-    async start() {
-      await sink?.start();
-      if (closed) return;
-      registry.keepTimings(timings?.max ?? 0);
-      cancels.push(repeatEvery(options.flushIntervalMs, flush));
-      if (timings !== undefined && timings.everyMs < options.flushIntervalMs) {
-        cancels.push(repeatEvery(timings.everyMs, flushTimings));
-      }
-    },
-    flush,
-    async close() {
-      if (closed) return;
-      closed = true;
-      for (const cancel of cancels) cancel();
-      flush();
-      registry.keepTimings(0);
-      await sink?.close();
-    },
-  };
+  #flushTimings(): void {
+    const { registry, sink } = this.#options;
+    const timers = registry.takeTimings();
+    if (timers.length > 0) sink?.flush({ counters: [], gauges: [], timers });
+  }
 }
 
 function repeatUnreferenced(intervalMs: number, task: () => void): () => void {

@@ -1,117 +1,117 @@
 import { connect, type Socket } from 'node:net';
 import {
   closeTimeoutMs,
-  createOutageLog,
   defaultMaxBufferBytes,
   type LineTransport,
-  type LineTransportDeps,
   type LineTransportOptions,
+  OutageLog,
 } from './statsd-transport.ts';
 
-/** Options of the TCP transport. */
-export interface TcpLineTransportOptions extends LineTransportOptions {
-  /** How long to wait before the next attempt, and for an attempt; default 3 s. */
+interface TcpTransportOptions extends LineTransportOptions {
+  /** Delay before the next attempt to connect, and timeout of an attempt; default 3 s. */
   readonly reconnectMs?: number;
 }
 
 const defaultReconnectMs = 3000;
 const keepAliveMs = 30_000;
-const maxChunkBytes = 65_536;
 
 /**
- * Makes a transport over one TCP connection, made anew when it breaks; the host name is resolved each time. Lines wait in
- * a bounded buffer while there is no connection or the server does not read.
+ * One TCP connection, which reconnects when it is lost; the host name is resolved each time. Lines wait in a bounded buffer
+ * while there is no connection or the server does not read.
  */
-export function createTcpLineTransport(
-  options: TcpLineTransportOptions,
-  deps: LineTransportDeps,
-): LineTransport {
-  const maxBufferBytes = options.maxBufferBytes ?? defaultMaxBufferBytes;
-  const reconnectMs = options.reconnectMs ?? defaultReconnectMs;
-  const outage = createOutageLog(options, deps.logger);
-  let socket: Socket | undefined;
-  let waiting: Buffer[] = [];
-  let waitingBytes = 0;
-  let reconnect: NodeJS.Timeout | undefined;
-  let closed = false;
+export class TcpTransport implements LineTransport {
+  readonly maxChunkBytes = 65_536;
+  readonly #options: TcpTransportOptions;
+  readonly #maxBufferBytes: number;
+  readonly #reconnectMs: number;
+  readonly #outage: OutageLog;
+  #socket: Socket | undefined;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #reconnect: NodeJS.Timeout | undefined;
+  #closed = false;
 
-  function open(): void {
-    const opening = connect({ host: options.host, port: options.port, keepAlive: true });
-    socket = opening;
-    opening.setKeepAlive(true, keepAliveMs);
+  constructor(options: TcpTransportOptions) {
+    this.#options = options;
+    this.#maxBufferBytes = options.maxBufferBytes ?? defaultMaxBufferBytes;
+    this.#reconnectMs = options.reconnectMs ?? defaultReconnectMs;
+    this.#outage = new OutageLog(options);
+  }
+
+  start(): void {
+    if (this.#socket === undefined && !this.#closed) this.#connect();
+  }
+
+  send(lines: string): void {
+    const chunk = Buffer.from(lines);
+    const buffered = this.#waitingBytes + (this.#socket?.writableLength ?? 0);
+    if (this.#closed || buffered + chunk.length > this.#maxBufferBytes) {
+      this.#options.onDropped(chunk.length);
+      return;
+    }
+    if (this.#socket?.readyState === 'open') {
+      this.#socket.write(chunk);
+      return;
+    }
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearTimeout(this.#reconnect);
+    const socket = this.#socket;
+    if (socket !== undefined) {
+      socket.ref();
+      const giveUp = setTimeout(() => socket.destroy(), closeTimeoutMs);
+      if (!socket.connecting) socket.end();
+      // Not `once` of node:events, which rejects on the 'error' of an unreachable server.
+      await new Promise((resolve) => socket.once('close', resolve));
+      clearTimeout(giveUp);
+    }
+    if (this.#waitingBytes > 0) this.#options.onDropped(this.#waitingBytes);
+    this.#takeWaiting();
+  }
+
+  #connect(): void {
+    const { host, port } = this.#options;
+    const reconnectMs = this.#reconnectMs;
+    const socket = connect({ host, port, keepAlive: true });
+    this.#socket = socket;
+    socket.setKeepAlive(true, keepAliveMs);
     // Statistics must not keep the process alive.
-    opening.unref();
+    socket.unref();
     let connected = false;
-    // A connection that breaks is made anew before it is worth a word; 'close' follows either way.
-    opening.on('error', (error) => {
-      if (!connected) outage.failed(error);
+    // A lost connection is retried before it is logged; 'close' follows in any case.
+    socket.on('error', (error) => {
+      if (!connected) this.#outage.onFailure(error);
     });
-    // Without reading, the end of the connection would not be seen.
-    opening.resume();
+    // Without reading, the end of the connection would not be detected.
+    socket.resume();
     const giveUp = setTimeout(
-      () => opening.destroy(new Error(`no connection within ${reconnectMs} ms`)),
+      () => socket.destroy(new Error(`no connection within ${reconnectMs} ms`)),
       reconnectMs,
     ).unref();
-    opening.on('connect', () => {
+    socket.on('connect', () => {
       connected = true;
-      outage.reached();
+      this.#outage.onSuccess();
       clearTimeout(giveUp);
-      writeWaiting(opening);
-      if (closed) opening.end();
+      for (const chunk of this.#takeWaiting()) socket.write(chunk);
+      if (this.#closed) socket.end();
     });
-    opening.on('close', () => {
+    socket.on('close', () => {
       clearTimeout(giveUp);
-      if (opening.writableLength > 0) deps.onDropped(opening.writableLength);
-      socket = undefined;
-      if (!closed) reconnect = setTimeout(open, reconnectMs).unref();
+      if (socket.writableLength > 0) this.#options.onDropped(socket.writableLength);
+      this.#socket = undefined;
+      if (!this.#closed) this.#reconnect = setTimeout(() => this.#connect(), reconnectMs).unref();
     });
   }
 
-  function writeWaiting(to: Socket): void {
-    for (const chunk of waiting) to.write(chunk);
-    waiting = [];
-    waitingBytes = 0;
+  #takeWaiting(): Buffer[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return waiting;
   }
-
-  function dropWaiting(): void {
-    if (waitingBytes > 0) deps.onDropped(waitingBytes);
-    waiting = [];
-    waitingBytes = 0;
-  }
-
-  return {
-    maxChunkBytes,
-    start() {
-      if (socket === undefined && !closed) open();
-    },
-    send(lines) {
-      const chunk = Buffer.from(lines);
-      const buffered = waitingBytes + (socket?.writableLength ?? 0);
-      if (closed || buffered + chunk.length > maxBufferBytes) {
-        deps.onDropped(chunk.length);
-        return;
-      }
-      if (socket?.readyState === 'open') {
-        socket.write(chunk);
-        return;
-      }
-      waiting.push(chunk);
-      waitingBytes += chunk.length;
-    },
-    async close() {
-      if (closed) return;
-      closed = true;
-      clearTimeout(reconnect);
-      const closing = socket;
-      if (closing !== undefined) {
-        closing.ref();
-        const giveUp = setTimeout(() => closing.destroy(), closeTimeoutMs);
-        if (!closing.connecting) closing.end();
-        // Not `once` of node:events: that would reject on the 'error' of a server that is away.
-        await new Promise((resolve) => closing.once('close', resolve));
-        clearTimeout(giveUp);
-      }
-      dropWaiting();
-    },
-  };
 }

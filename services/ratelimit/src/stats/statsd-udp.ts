@@ -2,20 +2,18 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import {
   closeTimeoutMs,
-  createOutageLog,
   defaultMaxBufferBytes,
   type LineTransport,
-  type LineTransportDeps,
   type LineTransportOptions,
+  OutageLog,
 } from './statsd-transport.ts';
 
-/** Options of the UDP transport. */
-export interface UdpLineTransportOptions extends LineTransportOptions {
+interface UdpTransportOptions extends LineTransportOptions {
   /** How often the host name is resolved again; default 30 s. */
   readonly resolveEveryMs?: number;
 }
 
-/** Largest datagram that passes usual networks unfragmented, as in the original. */
+/** Largest datagram that usual networks do not fragment, as in envoyproxy/ratelimit. */
 const maxDatagramBytes = 1432;
 const defaultResolveEveryMs = 30_000;
 
@@ -26,116 +24,122 @@ interface Target {
 }
 
 /**
- * Makes a transport over UDP: each `send` is one datagram. Names are resolved in the background, because resolving for each
- * datagram (what `dgram` does by itself) would keep a thread of libuv's few busy.
+ * Sends each chunk as one datagram. Names are resolved in the background, because resolving for each datagram, as `dgram`
+ * does by default, would keep a thread of libuv busy.
  */
-export function createUdpLineTransport(
-  options: UdpLineTransportOptions,
-  deps: LineTransportDeps,
-): LineTransport {
-  const maxBufferBytes = options.maxBufferBytes ?? defaultMaxBufferBytes;
-  const outage = createOutageLog(options, deps.logger);
-  let target: Target | undefined;
-  let waiting: Buffer[] = [];
-  let bufferedBytes = 0;
-  let resolving = false;
-  let timer: NodeJS.Timeout | undefined;
-  let closed = false;
-  const idle = new Set<() => void>();
+export class UdpTransport implements LineTransport {
+  readonly maxChunkBytes = maxDatagramBytes;
+  readonly #options: UdpTransportOptions;
+  readonly #maxBufferBytes: number;
+  readonly #outage: OutageLog;
+  readonly #onSent = new Set<() => void>();
+  #target: Target | undefined;
+  #waiting: Buffer[] = [];
+  #bufferedBytes = 0;
+  #isResolving = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
-  async function resolve(): Promise<void> {
-    resolving = true;
+  constructor(options: UdpTransportOptions) {
+    this.#options = options;
+    this.#maxBufferBytes = options.maxBufferBytes ?? defaultMaxBufferBytes;
+    this.#outage = new OutageLog(options);
+  }
+
+  start(): void {
+    if (this.#timer !== undefined || this.#closed) return;
+    const { resolveEveryMs = defaultResolveEveryMs } = this.#options;
+    this.#timer = setInterval(() => this.#refresh(), resolveEveryMs).unref();
+    this.#refresh();
+  }
+
+  send(lines: string): void {
+    const chunk = Buffer.from(lines);
+    if (this.#closed || this.#bufferedBytes + chunk.length > this.#maxBufferBytes) {
+      this.#options.onDropped(chunk.length);
+      return;
+    }
+    this.#bufferedBytes += chunk.length;
+    this.#transmit(chunk);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await this.#allSent();
+    if (this.#waiting.length > 0) this.#options.onDropped(this.#bufferedBytes);
+    this.#waiting = [];
+    this.#target?.socket.close();
+    this.#target = undefined;
+  }
+
+  #refresh(): void {
+    if (!this.#isResolving) void this.#resolve();
+  }
+
+  async #resolve(): Promise<void> {
+    this.#isResolving = true;
     try {
-      // Where a name has both, a daemon that listens on IPv4 only (the usual default) must still be found.
-      const { address, family } = await lookup(options.host, { order: 'ipv4first' });
-      if (closed && waiting.length === 0) return;
-      retarget(address, family);
-      const chunks = waiting;
-      waiting = [];
-      for (const chunk of chunks) transmit(chunk);
+      // Daemons usually listen on IPv4 only, also when their name has both.
+      const { address, family } = await lookup(this.#options.host, { order: 'ipv4first' });
+      if (this.#closed && this.#waiting.length === 0) return;
+      this.#setTarget(address, family);
+      const chunks = this.#waiting;
+      this.#waiting = [];
+      for (const chunk of chunks) this.#transmit(chunk);
     } catch (error) {
-      // The name does not resolve now: the last address, if any, stays in use, and the next round tries again.
-      if (target === undefined && error instanceof Error) outage.failed(error);
+      // The last address, if any, stays in use until the next attempt.
+      if (this.#target === undefined && error instanceof Error) this.#outage.onFailure(error);
     } finally {
-      resolving = false;
+      this.#isResolving = false;
     }
   }
 
-  function retarget(address: string, family: number): void {
-    if (target?.family === family) {
-      target = { ...target, address };
+  #setTarget(address: string, family: number): void {
+    if (this.#target?.family === family) {
+      this.#target = { ...this.#target, address };
       return;
     }
-    target?.socket.close();
+    this.#target?.socket.close();
     const socket = createSocket(family === 6 ? 'udp6' : 'udp4');
-    // A datagram nobody receives is no failure of ours.
+    // A datagram without a receiver is not an error.
     socket.on('error', () => {});
     socket.unref();
-    target = { address, family, socket };
+    this.#target = { address, family, socket };
   }
 
-  function transmit(chunk: Buffer): void {
-    if (target === undefined) {
-      waiting.push(chunk);
+  #transmit(chunk: Buffer): void {
+    if (this.#target === undefined) {
+      this.#waiting.push(chunk);
       return;
     }
-    target.socket.send(chunk, options.port, target.address, (error) => {
-      release(chunk.length);
+    const { port, onDropped } = this.#options;
+    this.#target.socket.send(chunk, port, this.#target.address, (error) => {
+      this.#release(chunk.length);
       if (error === null || error === undefined) {
-        outage.reached();
+        this.#outage.onSuccess();
         return;
       }
-      deps.onDropped(chunk.length);
-      outage.failed(error);
+      onDropped(chunk.length);
+      this.#outage.onFailure(error);
     });
   }
 
-  function release(bytes: number): void {
-    bufferedBytes -= bytes;
-    if (bufferedBytes > 0) return;
-    for (const resume of idle) resume();
+  #release(bytes: number): void {
+    this.#bufferedBytes -= bytes;
+    if (this.#bufferedBytes > 0) return;
+    for (const resume of this.#onSent) resume();
   }
 
-  function refresh(): void {
-    if (!resolving) void resolve();
-  }
-
-  function allSent(): Promise<void> {
-    if (bufferedBytes === 0) return Promise.resolve();
+  #allSent(): Promise<void> {
+    if (this.#bufferedBytes === 0) return Promise.resolve();
     return new Promise((done) => {
       const giveUp = setTimeout(done, closeTimeoutMs);
-      idle.add(() => {
+      this.#onSent.add(() => {
         clearTimeout(giveUp);
         done();
       });
     });
   }
-
-  return {
-    maxChunkBytes: maxDatagramBytes,
-    start() {
-      if (timer !== undefined || closed) return;
-      timer = setInterval(refresh, options.resolveEveryMs ?? defaultResolveEveryMs).unref();
-      refresh();
-    },
-    send(lines) {
-      const chunk = Buffer.from(lines);
-      if (closed || bufferedBytes + chunk.length > maxBufferBytes) {
-        deps.onDropped(chunk.length);
-        return;
-      }
-      bufferedBytes += chunk.length;
-      transmit(chunk);
-    },
-    async close() {
-      if (closed) return;
-      closed = true;
-      clearInterval(timer);
-      await allSent();
-      if (waiting.length > 0) deps.onDropped(bufferedBytes);
-      waiting = [];
-      target?.socket.close();
-      target = undefined;
-    },
-  };
 }

@@ -1,23 +1,22 @@
 import type { TAP, Test } from 'tap';
-import type { CounterBackend, CounterHit } from '../../src/backends/counter-backend.ts';
-import { type Counted, createCountHits } from '../../src/ratelimit/hits.ts';
-import { createStatsRegistry } from '../../src/stats/registry.ts';
+import type { CounterBackend, Hit } from '../../src/backends/counter-backend.ts';
+import { addHits, type LimitedDescriptor } from '../../src/ratelimit/hits.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
 /** Makes a started backend for one test and closes it at its end. */
 export type MakeBackend = (t: Test) => Promise<CounterBackend>;
 
 /** A hit on a minute's counter, 40 seconds before the window ends. */
-export function hitOf(key: string, addend = 1): CounterHit {
+export function hitOf(key: string, addend = 1): Hit {
   return { key, addend, unit: 'minute', secondsLeft: 40, ttlSeconds: 60 };
 }
 
-/** That hit, under a rule of its own. */
-function limitedTo(requestsPerUnit: number, key: string): Counted {
+function limitedTo(requestsPerUnit: number, key: string): LimitedDescriptor {
   return {
     limit: limitOfAMinute(requestsPerUnit),
     hit: hitOf(key),
-    counters: createStatsRegistry().rule('d', [key]),
+    stats: new StatsRegistry().rule('d', [key]),
   };
 }
 
@@ -68,11 +67,14 @@ export function counterBackendContract(
     `${name}: STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT keeps what a rejected request would use`,
     async (t) => {
       const backend = await makeBackend(t);
-      const countHits = createCountHits({ backend, stopIncrementWhenOverLimit: true });
       const request = [limitedTo(10, 'wide'), limitedTo(2, 'narrow'), limitedTo(20, 'widest')];
       const over = [];
       for (let i = 0; i < 4; i += 1) {
-        over.push((await countHits(request, 1_000_000)).map((count) => count.over));
+        over.push(
+          (await addHits({ backend, stopIncrementWhenOverLimit: true }, request, 1_000_000)).map(
+            (result) => result.over,
+          ),
+        );
       }
       t.same(over, [...Array(2).fill([false, false, false]), ...Array(2).fill([false, true, false])]);
       t.same(await backend.read(request.map(({ hit }) => hit)), [2, 4, 2]);

@@ -1,37 +1,39 @@
 import t from 'tap';
-import { createMemoryBackend } from '../../src/backends/memory.ts';
+import { MemoryBackend } from '../../src/backends/memory.ts';
 import { counterBackendContract, hitOf } from './counter-backend-contract.ts';
 
-counterBackendContract(t, 'memory', async () =>
-  createMemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 }),
+counterBackendContract(
+  t,
+  'memory',
+  async () => new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 }),
 );
 
 t.test('a counter is forgotten when its window has ended', async (t) => {
   let now = 1_000;
-  const backend = createMemoryBackend({ nowSeconds: () => now, maxCounters: 10 });
+  const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10 });
   await backend.add([hitOf('a', 3)]);
   now = 1_039;
   t.same(await backend.add([hitOf('a', 0)]), [3]);
   now = 1_040;
   t.same(await backend.read([hitOf('a')]), [0]);
   t.same(await backend.add([hitOf('b')]), [1]);
-  t.equal(backend.figures().size, 1, 'the old counter made room');
-  t.equal(backend.figures().evicted, 0);
+  t.equal(backend.size, 1, 'the old counter made room');
+  t.equal(backend.evicted, 0);
 });
 
 t.test('a live counter survives a flood of other keys, and memory stays bounded', async (t) => {
-  const backend = createMemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
+  const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
   await backend.add([hitOf('live', 50)]);
   for (let i = 0; i < 20_000; i += 1) {
     await backend.add([hitOf(`flood-${i}`)]);
   }
   t.same(await backend.add([hitOf('live')]), [51]);
-  t.equal(backend.figures().size, 1_000);
-  t.equal(backend.figures().evicted, 19_001);
+  t.equal(backend.size, 1_000);
+  t.equal(backend.evicted, 19_001);
 });
 
 t.test('many live counters survive a flood of other keys', async (t) => {
-  const backend = createMemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
+  const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
   const live = Array.from({ length: 100 }, (_, i) => hitOf(`live-${i}`, 20));
   await backend.add(live);
   for (let i = 0; i < 20_000; i += 1) {
@@ -44,7 +46,7 @@ t.test('many live counters survive a flood of other keys', async (t) => {
 });
 
 t.test('what expires soonest gives way first', async (t) => {
-  const backend = createMemoryBackend({ nowSeconds: () => 1_000, maxCounters: 2 });
+  const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 2 });
   const day = { ...hitOf('day'), unit: 'day', secondsLeft: 80_000 } as const;
   const second = { ...hitOf('second', 9), unit: 'second', secondsLeft: 1 } as const;
   await backend.add([day, second, hitOf('minute')]);
@@ -53,14 +55,14 @@ t.test('what expires soonest gives way first', async (t) => {
 
 t.test('the end of a large window is cleared away hit by hit, and no old count is seen', async (t) => {
   let now = 1_000;
-  const backend = createMemoryBackend({ nowSeconds: () => now, maxCounters: 10_000 });
+  const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10_000 });
   await backend.add(Array.from({ length: 5_000 }, (_, i) => hitOf(`old-${i}`, 7)));
   now = 1_040;
   t.same(await backend.add([hitOf('old-4999')]), [1], 'the same name starts anew');
-  t.ok(backend.figures().size > 4_900, 'one hit removes only a few');
+  t.ok(backend.size > 4_900, 'one hit removes only a few');
   for (let i = 0; i < 2_000; i += 1) {
     await backend.add([hitOf('new')]);
   }
-  t.equal(backend.figures().size, 2);
-  t.equal(backend.figures().evicted, 0);
+  t.equal(backend.size, 2);
+  t.equal(backend.evicted, 0);
 });

@@ -171,7 +171,7 @@ const enough = ['-domain', 'shop', '-descriptors', 'a=b'];
 
 t.test('an entry has exactly one equals sign and a key', async (t) => {
   for (const text of ['a', 'a=b=c', '=b', '', 'a=b,', 'a=b,,c=d']) {
-    t.match(problemsOf('-domain', 'shop', '-descriptors', text), /is no entry: expected key=value/, text);
+    t.match(problemsOf('-domain', 'shop', '-descriptors', text), /is not an entry: expected key=value/, text);
   }
   const parsed = parseClientOptions(['-domain', 'shop', '-descriptors', 'name=foo,age=']);
   t.strictSame(parsed.kind === 'run' ? parsed.options.descriptors : [], [

@@ -1,6 +1,5 @@
 import { findReplaced, formatSettingProblems, type SettingProblem } from '@tollgate/kit/settings';
 import t from 'tap';
-import { deciderOptions } from '../../src/config/options.ts';
 import { readSettings, type Settings, settingsSpec } from '../../src/config/settings.ts';
 
 type Key = keyof Settings;
@@ -317,14 +316,6 @@ t.test('memcached servers are named once, by a list of addresses or by an SRV re
   t.strictSame(problemsOf({ MCACHE_HOST_PORT: 'a', MCACHE_SRV: 'b' }), [], 'not in use');
   t.strictSame(problemsOf({ BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: '[::1]:1,b:2,:3' }), []);
   t.strictSame(problemsOf({ BACKEND_TYPE: 'memcache', MCACHE_SRV: '_memcache._tcp.mc.default.svc' }), []);
-  t.end();
-});
-
-t.test('the span around counting has the name that traces of envoyproxy/ratelimit have', (t) => {
-  const nameOf = (env: Record<string, string>) => deciderOptions(settingsOf(env)).countSpanName;
-  t.equal(nameOf({}), 'Redis Pipeline Execution');
-  t.equal(nameOf({ BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: 'a:1' }), 'Memcached Fetch Execution');
-  t.match(deciderOptions(settingsOf({})).countSpanAttributes, { 'db.system.name': 'redis' });
   t.end();
 });
 

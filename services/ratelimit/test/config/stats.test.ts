@@ -1,40 +1,43 @@
 import t from 'tap';
 import { chooseSink, parseListenAddress } from '../../src/config/stats.ts';
 
-const none = { pushStats: false, taggedPush: false, pull: false, disabled: false };
+const none = { usePushStats: false, useTagStatsd: false, usePullMetrics: false, disableStats: false };
 
 t.test('one switch chooses one sink, none of them standard output', async (t) => {
-  t.strictSame(chooseSink({ ...none, pushStats: true }), { ok: true, sink: 'statsd' });
-  t.strictSame(chooseSink({ ...none, pull: true }), { ok: true, sink: 'pull' });
+  t.strictSame(chooseSink({ ...none, usePushStats: true }), { ok: true, sink: 'statsd' });
+  t.strictSame(chooseSink({ ...none, usePullMetrics: true }), { ok: true, sink: 'pull' });
   t.strictSame(chooseSink(none), { ok: true, sink: 'log' });
 });
 
 t.test('two switches are refused; push, which is on unless set, is the one to turn off', async (t) => {
-  t.strictSame(chooseSink({ ...none, pushStats: true, pull: true }), {
+  t.strictSame(chooseSink({ ...none, usePushStats: true, usePullMetrics: true }), {
     ok: false,
-    turnOff: 'pushStats',
-    because: 'pull',
+    turnOff: 'usePushStats',
+    because: 'usePullMetrics',
   });
-  t.strictSame(chooseSink({ ...none, taggedPush: true, pull: true }), {
+  t.strictSame(chooseSink({ ...none, useTagStatsd: true, usePullMetrics: true }), {
     ok: false,
-    turnOff: 'taggedPush',
-    because: 'pull',
+    turnOff: 'useTagStatsd',
+    because: 'usePullMetrics',
   });
 });
 
 t.test('tagged push is refused by itself, because nothing serves it', async (t) => {
-  t.strictSame(chooseSink({ ...none, taggedPush: true }), {
+  t.strictSame(chooseSink({ ...none, useTagStatsd: true }), {
     ok: false,
-    turnOff: 'taggedPush',
-    because: 'not served',
+    turnOff: 'useTagStatsd',
+    because: 'unsupported',
   });
 });
 
 t.test('disabling wins over everything, conflicts included', async (t) => {
-  t.strictSame(chooseSink({ pushStats: true, taggedPush: true, pull: true, disabled: true }), {
-    ok: true,
-    sink: undefined,
-  });
+  t.strictSame(
+    chooseSink({ usePushStats: true, useTagStatsd: true, usePullMetrics: true, disableStats: true }),
+    {
+      ok: true,
+      sink: undefined,
+    },
+  );
 });
 
 t.test('a port alone listens on all interfaces', async (t) => {

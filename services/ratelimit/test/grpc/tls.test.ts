@@ -5,7 +5,7 @@ import { HealthCheckResponse_ServingStatus as Serving } from '@tollgate/proto/gr
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
-import { familyLines, serviceMetrics } from '../../src/stats/prometheus-format.ts';
+import { formatFamily, serviceMetrics } from '../../src/stats/prometheus-format.ts';
 import type { StatsRegistry } from '../../src/stats/registry.ts';
 import { connect } from '../support/grpc-client.ts';
 import { startApp } from '../support/start-app.ts';
@@ -27,7 +27,7 @@ function tlsEnv({ server }: Certificates): Record<string, string> {
 /** The statistics as they are pulled. */
 function metricText(stats: StatsRegistry): string {
   const families = [...serviceMetrics(stats, { responseTimeAsMilliseconds: false })];
-  return families.flatMap((family) => [...familyLines(family)]).join('');
+  return families.flatMap((family) => [...formatFamily(family)]).join('');
 }
 
 function channel({ ca }: Certificates, client?: Certificate) {

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { responseHeaders, type StatusForHeaders } from '../../src/ratelimit/headers.ts';
-import { Code, type DescriptorStatus } from '../../src/ratelimit/response.ts';
+import { getResponseHeaders } from '../../src/ratelimit/headers.ts';
+import { Code, type DescriptorStatus, type ModedStatus } from '../../src/ratelimit/response.ts';
 
 const names = { limit: 'L', remaining: 'R', reset: 'S' };
 
@@ -8,7 +8,7 @@ function status(
   requestsPerUnit: number,
   limitRemaining: number,
   more: { code?: Code; quota?: boolean } = {},
-): StatusForHeaders {
+): ModedStatus {
   const { code = Code.OK, quota = false } = more;
   const counted: DescriptorStatus = {
     code,
@@ -19,16 +19,16 @@ function status(
   return { status: counted, quota };
 }
 
-const uncounted: StatusForHeaders = { status: { code: Code.OK, limitRemaining: 0 }, quota: false };
+const uncounted: ModedStatus = { status: { code: Code.OK, limitRemaining: 0 }, quota: false };
 const over = { code: Code.OVER_LIMIT } as const;
 
 /** The limit that the headers speak of. */
-function chosen(...all: readonly StatusForHeaders[]): string | undefined {
-  return responseHeaders(all, names)[0]?.value;
+function chosen(...all: readonly ModedStatus[]): string | undefined {
+  return getResponseHeaders(all, names)[0]?.value;
 }
 
 t.test('limit, remaining and reset, in this order, in decimal digits', async (t) => {
-  t.same(responseHeaders([status(1_000_000, 999_999)], names), [
+  t.same(getResponseHeaders([status(1_000_000, 999_999)], names), [
     { key: 'L', value: '1000000' },
     { key: 'R', value: '999999' },
     { key: 'S', value: '40' },
@@ -56,7 +56,7 @@ t.test(
 );
 
 t.test('there are no headers where nothing was counted, or all of the largest limit remains', async (t) => {
-  t.same(responseHeaders([], names), []);
-  t.same(responseHeaders([uncounted], names), []);
-  t.same(responseHeaders([status(4_294_967_295, 4_294_967_295)], names), []);
+  t.same(getResponseHeaders([], names), []);
+  t.same(getResponseHeaders([uncounted], names), []);
+  t.same(getResponseHeaders([status(4_294_967_295, 4_294_967_295)], names), []);
 });

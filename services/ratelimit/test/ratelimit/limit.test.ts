@@ -1,5 +1,5 @@
 import t from 'tap';
-import { limitsInForce } from '../../src/ratelimit/limit.ts';
+import { counterKey, findLimits, secondsUntilReset, windowStart } from '../../src/ratelimit/limit.ts';
 import type { Descriptor } from '../../src/ratelimit/request.ts';
 import { descriptor, rulesOf } from '../support/make-decider.ts';
 
@@ -30,17 +30,17 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 5 }
 `).domains.get('d');
 
-function verdicts(...descriptors: readonly Descriptor[]) {
+function limits(...descriptors: readonly Descriptor[]) {
   if (domain === undefined) {
     throw new TypeError('the rules of the test have a domain');
   }
-  return limitsInForce(domain, descriptors);
+  return findLimits(domain, descriptors);
 }
 
 const override = { requestsPerUnit: 3, unit: 2 };
 
 t.test('a rule is in force as it was written', async (t) => {
-  t.match(verdicts(descriptor({ shadow: 'x' })), [
+  t.match(limits(descriptor({ shadow: 'x' })), [
     {
       kind: 'limited',
       unit: 'week',
@@ -50,24 +50,21 @@ t.test('a rule is in force as it was written', async (t) => {
       quotaMode: true,
     },
   ]);
-  t.match(verdicts(descriptor({ plain: 'x' })), [
+  t.match(limits(descriptor({ plain: 'x' })), [
     { name: 'plain', shadowMode: false, quotaMode: false, keyEntries: [{ key: 'plain', value: 'x' }] },
   ]);
 });
 
 t.test('without a matching rule there is none', async (t) => {
-  t.same(verdicts(descriptor({ other: 'x' }), descriptor({})), [undefined, undefined]);
+  t.same(limits(descriptor({ other: 'x' }), descriptor({})), [undefined, undefined]);
 });
 
 t.test('an unlimited rule counts nothing and still replaces', async (t) => {
-  t.match(verdicts(descriptor({ plain: 'x' }), descriptor({ free: 'x' })), [
-    undefined,
-    { kind: 'unlimited' },
-  ]);
+  t.match(limits(descriptor({ plain: 'x' }), descriptor({ free: 'x' })), [undefined, { kind: 'unlimited' }]);
 });
 
 t.test('a replaced unlimited rule stays unlimited', async (t) => {
-  t.match(verdicts(descriptor({ spare: 'x' }), descriptor({ last: 'x' })), [
+  t.match(limits(descriptor({ spare: 'x' }), descriptor({ last: 'x' })), [
     { kind: 'unlimited' },
     { kind: 'limited' },
   ]);
@@ -75,19 +72,19 @@ t.test('a replaced unlimited rule stays unlimited', async (t) => {
 
 t.test('a rule that is replaced itself still replaces, in any order', async (t) => {
   const kinds = (...keys: string[]) =>
-    verdicts(...keys.map((key) => descriptor({ [key]: 'x' }))).map((verdict) => verdict?.kind);
+    limits(...keys.map((key) => descriptor({ [key]: 'x' }))).map((limit) => limit?.kind);
   t.same(kinds('plain', 'both', 'last'), [undefined, undefined, 'limited']);
   t.same(kinds('last', 'both', 'plain'), ['limited', undefined, undefined]);
 });
 
 t.test('an override takes the place of the rule: neither its modes nor its replaces apply', async (t) => {
-  const [limit, plain] = verdicts(descriptor({ both: 'x' }, { limit: override }), descriptor({ plain: 'x' }));
+  const [limit, plain] = limits(descriptor({ both: 'x' }, { limit: override }), descriptor({ plain: 'x' }));
   t.match(limit, { requestsPerUnit: 3, unit: 'minute', unitSeconds: 60, name: '', staticRule: undefined });
   t.equal(plain?.kind, 'limited');
-  t.match(verdicts(descriptor({ shadow: 'x' }, { limit: override })), [
+  t.match(limits(descriptor({ shadow: 'x' }, { limit: override })), [
     { shadowMode: false, quotaMode: false },
   ]);
-  t.match(verdicts(descriptor({ plain: 'x' }, { limit: override }), descriptor({ both: 'x' })), [
+  t.match(limits(descriptor({ plain: 'x' }, { limit: override }), descriptor({ both: 'x' })), [
     { kind: 'limited' },
     { kind: 'limited' },
   ]);
@@ -96,17 +93,57 @@ t.test('an override takes the place of the rule: neither its modes nor its repla
 t.test(
   'an override is named in statistics by its entries, without the value where that is empty',
   async (t) => {
-    const [limit] = verdicts(descriptor({ a: '1', b: '' }, { limit: override }));
+    const [limit] = limits(descriptor({ a: '1', b: '' }, { limit: override }));
     t.match(limit, { metricPath: ['a_1', 'b'], keyEntries: [{ key: 'a' }, { key: 'b' }] });
   },
 );
 
 t.test('a shared threshold names the counter by its pattern', async (t) => {
-  t.match(verdicts(descriptor({ files: 'files/x' })), [{ keyEntries: [{ key: 'files', value: 'files/*' }] }]);
+  t.match(limits(descriptor({ files: 'files/x' })), [{ keyEntries: [{ key: 'files', value: 'files/*' }] }]);
 });
 
 t.test('only a rule whose series is the same for every request is looked up by identity', async (t) => {
-  const [plain, detailed] = verdicts(descriptor({ plain: 'x' }), descriptor({ detailed: 'x' }));
+  const [plain, detailed] = limits(descriptor({ plain: 'x' }), descriptor({ detailed: 'x' }));
   t.match(plain, { staticRule: { requestsPerUnit: 5 } });
   t.match(detailed, { staticRule: undefined, metricPath: ['detailed_x'] });
+});
+
+const entry = (key: string, value: string) => ({ key, value });
+
+t.test('a counter is named by prefix, domain, entries and window', async (t) => {
+  const cases: readonly (readonly [string, Parameters<typeof counterKey>])[] = [
+    ['domain_key_value_1234', ['', 'domain', [entry('key', 'value')], 1_234, 1]],
+    [
+      'domain_key2_value2_subkey2_subvalue2_1200',
+      ['', 'domain', [entry('key2', 'value2'), entry('subkey2', 'subvalue2')], 1_234, 60],
+    ],
+    ['domain_key_value_997200', ['', 'domain', [entry('key', 'value')], 1_000_000, 3_600]],
+    ['domain_key_value_950400', ['', 'domain', [entry('key', 'value')], 1_000_000, 86_400]],
+    ['prefix:domain_key_value_1234', ['prefix:', 'domain', [entry('key', 'value')], 1_234, 1]],
+    ['domain_key__1234', ['', 'domain', [entry('key', '')], 1_234, 1]],
+    ['domain_files_files/*_1234', ['', 'domain', [entry('files', 'files/*')], 1_234, 1]],
+    ['domain_a_b_c_1234', ['', 'domain', [entry('a_b', 'c')], 1_234, 1]],
+  ];
+  for (const [key, input] of cases) {
+    t.equal(counterKey(...input), key);
+  }
+});
+
+const day = 86_400;
+
+t.test('windows are aligned to the epoch, whatever their unit', async (t) => {
+  t.equal(windowStart(1_234, 1), 1_234);
+  t.equal(windowStart(1_234, 60), 1_200);
+  t.equal(windowStart(1_000_000, 3_600), 997_200);
+  t.equal(windowStart(1_000_000, day), 950_400);
+  t.equal(windowStart(1_000_000, 7 * day), 604_800);
+  t.equal(windowStart(1_200, 60), 1_200, 'the first second belongs to its window');
+  t.equal(windowStart(1_199, 60), 1_140, 'and the one before does not');
+});
+
+t.test('a reset is 1 second to a whole unit away, never 0', async (t) => {
+  t.equal(secondsUntilReset(1_200, 60), 60);
+  t.equal(secondsUntilReset(1_201, 60), 59);
+  t.equal(secondsUntilReset(1_259, 60), 1);
+  t.equal(secondsUntilReset(1_234, 1), 1);
 });

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tollgate/rules/rule-document';
 import t from 'tap';
-import type { Verdict } from '../../src/ratelimit/limit.ts';
-import { dynamicMetadata } from '../../src/ratelimit/metadata.ts';
+import type { DescriptorLimit } from '../../src/ratelimit/limit.ts';
+import { getDynamicMetadata } from '../../src/ratelimit/metadata.ts';
 import { Code } from '../../src/ratelimit/response.ts';
 import { descriptor } from '../support/make-decider.ts';
 
@@ -10,7 +10,7 @@ function plain(value: JsonObject): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value));
 }
 
-const unlimited = (metadata?: JsonObject): Verdict => ({ kind: 'unlimited', metadata });
+const unlimited = (metadata?: JsonObject): DescriptorLimit => ({ kind: 'unlimited', metadata });
 
 /** Metadata of rules that apply to one descriptor each; `over` says which of them are over their limits. */
 function merged(metadata: readonly (JsonObject | undefined)[], over: readonly number[] = []): unknown {
@@ -19,7 +19,7 @@ function merged(metadata: readonly (JsonObject | undefined)[], over: readonly nu
     code: over.includes(i) ? Code.OVER_LIMIT : Code.OK,
     limitRemaining: 0,
   }));
-  return plain(dynamicMetadata(request, metadata.map(unlimited), statuses)).metadata;
+  return plain(getDynamicMetadata(request, metadata.map(unlimited), statuses)).metadata;
 }
 
 t.test('tells the request: domain, entries, overrides and hits where there are any', async (t) => {
@@ -28,7 +28,7 @@ t.test('tells the request: domain, entries, overrides and hits where there are a
     descriptor({ c: '3' }, { hitsAddend: 0n, limit: { requestsPerUnit: 5, unit: 7 } }),
     descriptor({}, { limit: { requestsPerUnit: 0, unit: 1 } }),
   ];
-  t.strictSame(plain(dynamicMetadata({ domain: 'd', descriptors, hitsAddend: 2 }, [], [])), {
+  t.strictSame(plain(getDynamicMetadata({ domain: 'd', descriptors, hitsAddend: 2 }, [], [])), {
     domain: 'd',
     descriptors: [
       { entries: ['a=1', 'b='] },
@@ -41,7 +41,10 @@ t.test('tells the request: domain, entries, overrides and hits where there are a
 
 t.test('hits of 0 are left out of the request’s part', async (t) => {
   const request = { domain: 'd', descriptors: [descriptor({ a: '1' })], hitsAddend: 0 };
-  t.strictSame(plain(dynamicMetadata(request, [], [])), { domain: 'd', descriptors: [{ entries: ['a=1'] }] });
+  t.strictSame(plain(getDynamicMetadata(request, [], [])), {
+    domain: 'd',
+    descriptors: [{ entries: ['a=1'] }],
+  });
 });
 
 t.test('metadata of rules is merged to any depth, and the first value wins', async (t) => {

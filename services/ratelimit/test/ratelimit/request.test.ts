@@ -1,30 +1,30 @@
 import t from 'tap';
 import {
-  checkRequest,
   type Descriptor,
-  hitsAddend,
+  getHitsAddend,
   maxDescriptors,
-  unitOfWire,
-  wireOfUnit,
+  unitFromWire,
+  unitToWire,
+  validateRequest,
 } from '../../src/ratelimit/request.ts';
 import { descriptor } from '../support/make-decider.ts';
 
 const one = [descriptor({ a: 'b' })];
 
 t.test('a request with a domain and a descriptor is sound', async (t) => {
-  t.equal(checkRequest({ domain: 'd', descriptors: one, hitsAddend: 0 }), undefined);
-  t.equal(checkRequest({ domain: 'd', descriptors: [descriptor({})], hitsAddend: 0 }), undefined);
+  t.equal(validateRequest({ domain: 'd', descriptors: one, hitsAddend: 0 }), undefined);
+  t.equal(validateRequest({ domain: 'd', descriptors: [descriptor({})], hitsAddend: 0 }), undefined);
 });
 
 t.test('an empty domain is found before missing descriptors', async (t) => {
-  t.match(checkRequest({ domain: '', descriptors: [], hitsAddend: 0 }), { code: 'empty_domain' });
-  t.match(checkRequest({ domain: 'd', descriptors: [], hitsAddend: 0 }), { code: 'no_descriptors' });
+  t.match(validateRequest({ domain: '', descriptors: [], hitsAddend: 0 }), { code: 'empty_domain' });
+  t.match(validateRequest({ domain: 'd', descriptors: [], hitsAddend: 0 }), { code: 'no_descriptors' });
 });
 
 t.test('an override must have a unit', async (t) => {
   const limit = (unit: number) => descriptor({}, { limit: { requestsPerUnit: 1, unit } });
-  t.equal(checkRequest({ domain: 'd', descriptors: [limit(1), limit(7)], hitsAddend: 0 }), undefined);
-  t.match(checkRequest({ domain: 'd', descriptors: [limit(1), limit(0)], hitsAddend: 0 }), {
+  t.equal(validateRequest({ domain: 'd', descriptors: [limit(1), limit(7)], hitsAddend: 0 }), undefined);
+  t.match(validateRequest({ domain: 'd', descriptors: [limit(1), limit(0)], hitsAddend: 0 }), {
     code: 'invalid_override',
     message: /^descriptors\[1\]\.limit\.unit/,
   });
@@ -36,12 +36,12 @@ t.test('descriptors are bounded in number', async (t) => {
     descriptors: new Array(count).fill(one[0]),
     hitsAddend: 0,
   });
-  t.equal(checkRequest(many(maxDescriptors)), undefined);
-  t.match(checkRequest(many(maxDescriptors + 1)), { code: 'too_many_descriptors', message: /1000.*1001/ });
+  t.equal(validateRequest(many(maxDescriptors)), undefined);
+  t.match(validateRequest(many(maxDescriptors + 1)), { code: 'too_many_descriptors', message: /1000.*1001/ });
 });
 
 function hits(ofRequest: number, more: Omit<Descriptor, 'entries'> = {}): number {
-  return hitsAddend({ domain: 'd', descriptors: [], hitsAddend: ofRequest }, { entries: [], ...more });
+  return getHitsAddend({ domain: 'd', descriptors: [], hitsAddend: ofRequest }, { entries: [], ...more });
 }
 
 t.test('without a number of its own a descriptor takes the request’s, and at least 1', async (t) => {
@@ -71,14 +71,14 @@ t.test('more hits than any limit are as many as break every limit', async (t) =>
 t.test('units have the numbers of the wire, and the way back', async (t) => {
   const numbers = { second: 1, minute: 2, hour: 3, day: 4, month: 5, year: 6, week: 7 } as const;
   for (const [unit, number] of Object.entries(numbers)) {
-    t.equal(unitOfWire(number), unit);
+    t.equal(unitFromWire(number), unit);
   }
-  t.equal(wireOfUnit('second'), 1);
-  t.equal(wireOfUnit('week'), 7);
+  t.equal(unitToWire('second'), 1);
+  t.equal(unitToWire('week'), 7);
 });
 
 t.test('numbers that are no unit are none', async (t) => {
   for (const number of [0, 8, -1, 1.5, 4_294_967_295]) {
-    t.equal(unitOfWire(number), undefined, String(number));
+    t.equal(unitFromWire(number), undefined, String(number));
   }
 });

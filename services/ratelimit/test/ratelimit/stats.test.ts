@@ -1,23 +1,24 @@
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import t from 'tap';
-import { limitsInForce } from '../../src/ratelimit/limit.ts';
-import { countStats, createDecisionStats, nearThreshold } from '../../src/ratelimit/stats.ts';
-import { createStatsRegistry, type RuleCounters } from '../../src/stats/registry.ts';
+import { findLimits } from '../../src/ratelimit/limit.ts';
+import { DecisionStats, nearThreshold, recordResult } from '../../src/ratelimit/stats.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
+import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
 t.test('a rule that a reload takes over as it is keeps its series', async (t) => {
   const text = 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: hour, requests_per_unit: 1 }\n';
   const loaded = loadYaml([{ source: 'd.yaml', text }], { mergeDomains: false });
   const root = loaded.ok ? loaded.rules.domains.get('d') : undefined;
   const [limit] =
-    root === undefined ? [] : limitsInForce(root, [{ entries: [{ key: 'k', value: '' }], limit: undefined }]);
+    root === undefined ? [] : findLimits(root, [{ entries: [{ key: 'k', value: '' }], limit: undefined }]);
   if (limit?.kind !== 'limited') throw new Error('the rules of the test limit k');
 
   // With no room for series of the past, those are dropped as soon as they are idle.
-  const registry = createStatsRegistry({ maxDynamicRules: 0, idleMs: 0 });
-  const stats = createDecisionStats(registry);
-  const counters = stats.countersOf('d', limit);
+  const registry = new StatsRegistry({ maxDynamicRules: 0, idleMs: 0 });
+  const stats = new DecisionStats(registry);
+  const counters = stats.getRule('d', limit);
   registry.releaseRules();
-  t.equal(stats.countersOf('d', limit), counters, 'the same counters');
+  t.equal(stats.getRule('d', limit), counters, 'the same counters');
   counters.totalHits += 1;
   registry.takeSnapshot(1);
   registry.dropIdleSeries(2);
@@ -29,29 +30,29 @@ t.test('a rule that a reload takes over as it is keeps its series', async (t) =>
 
 const noStats = { overLimit: 0, nearLimit: 0, withinLimit: 0, overLimitWithLocalCache: 0, shadowMode: 0 };
 
-function counted(counters: RuleCounters) {
-  const { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode } = counters;
-  return { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode };
-}
-
-function countOnce(decision: {
+function countOnce({
+  limit,
+  addend,
+  after: count,
+  shadow = false,
+  over = count > limit,
+  fromLocalCache = false,
+  near = nearThreshold(limit, 0.8),
+}: {
   limit: number;
   addend: number;
   after: number;
   shadow?: boolean;
   over?: boolean;
   fromLocalCache?: boolean;
-  nearThreshold?: number;
+  near?: number;
 }) {
-  const counters = createStatsRegistry().rule('domain', ['key']);
-  countStats(counters, {
-    nearThreshold: nearThreshold(decision.limit, 0.8),
-    over: decision.after > decision.limit,
-    shadow: false,
-    fromLocalCache: false,
-    ...decision,
-  });
-  return counted(counters);
+  const stats = new StatsRegistry().rule('domain', ['key']);
+  const hit = { key: 'key', addend, unit: 'minute', secondsLeft: 60, ttlSeconds: 60 } as const;
+  const descriptor = { limit: { ...limitOfAMinute(limit), shadowMode: shadow }, hit, stats };
+  recordResult(descriptor, { count, over, fromLocalCache }, near);
+  const { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode } = stats;
+  return { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode };
 }
 
 const vectors = [
@@ -133,7 +134,7 @@ t.test('a look without hits counts nothing', async (t) => {
 });
 
 t.test('a limit whose near threshold was rounded up beyond it counts no hits as near', async (t) => {
-  const rounded = { limit: 4_294_967_295, nearThreshold: nearThreshold(4_294_967_295, 1) };
+  const rounded = { limit: 4_294_967_295, near: nearThreshold(4_294_967_295, 1) };
   t.strictSame(countOnce({ ...rounded, addend: 2, after: 4_294_967_296 }), { ...noStats, overLimit: 1 });
 });
 

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
+import { backendSpans } from '../../src/ratelimit/tracing.ts';
 import { startApp } from '../support/start-app.ts';
 
 /** The part of an OTLP export that is looked at. */
@@ -112,4 +113,10 @@ t.test('the span of a decision says whether the local cache decided, and why it 
     },
     { 'error.type': { stringValue: 'empty_domain' } },
   ]);
+});
+
+t.test('the span of the backend has the name of envoyproxy/ratelimit', async (t) => {
+  t.equal(backendSpans.redis.name, 'Redis Pipeline Execution');
+  t.equal(backendSpans.memcache.name, 'Memcached Fetch Execution');
+  t.match(backendSpans.redis.attributes, { 'db.system.name': 'redis' });
 });

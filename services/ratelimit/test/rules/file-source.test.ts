@@ -249,7 +249,7 @@ t.test('a load that fails to be handled does not keep the next from being made',
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const source = fileSource(folder.path);
-  t.teardown(source.close);
+  t.teardown(() => source.close());
   let handled = 0;
   const fail = (): void => {
     handled += 1;

@@ -2,9 +2,9 @@ import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import t from 'tap';
-import { createRuleStore } from '../../src/rules/rule-store.ts';
+import { RuleStore } from '../../src/rules/rule-store.ts';
 import { statsNames } from '../../src/stats/names.ts';
-import { createStatsRegistry } from '../../src/stats/registry.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
 import { rulesText } from '../support/rule-folder.ts';
 
 const load = (text: string) => loadYaml([{ source: 'a.yaml', text }], { mergeDomains: false });
@@ -18,9 +18,9 @@ function makeStore() {
     // Parsed boundary: the JSON format is one object a line.
     destination: { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
   });
-  const stats = createStatsRegistry();
+  const stats = new StatsRegistry();
   const health = new Health();
-  const store = createRuleStore({ stats, logger, health: health.component('config', { healthy: false }) });
+  const store = new RuleStore({ stats, logger, health: health.component('config', { healthy: false }) });
   const counts = () => ({
     success: stats.counter(statsNames.configLoadSuccess).value,
     error: stats.counter(statsNames.configLoadError).value,
@@ -61,7 +61,7 @@ t.test('a bad load keeps what is in force and the health, and is logged with its
   t.strictSame(counts(), { success: 1, error: 1, attempts: 2, failures: 1 });
   t.match(lines.slice(1), [
     { level: 'error', problem: 'a.yaml:3:10: descriptor has empty key' },
-    { level: 'error', '@message': 'the rules loaded last stay in force', problems: 1, kept: 1 },
+    { level: 'error', '@message': 'keeping the last valid rules', problems: 1, kept: 1 },
   ]);
   store.apply(load(rulesText('a', 1)));
   t.equal(isCurrent(), 1);
@@ -73,7 +73,7 @@ t.test('a bad first load leaves the service without rules, which the log says', 
   store.apply(load('domain: ""'));
   t.equal(store.current(), undefined);
   t.notOk(health.isHealthy());
-  t.match(lines.at(-1), { '@message': 'no rules in force: every request fails' });
+  t.match(lines.at(-1), { '@message': 'no active rules, every request fails' });
   t.end();
 });
 

@@ -1,24 +1,24 @@
 import t from 'tap';
-import { createStatsRegistry } from '../../src/stats/registry.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
 
 const hourMs = 3_600_000;
 const nameOf = (sample: { name: string }) => sample.name;
 
 t.test('the same name gives the same counter, and tags tell counters apart', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   t.equal(registry.counter('a'), registry.counter('a'));
   t.equal(registry.counter('a', { x: '1', y: '2' }), registry.counter('a', { y: '2', x: '1' }));
   t.not(registry.counter('a', { code: 'success' }), registry.counter('a', { code: 'error' }));
 });
 
 t.test('the counters of a rule are the same object for the same domain and levels', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   t.equal(registry.rule('domain', ['key_value', 'sub']), registry.rule('domain', ['key_value', 'sub']));
   t.not(registry.rule('domain', ['key_value']), registry.rule('domain', ['key_other']));
 });
 
 t.test('the key of a rule is sanitised, its domain and levels are as configured', async (t) => {
-  const rule = createStatsRegistry().rule('my:domain', ['ip_10.0.0.1', 'path_a|b']);
+  const rule = new StatsRegistry().rule('my:domain', ['ip_10.0.0.1', 'path_a|b']);
   t.equal(rule.key, 'my_domain.ip_10_0_0_1.path_a_b');
   t.equal(rule.domain, 'my:domain');
   t.strictSame(rule.levels, ['ip_10.0.0.1', 'path_a|b']);
@@ -27,7 +27,7 @@ t.test('the key of a rule is sanitised, its domain and levels are as configured'
 t.test(
   'a snapshot holds what counters gained since the one before, and nothing that stood still',
   async (t) => {
-    const registry = createStatsRegistry();
+    const registry = new StatsRegistry();
     const loads = registry.counter('loads');
     registry.counter('never');
     const rule = registry.rule('domain', ['key']);
@@ -49,7 +49,7 @@ t.test(
 );
 
 t.test('a snapshot holds every gauge, asked for its value then', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   let open = 1;
   registry.gauge('open', () => open);
   registry.gauge('set').value = 7;
@@ -61,7 +61,7 @@ t.test('a snapshot holds every gauge, asked for its value then', async (t) => {
 });
 
 t.test('single timings are kept only when asked for, up to a bound, and counted beyond', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   const timer = registry.timer('time');
   timer.record(1);
   t.strictSame(registry.takeTimings(), []);
@@ -75,7 +75,7 @@ t.test('single timings are kept only when asked for, up to a bound, and counted 
 });
 
 t.test('dynamic series beyond the bound share one series per domain', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 2 });
+  const registry = new StatsRegistry({ maxDynamicRules: 2 });
   const first = registry.dynamicRule('domain', ['user_1']);
   registry.dynamicRule('domain', ['user_2']);
   const other = registry.dynamicRule('domain', ['user_3']);
@@ -94,18 +94,18 @@ t.test('dynamic series beyond the bound share one series per domain', async (t) 
 });
 
 t.test('configured rules do not take the room of dynamic ones, however many they are', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 1 });
+  const registry = new StatsRegistry({ maxDynamicRules: 1 });
   for (let i = 0; i < 100; i++) registry.rule('domain', [`rule_${i}`]);
   t.equal(registry.dynamicRule('domain', ['user_1']).key, 'domain.user_1');
 });
 
 t.test('a series with an oversized key shares the overflow', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   t.equal(registry.dynamicRule('domain', [`path_${'x'.repeat(5000)}`]).key, 'domain._other');
 });
 
 t.test('a full registry drops the series that were idle for an hour, after their last flush', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 2 });
+  const registry = new StatsRegistry({ maxDynamicRules: 2 });
   const idle = registry.dynamicRule('domain', ['idle']);
   const busy = registry.dynamicRule('domain', ['busy']);
   idle.totalHits += 1;
@@ -123,7 +123,7 @@ t.test('a full registry drops the series that were idle for an hour, after their
 });
 
 t.test('a series with hits that were not flushed yet is not dropped', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 1 });
+  const registry = new StatsRegistry({ maxDynamicRules: 1 });
   const series = registry.dynamicRule('domain', ['user']);
   registry.takeSnapshot(0);
   series.totalHits += 1;
@@ -132,7 +132,7 @@ t.test('a series with hits that were not flushed yet is not dropped', async (t) 
 });
 
 t.test('idle series stay while there is room', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 2 });
+  const registry = new StatsRegistry({ maxDynamicRules: 2 });
   const series = registry.dynamicRule('domain', ['user']);
   registry.takeSnapshot(0);
   registry.dropIdleSeries(10 * hourMs);
@@ -140,7 +140,7 @@ t.test('idle series stay while there is room', async (t) => {
 });
 
 t.test('a rule that comes back after a reload has kept its counts', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   const rule = registry.rule('domain', ['key']);
   rule.totalHits += 9;
   registry.releaseRules();
@@ -151,7 +151,7 @@ t.test('a rule that comes back after a reload has kept its counts', async (t) =>
 });
 
 t.test('rules that reload after reload leaves behind do not pile up for ever', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 10 });
+  const registry = new StatsRegistry({ maxDynamicRules: 10 });
   for (let i = 0; i < 100; i++) registry.rule('domain', [`old_${i}`]);
   registry.releaseRules();
   const kept = registry.rule('domain', ['old_7']);
@@ -161,14 +161,14 @@ t.test('rules that reload after reload leaves behind do not pile up for ever', a
 });
 
 t.test('released rules leave the room of dynamic ones alone', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 2 });
+  const registry = new StatsRegistry({ maxDynamicRules: 2 });
   for (let i = 0; i < 5; i++) registry.rule('domain', [`old_${i}`]);
   registry.releaseRules();
   t.equal(registry.dynamicRule('domain', ['user']).key, 'domain.user');
 });
 
 t.test('unknown domains are counted by name up to a bound', async (t) => {
-  const registry = createStatsRegistry({ maxUnknownDomains: 2 });
+  const registry = new StatsRegistry({ maxUnknownDomains: 2 });
   registry.domainNotFound('a').value += 1;
   registry.domainNotFound('b:c').value += 2;
   registry.domainNotFound('d').value += 3;

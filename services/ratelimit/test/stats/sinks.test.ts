@@ -1,12 +1,11 @@
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import { createStatsRegistry, type StatsSnapshot } from '../../src/stats/registry.ts';
-import { createStatsFlusher, type StatsSink } from '../../src/stats/sinks.ts';
+import { StatsRegistry, type StatsSnapshot } from '../../src/stats/registry.ts';
+import { StatsFlusher, type StatsSink } from '../../src/stats/sinks.ts';
 
 function recordingSink(timings?: StatsSink['timings']) {
   const events: (StatsSnapshot | string)[] = [];
   const sink: StatsSink = {
-    name: 'recording',
     ...(timings === undefined ? {} : { timings }),
     start: async () => void events.push('start'),
     flush: (snapshot) => void events.push(snapshot),
@@ -28,13 +27,16 @@ function handTimers() {
 }
 
 t.test('at each interval the sink gets what changed', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   const { sink, events } = recordingSink();
   const timers = handTimers();
-  const flusher = createStatsFlusher(
-    { flushIntervalMs: 10_000 },
-    { registry, sink, nowMs: fakeClock().now, repeatEvery: timers.repeatEvery },
-  );
+  const flusher = new StatsFlusher({
+    flushIntervalMs: 10_000,
+    registry,
+    sink,
+    nowMs: fakeClock().now,
+    repeatEvery: timers.repeatEvery,
+  });
   await flusher.start();
   registry.counter('hits').value += 2;
   timers.fire(10_000);
@@ -42,13 +44,15 @@ t.test('at each interval the sink gets what changed', async (t) => {
 });
 
 t.test('closing flushes what is left, closes the sink and stops the timers, once', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   const { sink, events } = recordingSink({ max: 10, everyMs: 1000 });
   const timers = handTimers();
-  const flusher = createStatsFlusher(
-    { flushIntervalMs: 10_000 },
-    { registry, sink, repeatEvery: timers.repeatEvery },
-  );
+  const flusher = new StatsFlusher({
+    flushIntervalMs: 10_000,
+    registry,
+    sink,
+    repeatEvery: timers.repeatEvery,
+  });
   await flusher.start();
   registry.counter('hits').value += 1;
   await flusher.close();
@@ -59,13 +63,15 @@ t.test('closing flushes what is left, closes the sink and stops the timers, once
 });
 
 t.test('a sink that sends timings gets them sooner than the rest', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   const { sink, events } = recordingSink({ max: 10, everyMs: 1000 });
   const timers = handTimers();
-  const flusher = createStatsFlusher(
-    { flushIntervalMs: 10_000 },
-    { registry, sink, repeatEvery: timers.repeatEvery },
-  );
+  const flusher = new StatsFlusher({
+    flushIntervalMs: 10_000,
+    registry,
+    sink,
+    repeatEvery: timers.repeatEvery,
+  });
   await flusher.start();
   registry.counter('hits').value += 1;
   registry.timer('time').record(4);
@@ -78,13 +84,15 @@ t.test('a sink that sends timings gets them sooner than the rest', async (t) => 
 });
 
 t.test('a sink that does not ask for timings has none kept for it', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   const { sink, events } = recordingSink();
   const timers = handTimers();
-  const flusher = createStatsFlusher(
-    { flushIntervalMs: 10_000 },
-    { registry, sink, repeatEvery: timers.repeatEvery },
-  );
+  const flusher = new StatsFlusher({
+    flushIntervalMs: 10_000,
+    registry,
+    sink,
+    repeatEvery: timers.repeatEvery,
+  });
   await flusher.start();
   registry.timer('time').record(4);
   timers.fire(10_000);
@@ -93,13 +101,16 @@ t.test('a sink that does not ask for timings has none kept for it', async (t) =>
 });
 
 t.test('with statistics disabled the registry is still kept in its bounds', async (t) => {
-  const registry = createStatsRegistry({ maxDynamicRules: 1 });
+  const registry = new StatsRegistry({ maxDynamicRules: 1 });
   const clock = fakeClock();
   const timers = handTimers();
-  const flusher = createStatsFlusher(
-    { flushIntervalMs: 10_000 },
-    { registry, sink: undefined, nowMs: clock.now, repeatEvery: timers.repeatEvery },
-  );
+  const flusher = new StatsFlusher({
+    flushIntervalMs: 10_000,
+    registry,
+    sink: undefined,
+    nowMs: clock.now,
+    repeatEvery: timers.repeatEvery,
+  });
   await flusher.start();
   registry.dynamicRule('domain', ['old']).totalHits += 1;
   timers.fire(10_000);
@@ -110,8 +121,8 @@ t.test('with statistics disabled the registry is still kept in its bounds', asyn
 });
 
 t.test('a sink that cannot start fails the start', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   const sink: StatsSink = { ...recordingSink().sink, start: () => Promise.reject(new Error('port in use')) };
-  const flusher = createStatsFlusher({ flushIntervalMs: 10_000 }, { registry, sink });
+  const flusher = new StatsFlusher({ flushIntervalMs: 10_000, registry, sink });
   await t.rejects(flusher.start(), /port in use/);
 });

@@ -6,9 +6,9 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
 import t from 'tap';
-import { createStatsRegistry, type StatsSnapshot } from '../../src/stats/registry.ts';
+import { StatsRegistry, type StatsSnapshot } from '../../src/stats/registry.ts';
 import type { StatsSink } from '../../src/stats/sinks.ts';
-import { createStatsdEncoder, createStatsdSink, type StatsdOptions } from '../../src/stats/statsd.ts';
+import { createStatsdSink, StatsdEncoder, type StatsdOptions } from '../../src/stats/statsd.ts';
 import { countReservedTags, tagSuffix } from '../../src/stats/tags.ts';
 
 const nothing: StatsSnapshot = { counters: [], gauges: [], timers: [] };
@@ -50,19 +50,21 @@ async function startTcpServer(t: Test, port = 0): Promise<StatsdServer> {
 async function startSink(t: Test, options: Partial<StatsdOptions> & { port: number }) {
   let droppedBytes = 0;
   const warnings: Readonly<Record<string, unknown>>[] = [];
-  const sink: StatsSink = createStatsdSink(
-    { protocol: 'tcp', host: '127.0.0.1', extraTags: {}, reconnectMs: 20_000, ...options },
-    {
-      onDropped: (bytes) => {
-        droppedBytes += bytes;
-      },
-      logger: createLogger({
-        level: 'warn',
-        format: 'json',
-        destination: { write: (line) => warnings.push(JSON.parse(line)) },
-      }),
+  const sink: StatsSink = createStatsdSink({
+    protocol: 'tcp',
+    host: '127.0.0.1',
+    extraTags: {},
+    reconnectMs: 20_000,
+    ...options,
+    onDropped: (bytes) => {
+      droppedBytes += bytes;
     },
-  );
+    logger: createLogger({
+      level: 'warn',
+      format: 'json',
+      destination: { write: (line) => warnings.push(JSON.parse(line)) },
+    }),
+  });
   t.teardown(() => sink.close());
   await sink.start();
   return { sink, droppedBytes: () => droppedBytes, warnings };
@@ -114,13 +116,11 @@ t.test('an outage is told of once, and its end once', async (t) => {
     diagnostics.subscribe('net.client.socket', count);
     await awaitUntil(() => attempts > 2, { what: 'several attempts' });
     diagnostics.unsubscribe('net.client.socket', count);
-    t.match(warnings, [
-      { '@message': 'statsd server cannot be reached', host, port, reason: /ECONNREFUSED/ },
-    ]);
+    t.match(warnings, [{ '@message': 'statsd server unreachable', host, port, reason: /ECONNREFUSED/ }]);
     t.equal(warnings.length, 1);
     const server = await startTcpServer(t, port);
     await awaitUntil(() => warnings.length === 2, { what: 'the end of the outage' });
-    t.match(warnings[1], { '@message': 'statsd server is back', host, port });
+    t.match(warnings[1], { '@message': 'statsd server reachable again', host, port });
     await sink.close();
     await server.stop();
   }
@@ -231,7 +231,7 @@ t.test(
   },
 );
 
-const plain = createStatsdEncoder({});
+const plain = new StatsdEncoder({});
 
 t.test('a counter is sent as what it gained', async (t) => {
   t.equal(plain.counter({ name: 'a.b', tags: undefined, value: 12, delta: 5 }), 'a.b:5|c\n');
@@ -250,7 +250,7 @@ t.test('timings are sent one by one in whole milliseconds', async (t) => {
 });
 
 t.test('tags follow the name, sorted by key, with what would break the line replaced', async (t) => {
-  const encoder = createStatsdEncoder({ zone: 'eu.west:1', app: 'a|b', empty: '' });
+  const encoder = new StatsdEncoder({ zone: 'eu.west:1', app: 'a|b', empty: '' });
   t.equal(
     encoder.counter({ name: 'n', tags: { code: 'success' }, value: 1, delta: 1 }),
     'n.__app=a_b.__code=success.__zone=eu_west_1:1|c\n',
@@ -263,13 +263,13 @@ t.test('without tags there is no suffix', async (t) => {
 });
 
 t.test('extra tags with a reserved name are counted', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   countReservedTags(registry, { host: 'a', region: 'b', team: 'c' });
   t.equal(registry.counter('reserved_tag').value, 2);
 });
 
 t.test('without reserved names there is no such counter', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   countReservedTags(registry, { team: 'c' });
   t.notOk([...registry.counters()].some(({ name }) => name === 'reserved_tag'));
 });

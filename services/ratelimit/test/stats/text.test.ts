@@ -1,14 +1,14 @@
 import { PassThrough, Writable } from 'node:stream';
 import t from 'tap';
-import { createStatsRegistry, type StatsSnapshot } from '../../src/stats/registry.ts';
-import { createLogSink, statsText } from '../../src/stats/text.ts';
+import { StatsRegistry, type StatsSnapshot } from '../../src/stats/registry.ts';
+import { formatStats, LogSink } from '../../src/stats/text.ts';
 
 const nothing: StatsSnapshot = { counters: [], gauges: [], timers: [] };
 const noDrops = { onDropped: () => {} };
 
 t.test('each statistic that changed is a line with its value', async (t) => {
   const output = new PassThrough();
-  const sink = createLogSink({ extraTags: { team: 'edge' } }, { output, ...noDrops });
+  const sink = new LogSink({ extraTags: { team: 'edge' }, output, ...noDrops });
   sink.flush({
     counters: [{ name: 'hits', tags: undefined, value: 10, delta: 4 }],
     gauges: [{ name: 'open', tags: undefined, value: 2 }],
@@ -22,7 +22,7 @@ t.test('each statistic that changed is a line with its value', async (t) => {
 
 t.test('a gauge that stood still is not repeated', async (t) => {
   const output = new PassThrough();
-  const sink = createLogSink({ extraTags: {} }, { output, ...noDrops });
+  const sink = new LogSink({ extraTags: {}, output, ...noDrops });
   const open = (value: number) => ({ ...nothing, gauges: [{ name: 'open', tags: undefined, value }] });
   sink.flush(open(2));
   sink.flush(open(2));
@@ -33,15 +33,13 @@ t.test('a gauge that stood still is not repeated', async (t) => {
 t.test('an output that nobody reads loses lines instead of filling memory', async (t) => {
   const output = new Writable({ highWaterMark: 1, write() {} });
   let dropped = 0;
-  const sink = createLogSink(
-    { extraTags: {} },
-    {
-      output,
-      onDropped: (bytes) => {
-        dropped += bytes;
-      },
+  const sink = new LogSink({
+    extraTags: {},
+    output,
+    onDropped: (bytes) => {
+      dropped += bytes;
     },
-  );
+  });
   const hit = { ...nothing, counters: [{ name: 'hits', tags: undefined, value: 1, delta: 1 }] };
   sink.flush(hit);
   sink.flush(hit);
@@ -49,7 +47,7 @@ t.test('an output that nobody reads loses lines instead of filling memory', asyn
 });
 
 t.test('all statistics are listed by name with their value', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   registry.counter('ratelimit.service.config_load_success').value += 2;
   registry.counter('ratelimit.memcache.add', { code: 'success' }).value += 1;
   registry.gauge('ratelimit.localcache.entryCount', () => 5);
@@ -61,7 +59,7 @@ t.test('all statistics are listed by name with their value', async (t) => {
   registry.rule('domain', ['never_hit']);
   registry.timer('ratelimit_server.ShouldRateLimit.response_time').record(1);
   t.equal(
-    statsText(registry),
+    formatStats(registry),
     [
       'ratelimit.localcache.entryCount: 5',
       'ratelimit.memcache.add.__code=success: 1',
@@ -83,8 +81,8 @@ t.test('all statistics are listed by name with their value', async (t) => {
 });
 
 t.test('series that sanitising gives one name are shown as one', async (t) => {
-  const registry = createStatsRegistry();
+  const registry = new StatsRegistry();
   registry.dynamicRule('domain', ['a:b']).totalHits += 1;
   registry.dynamicRule('domain', ['a_b']).totalHits += 2;
-  t.match(statsText(registry), /^ratelimit\.service\.rate_limit\.domain\.a_b\.total_hits: 3$/m);
+  t.match(formatStats(registry), /^ratelimit\.service\.rate_limit\.domain\.a_b\.total_hits: 3$/m);
 });

@@ -2,9 +2,9 @@ import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
 import type { Test } from 'tap';
-import type { BackendModule, CounterBackend } from '../../src/backends/counter-backend.ts';
+import type { CounterBackend, CreateBackend } from '../../src/backends/counter-backend.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { createStatsRegistry, type StatsRegistry } from '../../src/stats/registry.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
 
 /** A backend as the service makes it, with what it reports. */
 export interface BackendFromSettings {
@@ -17,7 +17,7 @@ export interface BackendFromSettings {
 /** Makes it from settings; it is closed when the test ends. */
 export async function backendFromSettings(
   t: Test,
-  module: BackendModule,
+  createBackend: CreateBackend,
   env: Readonly<Record<string, string>>,
 ): Promise<BackendFromSettings> {
   const read = readSettings({ USE_PUSHSTATS: 'false', ...env });
@@ -26,8 +26,9 @@ export async function backendFromSettings(
   }
   const logLines: Readonly<Record<string, unknown>>[] = [];
   const health = new Health();
-  const stats = createStatsRegistry();
-  const backend = await module.create(read.settings, {
+  const stats = new StatsRegistry();
+  const backend = await createBackend(read.settings, {
+    nowMs: Date.now,
     nowSeconds: () => Math.floor(Date.now() / 1000),
     random: () => 0.5,
     health,
@@ -38,6 +39,6 @@ export async function backendFromSettings(
       destination: { write: (line) => logLines.push(JSON.parse(line)) },
     }),
   });
-  t.teardown(backend.close);
+  t.teardown(() => backend.close());
   return { backend, health, stats, logLines };
 }

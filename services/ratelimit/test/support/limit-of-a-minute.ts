@@ -1,7 +1,7 @@
-import type { LimitInForce } from '../../src/ratelimit/limit.ts';
+import type { Limit } from '../../src/ratelimit/limit.ts';
 
 /** A limit of so many requests a minute, and nothing else to it. */
-export function limitOfAMinute(requestsPerUnit: number): LimitInForce {
+export function limitOfAMinute(requestsPerUnit: number): Limit {
   return {
     kind: 'limited',
     unit: 'minute',

@@ -1,15 +1,14 @@
 import { loadYaml } from '@tollgate/rules/load-yaml';
 import { formatProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
-import type { CounterBackend, CounterHit } from '../../src/backends/counter-backend.ts';
-import { createMemoryBackend } from '../../src/backends/memory.ts';
-import { createCountHits } from '../../src/ratelimit/hits.ts';
-import { createLocalCache } from '../../src/ratelimit/local-cache.ts';
+import type { Hit } from '../../src/backends/counter-backend.ts';
+import { MemoryBackend } from '../../src/backends/memory.ts';
+import { LocalCache } from '../../src/ratelimit/local-cache.ts';
 import type { Descriptor } from '../../src/ratelimit/request.ts';
 import type { Decision } from '../../src/ratelimit/response.ts';
-import { createDecider, type DeciderOptions } from '../../src/ratelimit/service.ts';
-import { createDecisionStats } from '../../src/ratelimit/stats.ts';
-import { createStatsRegistry, type StatsRegistry } from '../../src/stats/registry.ts';
+import { type DecisionContext, type DecisionOptions, decide } from '../../src/ratelimit/service.ts';
+import { DecisionStats } from '../../src/ratelimit/stats.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
 
 /** A descriptor written as `key=value` pairs, with what else it may carry. */
 export function descriptor(
@@ -20,7 +19,7 @@ export function descriptor(
 }
 
 /** What a test may set. */
-export interface MakeDeciderOptions extends Partial<DeciderOptions> {
+export interface MakeDeciderOptions extends Partial<DecisionOptions> {
   /** Rules in YAML; null for a service that has loaded none. */
   readonly yaml?: string | null;
   readonly nowSeconds?: number;
@@ -39,8 +38,8 @@ export interface TestDecider {
   readonly clock: { nowSeconds: number };
   readonly stats: StatsRegistry;
   /** Every call of the backend's `add`. */
-  readonly added: (readonly CounterHit[])[];
-  readonly backend: CounterBackend;
+  readonly added: (readonly Hit[])[];
+  readonly backend: DecisionContext['backend'];
   /** Statistics of a rule, by its key without the domain. */
   rule(key: string): Record<string, number>;
 }
@@ -48,48 +47,42 @@ export interface TestDecider {
 /** Makes one. */
 export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
   const clock = { nowSeconds: options.nowSeconds ?? 1_000_000 };
-  const stats = createStatsRegistry();
-  const added: (readonly CounterHit[])[] = [];
-  const memory = createMemoryBackend({ nowSeconds: () => clock.nowSeconds, maxCounters: 10_000 });
-  const backend: CounterBackend = {
-    ...memory,
+  const stats = new StatsRegistry();
+  const added: (readonly Hit[])[] = [];
+  const memory = new MemoryBackend({ nowSeconds: () => clock.nowSeconds, maxCounters: 10_000 });
+  const backend: DecisionContext['backend'] = {
     add(hits) {
       added.push(hits);
       return memory.add(hits);
     },
+    read: (hits) => memory.read(hits),
   };
   const rules = options.yaml === null ? undefined : rulesOf(options.yaml ?? 'domain: d\ndescriptors: []\n');
-  const decide = createDecider(
-    {
-      rules: () => rules,
-      countHits: createCountHits({
-        backend,
-        localCache: options.localCache === true ? createLocalCache(0) : undefined,
-        stopIncrementWhenOverLimit: options.stopIncrementWhenOverLimit ?? false,
-      }),
-      stats: createDecisionStats(stats),
-      nowSeconds: () => clock.nowSeconds,
-      random: options.random ?? (() => 0),
-    },
-    {
+  const context: DecisionContext = {
+    rules: () => rules,
+    backend,
+    localCache: options.localCache === true ? new LocalCache(0) : undefined,
+    stopIncrementWhenOverLimit: options.stopIncrementWhenOverLimit ?? false,
+    stats: new DecisionStats(stats),
+    nowSeconds: () => clock.nowSeconds,
+    random: options.random ?? (() => 0),
+    options: {
       cacheKeyPrefix: '',
       nearLimitRatio: 0.8,
       expirationJitterMaxSeconds: 0,
       shadowMode: false,
       quotaMode: false,
       responseDynamicMetadata: false,
-      countSpanName: 'Memory Counter Execution',
-      countSpanAttributes: {},
       ...options,
     },
-  );
+  };
   return {
     clock,
     stats,
     added,
     backend,
     ask: (descriptors, { domain = 'd', hitsAddend = 0 } = {}) =>
-      decide({ domain, descriptors, hitsAddend }, { header: () => undefined }),
+      decide(context, { domain, descriptors, hitsAddend }, { header: () => undefined }),
     rule(key) {
       const found = [...stats.rules()].find((series) => series.key === `d.${key}`);
       const {

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import type { ResolveSrv } from '../../src/backends/memcached/addresses.ts';
-import { memcachedModule } from '../../src/backends/memcached/memcached-backend.ts';
+import { createMemcachedBackend } from '../../src/backends/memcached/memcached-backend.ts';
 import { type BackendFromSettings, backendFromSettings } from './backend-from-settings.ts';
 
 /** The memcached backend as the service makes it, with what it reports. */
@@ -15,11 +15,15 @@ export async function memcachedFromSettings(
   env: Readonly<Record<string, string>>,
   resolveSrv: ResolveSrv = () => Promise.reject(new Error('no DNS in this test')),
 ): Promise<MemcachedFromSettings> {
-  const made = await backendFromSettings(t, memcachedModule(resolveSrv), {
-    BACKEND_TYPE: 'memcache',
-    MCACHE_TIMEOUT: '20s',
-    ...env,
-  });
+  const made = await backendFromSettings(
+    t,
+    (settings, context) => createMemcachedBackend(settings, context, resolveSrv),
+    {
+      BACKEND_TYPE: 'memcache',
+      MCACHE_TIMEOUT: '20s',
+      ...env,
+    },
+  );
   const { stats } = made;
   return { ...made, uncounted: () => stats.counter('ratelimit.memcache.uncounted_hits').value };
 }

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { redisBackend } from '../../src/backends/redis/redis-module.ts';
+import { createRedisBackend } from '../../src/backends/redis/redis-module.ts';
 import { type BackendFromSettings, backendFromSettings } from './backend-from-settings.ts';
 
 /** Makes the Redis backend from settings, with short pauses unless said otherwise; it is closed when the test ends. */
@@ -7,7 +7,7 @@ export function redisFromSettings(
   t: Test,
   env: Readonly<Record<string, string>>,
 ): Promise<BackendFromSettings> {
-  return backendFromSettings(t, redisBackend, {
+  return backendFromSettings(t, createRedisBackend, {
     KVSTORE_TIMEOUT: '5s',
     KVSTORE_STARTUP_INITIAL_INTERVAL: '10ms',
     KVSTORE_STARTUP_MAX_INTERVAL: '20ms',

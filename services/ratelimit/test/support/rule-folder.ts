@@ -1,7 +1,7 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
-import { createFileRuleSource, type FileRuleSourceOptions } from '../../src/rules/file-source.ts';
+import { FileSource, type FileSourceOptions } from '../../src/rules/file-source.ts';
 import type { RuleLoad, RuleSource } from '../../src/rules/rule-store.ts';
 
 /** A rule file with one limit for each key. */
@@ -24,8 +24,8 @@ export interface FollowedRules {
 }
 
 /** A source on a folder `config` that is watched in place, unless said otherwise. */
-export function fileSource(root: string, options: Partial<FileRuleSourceOptions> = {}): RuleSource {
-  return createFileRuleSource(
+export function fileSource(root: string, options: Partial<FileSourceOptions> = {}): RuleSource {
+  return new FileSource(
     {
       root,
       subdirectory: '',
@@ -43,16 +43,16 @@ export function fileSource(root: string, options: Partial<FileRuleSourceOptions>
 export async function followRules(
   t: Test,
   root: string,
-  options: Partial<FileRuleSourceOptions> = {},
+  options: Partial<FileSourceOptions> = {},
 ): Promise<FollowedRules> {
   const loads: RuleLoad[] = [];
   const source = fileSource(root, options);
-  t.teardown(source.close);
+  t.teardown(() => source.close());
   await source.start((load) => loads.push(load));
 
   return {
     loads,
-    close: source.close,
+    close: () => source.close(),
     async inForce(domain, requestsPerUnit) {
       await awaitUntil(() => limitOf(loads, domain) === requestsPerUnit, {
         what: `limit ${requestsPerUnit} of ${domain}; last seen ${limitOf(loads, domain)}`,

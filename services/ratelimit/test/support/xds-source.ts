@@ -2,12 +2,8 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
 import type { RuleLoad } from '../../src/rules/rule-store.ts';
-import {
-  createXdsRuleSource,
-  type XdsRuleSourceDeps,
-  type XdsRuleSourceOptions,
-} from '../../src/rules/xds/xds-source.ts';
-import { createStatsRegistry, type StatsRegistry } from '../../src/stats/registry.ts';
+import { XdsSource, type XdsSourceContext, type XdsSourceOptions } from '../../src/rules/xds/xds-source.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
 import { limitOf } from './rule-folder.ts';
 
 /** A source of one test. */
@@ -32,21 +28,21 @@ export function followServer(
   {
     stream,
     ...options
-  }: Partial<Omit<XdsRuleSourceOptions, 'stream'>> & {
-    readonly stream?: Partial<XdsRuleSourceOptions['stream']>;
+  }: Partial<Omit<XdsSourceOptions, 'stream'>> & {
+    readonly stream?: Partial<XdsSourceOptions['stream']>;
   } = {},
-  deps: Partial<XdsRuleSourceDeps> & { readonly signal?: AbortSignal } = {},
+  deps: Partial<XdsSourceContext> & { readonly signal?: AbortSignal } = {},
 ): XdsTestSource {
   const loads: RuleLoad[] = [];
   const logLines: Record<string, unknown>[] = [];
   // Parsed boundary: the JSON format is one object a line.
   const write = (line: string): void => void logLines.push(JSON.parse(line) as Record<string, unknown>);
-  const stats = createStatsRegistry();
-  const source = createXdsRuleSource(
+  const stats = new StatsRegistry();
+  const source = new XdsSource(
     {
       node: { id: 'test', metadata: {} },
       tls: undefined,
-      pauses: { connectRetryMs: 20, initialMs: 40, maxMs: 100, spread: 0 },
+      backoff: { connectRetryMs: 20, initialMs: 40, maxMs: 100, jitter: 0 },
       mergeDomains: false,
       ...options,
       stream: { serverUrl, headers: {}, maxMessageBytes: 4_194_304, ...stream },
@@ -58,7 +54,7 @@ export function followServer(
       ...deps,
     },
   );
-  t.teardown(source.close);
+  t.teardown(() => source.close());
   const started = source.start((load) => loads.push(load), deps.signal ? { signal: deps.signal } : {});
 
   return {
@@ -66,7 +62,7 @@ export function followServer(
     stats,
     logLines,
     started,
-    close: source.close,
+    close: () => source.close(),
     async inForce(domain, requestsPerUnit) {
       await awaitUntil(() => loads.length > 0 && limitOf(loads, domain) === requestsPerUnit, {
         what: `limit ${requestsPerUnit} of ${domain}`,

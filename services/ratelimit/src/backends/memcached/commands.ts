@@ -4,31 +4,31 @@ import { memcachedStatNames as names } from '../../stats/names.ts';
 import type { Counter, StatsRegistry } from '../../stats/registry.ts';
 import type { BatchCounter } from '../batch.ts';
 
-/** What is counted of the exchanges with memcached. */
+/** Statistics of exchanges with memcached. */
 export interface MemcachedStats {
   readonly multiGet: { readonly success: Counter; readonly error: Counter };
   readonly increment: { readonly success: Counter; readonly miss: Counter; readonly error: Counter };
   readonly add: { readonly success: Counter; readonly notStored: Counter; readonly error: Counter };
   readonly keysRequested: Counter;
   readonly keysFound: Counter;
-  /** Hits that were let through without being counted. */
+  /** Hits that were allowed without being counted. */
   readonly uncountedHits: Counter;
 }
 
-/** Makes the statistics, so that all of them are there from the start. */
+/** Creates the statistics, so that every series exists from the start. */
 export function createMemcachedStats(stats: StatsRegistry): MemcachedStats {
-  const outcome = (name: string, code: string): Counter => stats.counter(name, { code });
+  const result = (name: string, code: string): Counter => stats.counter(name, { code });
   return {
-    multiGet: { success: outcome(names.multiGet, 'success'), error: outcome(names.multiGet, 'error') },
+    multiGet: { success: result(names.multiGet, 'success'), error: result(names.multiGet, 'error') },
     increment: {
-      success: outcome(names.increment, 'success'),
-      miss: outcome(names.increment, 'miss'),
-      error: outcome(names.increment, 'error'),
+      success: result(names.increment, 'success'),
+      miss: result(names.increment, 'miss'),
+      error: result(names.increment, 'error'),
     },
     add: {
-      success: outcome(names.add, 'success'),
-      notStored: outcome(names.add, 'not_stored'),
-      error: outcome(names.add, 'error'),
+      success: result(names.add, 'success'),
+      notStored: result(names.add, 'not_stored'),
+      error: result(names.add, 'error'),
     },
     keysRequested: stats.counter(names.keysRequested),
     keysFound: stats.counter(names.keysFound),
@@ -36,39 +36,36 @@ export function createMemcachedStats(stats: StatsRegistry): MemcachedStats {
   };
 }
 
-/** A counter and the name under which memcached holds it. */
+/** A counter and its key in memcached. */
 interface StoredCounter {
   readonly key: string;
   readonly counter: BatchCounter;
 }
 
-/** Counters that one server holds. */
+/** The counters of a batch on one server. */
 export interface ServerBatch {
-  /** To be read only. */
   readonly reads: StoredCounter[];
-  /** To be added to. */
   readonly adds: StoredCounter[];
 }
 
-/** What counting takes. */
-export interface CountingDeps {
+interface ServerContext {
   readonly stats: MemcachedStats;
   /** Unix time in whole seconds. */
   readonly nowSeconds: () => number;
-  /** Tells the count of a counter after its hits were added, or as it stands. */
+  /** Called with the count after the hits were added, or the one that was read. */
   readonly settle: (counter: BatchCounter, count: number) => void;
-  /** Tells that a counter could not be read or added to; what was sent may or may not have been counted. */
+  /** Called when reading or adding failed; the hits may have been counted. */
   readonly fail: (counter: BatchCounter, error: unknown) => void;
 }
 
-/** Keys that are read with one command, so that the line stays short and a large batch does not hold up the others. */
+/** Keys of one `get`, so that the line stays short and a large batch does not block the others. */
 const maxKeysPerGet = 100;
 
-/** Sends a batch in one go and tells what each counter came to. Never rejects: a counter that fails fails alone. */
-export async function countOnServer(
+/** Sends a batch in one write. Never rejects: counters fail separately. */
+export async function sendToServer(
   driver: MemcacheNode,
   { reads, adds }: ServerBatch,
-  deps: CountingDeps,
+  deps: ServerContext,
 ): Promise<void> {
   const { socket } = driver;
   // One write for all commands.
@@ -84,7 +81,7 @@ export async function countOnServer(
 async function readCounters(
   driver: MemcacheNode,
   counters: readonly StoredCounter[],
-  deps: CountingDeps,
+  deps: ServerContext,
 ): Promise<void> {
   const { stats, settle, fail } = deps;
   const keys = counters.map(({ key }) => key);
@@ -95,7 +92,7 @@ async function readCounters(
       requestedKeys: keys,
     });
     stats.multiGet.success.value += 1;
-    const found = foundValues(reply);
+    const found = parseGetReply(reply);
     stats.keysFound.value += found.size;
     for (const { key, counter } of counters) {
       const value = found.get(key) ?? '0';
@@ -108,9 +105,9 @@ async function readCounters(
   }
 }
 
-/** What `get` answered, by key; the driver leaves the values out where there are none. */
-function foundValues(reply: unknown): Map<string, string> {
-  // Parsed boundary: the driver types it `any`, and answers this when the keys were given.
+/** Values by key; the driver omits `values` when there are none. */
+function parseGetReply(reply: unknown): Map<string, string> {
+  // Parsed boundary: the driver types it `any`, and returns this shape when the keys are given.
   const { foundKeys, values = [] } = reply as { foundKeys: string[]; values?: string[] };
   return new Map(foundKeys.map((key, i) => [key, values[i] ?? '']));
 }
@@ -118,72 +115,68 @@ function foundValues(reply: unknown): Map<string, string> {
 async function addToCounter(
   driver: MemcacheNode,
   { key, counter }: StoredCounter,
-  deps: CountingDeps,
+  deps: ServerContext,
 ): Promise<void> {
   try {
-    deps.settle(counter, await addedCount(driver, key, counter, deps));
+    deps.settle(counter, await incrementOrCreate(driver, key, counter, deps));
   } catch (error) {
     deps.fail(counter, error);
   }
 }
 
 /**
- * Adds to a counter wherever it stands: memcached makes none by adding to it, and several limiters may want to make the
- * same one at the same time. Each command is all or nothing, so each hit is counted once.
+ * Adds to a counter and creates it if needed: `incr` does not create counters, and several limiters may create the same one
+ * at once. Each command is atomic, so each hit is counted once.
  */
-async function addedCount(
+async function incrementOrCreate(
   driver: MemcacheNode,
   key: string,
   { addend, ttlSeconds }: BatchCounter,
-  { stats, nowSeconds }: CountingDeps,
+  { stats, nowSeconds }: ServerContext,
 ): Promise<number> {
   const count =
     (await increment(driver, key, addend, stats)) ??
-    (await make(driver, key, addend, expiry(ttlSeconds, nowSeconds()), stats)) ??
-    // Somebody else was faster.
+    (await create(driver, key, addend, expiry(ttlSeconds, nowSeconds()), stats)) ??
+    // Another limiter created it meanwhile.
     (await increment(driver, key, addend, stats));
   if (count === undefined) {
-    throw backendFailure('memcached gave up a counter as soon as it had it: has it enough memory?');
+    throw backendFailure('memcached evicted a counter right after it was stored: check its memory limit');
   }
   return count;
 }
 
-/** The count after adding; undefined when there is no such counter. */
+/** The count after adding; undefined when the counter does not exist. */
 async function increment(
   driver: MemcacheNode,
   key: string,
   addend: number,
-  { increment: outcomes }: MemcachedStats,
+  { increment: metrics }: MemcachedStats,
 ): Promise<number | undefined> {
-  const reply = await command(driver, `incr ${key} ${addend}`, outcomes.error);
+  const reply = await command(driver, `incr ${key} ${addend}`, metrics.error);
   if (typeof reply === 'number') {
-    outcomes.success.value += 1;
+    metrics.success.value += 1;
     return reply;
   }
   if (reply === 'NOT_FOUND') {
-    outcomes.miss.value += 1;
+    metrics.miss.value += 1;
     return undefined;
   }
-  outcomes.error.value += 1;
+  metrics.error.value += 1;
   throw notACounter();
 }
 
-/** The count of a new counter; undefined when there is one already. */
-async function make(
+/** The count of a new counter; undefined when it exists already. */
+async function create(
   driver: MemcacheNode,
   key: string,
   count: number,
   expiresAt: number,
-  { add: outcomes }: MemcachedStats,
+  { add: metrics }: MemcachedStats,
 ): Promise<number | undefined> {
   const value = String(count);
-  const reply = await command(
-    driver,
-    `add ${key} 0 ${expiresAt} ${value.length}\r\n${value}`,
-    outcomes.error,
-  );
+  const reply = await command(driver, `add ${key} 0 ${expiresAt} ${value.length}\r\n${value}`, metrics.error);
   const stored = reply === 'STORED';
-  outcomes[stored ? 'success' : 'notStored'].value += 1;
+  metrics[stored ? 'success' : 'notStored'].value += 1;
   return stored ? count : undefined;
 }
 
@@ -196,7 +189,7 @@ async function command(driver: MemcacheNode, text: string, failed: { value: numb
   }
 }
 
-/** Longest time to live that memcached takes for one; anything above it takes for a Unix time. */
+/** The longest relative TTL of memcached; larger values are Unix times. */
 const maxRelativeSeconds = 30 * 24 * 3600;
 
 function expiry(ttlSeconds: number, nowSeconds: number): number {
@@ -204,7 +197,7 @@ function expiry(ttlSeconds: number, nowSeconds: number): number {
 }
 
 function notACounter(): Error {
-  return backendFailure('memcached holds something that is no number under the name of a counter');
+  return backendFailure('the value of a counter in memcached is not a number');
 }
 
 function inChunks<T>(items: readonly T[], size: number): T[][] {

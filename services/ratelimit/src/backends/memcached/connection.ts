@@ -3,142 +3,152 @@ import { inTime, startDeadline } from '@tollgate/kit/time';
 import type { MemcacheNode } from 'memcache';
 import { backendFailure } from '../../errors.ts';
 
-/** What a connection takes. */
-export interface ServerConnectionDeps {
-  /** Makes a driver that is not connected yet; called for every attempt. */
+export interface ConnectionHooks {
+  /** Creates a driver that is not connected yet; called for every attempt. */
   readonly open: () => MemcacheNode;
-  /** Pause before the next attempt to connect, milliseconds; attempts count from 1 and begin anew after each success. */
+  /** Backoff before the next attempt, milliseconds; attempts count from 1 and restart after each success. */
   readonly reconnectDelayMs: (attempt: number) => number;
   readonly onConnected: () => void;
-  /** An attempt to connect came to nothing. */
+  /** An attempt to connect failed. */
   readonly onFailed: (error: Error) => void;
 }
 
-/** Works with a driver; `explain` turns an error of the driver into the one to tell. */
-export type Exchange = (driver: MemcacheNode, explain: (error: unknown) => Error) => Promise<void>;
-
-/** One connection to a memcached, made again whenever it is lost. */
-export interface ServerConnection {
-  readonly isConnected: () => boolean;
-  /** Exchanges that are under way. */
-  readonly busy: () => number;
-  /**
-   * Runs an exchange, which must not reject. One that takes longer than its time ends with the connection: every command
-   * still without an answer then fails.
-   */
-  run(exchange: Exchange): Promise<void>;
-  /** Resolves when the first attempt to connect has succeeded or failed. */
-  start(): Promise<void>;
-  /** Resolves when the exchanges that are under way have ended; idempotent. */
-  close(): Promise<void>;
-}
+/** Uses a driver; `toFailure` converts an error of the driver into the one to report. */
+export type Exchange = (driver: MemcacheNode, toFailure: (error: unknown) => Error) => Promise<void>;
 
 /**
- * Bound on connecting, TLS and a first answer included. Nobody waits for it: while there is no connection, hits are let through at once.
+ * Limit of connecting, including TLS and a first answer. No request waits for it: without a connection, requests fail open
+ * at once.
  */
 const connectTimeoutMs = 5_000;
 
-/** Makes a connection that connects when started. `timeoutMs` bounds each exchange. */
-export function createServerConnection(deps: ServerConnectionDeps, timeoutMs: number): ServerConnection {
-  const running = new Set<Promise<void>>();
-  let driver: MemcacheNode | undefined;
-  let opening: MemcacheNode | undefined;
-  let next: NodeJS.Timeout | undefined;
-  let closed = false;
+/** One connection to a memcached, which reconnects when it is lost. */
+export class Connection {
+  readonly #hooks: ConnectionHooks;
+  readonly #timeoutMs: number;
+  readonly #running = new Set<Promise<void>>();
+  #driver: MemcacheNode | undefined;
+  #connecting: MemcacheNode | undefined;
+  #reconnect: NodeJS.Timeout | undefined;
+  #closed = false;
 
-  async function connect(attempt: number): Promise<void> {
-    const attempted = deps.open();
+  /** `timeoutMs` limits each exchange. */
+  constructor(hooks: ConnectionHooks, timeoutMs: number) {
+    this.#hooks = hooks;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  get isConnected(): boolean {
+    return this.#driver !== undefined;
+  }
+
+  /** Number of running exchanges. */
+  get load(): number {
+    return this.#running.size;
+  }
+
+  /** Resolves when the first attempt to connect has succeeded or failed. */
+  start(): Promise<void> {
+    return this.#connect(1);
+  }
+
+  /**
+   * Runs an exchange, which must not reject. One that exceeds the timeout closes the connection, which fails all of its
+   * pending commands.
+   */
+  async run(exchange: Exchange): Promise<void> {
+    if (this.#driver === undefined) {
+      throw new TypeError('an exchange needs a connection');
+    }
+    const done = runWithTimeout(this.#driver, exchange, this.#timeoutMs);
+    this.#running.add(done);
+    await done;
+    this.#running.delete(done);
+  }
+
+  /** Resolves when the running exchanges have ended; idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#reconnect);
+    await this.#connecting?.disconnect();
+    await Promise.all(this.#running);
+    await this.#driver?.disconnect();
+  }
+
+  async #connect(attempt: number): Promise<void> {
+    const driver = this.#hooks.open();
     const ended = Promise.withResolvers<never>();
     let failure: unknown;
-    attempted.on('error', (error) => {
+    driver.on('error', (error) => {
       failure = error;
     });
-    attempted.on('close', () => {
+    driver.on('close', () => {
       ended.reject(failure ?? new Error('the connection was closed at once'));
-      lost(attempted);
+      this.#onClose(driver);
     });
-    opening = attempted;
+    this.#connecting = driver;
     try {
       await inTime(
-        // The driver leaves open what becomes of an attempt that is closed.
-        Promise.race([connectAndGreet(attempted), ended.promise]),
+        // The driver does not settle an attempt that is closed.
+        Promise.race([connectAndVerify(driver), ended.promise]),
         connectTimeoutMs,
         () => new Error(`no memcached answered within ${connectTimeoutMs}ms`),
       );
-      if (closed || !attempted.isConnected()) {
+      if (this.#closed || !driver.isConnected()) {
         throw failure ?? new Error('the connection was closed at once');
       }
-      driver = attempted;
-      deps.onConnected();
+      this.#driver = driver;
+      this.#hooks.onConnected();
     } catch (error) {
-      await attempted.disconnect();
-      if (!closed) {
-        deps.onFailed(asError(error));
-        connectLater(attempt);
+      await driver.disconnect();
+      if (!this.#closed) {
+        this.#hooks.onFailed(toError(error));
+        this.#connectLater(attempt);
       }
     } finally {
-      opening = undefined;
+      this.#connecting = undefined;
     }
   }
 
-  function connectLater(attempt: number): void {
-    next = setTimeout(() => void connect(attempt + 1), deps.reconnectDelayMs(attempt));
+  #connectLater(attempt: number): void {
+    this.#reconnect = setTimeout(
+      () => void this.#connect(attempt + 1),
+      this.#hooks.reconnectDelayMs(attempt),
+    );
   }
 
-  function lost(one: MemcacheNode): void {
-    if (driver === one) {
-      driver = undefined;
-      if (!closed) connectLater(1);
+  #onClose(driver: MemcacheNode): void {
+    if (this.#driver === driver) {
+      this.#driver = undefined;
+      if (!this.#closed) this.#connectLater(1);
     }
   }
-
-  return {
-    isConnected: () => driver !== undefined,
-    busy: () => running.size,
-    async run(exchange) {
-      if (driver === undefined) {
-        throw new TypeError('an exchange needs a connection');
-      }
-      const done = runInTime(driver, exchange, timeoutMs);
-      running.add(done);
-      await done;
-      running.delete(done);
-    },
-    start: () => connect(1),
-    async close() {
-      closed = true;
-      clearTimeout(next);
-      await opening?.disconnect();
-      await Promise.all(running);
-      await driver?.disconnect();
-    },
-  };
 }
 
-/** A server that has no room for more connections takes them, too: it counts once it has said something sensible. */
-async function connectAndGreet(driver: MemcacheNode): Promise<void> {
+/** A server at its connection limit accepts connections, too, so it has to answer a command first. */
+async function connectAndVerify(driver: MemcacheNode): Promise<void> {
   await driver.connect();
   const answer: unknown = await driver.command('version');
   if (!String(answer).startsWith('VERSION')) {
-    throw new Error('what answers there is no memcached');
+    throw new Error('the server is not a memcached');
   }
 }
 
-async function runInTime(driver: MemcacheNode, exchange: Exchange, timeoutMs: number): Promise<void> {
+async function runWithTimeout(driver: MemcacheNode, exchange: Exchange, timeoutMs: number): Promise<void> {
   let late: Error | undefined;
   const clearDeadline = startDeadline(timeoutMs, () => {
     late = backendFailure(`memcached did not answer within ${timeoutMs}ms`);
-    // Answers that come later would be taken for those of other commands.
+    // Later answers would be taken for those of other commands.
     void driver.disconnect();
   });
-  await exchange(driver, (error) => late ?? asFailure(error));
+  await exchange(driver, (error) => late ?? toFailure(error));
   clearDeadline();
 }
 
-function asFailure(error: unknown): Error {
-  return isAppError(error) ? error : backendFailure(asError(error).message, error);
+function toFailure(error: unknown): Error {
+  return isAppError(error) ? error : backendFailure(toError(error).message, error);
 }
 
-function asError(error: unknown): Error {
+function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }

@@ -1,195 +1,72 @@
 import { createHash } from 'node:crypto';
 import { Resolver } from 'node:dns/promises';
-import type { ConnectionOptions } from 'node:tls';
 import { crc32 } from 'node:zlib';
 import { backoffDelays } from '@tollgate/kit/backoff';
 import { FailureLog } from '@tollgate/kit/logger';
 import type { Settings } from '../../config/settings.ts';
+import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
 import { memcachedStatNames } from '../../stats/names.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
-import { type Batch, type BatchCounter, createBatch } from '../batch.ts';
-import type { BackendDeps, BackendModule, CounterBackend, CounterHit } from '../counter-backend.ts';
-import { type StoreTls, type StoreTlsDeps, watchStoreTls } from '../store-tls.ts';
-import { findServers, type ResolveSrv } from './addresses.ts';
-import { countOnServer, createMemcachedStats, type MemcachedStats, type ServerBatch } from './commands.ts';
-import { createMemcachedServer, createServerList, type MemcachedServer, type ServerList } from './servers.ts';
+import { Batch, type BatchCounter } from '../batch.ts';
+import type { CounterBackend, Hit } from '../counter-backend.ts';
+import { watchStoreTls } from '../store-tls.ts';
+import { type ResolveSrv, resolveServers } from './addresses.ts';
+import { createMemcachedStats, type MemcachedStats, type ServerBatch, sendToServer } from './commands.ts';
+import { MemcachedServer, type MemcachedTls, ServerList } from './servers.ts';
 
-/** The longest key that memcached takes, in bytes. */
-const maxKeyBytes = 250;
+/** Backoff of reconnects: short at first for a restart; the maximum limits how much later the service recovers. */
+const reconnect = { initialMs: 50, maxMs: 5_000, jitter: 0.5 };
 
-/** Bytes that end a key or a command in memcached's protocol: control characters and the blank. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const unfit = /[\u0000-\u0020\u007f]/;
+/** Timeout and tries for each DNS server. */
+const dns = { timeout: 2_000, tries: 2 };
 
-/**
- * The name under which memcached holds a counter: its key, or a hash of it where memcached could not take the key.
- * Clients choose the values in keys; one that is too long or holds a blank must not be a way around a limit.
- */
-function storedKey(key: string): string {
-  const fits = Buffer.byteLength(key) <= maxKeyBytes && !unfit.test(key) && key !== '';
-  return fits ? key : `tollgate_sha256_${createHash('sha256').update(key).digest('hex')}`;
-}
+/** Connections when MCACHE_MAX_IDLE_CONNS is 0. */
+const defaultConnections = 2;
 
-/** What the backend is made of. */
-interface MemcachedBackendDeps {
-  readonly servers: ServerList;
-  readonly stats: MemcachedStats;
-  /** Unix time in whole seconds. */
-  readonly nowSeconds: () => number;
-  /**
-   * A server was asked and did not count, or was not even asked because too much is under way. Servers that cannot be
-   * reached are told of elsewhere.
-   */
-  readonly onFailure: (error: unknown, server?: string) => void;
-}
+const resolveSrvRecords: ResolveSrv = (name) => new Resolver(dns).resolveSrv(name);
 
-/**
- * Hits that may be under way: what 40,000 hits/s bring while servers use up all of their half a second. A longer queue
- * would slow down the driver for everybody.
- */
-const maxHitsUnderWay = 20_000;
-
-/**
- * Counters in one or more memcached, each counter in the one that its name leads to. Hits that arrive within a tick
- * travel together, equal counters as one.
- *
- * A counter that cannot be had stands at nothing: memcached forgets by design, so this backend never was a place for
- * limits that must hold, and requests are let through rather than refused. `add` and `read` never reject.
- */
-function createMemcachedBackend(deps: MemcachedBackendDeps): CounterBackend {
-  const { servers, stats } = deps;
-  let collecting = createBatch();
-  let scheduled = false;
-  let underWay = 0;
-
-  async function collect(hits: readonly CounterHit[], method: 'add' | 'read'): Promise<readonly number[]> {
-    if (underWay + hits.length > maxHitsUnderWay) {
-      deps.onFailure(backendFailure('too many requests are waiting for memcached'));
-      return letThrough(hits, method);
-    }
-    schedule();
-    underWay += hits.length;
-    const counts = await collecting[method](hits);
-    underWay -= hits.length;
-    return counts;
-  }
-
-  function letThrough(hits: readonly CounterHit[], method: 'add' | 'read'): Promise<readonly number[]> {
-    const batch = createBatch();
-    const counts = batch[method](hits);
-    for (const counter of allOf(batch)) {
-      asIfNew(batch, counter);
-    }
-    return counts;
-  }
-
-  function schedule(): void {
-    if (!scheduled) {
-      scheduled = true;
-      setImmediate(flush);
-    }
-  }
-
-  function flush(): void {
-    const batch = collecting;
-    collecting = createBatch();
-    scheduled = false;
-    for (const [server, part] of byServer(batch, servers.current())) {
-      void send(batch, server, part);
-    }
-  }
-
-  async function send(batch: Batch, server: MemcachedServer | undefined, part: ServerBatch): Promise<void> {
-    const counted = await server?.run((driver, explain) =>
-      countOnServer(driver, part, {
-        stats,
-        nowSeconds: deps.nowSeconds,
-        settle: batch.settle,
-        fail(counter, error) {
-          deps.onFailure(explain(error), server.name);
-          asIfNew(batch, counter);
-        },
+/** BACKEND_TYPE=memcache. */
+export async function createMemcachedBackend(
+  settings: Settings,
+  context: Context,
+  resolveSrv: ResolveSrv = resolveSrvRecords,
+): Promise<CounterBackend> {
+  const { stats, logger, random, nowSeconds } = context;
+  const tls = await watchMemcachedTls(settings, context);
+  const { memcacheHostPort, memcacheSrv, memcacheSrvRefreshMs } = settings;
+  const servers = new ServerList({
+    resolve: async () => (memcacheSrv === '' ? memcacheHostPort : resolveServers(memcacheSrv, resolveSrv)),
+    open: (address) =>
+      new MemcachedServer(address, {
+        connections: settings.memcacheMaxIdleConnections || defaultConnections,
+        timeoutMs: settings.memcacheTimeoutMs,
+        tls: tls?.current,
+        reconnectDelayMs: backoffDelays({ ...reconnect, random }),
+        logger,
       }),
-    );
-    if (counted !== true) {
-      for (const { counter } of [...part.reads, ...part.adds]) asIfNew(batch, counter);
-    }
-  }
-
-  function asIfNew(batch: Batch, counter: BatchCounter): void {
-    stats.uncountedHits.value += counter.addend;
-    batch.settle(counter, counter.addend);
-  }
-
-  return {
-    add: (hits) => collect(hits, 'add'),
-    read: (hits) => collect(hits, 'read'),
-    start: ({ signal } = {}) => startUnlessAborted(servers, signal),
-    async close() {
-      flush();
-      await servers.close();
-    },
-  };
+    refreshMs: memcacheSrv === '' ? 0 : memcacheSrvRefreshMs,
+    logger,
+  });
+  stats.gauge(memcachedStatNames.servers, () => servers.current.length);
+  stats.gauge(
+    memcachedStatNames.unreachableServers,
+    () => servers.current.filter((server) => !server.isReachable()).length,
+  );
+  const failures = new FailureLog({ logger, message: 'memcached failed to count, failing open' });
+  return new MemcachedBackend({
+    servers,
+    stats: createMemcachedStats(stats),
+    nowSeconds,
+    onFailure: (error, memcached) => failures.log(error, { memcached }),
+    onClose: tls?.close,
+  });
 }
 
-function allOf(batch: Batch): BatchCounter[] {
-  return [...batch.reads.values(), ...batch.adds.values()];
-}
-
-/** Puts each counter to the server that holds it. Counters that nothing is added to are read only. */
-function byServer(
-  batch: Batch,
-  servers: readonly MemcachedServer[],
-): Map<MemcachedServer | undefined, ServerBatch> {
-  const parts = new Map<MemcachedServer | undefined, ServerBatch>();
-  for (const counter of allOf(batch)) {
-    const key = storedKey(counter.key);
-    // As envoyproxy/ratelimit has it, so that limiters of both kinds find each other's counters.
-    const server = servers.length > 1 ? servers[crc32(key) % servers.length] : servers[0];
-    const part = parts.get(server) ?? { reads: [], adds: [] };
-    parts.set(server, part);
-    part[counter.addend === 0 ? 'reads' : 'adds'].push({ key, counter });
-  }
-  return parts;
-}
-
-async function startUnlessAborted(servers: ServerList, signal: AbortSignal | undefined): Promise<void> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => {
-    void servers.close();
-    aborted.reject(backendFailure('stopped while connecting to memcached'));
-  };
-  signal?.addEventListener('abort', abort, { once: true });
-  try {
-    await Promise.race([servers.start(), aborted.promise]);
-  } finally {
-    signal?.removeEventListener('abort', abort);
-  }
-}
-
-/** What `tls.connect` takes besides the address. */
-export type MemcachedTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'checkServerIdentity'>;
-
-/** The settings that say with which certificates memcached is spoken to. */
-type MemcachedTlsSettings = Pick<
-  Settings,
-  | 'memcacheTls'
-  | 'memcacheTlsCacert'
-  | 'memcacheTlsClientCert'
-  | 'memcacheTlsClientKey'
-  | 'memcacheTlsSkipHostnameVerification'
->;
-
-/**
- * Reads the files that the settings name, and follows them; undefined without TLS.
- *
- * @throws Error naming settings and file when they cannot be used.
- */
 async function watchMemcachedTls(
-  settings: MemcachedTlsSettings,
-  deps: StoreTlsDeps,
-): Promise<StoreTls<MemcachedTls> | undefined> {
+  settings: Settings,
+  { logger, stats }: Context,
+): Promise<{ current(): MemcachedTls; close(): void } | undefined> {
   if (!settings.memcacheTls) {
     return undefined;
   }
@@ -200,7 +77,10 @@ async function watchMemcachedTls(
       certFile: settings.memcacheTlsClientCert,
       keyFile: settings.memcacheTlsClientKey,
     },
-    deps,
+    {
+      logger,
+      onCertificate: (validity) => createTlsStats(stats).setValidity('memcached_client', validity),
+    },
   );
   const identity = settings.memcacheTlsSkipHostnameVerification
     ? { checkServerIdentity: () => undefined }
@@ -208,76 +88,154 @@ async function watchMemcachedTls(
   return { current: () => ({ ...current(), ...identity }), close };
 }
 
-/** Pauses between attempts to connect again: the first is short for a restart, the last bounds how much later we are back. */
-const reconnect = { initialMs: 50, maxMs: 5_000, jitter: 0.5 };
-
-/** How often and how long each DNS server is asked. */
-const dns = { timeout: 2_000, tries: 2 };
-
-/** What MCACHE_MAX_IDLE_CONNS is when it is 0. */
-const defaultConnections = 2;
-
-/** Makes the module with a way to resolve SRV records. */
-export function memcachedModule(resolveSrv: ResolveSrv): BackendModule {
-  return {
-    async create(settings, deps) {
-      const { stats, logger } = deps;
-      const tls = await watchMemcachedTls(settings, {
-        logger,
-        onCertificate: (validity) => createTlsStats(stats).setValidity('memcached_client', validity),
-      });
-      const servers = createServerList(
-        {
-          find: serverNames(settings, resolveSrv),
-          open: (address) =>
-            createMemcachedServer(
-              address,
-              { reconnectDelayMs: backoffDelays({ ...reconnect, random: deps.random }), logger },
-              {
-                connections: settings.memcacheMaxIdleConnections || defaultConnections,
-                timeoutMs: settings.memcacheTimeoutMs,
-                tls: tls?.current,
-              },
-            ),
-          logger,
-        },
-        settings.memcacheSrv === '' ? 0 : settings.memcacheSrvRefreshMs,
-      );
-      stats.gauge(memcachedStatNames.servers, () => servers.current().length);
-      stats.gauge(
-        memcachedStatNames.unreachableServers,
-        () => servers.current().filter((server) => !server.isReachable()).length,
-      );
-      const backend = createMemcachedBackend({
-        servers,
-        stats: createMemcachedStats(stats),
-        nowSeconds: deps.nowSeconds,
-        onFailure: failureLog(deps),
-      });
-      return {
-        ...backend,
-        async close() {
-          tls?.close();
-          await backend.close();
-        },
-      };
-    },
-  };
+interface MemcachedBackendOptions {
+  readonly servers: ServerList;
+  readonly stats: MemcachedStats;
+  readonly nowSeconds: () => number;
+  /** Called when a reachable server fails to count, or when too many hits are in flight. */
+  readonly onFailure: (error: unknown, server?: string) => void;
+  readonly onClose: (() => void) | undefined;
 }
 
-/** BACKEND_TYPE=memcache. */
-export const memcachedBackend: BackendModule = memcachedModule((name) => new Resolver(dns).resolveSrv(name));
+/** 40,000 hits/s for the default timeout of half a second. A longer queue would slow down all requests. */
+const maxHitsInFlight = 20_000;
 
-function serverNames(
-  { memcacheSrv, memcacheHostPort }: Settings,
-  resolveSrv: ResolveSrv,
-): () => Promise<readonly string[]> {
-  return memcacheSrv === ''
-    ? () => Promise.resolve(memcacheHostPort)
-    : () => findServers(memcacheSrv, resolveSrv);
+/**
+ * Counters in one or more memcached; the key of a counter selects its server. Hits within a tick are batched, and equal
+ * counters coalesced.
+ *
+ * Fails open: a counter that is unavailable counts as new, because memcached may evict counters at any time and is not for
+ * limits that must hold. `add` and `read` never reject.
+ */
+class MemcachedBackend implements CounterBackend {
+  readonly #options: MemcachedBackendOptions;
+  #collecting = new Batch();
+  #scheduled = false;
+  #hitsInFlight = 0;
+
+  constructor(options: MemcachedBackendOptions) {
+    this.#options = options;
+  }
+
+  add(hits: readonly Hit[]): Promise<readonly number[]> {
+    return this.#collect(hits, 'add');
+  }
+
+  read(hits: readonly Hit[]): Promise<readonly number[]> {
+    return this.#collect(hits, 'read');
+  }
+
+  async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const { servers } = this.#options;
+    const aborted = Promise.withResolvers<never>();
+    const abort = (): void => {
+      void servers.close();
+      aborted.reject(backendFailure('stopped while connecting to memcached'));
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      await Promise.race([servers.start(), aborted.promise]);
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#options.onClose?.();
+    this.#flush();
+    await this.#options.servers.close();
+  }
+
+  async #collect(hits: readonly Hit[], method: 'add' | 'read'): Promise<readonly number[]> {
+    if (this.#hitsInFlight + hits.length > maxHitsInFlight) {
+      this.#options.onFailure(backendFailure('too many requests are waiting for memcached'));
+      return this.#failOpen(hits, method);
+    }
+    this.#schedule();
+    this.#hitsInFlight += hits.length;
+    const counts = await this.#collecting[method](hits);
+    this.#hitsInFlight -= hits.length;
+    return counts;
+  }
+
+  #failOpen(hits: readonly Hit[], method: 'add' | 'read'): Promise<readonly number[]> {
+    const batch = new Batch();
+    const counts = batch[method](hits);
+    for (const counter of batch.counters()) {
+      this.#settleAsNew(batch, counter);
+    }
+    return counts;
+  }
+
+  #schedule(): void {
+    if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => this.#flush());
+    }
+  }
+
+  #flush(): void {
+    const batch = this.#collecting;
+    this.#collecting = new Batch();
+    this.#scheduled = false;
+    for (const [server, part] of groupByServer(batch, this.#options.servers.current)) {
+      void this.#send(batch, server, part);
+    }
+  }
+
+  async #send(batch: Batch, server: MemcachedServer | undefined, part: ServerBatch): Promise<void> {
+    const { stats, nowSeconds, onFailure } = this.#options;
+    const sent = await server?.run((driver, toFailure) =>
+      sendToServer(driver, part, {
+        stats,
+        nowSeconds,
+        settle: (counter, count) => batch.settle(counter, count),
+        fail: (counter, error) => {
+          onFailure(toFailure(error), server.name);
+          this.#settleAsNew(batch, counter);
+        },
+      }),
+    );
+    if (sent !== true) {
+      for (const { counter } of [...part.reads, ...part.adds]) this.#settleAsNew(batch, counter);
+    }
+  }
+
+  #settleAsNew(batch: Batch, counter: BatchCounter): void {
+    this.#options.stats.uncountedHits.value += counter.addend;
+    batch.settle(counter, counter.addend);
+  }
 }
 
-function failureLog({ logger }: BackendDeps): (error: unknown, server?: string) => void {
-  const failures = new FailureLog({ logger, message: 'memcached did not count; hits were let through' });
-  return (error, memcached) => failures.log(error, { memcached });
+/** Groups counters by their server. Counters without hits to add are only read. */
+function groupByServer(
+  batch: Batch,
+  servers: readonly MemcachedServer[],
+): Map<MemcachedServer | undefined, ServerBatch> {
+  const parts = new Map<MemcachedServer | undefined, ServerBatch>();
+  for (const counter of batch.counters()) {
+    const key = toStoredKey(counter.key);
+    // As in envoyproxy/ratelimit, so that both find the counters of each other.
+    const server = servers.length > 1 ? servers[crc32(key) % servers.length] : servers[0];
+    const part = parts.get(server) ?? { reads: [], adds: [] };
+    parts.set(server, part);
+    part[counter.addend === 0 ? 'reads' : 'adds'].push({ key, counter });
+  }
+  return parts;
+}
+
+/** Longest key of memcached, in bytes. */
+const maxKeyBytes = 250;
+
+/** Bytes that end a key or a command in memcached's protocol. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this matches
+const invalidInKey = /[\u0000-\u0020\u007f]/;
+
+/**
+ * The counter key, or its hash where memcached does not accept it. Clients choose the values in keys, and an invalid one
+ * must not evade a limit.
+ */
+function toStoredKey(key: string): string {
+  const valid = Buffer.byteLength(key) <= maxKeyBytes && !invalidInKey.test(key) && key !== '';
+  return valid ? key : `tollgate_sha256_${createHash('sha256').update(key).digest('hex')}`;
 }

@@ -1,188 +1,180 @@
+import type { ConnectionOptions } from 'node:tls';
 import type { Logger } from '@tollgate/kit/logger';
 import { hostAndPort } from '@tollgate/kit/text';
 import { createNode, type MemcacheNode } from 'memcache';
 import { parseServerAddress, type ServerAddress } from './addresses.ts';
-import { createServerConnection, type Exchange } from './connection.ts';
-import type { MemcachedTls } from './memcached-backend.ts';
+import { Connection, type Exchange } from './connection.ts';
 
-/** What a server takes. */
-export interface MemcachedServerDeps {
-  /** Pause before the next attempt to connect, milliseconds. */
+/** Options of `tls.connect` besides the address. */
+export type MemcachedTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'checkServerIdentity'>;
+
+export interface ServerOptions {
+  /** Connections to each server. */
+  readonly connections: number;
+  /** Limit of each exchange, milliseconds. */
+  readonly timeoutMs: number;
+  /** TLS of new connections; undefined for plaintext. */
+  readonly tls: (() => MemcachedTls) | undefined;
+  /** Backoff of one connection, milliseconds. */
   readonly reconnectDelayMs: (attempt: number) => number;
   readonly logger: Logger;
 }
 
-/** How servers are spoken to. */
-export interface MemcachedServerOptions {
-  /** Connections to each server. */
-  readonly connections: number;
-  /** Bound on each exchange, milliseconds. */
-  readonly timeoutMs: number;
-  /** What a connection that is made now is made with; undefined for one without TLS. */
-  readonly tls?: (() => MemcachedTls) | undefined;
-}
-
-/** One memcached. */
-export interface MemcachedServer {
-  /** `host:port`. */
-  readonly name: string;
-  readonly isReachable: () => boolean;
-  /** Runs an exchange on the connection with the least to do; false, and nothing is run, when there is none. */
-  run(exchange: Exchange): Promise<boolean>;
-  /** Resolves when the first attempts to connect have succeeded or failed. */
-  start(): Promise<void>;
-  /** Resolves when the exchanges that are under way have ended; idempotent. */
-  close(): Promise<void>;
-}
-
-/** The driver closes connections that were idle for so long: the longest time a timer can wait, 24 days. */
+/** The driver closes connections that are idle for this long: the longest time of a timer, 24 days. */
 const idleTimeoutMs = 2 ** 31 - 1;
 
-/** Makes a server that connects when started, and says once when it cannot be reached and once when it is back. */
-export function createMemcachedServer(
-  address: ServerAddress,
-  { reconnectDelayMs, logger }: MemcachedServerDeps,
-  { connections: size, timeoutMs, tls }: MemcachedServerOptions,
-): MemcachedServer {
-  const name = hostAndPort(address.host, address.port);
-  let away = false;
-  const connections = Array.from({ length: size }, () =>
-    createServerConnection(
-      {
-        open: () => openDriver(address, tls?.()),
-        reconnectDelayMs,
-        onConnected() {
-          if (away) logger.warn({ memcached: name }, 'memcached is back');
-          away = false;
-        },
-        // A connection that is lost is worth a word only when there is no new one.
-        onFailed(error) {
-          if (away || isReachable()) return;
-          away = true;
-          logger.warn(
-            { memcached: name, err: error },
-            'memcached cannot be reached; its counters stop nobody',
-          );
-        },
-      },
-      timeoutMs,
-    ),
-  );
-  const isReachable = (): boolean => connections.some((one) => one.isConnected());
+/** One memcached. Logs once when it becomes unreachable, and once when it recovers. */
+export class MemcachedServer {
+  /** `host:port`. */
+  readonly name: string;
+  readonly #connections: readonly Connection[];
+  readonly #logger: Logger;
+  #unreachable = false;
 
-  return {
-    name,
-    isReachable,
-    async run(exchange) {
-      const [first, ...others] = connections.filter((one) => one.isConnected());
-      if (first === undefined) return false;
-      await others.reduce((least, one) => (one.busy() < least.busy() ? one : least), first).run(exchange);
-      return true;
-    },
-    async start() {
-      await Promise.all(connections.map((one) => one.start()));
-    },
-    async close() {
-      await Promise.all(connections.map((one) => one.close()));
-    },
-  };
+  constructor(address: ServerAddress, options: ServerOptions) {
+    const { connections, timeoutMs, tls, reconnectDelayMs, logger } = options;
+    this.name = hostAndPort(address.host, address.port);
+    this.#logger = logger;
+    const hooks = {
+      open: () => openDriver(address, tls?.()),
+      reconnectDelayMs,
+      onConnected: () => this.#onConnected(),
+      onFailed: (error: Error) => this.#onFailed(error),
+    };
+    this.#connections = Array.from({ length: connections }, () => new Connection(hooks, timeoutMs));
+  }
+
+  isReachable(): boolean {
+    return this.#connections.some(({ isConnected }) => isConnected);
+  }
+
+  /** Runs an exchange on the least busy connection; false, without running it, when there is none. */
+  async run(exchange: Exchange): Promise<boolean> {
+    const [first, ...others] = this.#connections.filter(({ isConnected }) => isConnected);
+    if (first === undefined) return false;
+    await others.reduce((least, one) => (one.load < least.load ? one : least), first).run(exchange);
+    return true;
+  }
+
+  /** Resolves when the first attempts to connect have succeeded or failed. */
+  async start(): Promise<void> {
+    await Promise.all(this.#connections.map((connection) => connection.start()));
+  }
+
+  /** Resolves when the running exchanges have ended; idempotent. */
+  async close(): Promise<void> {
+    await Promise.all(this.#connections.map((connection) => connection.close()));
+  }
+
+  #onConnected(): void {
+    if (this.#unreachable) this.#logger.warn({ memcached: this.name }, 'memcached reachable again');
+    this.#unreachable = false;
+  }
+
+  #onFailed(err: Error): void {
+    if (this.#unreachable || this.isReachable()) return;
+    this.#unreachable = true;
+    this.#logger.warn({ memcached: this.name, err }, 'memcached unreachable, failing open');
+  }
 }
 
 function openDriver({ host, port }: ServerAddress, tls: MemcachedTls | undefined): MemcacheNode {
   return createNode(host, port, { timeout: idleTimeoutMs, ...(tls === undefined ? {} : { tls }) });
 }
 
-/** What the list takes. */
-export interface ServerListDeps {
-  /** Names of the servers, `host:port`, in the order that decides which of them holds a counter. */
-  readonly find: () => Promise<readonly string[]>;
+export interface ServerListOptions {
+  /** The names of the servers, `host:port`, in the order that decides which of them holds a counter. */
+  readonly resolve: () => Promise<readonly string[]>;
   readonly open: (address: ServerAddress) => MemcachedServer;
+  /** How often the servers are resolved again, milliseconds; 0 never. */
+  readonly refreshMs: number;
   readonly logger: Logger;
 }
 
-/** The servers as they are now. */
-export interface ServerList {
-  /** In their order; empty until started. */
-  readonly current: () => readonly MemcachedServer[];
-  /**
-   * Finds the servers and connects; resolves also when they cannot be reached.
-   *
-   * @throws what `find` throws, or that it names no address.
-   */
-  start(): Promise<void>;
-  /** Resolves when the exchanges that are under way have ended; idempotent. */
-  close(): Promise<void>;
-}
+/** The current servers. */
+export class ServerList {
+  readonly #options: ServerListOptions;
+  /** All open servers, by name. */
+  readonly #open = new Map<string, MemcachedServer>();
+  #current: readonly MemcachedServer[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
-/** Makes the list. `refreshMs` is how often the servers are looked for again; 0 never. */
-export function createServerList(deps: ServerListDeps, refreshMs: number): ServerList {
-  /** All that are open, by name. */
-  const open = new Map<string, MemcachedServer>();
-  let current: readonly MemcachedServer[] = [];
-  let next: NodeJS.Timeout | undefined;
-  let closed = false;
-
-  /** Goes over to the servers that there are now; those that stay keep their connections. */
-  async function goOver(): Promise<void> {
-    const names = await deps.find();
-    const fresh = new Map(
-      names.filter((name) => !open.has(name)).map((name) => [name, addressOf(name)] as const),
-    );
-    if (closed) return;
-    for (const [name, address] of fresh) open.set(name, deps.open(address));
-    // Connected first, so that no hit meets a server that is only just being reached.
-    await Promise.all(Array.from(fresh.keys(), (name) => open.get(name)?.start()));
-    const gone = Array.from(open.keys()).filter((name) => !names.includes(name));
-    const isFirst = current.length === 0;
-    current = names.flatMap((name) => open.get(name) ?? []);
-    if (!isFirst && fresh.size + gone.length > 0) {
-      deps.logger.info({ servers: names }, 'the memcached servers have changed');
-    }
-    await Promise.all(gone.map(closeOne));
+  constructor(options: ServerListOptions) {
+    this.#options = options;
   }
 
-  async function closeOne(name: string): Promise<void> {
-    const server = open.get(name);
-    open.delete(name);
+  /** In their order; empty until started. */
+  get current(): readonly MemcachedServer[] {
+    return this.#current;
+  }
+
+  /**
+   * Resolves the servers and connects; succeeds also when they are unreachable.
+   *
+   * @throws Error of `resolve`, or that a name is not an address.
+   */
+  async start(): Promise<void> {
+    await this.#update();
+    this.#updateLater();
+  }
+
+  /** Resolves when the running exchanges have ended; idempotent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await Promise.all(Array.from(this.#open.keys(), (name) => this.#close(name)));
+  }
+
+  /** Servers that remain keep their connections. */
+  async #update(): Promise<void> {
+    const names = await this.#options.resolve();
+    const added = new Map(
+      names.filter((name) => !this.#open.has(name)).map((name) => [name, parseAddress(name)] as const),
+    );
+    if (this.#closed) return;
+    for (const [name, address] of added) this.#open.set(name, this.#options.open(address));
+    // Connected first, so that no hit is sent to a server that is still connecting.
+    await Promise.all(Array.from(added.keys(), (name) => this.#open.get(name)?.start()));
+    const removed = Array.from(this.#open.keys()).filter((name) => !names.includes(name));
+    const isFirst = this.#current.length === 0;
+    this.#current = names.flatMap((name) => this.#open.get(name) ?? []);
+    if (!isFirst && added.size + removed.length > 0) {
+      this.#options.logger.info({ servers: names }, 'memcached servers changed');
+    }
+    await Promise.all(removed.map((name) => this.#close(name)));
+  }
+
+  async #close(name: string): Promise<void> {
+    const server = this.#open.get(name);
+    this.#open.delete(name);
     await server?.close();
   }
 
-  function refreshLater(): void {
-    if (refreshMs > 0 && !closed) {
-      next = setTimeout(refresh, refreshMs);
+  #updateLater(): void {
+    const { refreshMs } = this.#options;
+    if (refreshMs > 0 && !this.#closed) {
+      this.#timer = setTimeout(() => this.#refresh(), refreshMs);
     }
   }
 
-  async function refresh(): Promise<void> {
+  async #refresh(): Promise<void> {
     try {
-      await goOver();
-    } catch (error) {
-      deps.logger.warn(
-        { err: error },
-        'the memcached servers could not be looked up again; they stay as they were',
+      await this.#update();
+    } catch (err) {
+      this.#options.logger.warn(
+        { err },
+        'could not resolve the memcached servers again, keeping the current ones',
       );
     }
-    refreshLater();
+    this.#updateLater();
   }
-
-  return {
-    current: () => current,
-    async start() {
-      await goOver();
-      refreshLater();
-    },
-    async close() {
-      closed = true;
-      clearTimeout(next);
-      await Promise.all(Array.from(open.keys(), closeOne));
-    },
-  };
 }
 
-function addressOf(name: string): ServerAddress {
+function parseAddress(name: string): ServerAddress {
   const address = parseServerAddress(name);
   if (address === undefined) {
-    throw new Error(`${name} is no address of a memcached`);
+    throw new Error(`${name} is not an address of a memcached`);
   }
   return address;
 }

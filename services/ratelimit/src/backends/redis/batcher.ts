@@ -1,11 +1,11 @@
 import { startDeadline } from '@tollgate/kit/time';
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
-import { type Batch, type BatchHit, createBatch } from '../batch.ts';
+import { Batch, type BatchHit } from '../batch.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import {
-  type AskElsewhere,
-  lostPrimary,
+  findReadOnlyError,
+  type Redirect,
   type Reply,
   sendBatch,
   settleBatch,
@@ -13,87 +13,110 @@ import {
   toBackendFailure,
 } from './pipeline.ts';
 
-/** Settings of a batcher. */
 export interface BatcherOptions {
-  /** How long hits are collected before they are sent, milliseconds; 0 sends them at the end of the event loop's tick. */
+  /** How long hits are collected, milliseconds; 0 sends them at the end of the event loop tick. */
   readonly windowMs: number;
-  /** Bound on one exchange with Redis, milliseconds. */
+  /** Limit of one exchange with Redis, milliseconds. */
   readonly timeoutMs: number;
-  /** What errors call the server; default `Redis`. */
+  /** Name of the server in errors; default `Redis`. */
   readonly server?: string;
 }
 
-/** Sends counters to one Redis. */
-export interface Batcher {
-  add(hits: readonly BatchHit[]): Promise<readonly number[]>;
-  read(hits: readonly BatchHit[]): Promise<readonly number[]>;
-}
-
 /**
- * Hits that may wait while every connection is busy. At 100,000 decisions/s and two descriptors each this is half a
- * second's worth; whoever waits longer than that has long been given up by Envoy.
+ * Hits that may wait while all connections are busy: half a second's worth at 100,000 decisions/s with two descriptors. By
+ * then Envoy's timeout has long passed.
  */
 const maxWaitingHits = 100_000;
 
 /**
- * Collects the hits of all requests that arrive within a tick (or window) and sends them as one pipeline. While no
- * connection is free the batch keeps growing, so a slow Redis sees fewer and larger batches.
+ * Collects the hits of all requests within a tick (or window) and sends them as one pipeline. While no connection is free
+ * the batch grows, so a slow Redis gets fewer and larger batches.
  */
-export function createBatcher(
-  pool: ConnectionPool,
-  options: BatcherOptions,
-  askElsewhere: AskElsewhere = () => undefined,
-): Batcher {
-  const { server = 'Redis' } = options;
-  let collecting = createBatch();
-  let scheduled = false;
+export class Batcher {
+  readonly #pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
+  readonly #options: BatcherOptions;
+  readonly #server: string;
+  readonly #redirect: Redirect;
+  #collecting = new Batch();
+  #scheduled = false;
 
-  function schedule(): void {
-    if (scheduled) {
+  constructor(
+    pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>,
+    options: BatcherOptions,
+    redirect: Redirect = () => undefined,
+  ) {
+    this.#pool = pool;
+    this.#options = options;
+    this.#server = options.server ?? 'Redis';
+    this.#redirect = redirect;
+  }
+
+  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#collect(hits, 'add');
+  }
+
+  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#collect(hits, 'read');
+  }
+
+  #collect(hits: readonly BatchHit[], method: 'add' | 'read'): Promise<readonly number[]> {
+    if (hits.length === 0) {
+      return Promise.resolve([]);
+    }
+    if (this.#collecting.hitCount >= maxWaitingHits) {
+      return Promise.reject(backendFailure(`too many requests are waiting for ${this.#server}`));
+    }
+    this.#schedule();
+    return this.#collecting[method](hits);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) {
       return;
     }
-    scheduled = true;
-    if (options.windowMs > 0) {
-      setTimeout(flush, options.windowMs);
+    this.#scheduled = true;
+    if (this.#options.windowMs > 0) {
+      setTimeout(() => this.#flush(), this.#options.windowMs);
     } else {
-      setImmediate(flush);
+      setImmediate(() => this.#flush());
     }
   }
 
-  async function flush(): Promise<void> {
+  async #flush(): Promise<void> {
     let connection: Redis;
     try {
-      connection = await pool.acquire();
+      connection = await this.#pool.acquire();
     } catch (error) {
-      await settleUnsent(takeBatch(), toBackendFailure(error), askElsewhere);
+      await settleUnsent(this.#takeBatch(), toBackendFailure(error), this.#redirect);
       return;
     }
-    await send(connection, takeBatch());
+    await this.#send(connection, this.#takeBatch());
   }
 
-  function takeBatch(): Batch {
-    const batch = collecting;
-    collecting = createBatch();
-    scheduled = false;
+  #takeBatch(): Batch {
+    const batch = this.#collecting;
+    this.#collecting = new Batch();
+    this.#scheduled = false;
     return batch;
   }
 
-  async function send(connection: Redis, batch: Batch): Promise<void> {
-    let isAtWork = true;
+  async #send(connection: Redis, batch: Batch): Promise<void> {
+    let isBusy = true;
     const giveUp = (error: Error): void => {
       batch.failAll(error);
-      if (isAtWork) {
-        pool.discard(connection, error);
+      if (isBusy) {
+        this.#pool.discard(connection, error);
       }
     };
-    const clearDeadline = startDeadline(options.timeoutMs, () =>
-      giveUp(backendFailure(`${server} did not answer within ${options.timeoutMs}ms`)),
+    const { timeoutMs } = this.#options;
+    const clearDeadline = startDeadline(timeoutMs, () =>
+      giveUp(backendFailure(`${this.#server} did not answer within ${timeoutMs}ms`)),
     );
     try {
       const replies = await sendBatch(connection, batch);
-      isAtWork = false;
-      giveBack(connection, replies);
-      await settleBatch(batch, replies, askElsewhere);
+      isBusy = false;
+      this.#release(connection, replies);
+      await settleBatch(batch, replies, this.#redirect);
     } catch (error) {
       giveUp(toBackendFailure(error));
     } finally {
@@ -101,30 +124,14 @@ export function createBatcher(
     }
   }
 
-  function giveBack(connection: Redis, replies: readonly Reply[]): void {
-    const refusal = lostPrimary(replies);
-    if (refusal === undefined) {
-      pool.release(connection);
+  #release(connection: Redis, replies: readonly Reply[]): void {
+    const readOnly = findReadOnlyError(replies);
+    if (readOnly === undefined) {
+      this.#pool.release(connection);
       return;
     }
-    pool.discard(connection, refusal);
-    // The others lead to the same server, and would each cost a request to find out.
-    pool.retireAll();
+    this.#pool.discard(connection, readOnly);
+    // The others lead to the same server, and each would fail one request.
+    this.#pool.retireAll();
   }
-
-  function collect(hits: readonly BatchHit[], method: keyof Batcher): Promise<readonly number[]> {
-    if (hits.length === 0) {
-      return Promise.resolve([]);
-    }
-    if (collecting.hitCount >= maxWaitingHits) {
-      return Promise.reject(backendFailure(`too many requests are waiting for ${server}`));
-    }
-    schedule();
-    return collecting[method](hits);
-  }
-
-  return {
-    add: (hits) => collect(hits, 'add'),
-    read: (hits) => collect(hits, 'read'),
-  };
 }

@@ -1,406 +1,365 @@
-import { startDeadline } from '@tollgate/kit/time';
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
+import { type WaitDeadline, WaitQueue } from './wait-queue.ts';
 
-/** What to do when all connections are busy: open one more, fail, or wait. @see KVSTORE_POOL_ON_EMPTY_BEHAVIOR */
-type OnEmpty = 'create' | 'error' | 'wait';
-
-/** Settings of a pool. */
 export interface ConnectionPoolOptions {
-  /** Connections kept at most. They are opened when there is work for them. */
+  /** Maximum number of connections. They are opened on demand. */
   readonly size: number;
-  readonly onEmpty: OnEmpty;
-  /** How long `create` and `error` wait for a connection to become free first, milliseconds. */
+  /** What happens when all connections are busy. @see KVSTORE_POOL_ON_EMPTY_BEHAVIOR */
+  readonly onEmpty: 'create' | 'error' | 'wait';
+  /** How long `create` and `error` wait for a connection first, milliseconds. */
   readonly onEmptyWaitMs: number;
-  /** Bound on connecting until the server answers, and on waiting for a connection at all, milliseconds. */
+  /** Limit of connecting until the server answers, and of waiting for a connection, milliseconds. */
   readonly timeoutMs: number;
-  /** What errors call the server; default `Redis`. */
+  /** Name of the server in errors; default `Redis`. */
   readonly server?: string;
 }
 
-/** Is told of every connection, for the statistics. */
-export interface PoolFigures {
+/** Metrics of connections. */
+export interface PoolMetrics {
   opened(): void;
   closed(): void;
   /** All connections were busy for longer than the pool waits for one. */
   exhausted(): void;
 }
 
-/** What a pool takes. */
-export interface ConnectionPoolDeps {
-  /** Makes a client that is not yet connected, and that never connects again by itself. */
+export interface ConnectionPoolHooks {
+  /** Creates a client that is not connected yet and never reconnects by itself. */
   readonly open: () => Redis;
-  readonly figures: PoolFigures;
-  /** Delay before the n-th attempt in a row to connect while Redis was never there, milliseconds. */
+  readonly metrics: PoolMetrics;
+  /** Backoff before the n-th consecutive attempt to connect before the first success, milliseconds. */
   readonly startDelayMs: (attempt: number) => number;
-  /** The same once it was: how much later than Redis the service is back at most. */
+  /** The same after the first success: how much later than Redis the service recovers at most. */
   readonly reconnectDelayMs: (attempt: number) => number;
-  /** Told when the first connection is there, when none is left and none can be made, and when there is one again. */
+  /** Called with true for the first connection, with false when all are lost and an attempt fails. */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
-  /** Told of every connection that failed; attempts are held off after each, so these are few. */
+  /** Called for every connection that fails. Few calls, because each is followed by a backoff. */
   readonly onError?: ((error: Error) => void) | undefined;
 }
 
-/** Connections to one Redis. */
-export interface ConnectionPool {
-  /** A connection to use alone until it is released. Rejects with a backend failure when there is none to be had. */
-  acquire(): Promise<Redis>;
-  /** Gives a connection back that has done its work. */
-  release(connection: Redis): void;
-  /** Gives a connection back that is of no more use; replies still to come on it reach nobody. */
-  discard(connection: Redis, reason: Error): void;
-  /**
-   * Lends no connection again that was made so far: all lead to a server that has shown to be of no more use. Those at
-   * work are closed once they are given back.
-   */
-  retireAll(): void;
-  /** The next connections lead to another server: retires all, gives up attempts under way and makes one at once. */
-  renew(): void;
-  /**
-   * Closes without cutting anybody off: who waits for a connection is failed with `reason`, those at work are closed once
-   * they are given back.
-   */
-  drain(reason: Error): void;
-  /** Resolves once a first connection is there and the server answers on it, however long that takes. */
-  start(): Promise<void>;
-  /** Closes all connections; a `start` that still waits rejects with `reason`. Idempotent. */
-  close(reason?: Error): void;
-  /** Why the last connection failed. */
-  readonly lastError: () => Error | undefined;
-}
-
 interface Member {
-  /** Until it is ready: ends the attempt. */
+  /** Ends the attempt, until the connection is ready. */
   readonly deadline: NodeJS.Timeout;
   ready: boolean;
-  /** It has done work, so that losing it is no sign of trouble. */
+  /** It has completed a batch, so losing it is not a sign of an outage. */
   served: boolean;
 }
 
-interface Waiter {
-  readonly give: (connection: Redis) => void;
-  readonly fail: (error: Error) => void;
-}
-
-/**
- * `create` opens at most this many times the size of the pool. A Redis that slow is not helped by more, and would
- * run out of clients for everybody else.
- */
+/** `create` opens at most `size` times this. More would not help a slow Redis, and use up its client connections. */
 const maxOverflow = 2;
 
 /**
- * Makes a pool. A lost connection that had worked is replaced at once where it was the last; after one that came to
- * nothing, the next attempt is held off, longer each time. While there is none, `acquire` fails without waiting.
+ * Connections to one Redis. A lost connection that had worked is replaced at once when it was the last; after a failed
+ * attempt the next one is delayed by a backoff. While there is no connection, `acquire` fails without waiting.
  */
-export function createConnectionPool(
-  deps: ConnectionPoolDeps,
-  options: ConnectionPoolOptions,
-): ConnectionPool {
-  const { figures } = deps;
-  const { server = 'Redis' } = options;
-  const members = new Map<Redis, Member>();
-  const idle: Redis[] = [];
-  /** Retired while at work; no members any more. Each is given back within the timeout of its batch. */
-  const leaving = new Set<Redis>();
-  const waiters: Waiter[] = [];
-  const firstReady = Promise.withResolvers<void>();
-  // A pool that was never started may be closed.
-  firstReady.promise.catch(() => undefined);
-  let readyCount = 0;
-  let everReady = false;
-  let available = false;
-  /** Attempts in a row that came to nothing. */
-  let failures = 0;
-  let holdOff: NodeJS.Timeout | undefined;
-  let lastError: Error | undefined;
-  let closed = false;
+export class ConnectionPool {
+  readonly #hooks: ConnectionPoolHooks;
+  readonly #options: ConnectionPoolOptions;
+  readonly #server: string;
+  readonly #members = new Map<Redis, Member>();
+  readonly #idle: Redis[] = [];
+  /** Busy when they were retired; no longer members. Each is returned within the timeout of its batch. */
+  readonly #retired = new Set<Redis>();
+  readonly #waiters = new WaitQueue();
+  readonly #firstReady = Promise.withResolvers<void>();
+  #readyCount = 0;
+  #everReady = false;
+  #available = false;
+  /** Consecutive failed attempts. */
+  #failures = 0;
+  #backoff: NodeJS.Timeout | undefined;
+  #lastError: Error | undefined;
+  #closed = false;
 
-  async function connectOneMore(): Promise<void> {
-    const connection = deps.open();
-    const deadline = setTimeout(
-      () => fail(connection, new Error(`${server} did not answer within ${options.timeoutMs}ms`)),
-      options.timeoutMs,
-    );
-    members.set(connection, { deadline, ready: false, served: false });
-    // A refused SELECT comes as an event only, and must end the attempt: it would count in database 0.
-    connection.on('error', (error: Error) => fail(connection, error));
-    connection.on('end', () => ended(connection));
-    try {
-      await connection.connect();
-      // A server that is still loading, or wants a password, says so here.
-      await connection.ping();
-      admit(connection);
-    } catch (error) {
-      fail(connection, error instanceof Error ? error : new Error(String(error)));
+  constructor(hooks: ConnectionPoolHooks, options: ConnectionPoolOptions) {
+    this.#hooks = hooks;
+    this.#options = options;
+    this.#server = options.server ?? 'Redis';
+    // A pool that was never started may be closed.
+    this.#firstReady.promise.catch(() => undefined);
+  }
+
+  /** Resolves once the server answers on a first connection, without a time limit. */
+  start(): Promise<void> {
+    if (!this.#closed) {
+      void this.#connect();
+    }
+    return this.#firstReady.promise;
+  }
+
+  /** Resolves with a connection for exclusive use until `release` or `discard`. Rejects with a backend failure. */
+  async acquire(): Promise<Redis> {
+    for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
+      // One that is not usable is about to emit its end.
+      if (isUsable(connection)) {
+        return connection;
+      }
+    }
+    if (this.#closed || (this.#readyCount === 0 && this.#failures > 0)) {
+      throw this.#unavailable();
+    }
+    if (this.#members.size < this.#options.size && this.#backoff === undefined) {
+      void this.#connect();
+    }
+    return this.#wait();
+  }
+
+  /** Returns a connection that has completed its batch. */
+  release(connection: Redis): void {
+    const member = this.#members.get(connection);
+    if (member === undefined) {
+      this.#closeRetired(connection);
+    } else if (isUsable(connection)) {
+      member.served = true;
+      this.#failures = 0;
+      this.#offer(connection);
     }
   }
 
-  function admit(connection: Redis): void {
-    const member = members.get(connection);
+  /** Closes a connection that failed; its pending replies are ignored. */
+  discard(connection: Redis, reason: Error): void {
+    const member = this.#members.get(connection);
+    if (member === undefined) {
+      this.#closeRetired(connection);
+    } else {
+      member.served = false;
+      this.#fail(connection, reason);
+    }
+  }
+
+  /** Retires all connections, because their server became unusable. Busy ones are closed when they are returned. */
+  retireAll(): void {
+    for (const [connection, { ready }] of this.#members) {
+      if (ready) {
+        this.#retire(connection);
+      }
+    }
+    this.#replaceLast();
+  }
+
+  /** Switches to another server: retires all connections, cancels pending attempts and connects at once. */
+  renew(): void {
+    if (this.#closed) {
+      return;
+    }
+    this.#retireMembers();
+    clearTimeout(this.#backoff);
+    this.#backoff = undefined;
+    this.#failures = 0;
+    void this.#connect();
+  }
+
+  /** Closes the pool gracefully: waiters fail with `reason`, busy connections are closed when they are returned. */
+  drain(reason: Error): void {
+    this.#closed = true;
+    clearTimeout(this.#backoff);
+    this.#retireMembers();
+    this.#waiters.failAll(reason);
+    this.#firstReady.reject(reason);
+  }
+
+  /** Closes all connections; a pending `start` rejects with `reason`. Idempotent. */
+  close(reason: Error = backendFailure('the connections to Redis are closed')): void {
+    this.#closed = true;
+    clearTimeout(this.#backoff);
+    for (const connection of this.#retired) {
+      this.#closeRetired(connection);
+    }
+    for (const connection of this.#members.keys()) {
+      this.#remove(connection);
+    }
+    this.#waiters.failAll(reason);
+    this.#firstReady.reject(reason);
+  }
+
+  /** The error of the last connection that failed. */
+  lastError(): Error | undefined {
+    return this.#lastError;
+  }
+
+  async #connect(): Promise<void> {
+    const connection = this.#hooks.open();
+    const { timeoutMs } = this.#options;
+    const deadline = setTimeout(
+      () => this.#fail(connection, new Error(`${this.#server} did not answer within ${timeoutMs}ms`)),
+      timeoutMs,
+    );
+    this.#members.set(connection, { deadline, ready: false, served: false });
+    // A refused SELECT is only an event, and must end the attempt: counters would go to database 0.
+    connection.on('error', (error: Error) => this.#fail(connection, error));
+    connection.on('end', () => this.#onEnd(connection));
+    try {
+      await connection.connect();
+      // A server that is loading, or requires a password, says so here.
+      await connection.ping();
+      this.#admit(connection);
+    } catch (error) {
+      this.#fail(connection, error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #admit(connection: Redis): void {
+    const member = this.#members.get(connection);
     if (member === undefined) {
       return;
     }
     clearTimeout(member.deadline);
     member.ready = true;
-    readyCount += 1;
-    everReady = true;
-    figures.opened();
-    firstReady.resolve();
-    announce(true);
-    offer(connection);
+    this.#readyCount += 1;
+    this.#everReady = true;
+    this.#hooks.metrics.opened();
+    this.#firstReady.resolve();
+    this.#setAvailable(true);
+    this.#offer(connection);
   }
 
-  function offer(connection: Redis): void {
-    const waiter = waiters.shift();
-    if (waiter !== undefined) {
-      waiter.give(connection);
-    } else if (members.size > options.size) {
-      remove(connection);
+  #offer(connection: Redis): void {
+    if (this.#waiters.give(connection)) {
+      return;
+    }
+    if (this.#members.size > this.#options.size) {
+      this.#remove(connection);
     } else {
-      idle.push(connection);
+      this.#idle.push(connection);
     }
   }
 
-  function fail(connection: Redis, error: Error): void {
-    if (members.has(connection)) {
-      lastError = error;
-      deps.onError?.(error);
-      remove(connection);
+  #fail(connection: Redis, error: Error): void {
+    if (this.#members.has(connection)) {
+      this.#lastError = error;
+      this.#hooks.onError?.(error);
+      this.#remove(connection);
     }
   }
 
-  function ended(connection: Redis): void {
-    leaving.delete(connection);
-    // One that had been ready says nothing by its end: servers close connections that are idle.
-    if (members.get(connection)?.ready === true) {
-      lastError = new Error('the server closed the connection');
-      remove(connection);
+  #onEnd(connection: Redis): void {
+    this.#retired.delete(connection);
+    // The end of a ready connection is not an error: servers close idle connections.
+    if (this.#members.get(connection)?.ready === true) {
+      this.#lastError = new Error('the server closed the connection');
+      this.#remove(connection);
     } else {
-      fail(connection, new Error('the server closed the connection before it answered'));
+      this.#fail(connection, new Error('the server closed the connection before it answered'));
     }
   }
 
-  function remove(connection: Redis): void {
-    const member = leave(connection);
+  /** Closes a connection, and replaces it if needed. */
+  #remove(connection: Redis): void {
+    const member = this.#forget(connection);
     connection.disconnect();
-    if (member !== undefined && !closed) {
-      member.served ? replaceLast() : holdOffNextAttempt();
+    if (member !== undefined && !this.#closed) {
+      member.served ? this.#replaceLast() : this.#backOff();
     }
   }
 
-  /** Ends a membership, without a thought to what comes after it. */
-  function leave(connection: Redis): Member | undefined {
-    const member = members.get(connection);
+  #forget(connection: Redis): Member | undefined {
+    const member = this.#members.get(connection);
     if (member === undefined) {
       return undefined;
     }
-    members.delete(connection);
+    this.#members.delete(connection);
     clearTimeout(member.deadline);
-    const at = idle.indexOf(connection);
-    if (at >= 0) {
-      idle.splice(at, 1);
+    const index = this.#idle.indexOf(connection);
+    if (index >= 0) {
+      this.#idle.splice(index, 1);
     }
     if (member.ready) {
-      readyCount -= 1;
-      figures.closed();
+      this.#readyCount -= 1;
+      this.#hooks.metrics.closed();
     }
     return member;
   }
 
-  function retire(connection: Redis): void {
-    const isAtWork = members.get(connection)?.ready === true && !idle.includes(connection);
-    leave(connection);
-    isAtWork ? leaving.add(connection) : connection.disconnect();
+  #retireMembers(): void {
+    for (const connection of this.#members.keys()) {
+      this.#retire(connection);
+    }
   }
 
-  /** Closes a connection that was retired while at work. */
-  function dismiss(connection: Redis): void {
-    if (leaving.delete(connection)) {
+  #retire(connection: Redis): void {
+    const isBusy = this.#members.get(connection)?.ready === true && !this.#idle.includes(connection);
+    this.#forget(connection);
+    isBusy ? this.#retired.add(connection) : connection.disconnect();
+  }
+
+  #closeRetired(connection: Redis): void {
+    if (this.#retired.delete(connection)) {
       connection.disconnect();
     }
   }
 
-  function replaceLast(): void {
-    if (members.size === 0 && holdOff === undefined && !closed) {
-      void connectOneMore();
+  #replaceLast(): void {
+    if (this.#members.size === 0 && this.#backoff === undefined && !this.#closed) {
+      void this.#connect();
     }
   }
 
-  function holdOffNextAttempt(): void {
-    if (holdOff === undefined) {
-      failures += 1;
-      const delayMs = everReady ? deps.reconnectDelayMs(failures) : deps.startDelayMs(failures);
-      holdOff = setTimeout(tryAgain, delayMs);
+  #backOff(): void {
+    if (this.#backoff === undefined) {
+      this.#failures += 1;
+      const { startDelayMs, reconnectDelayMs } = this.#hooks;
+      const delayMs = this.#everReady ? reconnectDelayMs(this.#failures) : startDelayMs(this.#failures);
+      this.#backoff = setTimeout(() => this.#retry(), delayMs);
     }
-    if (readyCount === 0) {
-      announce(false);
-      failWaiters(unavailable());
-    }
-  }
-
-  function tryAgain(): void {
-    holdOff = undefined;
-    if (members.size === 0 || (waiters.length > 0 && members.size < options.size)) {
-      void connectOneMore();
+    if (this.#readyCount === 0) {
+      this.#setAvailable(false);
+      this.#waiters.failAll(this.#unavailable());
     }
   }
 
-  function announce(now: boolean): void {
-    if (now !== available) {
-      available = now;
-      deps.onAvailable?.(now);
+  #retry(): void {
+    this.#backoff = undefined;
+    const { size } = this.#members;
+    if (size === 0 || (this.#waiters.size > 0 && size < this.#options.size)) {
+      void this.#connect();
     }
   }
 
-  function failWaiters(error: Error): void {
-    for (const waiter of waiters.splice(0)) {
-      waiter.fail(error);
+  #setAvailable(available: boolean): void {
+    if (available !== this.#available) {
+      this.#available = available;
+      this.#hooks.onAvailable?.(available);
     }
   }
 
-  function unavailable(): Error {
-    return backendFailure(
-      `no connection to ${server}: ${lastError?.message ?? 'not connected yet'}`,
-      lastError,
-    );
+  #unavailable(): Error {
+    const reason = this.#lastError?.message ?? 'not connected yet';
+    return backendFailure(`no connection to ${this.#server}: ${reason}`, this.#lastError);
   }
 
-  function wait(): Promise<Redis> {
-    return new Promise((resolve, reject) => {
-      const deadlines: (() => void)[] = [];
-      const settle = (): void => {
-        for (const clear of deadlines) clear();
-        const at = waiters.indexOf(waiter);
-        if (at >= 0) {
-          waiters.splice(at, 1);
-        }
-      };
-      const waiter: Waiter = {
-        give(connection) {
-          settle();
-          resolve(connection);
+  #wait(): Promise<Redis> {
+    const { size, onEmpty, onEmptyWaitMs, timeoutMs } = this.#options;
+    const deadlines: WaitDeadline[] = [
+      {
+        ms: timeoutMs,
+        onLate: (fail) => {
+          // Otherwise the deadline below has counted it.
+          if (this.#readyCount > 0 && onEmpty === 'wait') this.#hooks.metrics.exhausted();
+          fail(backendFailure(`timed out waiting for a connection to ${this.#server}`));
         },
-        fail(error) {
-          settle();
-          reject(error);
+      },
+    ];
+    if (onEmpty !== 'wait' && this.#members.size >= size) {
+      deadlines.push({
+        ms: onEmptyWaitMs,
+        onLate: (fail) => {
+          this.#hooks.metrics.exhausted();
+          if (onEmpty === 'create') this.#overflow();
+          else fail(backendFailure(`all ${size} connections to ${this.#server} are busy`));
         },
-      };
-      waiters.push(waiter);
-      deadlines.push(
-        startDeadline(options.timeoutMs, () => {
-          // Else the deadline below has counted it.
-          if (readyCount > 0 && options.onEmpty === 'wait') figures.exhausted();
-          waiter.fail(backendFailure(`timed out waiting for a connection to ${server}`));
-        }),
-      );
-      if (options.onEmpty !== 'wait' && members.size >= options.size) {
-        deadlines.push(
-          startDeadline(options.onEmptyWaitMs, () => {
-            figures.exhausted();
-            options.onEmpty === 'create' ? overflow() : waiter.fail(exhausted());
-          }),
-        );
-      }
-    });
+      });
+    }
+    return this.#waiters.wait(deadlines);
   }
 
-  function overflow(): void {
-    if (members.size < options.size * maxOverflow && holdOff === undefined) {
-      void connectOneMore();
+  #overflow(): void {
+    if (this.#members.size < this.#options.size * maxOverflow && this.#backoff === undefined) {
+      void this.#connect();
     }
   }
-
-  function exhausted(): Error {
-    return backendFailure(`all ${options.size} connections to ${server} are busy`);
-  }
-
-  return {
-    lastError: () => lastError,
-    async acquire() {
-      for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-        // One that is not is about to tell of its end.
-        if (isUsable(connection)) {
-          return connection;
-        }
-      }
-      if (closed || (readyCount === 0 && failures > 0)) {
-        throw unavailable();
-      }
-      if (members.size < options.size && holdOff === undefined) {
-        void connectOneMore();
-      }
-      return wait();
-    },
-    release(connection) {
-      const member = members.get(connection);
-      if (member === undefined) {
-        dismiss(connection);
-      } else if (isUsable(connection)) {
-        member.served = true;
-        failures = 0;
-        offer(connection);
-      }
-    },
-    discard(connection, reason) {
-      const member = members.get(connection);
-      if (member === undefined) {
-        dismiss(connection);
-      } else {
-        member.served = false;
-        fail(connection, reason);
-      }
-    },
-    retireAll() {
-      for (const [connection, { ready }] of members) {
-        if (ready) {
-          retire(connection);
-        }
-      }
-      replaceLast();
-    },
-    renew() {
-      if (closed) {
-        return;
-      }
-      for (const connection of members.keys()) {
-        retire(connection);
-      }
-      clearTimeout(holdOff);
-      holdOff = undefined;
-      failures = 0;
-      void connectOneMore();
-    },
-    drain(reason) {
-      closed = true;
-      clearTimeout(holdOff);
-      for (const connection of members.keys()) {
-        retire(connection);
-      }
-      failWaiters(reason);
-      firstReady.reject(reason);
-    },
-    start() {
-      if (!closed) {
-        void connectOneMore();
-      }
-      return firstReady.promise;
-    },
-    close(reason = backendFailure('the connections to Redis are closed')) {
-      closed = true;
-      clearTimeout(holdOff);
-      for (const connection of leaving) {
-        dismiss(connection);
-      }
-      for (const connection of members.keys()) {
-        remove(connection);
-      }
-      failWaiters(reason);
-      firstReady.reject(reason);
-    },
-  };
 }
 
-/** ioredis tells of a connection's end a little later than its socket knows. */
+/** The socket knows of its end a little earlier than ioredis emits it. */
 function isUsable(connection: Redis): boolean {
   return connection.status === 'ready' && connection.stream.writable;
 }

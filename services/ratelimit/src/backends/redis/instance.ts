@@ -1,41 +1,52 @@
-import type { CounterHit } from '../counter-backend.ts';
-import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts';
-import {
-  type ConnectionPool,
-  type ConnectionPoolDeps,
-  type ConnectionPoolOptions,
-  createConnectionPool,
-} from './connection-pool.ts';
-import type { AskElsewhere } from './pipeline.ts';
+import type { BatchHit } from '../batch.ts';
+import type { Hit } from '../counter-backend.ts';
+import { Batcher, type BatcherOptions } from './batcher.ts';
+import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
+import type { Redirect } from './pipeline.ts';
 
-/** One deployment of Redis: a server, one that sentinels name, or a cluster. */
+/** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
 export interface RedisInstance {
   /** @see CounterBackend.add */
-  add(hits: readonly CounterHit[]): Promise<readonly number[]>;
+  add(hits: readonly Hit[]): Promise<readonly number[]>;
   /** @see CounterBackend.read */
-  read(hits: readonly CounterHit[]): Promise<readonly number[]>;
-  /** Resolves once counters can be added, however long that takes; rejects when closed before. */
+  read(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** Resolves once counters can be added; rejects when closed before. */
   start(): Promise<void>;
-  /** Lets go of all connections; a `start` that still waits rejects with `reason`. Idempotent. */
+  /** Closes all connections; a pending `start` rejects with `reason`. Idempotent. */
   close(reason?: Error): void;
-  /** Why the last attempt to connect failed. */
+  /** The error of the last failed attempt to connect. */
   lastError(): Error | undefined;
 }
 
-/** Settings of an instance behind one pool. */
 export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {}
 
-/** An instance behind one pool. */
-export type PooledInstance = Omit<RedisInstance, keyof Batcher> & Batcher & Pick<ConnectionPool, 'drain'>;
+/** A single server: all connections of the pool lead to it. */
+export class PooledInstance implements RedisInstance {
+  readonly pool: ConnectionPool;
+  readonly #batcher: Batcher;
 
-/** An instance all of whose connections lead to the same server. */
-export function createPooledInstance(
-  deps: ConnectionPoolDeps,
-  options: PooledInstanceOptions,
-  askElsewhere?: AskElsewhere,
-): PooledInstance {
-  const pool = createConnectionPool(deps, options);
-  const { add, read } = createBatcher(pool, options, askElsewhere);
-  const { start, drain, close, lastError } = pool;
-  return { add, read, start, drain, close, lastError };
+  constructor(hooks: ConnectionPoolHooks, options: PooledInstanceOptions, redirect?: Redirect) {
+    this.pool = new ConnectionPool(hooks, options);
+    this.#batcher = new Batcher(this.pool, options, redirect);
+  }
+
+  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#batcher.add(hits);
+  }
+
+  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#batcher.read(hits);
+  }
+
+  start(): Promise<void> {
+    return this.pool.start();
+  }
+
+  close(reason?: Error): void {
+    this.pool.close(reason);
+  }
+
+  lastError(): Error | undefined {
+    return this.pool.lastError();
+  }
 }

@@ -3,44 +3,40 @@ import type { ChainableCommander, Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 import type { Batch, BatchCounter, BatchHit } from '../batch.ts';
 
-/** What Redis answers to one command. */
+/** What Redis replies to one command. */
 export type Reply = [error: Error | null, result: unknown];
 
 /**
- * Asks another server for a counter that this one has not counted: it refused to, or (the refusal is a backend failure
- * then) it was never asked. The answer is the count there; undefined when the refusal is final.
+ * Sends a hit to another server after this one refused it, or could not be reached (the refusal is a backend failure then).
+ * Resolves with the count there; undefined when the refusal is final.
  */
-export type AskElsewhere = (
-  refusal: Error,
-  method: 'add' | 'read',
-  hit: BatchHit,
-) => Promise<number> | undefined;
+export type Redirect = (refusal: Error, method: 'add' | 'read', hit: BatchHit) => Promise<number> | undefined;
 
-/** Sends a batch as one pipeline. What it answers is for `settleBatch`. */
+/** Sends a batch as one pipeline. `settleBatch` reads the replies. */
 export async function sendBatch(connection: Redis, batch: Batch): Promise<readonly Reply[]> {
   const pipeline: ChainableCommander = connection.pipeline();
   for (const { key, asking } of batch.reads.values()) {
-    announce(pipeline, asking).get(key);
+    withAsking(pipeline, asking).get(key);
   }
   for (const { key, addend, ttlSeconds, asking } of batch.adds.values()) {
-    announce(pipeline, asking).incrby(key, addend);
-    announce(pipeline, asking).expire(key, ttlSeconds);
+    withAsking(pipeline, asking).incrby(key, addend);
+    withAsking(pipeline, asking).expire(key, ttlSeconds);
   }
   return (await pipeline.exec()) ?? [];
 }
 
-/** ASKING is good for the one command that follows. */
-function announce(pipeline: ChainableCommander, asking: boolean): ChainableCommander {
+/** ASKING applies to the next command only. */
+function withAsking(pipeline: ChainableCommander, asking: boolean): ChainableCommander {
   return asking ? pipeline.asking() : pipeline;
 }
 
-/** Hands out the replies. Resolves once the counters that had to be asked for elsewhere are settled, too. */
+/** Settles the counters by their replies. Resolves once the redirected counters are settled, too. */
 export async function settleBatch(
   batch: Batch,
   replies: readonly Reply[],
-  askElsewhere: AskElsewhere,
+  redirect: Redirect,
 ): Promise<void> {
-  const elsewhere: (Promise<void> | undefined)[] = [];
+  const redirected: (Promise<void> | undefined)[] = [];
   let taken = 0;
   const nextReply = ({ asking }: BatchCounter): Reply => {
     taken += asking ? 2 : 1;
@@ -48,35 +44,35 @@ export async function settleBatch(
   };
   for (const counter of batch.reads.values()) {
     const [refusal, result] = nextReply(counter);
-    elsewhere.push(
+    redirected.push(
       refusal === null
-        ? settle(batch, counter, storedCount(result))
-        : settleRefused(batch, counter, refusal, askElsewhere(refusal, 'read', counter)),
+        ? settle(batch, counter, parseGetReply(result))
+        : settleRefused(batch, counter, refusal, redirect(refusal, 'read', counter)),
     );
   }
   for (const counter of batch.adds.values()) {
     const [refusal, result] = nextReply(counter);
-    const [expiryRefusal] = nextReply(counter);
+    const [expireRefusal] = nextReply(counter);
     if (refusal !== null) {
-      elsewhere.push(settleRefused(batch, counter, refusal, askElsewhere(refusal, 'add', counter)));
-    } else if (expiryRefusal !== null) {
-      // The counter went elsewhere between the two commands: it counted, and all that is missing there is its expiry.
-      const extended = askElsewhere(expiryRefusal, 'add', { ...counter, addend: 0 });
-      elsewhere.push(settleRefused(batch, counter, expiryRefusal, extended, addedCount(result)));
+      redirected.push(settleRefused(batch, counter, refusal, redirect(refusal, 'add', counter)));
+    } else if (expireRefusal !== null) {
+      // The slot moved between the two commands: the hits are counted, only the expiry has to be set on the other node.
+      const extended = redirect(expireRefusal, 'add', { ...counter, addend: 0 });
+      redirected.push(settleRefused(batch, counter, expireRefusal, extended, parseIncrByReply(result)));
     } else {
-      settle(batch, counter, addedCount(result));
+      settle(batch, counter, parseIncrByReply(result));
     }
   }
-  await Promise.all(elsewhere);
+  await Promise.all(redirected);
 }
 
-/** Settles a batch that could not be sent: what is asked for elsewhere by the answer from there, all else as failed. */
-export async function settleUnsent(batch: Batch, failure: Error, askElsewhere: AskElsewhere): Promise<void> {
-  const refused = (counter: BatchCounter, method: 'add' | 'read'): Promise<void> =>
-    settleRefused(batch, counter, failure, askElsewhere(failure, method, counter));
+/** Settles a batch that could not be sent: counters that are not redirected fail. */
+export async function settleUnsent(batch: Batch, failure: Error, redirect: Redirect): Promise<void> {
+  const settleOne = (counter: BatchCounter, method: 'add' | 'read'): Promise<void> =>
+    settleRefused(batch, counter, failure, redirect(failure, method, counter));
   await Promise.all([
-    ...[...batch.reads.values()].map((counter) => refused(counter, 'read')),
-    ...[...batch.adds.values()].map((counter) => refused(counter, 'add')),
+    ...[...batch.reads.values()].map((counter) => settleOne(counter, 'read')),
+    ...[...batch.adds.values()].map((counter) => settleOne(counter, 'add')),
   ]);
 }
 
@@ -88,45 +84,44 @@ function settle(batch: Batch, counter: BatchCounter, count: number): undefined {
   }
 }
 
-/** Settles a counter by the answer from elsewhere, or by `count` where that is known already. */
+/** Settles a counter by the reply of the other server, or by `count` if that is known already. */
 async function settleRefused(
   batch: Batch,
   counter: BatchCounter,
   refusal: Error,
-  answer: Promise<number> | undefined,
+  redirected: Promise<number> | undefined,
   count?: number,
 ): Promise<void> {
-  if (answer === undefined) {
+  if (redirected === undefined) {
     batch.fail(counter, toBackendFailure(refusal));
     return;
   }
   try {
-    const there = await answer;
-    settle(batch, counter, count ?? there);
+    const redirectedCount = await redirected;
+    settle(batch, counter, count ?? redirectedCount);
   } catch (error) {
     batch.fail(counter, toBackendFailure(error));
   }
 }
 
-/** The reply of a primary that became a replica, if there is one: only a new connection may find the new primary. */
-export function lostPrimary(replies: readonly Reply[]): Error | undefined {
+/** The reply of a primary that became a replica, if any: only a new connection may find the new primary. */
+export function findReadOnlyError(replies: readonly Reply[]): Error | undefined {
   return replies.map(([error]) => error).find((error) => error?.message.startsWith('READONLY')) ?? undefined;
 }
 
-/** What INCRBY answered. */
-function addedCount(result: unknown): number {
+function parseIncrByReply(result: unknown): number {
   return typeof result === 'number' ? result : Number.NaN;
 }
 
-/** What GET answered; a counter that does not exist stands at 0. */
-function storedCount(result: unknown): number {
+/** A counter that does not exist is 0. */
+function parseGetReply(result: unknown): number {
   if (result === null) {
     return 0;
   }
   return typeof result === 'string' && result !== '' ? Number(result) : Number.NaN;
 }
 
-/** The error as callers of a backend know it. */
+/** The error as callers of a backend expect it. */
 export function toBackendFailure(error: unknown): Error {
   if (error instanceof AppError) {
     return error;

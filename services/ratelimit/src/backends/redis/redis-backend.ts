@@ -1,79 +1,93 @@
 import { backendFailure } from '../../errors.ts';
-import type { CounterBackend, CounterHit } from '../counter-backend.ts';
+import type { CounterBackend, Hit } from '../counter-backend.ts';
 import type { RedisInstance } from './instance.ts';
 
-/** What the backend is made of. */
-export interface RedisBackendParts {
+export interface RedisBackendOptions {
   readonly main: RedisInstance;
-  /** Where counters of seconds live; absent when they live with the others. */
+  /** The instance for counters of seconds; absent when `main` has them. */
   readonly perSecond?: RedisInstance | undefined;
-  /** How long `start` waits for the first connections, milliseconds; 0 waits for ever. */
+  /** How long `start` waits for the first connections, milliseconds; 0 sets no limit. */
   readonly startTimeoutMs: number;
-  /** Added to the error of a start that gives up. */
+  /** Appended to the error of a start that timed out. */
   readonly hint?: string | undefined;
+  /** Called once the connections are closed. */
+  readonly onClose?: (() => void) | undefined;
 }
 
-/**
- * Counters in Redis. With a second instance the counters of seconds, which are many and short, live there; both are
- * asked at the same time.
- */
-export function createRedisBackend({
-  main,
-  perSecond,
-  startTimeoutMs,
-  hint,
-}: RedisBackendParts): CounterBackend {
-  const instances = perSecond === undefined ? [main] : [main, perSecond];
+/** Counters in Redis. Counters of seconds, which are many and short-lived, may have their own instance. */
+export class RedisBackend implements CounterBackend {
+  readonly #options: RedisBackendOptions;
+  readonly #instances: readonly RedisInstance[];
 
-  async function ask(method: 'add' | 'read', hits: readonly CounterHit[]): Promise<readonly number[]> {
-    if (perSecond === undefined) {
-      return main[method](hits);
-    }
-    const isPerSecond = hits.map(({ unit }) => unit === 'second');
-    const [mainCounts, perSecondCounts] = await Promise.all([
-      main[method](hits.filter((_, i) => isPerSecond[i] !== true)),
-      perSecond[method](hits.filter((_, i) => isPerSecond[i] === true)),
-    ]);
-    const next = { main: 0, perSecond: 0 };
-    return isPerSecond.map((seconds) =>
-      seconds ? (perSecondCounts[next.perSecond++] ?? 0) : (mainCounts[next.main++] ?? 0),
-    );
+  constructor(options: RedisBackendOptions) {
+    const { main, perSecond } = options;
+    this.#options = options;
+    this.#instances = perSecond === undefined ? [main] : [main, perSecond];
   }
 
-  return {
-    add: (hits) => ask('add', hits),
-    read: (hits) => ask('read', hits),
-    async start({ signal } = {}) {
-      const stop = (): void => close(backendFailure('stopped while connecting to Redis'));
-      const timer = startTimeoutMs === 0 ? undefined : setTimeout(giveUp, startTimeoutMs);
-      signal?.addEventListener('abort', stop, { once: true });
-      try {
-        await Promise.all(instances.map((instance) => instance.start()));
-      } finally {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', stop);
-      }
-    },
-    close() {
-      close();
-      return Promise.resolve();
-    },
-  };
+  add(hits: readonly Hit[]): Promise<readonly number[]> {
+    return this.#send('add', hits);
+  }
 
-  function close(reason?: Error): void {
-    for (const instance of instances) {
+  read(hits: readonly Hit[]): Promise<readonly number[]> {
+    return this.#send('read', hits);
+  }
+
+  async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    const { startTimeoutMs } = this.#options;
+    const stop = (): void => this.#closeAll(backendFailure('stopped while connecting to Redis'));
+    const timer = startTimeoutMs === 0 ? undefined : setTimeout(() => this.#giveUp(), startTimeoutMs);
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      await Promise.all(this.#instances.map((instance) => instance.start()));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closeAll();
+    this.#options.onClose?.();
+    return Promise.resolve();
+  }
+
+  #send(method: 'add' | 'read', hits: readonly Hit[]): Promise<readonly number[]> {
+    const { main, perSecond } = this.#options;
+    return perSecond === undefined ? main[method](hits) : sendToBoth(main, perSecond, method, hits);
+  }
+
+  #closeAll(reason?: Error): void {
+    for (const instance of this.#instances) {
       instance.close(reason);
     }
   }
 
-  function giveUp(): void {
-    const cause = instances.map((instance) => instance.lastError()).find((error) => error !== undefined);
-    const why = cause?.message ?? 'the first attempt has not ended yet (KVSTORE_TIMEOUT bounds each)';
-    close(
-      backendFailure(
-        `no connection to Redis within ${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME): ${why}${hint === undefined ? '' : ` (${hint})`}`,
-        cause,
-      ),
-    );
+  #giveUp(): void {
+    const { startTimeoutMs, hint } = this.#options;
+    const cause = this.#instances
+      .map((instance) => instance.lastError())
+      .find((error) => error !== undefined);
+    const reason = cause?.message ?? 'the first attempt is still pending (KVSTORE_TIMEOUT limits each)';
+    const limit = `${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME)`;
+    const suffix = hint === undefined ? '' : ` (${hint})`;
+    this.#closeAll(backendFailure(`no connection to Redis within ${limit}: ${reason}${suffix}`, cause));
   }
+}
+
+async function sendToBoth(
+  main: RedisInstance,
+  perSecond: RedisInstance,
+  method: 'add' | 'read',
+  hits: readonly Hit[],
+): Promise<readonly number[]> {
+  const isPerSecond = hits.map(({ unit }) => unit === 'second');
+  const [mainCounts, perSecondCounts] = await Promise.all([
+    main[method](hits.filter((_, i) => isPerSecond[i] !== true)),
+    perSecond[method](hits.filter((_, i) => isPerSecond[i] === true)),
+  ]);
+  const next = { main: 0, perSecond: 0 };
+  return isPerSecond.map((seconds) =>
+    seconds ? (perSecondCounts[next.perSecond++] ?? 0) : (mainCounts[next.main++] ?? 0),
+  );
 }

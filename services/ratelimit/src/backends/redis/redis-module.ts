@@ -3,29 +3,32 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Setting } from '@tollgate/kit/settings';
 import type { Redis } from 'ioredis';
 import { redisSettings } from '../../config/redis.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Context } from '../../context.ts';
 import { poolStatNames, statsNames } from '../../stats/names.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
-import type { BackendDeps, BackendModule } from '../counter-backend.ts';
-import { clusterLog, createClusterInstance } from './cluster/cluster.ts';
+import type { CounterBackend } from '../counter-backend.ts';
+import { watchStoreTls } from '../store-tls.ts';
+import { ClusterInstance, ClusterLog } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
-import { openRedis, type RedisTls, watchRedisTls } from './connection.ts';
-import type { ConnectionPoolDeps, PoolFigures } from './connection-pool.ts';
-import { createPooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
-import { createRedisBackend } from './redis-backend.ts';
-import { createSentinelInstance, type SentinelInstanceDeps } from './sentinel.ts';
+import { openRedis, type RedisTls } from './connection.ts';
+import type { ConnectionPoolHooks, PoolMetrics } from './connection-pool.ts';
+import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
+import { RedisBackend } from './redis-backend.ts';
+import { type SentinelHooks, SentinelInstance } from './sentinel.ts';
 import {
   describeRedisAddress,
   describeRedisTarget,
+  getSharedOptions,
   parseRedisAuth,
   parseRedisTarget,
   type RedisAddress,
   type RedisTarget,
-  sharedByNodes,
 } from './target.ts';
 
 /**
- * Pauses between attempts to connect again. The first is short, because most losses are a stall or a failover of
- * moments; the last bounds how much later than Redis the service is back.
+ * Backoff of reconnects. The first pause is short, because most losses are a stall or a failover of moments; the maximum
+ * limits how much later than Redis the service recovers.
  */
 const reconnect = { initialMs: 50, maxMs: 5_000 };
 
@@ -33,200 +36,186 @@ const reconnect = { initialMs: 50, maxMs: 5_000 };
 interface InstanceSettings {
   readonly type: RedisTarget['kind'];
   readonly url: string;
-  /** Says that the URL is its default, which is hardly ever where Redis is; absent when it is not. */
-  readonly hint?: string | undefined;
+  /** Says that the URL is the default, which is hardly ever right; absent otherwise. */
+  readonly hint: string | undefined;
   readonly socketType: string;
   readonly auth: string;
-  /** For the sentinels; those without a password have none. */
+  /** For the sentinels. */
   readonly sentinelAuth: string;
-  /** What a connection that is made now is made with, where it has TLS. */
+  /** TLS of new connections. */
   readonly tls: () => RedisTls;
-  /** The URL may ask for TLS as well. */
+  /** The URL may require TLS as well. */
   readonly useTls: boolean;
-  readonly timeoutMs: number;
-  readonly poolSize: number;
-  readonly poolOnEmpty: 'create' | 'error' | 'wait';
-  readonly poolOnEmptyWaitMs: number;
-  readonly pipelineWindowMs: number;
-  readonly retry: { readonly initialMs: number; readonly maxMs: number };
+  readonly pool: PooledInstanceOptions;
+  readonly startBackoff: { readonly initialMs: number; readonly maxMs: number };
   /** Prefix of the pool's statistics. */
   readonly statsPrefix: string;
   /** Name of the health component; absent when health does not depend on connections. */
-  readonly healthName?: string | undefined;
+  readonly healthName: string | undefined;
 }
 
 /** BACKEND_TYPE=redis. */
-export const redisBackend: BackendModule = {
-  async create(settings, deps) {
-    const tls = await watchRedisTls(settings, {
-      logger: deps.logger,
-      onCertificate: (validity) => createTlsStats(deps.stats).setValidity('redis_client', validity),
-    });
-    const retry = {
+export async function createRedisBackend(settings: Settings, context: Context): Promise<CounterBackend> {
+  const tls = await watchRedisTls(settings, context);
+  const mainSettings = getInstanceSettings('redis', settings, tls.current);
+  const perSecondSettings = getInstanceSettings('redisPerSecond', settings, tls.current);
+  return new RedisBackend({
+    main: createInstance(mainSettings, context),
+    perSecond: settings.redisPerSecond ? createInstance(perSecondSettings, context) : undefined,
+    startTimeoutMs: settings.redisStartupMaxElapsedMs,
+    hint: mainSettings.hint,
+    onClose: tls.close,
+  });
+}
+
+/** The settings that name certificates of Redis. */
+type RedisTlsSettings = Pick<
+  Settings,
+  'redisTlsCacert' | 'redisTlsClientCert' | 'redisTlsClientKey' | 'redisTlsSkipHostnameVerification'
+>;
+
+async function watchRedisTls(
+  settings: RedisTlsSettings,
+  { logger, stats }: Context,
+): Promise<{ current(): RedisTls; close(): void }> {
+  const { current, close } = await watchStoreTls(
+    'KVSTORE_TLS',
+    {
+      caFile: settings.redisTlsCacert,
+      certFile: settings.redisTlsClientCert,
+      keyFile: settings.redisTlsClientKey,
+    },
+    {
+      logger,
+      onCertificate: (validity) => createTlsStats(stats).setValidity('redis_client', validity),
+    },
+  );
+  const verifyHostname = !settings.redisTlsSkipHostnameVerification;
+  return { current: () => ({ context: current(), verifyHostname }), close };
+}
+
+function getInstanceSettings(
+  instance: 'redis' | 'redisPerSecond',
+  settings: Settings,
+  tls: () => RedisTls,
+): InstanceSettings {
+  const isMain = instance === 'redis';
+  const healthName = isMain ? 'redis' : 'redis per second';
+  return {
+    type: settings[`${instance}Type`],
+    url: settings[`${instance}Url`],
+    hint: getDefaultUrlHint(redisSettings[`${instance}Url`], settings[`${instance}Url`]),
+    socketType: settings[`${instance}SocketType`],
+    auth: settings[`${instance}Auth`],
+    sentinelAuth: settings[`${instance}SentinelAuth`],
+    tls,
+    useTls: settings[`${instance}Tls`],
+    pool: {
+      size: settings[`${instance}PoolSize`],
+      onEmpty: settings[`${instance}PoolOnEmpty`],
+      onEmptyWaitMs: settings[`${instance}PoolOnEmptyWaitMs`],
+      timeoutMs: settings[`${instance}TimeoutMs`],
+      windowMs: settings[`${instance}PipelineWindowMs`],
+    },
+    startBackoff: {
       initialMs: settings.redisStartupInitialIntervalMs,
       maxMs: settings.redisStartupMaxIntervalMs,
-    };
-    const watched = settings.redisHealthCheckActiveConnection;
-    const hint = defaultUrlHint(redisSettings.redisUrl, settings.redisUrl);
-    const main = createInstance(
-      {
-        type: settings.redisType,
-        url: settings.redisUrl,
-        hint,
-        socketType: settings.redisSocketType,
-        auth: settings.redisAuth,
-        sentinelAuth: settings.redisSentinelAuth,
-        tls: tls.current,
-        useTls: settings.redisTls,
-        timeoutMs: settings.redisTimeoutMs,
-        poolSize: settings.redisPoolSize,
-        poolOnEmpty: settings.redisPoolOnEmpty,
-        poolOnEmptyWaitMs: settings.redisPoolOnEmptyWaitMs,
-        pipelineWindowMs: settings.redisPipelineWindowMs,
-        retry,
-        statsPrefix: statsNames.redisPoolPrefix,
-        healthName: watched ? 'redis' : undefined,
-      },
-      deps,
-    );
-    const perSecond = settings.redisPerSecond
-      ? createInstance(
-          {
-            type: settings.redisPerSecondType,
-            url: settings.redisPerSecondUrl,
-            hint: defaultUrlHint(redisSettings.redisPerSecondUrl, settings.redisPerSecondUrl),
-            socketType: settings.redisPerSecondSocketType,
-            auth: settings.redisPerSecondAuth,
-            sentinelAuth: settings.redisPerSecondSentinelAuth,
-            tls: tls.current,
-            useTls: settings.redisPerSecondTls,
-            timeoutMs: settings.redisPerSecondTimeoutMs,
-            poolSize: settings.redisPerSecondPoolSize,
-            poolOnEmpty: settings.redisPerSecondPoolOnEmpty,
-            poolOnEmptyWaitMs: settings.redisPerSecondPoolOnEmptyWaitMs,
-            pipelineWindowMs: settings.redisPerSecondPipelineWindowMs,
-            retry,
-            statsPrefix: statsNames.redisPerSecondPoolPrefix,
-            healthName: watched ? 'redis per second' : undefined,
-          },
-          deps,
-        )
-      : undefined;
-    const startTimeoutMs = settings.redisStartupMaxElapsedMs;
-    const backend = createRedisBackend({ main, perSecond, startTimeoutMs, hint });
-    return {
-      ...backend,
-      async close() {
-        tls.close();
-        await backend.close();
-      },
-    };
-  },
-};
+    },
+    statsPrefix: isMain ? statsNames.redisPoolPrefix : statsNames.redisPerSecondPoolPrefix,
+    healthName: settings.redisHealthCheckActiveConnection ? healthName : undefined,
+  };
+}
 
-function defaultUrlHint({ env, aliases, fallback }: Setting<string>, url: string): string | undefined {
+function getDefaultUrlHint({ env, aliases, fallback }: Setting<string>, url: string): string | undefined {
   return url === fallback?.value
     ? `${[...aliases, env].join(' or ')} is not set, and this is its default: set it to the address of Redis`
     : undefined;
 }
 
-function createInstance(settings: InstanceSettings, deps: BackendDeps): RedisInstance {
+function createInstance(settings: InstanceSettings, context: Context): RedisInstance {
   const parsed = parseRedisTarget(settings.type, settings.url, settings.socketType);
   if (!parsed.ok) {
     throw new TypeError('the address was checked with the settings');
   }
   const { target } = parsed;
-  const where = describeRedisTarget(target);
+  const name = describeRedisTarget(target);
   const open = (address: RedisAddress, auth = settings.auth): Redis =>
     openRedis({
       address,
       credentials: parseRedisAuth(auth),
       tls: settings.useTls || (address.kind === 'tcp' && address.tls === true) ? settings.tls() : undefined,
-      connectTimeoutMs: settings.timeoutMs,
+      connectTimeoutMs: settings.pool.timeoutMs,
     });
-  const poolDeps = poolDepsOf(settings, deps, where);
-  const options: PooledInstanceOptions = {
-    size: settings.poolSize,
-    onEmpty: settings.poolOnEmpty,
-    onEmptyWaitMs: settings.poolOnEmptyWaitMs,
-    timeoutMs: settings.timeoutMs,
-    windowMs: settings.pipelineWindowMs,
-  };
+  const hooks = createHooks(settings, context, name);
   switch (target.kind) {
     case 'single':
-      return createPooledInstance({ ...poolDeps, open: () => open(target.address) }, options);
+      return new PooledInstance({ ...hooks, open: () => open(target.address) }, settings.pool);
     case 'sentinel':
-      return createSentinelInstance(
+      return new SentinelInstance(
         {
-          ...poolDeps,
+          ...hooks,
           openPrimary: open,
           openSentinel: (address) => open(address, settings.sentinelAuth),
-          ...sentinelLog(deps.logger, where),
+          ...createSentinelLog(context.logger, name),
         },
-        { ...options, ...target },
+        { ...settings.pool, ...target },
       );
     case 'cluster':
-      return createClusterInstance(
+      return new ClusterInstance(
         {
-          ...poolDeps,
+          ...hooks,
           seeds: target.nodes.map(({ host, port }) => nodeAddress(host, port)),
-          open: ({ host, port }) => open({ ...sharedByNodes(target.nodes), kind: 'tcp', host, port }),
-          ...clusterLog(deps.logger, where),
+          open: ({ host, port }) => open({ ...getSharedOptions(target.nodes), kind: 'tcp', host, port }),
+          log: new ClusterLog(context.logger, name),
         },
-        options,
+        settings.pool,
       );
   }
 }
 
-/** What all kinds of instances report, and how they pause between attempts. */
-function poolDepsOf(
-  settings: InstanceSettings,
-  deps: BackendDeps,
-  where: string,
-): Omit<ConnectionPoolDeps, 'open'> {
-  const health =
-    settings.healthName === undefined
-      ? undefined
-      : deps.health.component(settings.healthName, { healthy: true });
-  const logAvailability = availabilityLog(deps.logger, where);
+/** What all kinds of instances report, and their backoffs. */
+function createHooks(
+  { healthName, statsPrefix, startBackoff, hint }: InstanceSettings,
+  { health, logger, random, stats }: Context,
+  redis: string,
+): Omit<ConnectionPoolHooks, 'open'> {
+  const component = healthName === undefined ? undefined : health.component(healthName, { healthy: true });
+  const logAvailability = createAvailabilityLog(logger, redis);
   return {
-    figures: poolFigures(settings.statsPrefix, deps),
-    startDelayMs: backoffDelays({ ...settings.retry, jitter: 0.5, random: deps.random }),
-    reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random: deps.random }),
+    metrics: createPoolMetrics(statsPrefix, stats),
+    startDelayMs: backoffDelays({ ...startBackoff, jitter: 0.5, random }),
+    reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random }),
     onAvailable(available) {
-      health?.set(available);
+      component?.set(available);
       logAvailability(available);
     },
-    onError: (error) =>
-      deps.logger.warn(
-        { redis: where, err: error, ...(settings.hint !== undefined && { hint: settings.hint }) },
-        'Redis connection failed',
-      ),
+    onError: (err) =>
+      logger.warn({ redis, err, ...(hint !== undefined && { hint }) }, 'Redis connection failed'),
   };
 }
 
-/** Warns of a change of the primary, and when the sentinels are lost and back; the first primary is no news. */
-function sentinelLog(
+/** Logs changes of the primary as warnings, and when the sentinels are lost and recover. */
+function createSentinelLog(
   logger: Logger,
   redis: string,
-): Required<Pick<SentinelInstanceDeps, 'onPrimary' | 'onSentinels'>> {
+): Required<Pick<SentinelHooks, 'onPrimary' | 'onSentinels'>> {
   let before: string | undefined;
   return {
     onPrimary(address) {
       const primary = describeRedisAddress(address);
-      if (before === undefined) logger.info({ redis, primary }, 'the sentinels named the primary');
-      else logger.warn({ redis, primary, before }, 'the sentinels name another primary');
+      if (before === undefined) logger.info({ redis, primary }, 'sentinels named the primary');
+      else logger.warn({ redis, primary, before }, 'sentinels named another primary');
       before = primary;
     },
-    onSentinels(error) {
-      if (error === undefined) logger.warn({ redis }, 'the sentinels name the primary again');
-      else logger.warn({ redis, err: error }, 'no sentinel names the primary: a failover would go unnoticed');
+    onSentinels(err) {
+      if (err === undefined) logger.warn({ redis }, 'sentinels name the primary again');
+      else logger.warn({ redis, err }, 'no sentinel names the primary, a failover would be missed');
     },
   };
 }
 
-/** Warns when Redis is lost and when it is back, so that an outage has an end in the log; the first time is no news. */
-function availabilityLog(logger: Logger, redis: string): (available: boolean) => void {
+/** Logs outages of Redis with their end as warnings; the first connection is an info. */
+function createAvailabilityLog(logger: Logger, redis: string): (available: boolean) => void {
   let lost = false;
   return (available) => {
     if (!available) logger.warn({ redis }, 'lost the last connection to Redis');
@@ -236,7 +225,7 @@ function availabilityLog(logger: Logger, redis: string): (available: boolean) =>
   };
 }
 
-function poolFigures(prefix: string, { stats }: BackendDeps): PoolFigures {
+function createPoolMetrics(prefix: string, stats: Context['stats']): PoolMetrics {
   const active = stats.gauge(`${prefix}${poolStatNames.active}`);
   const total = stats.counter(`${prefix}${poolStatNames.total}`);
   const closed = stats.counter(`${prefix}${poolStatNames.closed}`);

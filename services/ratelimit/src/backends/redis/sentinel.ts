@@ -1,24 +1,262 @@
 import { inTime } from '@tollgate/kit/time';
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
-import type { CounterHit } from '../counter-backend.ts';
-import { createBatcher } from './batcher.ts';
-import { type ConnectionPoolDeps, createConnectionPool } from './connection-pool.ts';
-import type { PooledInstanceOptions, RedisInstance } from './instance.ts';
+import type { Hit } from '../counter-backend.ts';
+import type { ConnectionPoolHooks } from './connection-pool.ts';
+import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
 import { describeRedisAddress, type TcpRedisAddress } from './target.ts';
 
+export interface SentinelHooks extends Omit<ConnectionPoolHooks, 'open'> {
+  /** Creates a client of the primary that is not connected yet and never reconnects by itself. */
+  readonly openPrimary: (address: TcpRedisAddress) => Redis;
+  /** The same for a sentinel. */
+  readonly openSentinel: (address: TcpRedisAddress) => Redis;
+  /** Called with the first primary, and with each later one. */
+  readonly onPrimary?: ((address: TcpRedisAddress) => void) | undefined;
+  /** Called with an error when no sentinel names a primary, and without one when they do again. Requests continue. */
+  readonly onSentinels?: ((error: Error | undefined) => void) | undefined;
+}
+
+export interface SentinelOptions {
+  /** Name of the primary at the sentinels. */
+  readonly master: string;
+  readonly sentinels: readonly TcpRedisAddress[];
+  /** Poll interval once the primary is known, milliseconds. Default 1000. */
+  readonly pollIntervalMs?: number | undefined;
+  /** Limit of connecting to a sentinel and its reply, milliseconds. Default 1000. */
+  readonly replyTimeoutMs?: number | undefined;
+}
+
 /**
- * Asks one sentinel where the primary is, connecting first where that has not been done.
- *
- * @throws Error with what the sentinel said, when it does not connect, does not answer in time or knows no such primary.
+ * A Redis primary behind sentinels. All connections lead to the primary that they name. After a failover, requests in
+ * flight end at the old primary, and later ones go to the new one.
  */
-async function askSentinel(sentinel: Redis, master: string, timeoutMs: number): Promise<TcpRedisAddress> {
+export class SentinelInstance implements RedisInstance {
+  readonly #watch: PrimaryWatch;
+  readonly #instance: PooledInstance;
+  #primary: TcpRedisAddress | undefined;
+
+  constructor(hooks: SentinelHooks, options: PooledInstanceOptions & SentinelOptions) {
+    this.#watch = new PrimaryWatch(
+      {
+        openSentinel: hooks.openSentinel,
+        onPrimary: (address) => {
+          const isFirst = this.#primary === undefined;
+          this.#primary = address;
+          hooks.onPrimary?.(address);
+          if (!isFirst) {
+            this.#instance.pool.renew();
+          }
+        },
+        startDelayMs: hooks.startDelayMs,
+        onError: (error) =>
+          this.#primary === undefined ? hooks.onError?.(error) : hooks.onSentinels?.(error),
+        onRecovery: () => hooks.onSentinels?.(undefined),
+      },
+      options,
+    );
+    this.#instance = new PooledInstance(
+      {
+        ...hooks,
+        open: () => hooks.openPrimary(this.#requirePrimary()),
+        onError: (error) => {
+          hooks.onError?.(error);
+          this.#watch.switchSentinel();
+        },
+      },
+      options,
+    );
+  }
+
+  async add(hits: readonly Hit[]): Promise<readonly number[]> {
+    this.#requirePrimary();
+    return await this.#instance.add(hits);
+  }
+
+  async read(hits: readonly Hit[]): Promise<readonly number[]> {
+    this.#requirePrimary();
+    return await this.#instance.read(hits);
+  }
+
+  async start(): Promise<void> {
+    await this.#watch.start();
+    await this.#instance.start();
+  }
+
+  close(reason: Error = backendFailure('the connections to Redis are closed')): void {
+    this.#watch.close(reason);
+    this.#instance.close(reason);
+  }
+
+  lastError(): Error | undefined {
+    const watchError = this.#watch.lastError();
+    return this.#primary === undefined ? watchError : (this.#instance.lastError() ?? watchError);
+  }
+
+  #requirePrimary(): TcpRedisAddress {
+    if (this.#primary === undefined) {
+      throw backendFailure('no connection to Redis: no sentinel has named the primary yet');
+    }
+    return this.#primary;
+  }
+}
+
+/** Sentinels answer from memory: one that takes longer is considered down, and the next one is queried. */
+const defaultReplyTimeoutMs = 1_000;
+
+/**
+ * Limits how long hits go to the old primary after a failover. Sentinels leave it writable for about ten seconds, and those
+ * hits are lost.
+ */
+const defaultPollIntervalMs = 1_000;
+
+interface PrimaryWatchHooks {
+  readonly openSentinel: (address: TcpRedisAddress) => Redis;
+  /** Called with the first primary, and whenever the sentinels name another one. */
+  readonly onPrimary: (address: TcpRedisAddress) => void;
+  /** Backoff before the n-th consecutive attempt while the primary was never known, milliseconds. */
+  readonly startDelayMs: (attempt: number) => number;
+  /** Called when no sentinel names a primary: every time until the first success, later once per outage. */
+  readonly onError: (error: Error) => void;
+  readonly onRecovery: () => void;
+}
+
+/**
+ * Polls the sentinels for the primary, one over a kept connection and the others in turn when it fails. Polling cannot miss
+ * a change, a subscription could.
+ */
+class PrimaryWatch {
+  readonly #hooks: PrimaryWatchHooks;
+  readonly #options: SentinelOptions;
+  readonly #known = Promise.withResolvers<void>();
+  #primary: TcpRedisAddress | undefined;
+  /** Index of the sentinel that is queried first. */
+  #first = 0;
+  #sentinel: Redis | undefined;
+  /** Consecutive polls that failed. */
+  #failures = 0;
+  #polling = false;
+  #timer: NodeJS.Timeout | undefined;
+  #lastError: Error | undefined;
+  #closed = false;
+
+  constructor(hooks: PrimaryWatchHooks, options: SentinelOptions) {
+    this.#hooks = hooks;
+    this.#options = options;
+    // A watch that was never started may be closed.
+    this.#known.promise.catch(() => undefined);
+  }
+
+  /** Resolves once the primary is known, without a time limit; rejects when closed before. */
+  start(): Promise<void> {
+    void this.#poll();
+    return this.#known.promise;
+  }
+
+  /** Polls the next sentinel now, because the answer of the current one is in doubt. */
+  switchSentinel(): void {
+    if (!this.#polling && !this.#closed && this.#primary !== undefined) {
+      this.#dropSentinel();
+      void this.#poll();
+    }
+  }
+
+  /** The error of the last poll that failed. */
+  lastError(): Error | undefined {
+    return this.#lastError;
+  }
+
+  /** Ends polling; a pending `start` rejects with `reason`. Idempotent. */
+  close(reason: Error): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#sentinel?.disconnect();
+    this.#known.reject(reason);
+  }
+
+  async #poll(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#polling = true;
+    try {
+      const primary = await this.#queryAll();
+      this.#closed || this.#onPrimary(primary);
+    } catch (error) {
+      this.#closed || this.#onFailure(error instanceof Error ? error : new Error(String(error)));
+    }
+    this.#polling = false;
+    if (!this.#closed) {
+      const { pollIntervalMs = defaultPollIntervalMs } = this.#options;
+      const delayMs = this.#primary === undefined ? this.#hooks.startDelayMs(this.#failures) : pollIntervalMs;
+      this.#timer = setTimeout(() => this.#poll(), delayMs);
+    }
+  }
+
+  async #queryAll(): Promise<TcpRedisAddress> {
+    const { master, sentinels, replyTimeoutMs = defaultReplyTimeoutMs } = this.#options;
+    const failures: string[] = [];
+    for (const address of [...sentinels.slice(this.#first), ...sentinels.slice(0, this.#first)]) {
+      try {
+        return await querySentinel(this.#connect(address), master, replyTimeoutMs);
+      } catch (error) {
+        failures.push(`${describeRedisAddress(address)}: ${error instanceof Error ? error.message : error}`);
+        this.#dropSentinel();
+      }
+      if (this.#closed) {
+        break;
+      }
+    }
+    throw new Error(`no sentinel names the primary of ${master} (${failures.join('; ')})`);
+  }
+
+  /** The kept connection, or a new one. */
+  #connect(address: TcpRedisAddress): Redis {
+    if (!isConnected(this.#sentinel)) {
+      this.#sentinel = this.#hooks.openSentinel(address);
+      // ioredis prints errors without a listener.
+      this.#sentinel.on('error', () => undefined);
+    }
+    return this.#sentinel;
+  }
+
+  #dropSentinel(): void {
+    this.#sentinel?.disconnect();
+    this.#sentinel = undefined;
+    this.#first = (this.#first + 1) % this.#options.sentinels.length;
+  }
+
+  #onPrimary(primary: TcpRedisAddress): void {
+    if (this.#primary !== undefined && this.#failures > 0) {
+      this.#hooks.onRecovery();
+    }
+    this.#failures = 0;
+    if (primary.host !== this.#primary?.host || primary.port !== this.#primary.port) {
+      this.#primary = primary;
+      this.#hooks.onPrimary(primary);
+      this.#known.resolve();
+    }
+  }
+
+  #onFailure(error: Error): void {
+    this.#failures += 1;
+    this.#lastError = error;
+    if (this.#primary === undefined || this.#failures === 1) {
+      this.#hooks.onError(error);
+    }
+  }
+}
+
+function isConnected(sentinel: Redis | undefined): sentinel is Redis {
+  return sentinel?.status === 'ready' && sentinel.stream.writable;
+}
+
+/** Asks one sentinel for the primary; connects first if needed. */
+async function querySentinel(sentinel: Redis, master: string, timeoutMs: number): Promise<TcpRedisAddress> {
   const failed = Promise.withResolvers<never>();
-  // What a refused login says comes as an event; the commands only say that the connection is gone.
+  // The reason of a refused login is only an event; commands just fail with a closed connection.
   sentinel.on('error', failed.reject);
   try {
     return await inTime(
-      Promise.race([failed.promise, namedPrimary(sentinel, master)]),
+      Promise.race([failed.promise, getPrimary(sentinel, master)]),
       timeoutMs,
       () => new Error(`no answer within ${timeoutMs}ms`),
     );
@@ -27,7 +265,7 @@ async function askSentinel(sentinel: Redis, master: string, timeoutMs: number): 
   }
 }
 
-async function namedPrimary(sentinel: Redis, master: string): Promise<TcpRedisAddress> {
+async function getPrimary(sentinel: Redis, master: string): Promise<TcpRedisAddress> {
   if (sentinel.status === 'wait') {
     await sentinel.connect();
   }
@@ -40,246 +278,4 @@ async function namedPrimary(sentinel: Redis, master: string): Promise<TcpRedisAd
     throw new Error('its answer is not the address of a server');
   }
   return { kind: 'tcp', host, port: Number(port) };
-}
-
-/** Whom to ask for what. */
-export interface PrimaryWatchOptions {
-  /** Name under which the sentinels know the primary. */
-  readonly master: string;
-  readonly sentinels: readonly TcpRedisAddress[];
-  /** How often a sentinel is asked once the primary is known, milliseconds. Default 1000. */
-  readonly lookEveryMs?: number | undefined;
-  /** Bound on connecting to a sentinel and hearing its answer, milliseconds. Default 1000. */
-  readonly answerTimeoutMs?: number | undefined;
-}
-
-/** What a watch takes. */
-interface PrimaryWatchDeps {
-  /** Makes a client of a sentinel that is not yet connected, and that never connects again by itself. */
-  readonly openSentinel: (address: TcpRedisAddress) => Redis;
-  /** Told of the first primary, and whenever the sentinels name another one. */
-  readonly onPrimary: (address: TcpRedisAddress) => void;
-  /** Delay before the n-th attempt in a row while the primary was never known, milliseconds. */
-  readonly startDelayMs: (attempt: number) => number;
-  /** Told when no sentinel names a primary: each time until one did, later once for each outage. */
-  readonly onError?: ((error: Error) => void) | undefined;
-  /** Told when one does again. */
-  readonly onRecovery?: (() => void) | undefined;
-}
-
-/** Knows where the primary is. */
-interface PrimaryWatch {
-  /** Resolves once a sentinel has named the primary, however long that takes; rejects when closed before. */
-  start(): Promise<void>;
-  /** There is reason to doubt what the sentinel said that is asked usually: asks the next one, now. */
-  askAnother(): void;
-  /** Why no sentinel named a primary the last time that none did. */
-  lastError(): Error | undefined;
-  /** Asks no more; a `start` that still waits rejects with `reason`. Idempotent. */
-  close(reason: Error): void;
-}
-
-/** A sentinel answers from memory: one that takes longer is as good as gone, and the next one is asked. */
-const defaultAnswerTimeoutMs = 1_000;
-
-/**
- * How long after a failover counting goes on at the old primary at most. Sentinels leave that one writable for about ten
- * seconds, and nothing that is counted there lasts.
- */
-const defaultLookEveryMs = 1_000;
-
-/**
- * Asks the sentinels for the primary, again and again: one of them over a connection that stays, and the others in turn
- * when it fails. What is asked anew each time cannot be missed, as a message of the sentinels could.
- */
-function createPrimaryWatch(deps: PrimaryWatchDeps, options: PrimaryWatchOptions): PrimaryWatch {
-  const {
-    master,
-    sentinels,
-    lookEveryMs = defaultLookEveryMs,
-    answerTimeoutMs = defaultAnswerTimeoutMs,
-  } = options;
-  const known = Promise.withResolvers<void>();
-  // A watch that was never started may be closed.
-  known.promise.catch(() => undefined);
-  let primary: TcpRedisAddress | undefined;
-  /** Which of the sentinels is asked first. */
-  let turn = 0;
-  let sentinel: Redis | undefined;
-  /** Looks in a row that came to nothing. */
-  let failures = 0;
-  let looking = false;
-  let timer: NodeJS.Timeout | undefined;
-  let lastError: Error | undefined;
-  let closed = false;
-
-  async function look(): Promise<void> {
-    clearTimeout(timer);
-    looking = true;
-    try {
-      const named = await askAll();
-      closed || found(named);
-    } catch (error) {
-      closed || missed(error instanceof Error ? error : new Error(String(error)));
-    }
-    looking = false;
-    if (!closed) {
-      const delayMs = primary === undefined ? deps.startDelayMs(failures) : lookEveryMs;
-      timer = setTimeout(look, delayMs);
-    }
-  }
-
-  async function askAll(): Promise<TcpRedisAddress> {
-    const said: string[] = [];
-    for (const address of [...sentinels.slice(turn), ...sentinels.slice(0, turn)]) {
-      try {
-        return await askSentinel(sentinelAt(address), master, answerTimeoutMs);
-      } catch (error) {
-        said.push(`${describeRedisAddress(address)}: ${error instanceof Error ? error.message : error}`);
-        leaveSentinel();
-      }
-      if (closed) {
-        break;
-      }
-    }
-    throw new Error(`no sentinel names the primary of ${master} (${said.join('; ')})`);
-  }
-
-  /** The connection that stays, or a new one. */
-  function sentinelAt(address: TcpRedisAddress): Redis {
-    if (!isConnected(sentinel)) {
-      sentinel = deps.openSentinel(address);
-      // ioredis prints errors that nobody listens to.
-      sentinel.on('error', () => undefined);
-    }
-    return sentinel;
-  }
-
-  function leaveSentinel(): void {
-    sentinel?.disconnect();
-    sentinel = undefined;
-    turn = (turn + 1) % sentinels.length;
-  }
-
-  function found(named: TcpRedisAddress): void {
-    if (primary !== undefined && failures > 0) {
-      deps.onRecovery?.();
-    }
-    failures = 0;
-    if (named.host !== primary?.host || named.port !== primary.port) {
-      primary = named;
-      deps.onPrimary(named);
-      known.resolve();
-    }
-  }
-
-  function missed(error: Error): void {
-    failures += 1;
-    lastError = error;
-    if (primary === undefined || failures === 1) {
-      deps.onError?.(error);
-    }
-  }
-
-  return {
-    start() {
-      void look();
-      return known.promise;
-    },
-    askAnother() {
-      if (!looking && !closed && primary !== undefined) {
-        leaveSentinel();
-        void look();
-      }
-    },
-    lastError: () => lastError,
-    close(reason) {
-      closed = true;
-      clearTimeout(timer);
-      sentinel?.disconnect();
-      known.reject(reason);
-    },
-  };
-}
-
-function isConnected(sentinel: Redis | undefined): sentinel is Redis {
-  return sentinel?.status === 'ready' && sentinel.stream.writable;
-}
-
-/** What such an instance takes. */
-export interface SentinelInstanceDeps extends Omit<ConnectionPoolDeps, 'open'> {
-  /** Makes a client of the primary that is not yet connected, and that never connects again by itself. */
-  readonly openPrimary: (address: TcpRedisAddress) => Redis;
-  readonly openSentinel: PrimaryWatchDeps['openSentinel'];
-  /** Told of the first primary, and of each that took its place. */
-  readonly onPrimary?: ((address: TcpRedisAddress) => void) | undefined;
-  /** Told when the sentinels no longer name a primary, and when they do again. Counting goes on meanwhile. */
-  readonly onSentinels?: ((error: Error | undefined) => void) | undefined;
-}
-
-/**
- * An instance that sentinels look after. All connections lead to the primary that they name; once they name another
- * one, what is at work at the old one ends there, and everything that comes later goes to the new one.
- */
-export function createSentinelInstance(
-  deps: SentinelInstanceDeps,
-  options: PooledInstanceOptions & PrimaryWatchOptions,
-): RedisInstance {
-  let primary: TcpRedisAddress | undefined;
-  const watch = createPrimaryWatch(
-    {
-      openSentinel: deps.openSentinel,
-      onPrimary(address) {
-        const isFirst = primary === undefined;
-        primary = address;
-        deps.onPrimary?.(address);
-        if (!isFirst) {
-          pool.renew();
-        }
-      },
-      startDelayMs: deps.startDelayMs,
-      onError: (error) => (primary === undefined ? deps.onError?.(error) : deps.onSentinels?.(error)),
-      onRecovery: () => deps.onSentinels?.(undefined),
-    },
-    options,
-  );
-  const pool = createConnectionPool(
-    {
-      ...deps,
-      open: () => deps.openPrimary(requirePrimary()),
-      onError(error) {
-        deps.onError?.(error);
-        watch.askAnother();
-      },
-    },
-    options,
-  );
-  const batcher = createBatcher(pool, options);
-
-  function requirePrimary(): TcpRedisAddress {
-    if (primary === undefined) {
-      throw backendFailure('no connection to Redis: no sentinel has named the primary yet');
-    }
-    return primary;
-  }
-
-  return {
-    async add(hits: readonly CounterHit[]) {
-      requirePrimary();
-      return await batcher.add(hits);
-    },
-    async read(hits: readonly CounterHit[]) {
-      requirePrimary();
-      return await batcher.read(hits);
-    },
-    async start() {
-      await watch.start();
-      await pool.start();
-    },
-    close(reason = backendFailure('the connections to Redis are closed')) {
-      watch.close(reason);
-      pool.close(reason);
-    },
-    lastError: () => (primary === undefined ? watch.lastError() : pool.lastError()) ?? watch.lastError(),
-  };
 }

@@ -1,6 +1,6 @@
 import { hostAndPort } from '@tollgate/kit/text';
 
-/** Where a Redis listens and what it wants to hear first. */
+/** The address of a Redis server, with the options of its URL. */
 export type RedisAddress =
   | {
       readonly kind: 'tcp';
@@ -12,24 +12,22 @@ export type RedisAddress =
     }
   | { readonly kind: 'unix'; readonly path: string };
 
-/** User name and password; Redis without ACLs has no user. */
+/** Without ACLs there is no user name. */
 export interface RedisCredentials {
   readonly username?: string;
   readonly password: string;
 }
 
-/** What came of reading an address. */
 export type RedisAddressResult =
   | { readonly ok: true; readonly address: RedisAddress }
   | { readonly ok: false; readonly expected: string };
 
 const expected =
   'host:port, redis://[user:password@]host[:port][?db=n] (rediss:// for TLS), or the path of a unix socket';
-const refused: RedisAddressResult = { ok: false, expected };
+const invalid: RedisAddressResult = { ok: false, expected };
 
 /**
- * Reads KVSTORE_URL. A path (or `unix://path`) is a unix socket whatever the socket type says; the socket type
- * decides only where the text could be either.
+ * Parses KVSTORE_URL. A path (or `unix://path`) is a unix socket; the socket type decides only where the text is ambiguous.
  */
 export function parseRedisAddress(url: string, socketType: string): RedisAddressResult {
   if (url.startsWith('unix://')) {
@@ -43,30 +41,30 @@ export function parseRedisAddress(url: string, socketType: string): RedisAddress
     return unixSocket(url);
   }
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:/\s@]*)):(\d{1,5})$/.exec(url);
-  // As Go has it, no host is this machine: `:6379`.
+  // As in Go, `:6379` is this machine.
   return tcpAddress(match?.[1] || match?.[2] || 'localhost', Number(match?.[3]));
 }
 
 function unixSocket(path: string): RedisAddressResult {
-  return path === '' || path.includes('://') ? refused : { ok: true, address: { kind: 'unix', path } };
+  return path === '' || path.includes('://') ? invalid : { ok: true, address: { kind: 'unix', path } };
 }
 
-function tcpAddress(host: string, port: number, more: UrlParts = {}): RedisAddressResult {
+function tcpAddress(host: string, port: number, parts: UrlParts = {}): RedisAddressResult {
   const isPort = port > 0 && port <= 65_535;
-  return host === '' || !isPort ? refused : { ok: true, address: { kind: 'tcp', host, port, ...more } };
+  return host === '' || !isPort ? invalid : { ok: true, address: { kind: 'tcp', host, port, ...parts } };
 }
 
-/** What only a URL can say. */
+/** What only a URL has. */
 type UrlParts = Pick<Extract<RedisAddress, { kind: 'tcp' }>, 'credentials' | 'db' | 'tls'>;
 
 const defaultPort = 6379;
 
 function parseUrl(text: string): RedisAddressResult {
   const url = URL.parse(text);
-  const credentials = url === null ? undefined : credentialsOf(url);
+  const credentials = url === null ? undefined : parseCredentials(url);
   const db = url?.searchParams.get('db') ?? url?.pathname.slice(1) ?? '';
   if (url === null || credentials === 'malformed' || !/^\d{0,9}$/.test(db)) {
-    return refused;
+    return invalid;
   }
   return tcpAddress(url.hostname.replace(/^\[|\]$/g, ''), url.port === '' ? defaultPort : Number(url.port), {
     ...(credentials === undefined ? {} : { credentials }),
@@ -75,8 +73,8 @@ function parseUrl(text: string): RedisAddressResult {
   });
 }
 
-/** A user without a password is no login; Redis would refuse the empty one. */
-function credentialsOf({ username, password }: URL): RedisCredentials | undefined | 'malformed' {
+/** A user name without a password is an error: Redis would refuse the empty password. */
+function parseCredentials({ username, password }: URL): RedisCredentials | undefined | 'malformed' {
   if (password === '') {
     return username === '' ? undefined : 'malformed';
   }
@@ -88,7 +86,7 @@ function credentialsOf({ username, password }: URL): RedisCredentials | undefine
   }
 }
 
-/** Reads KVSTORE_AUTH, `password` or `user:password`; undefined when empty. */
+/** Parses KVSTORE_AUTH, `password` or `user:password`; undefined when empty. */
 export function parseRedisAuth(auth: string): RedisCredentials | undefined {
   if (auth === '') {
     return undefined;
@@ -98,7 +96,7 @@ export function parseRedisAuth(auth: string): RedisCredentials | undefined {
   return colon <= 0 ? { password } : { username: auth.slice(0, colon), password };
 }
 
-/** The address as it may be logged: without credentials. */
+/** The address for logs, without credentials. */
 export function describeRedisAddress(address: RedisAddress): string {
   if (address.kind === 'unix') {
     return address.path;
@@ -106,25 +104,24 @@ export function describeRedisAddress(address: RedisAddress): string {
   return hostAndPort(address.host, address.port);
 }
 
-/** What KVSTORE_TYPE and KVSTORE_URL name together. */
+/** The deployment that KVSTORE_TYPE and KVSTORE_URL name. */
 export type RedisTarget =
   | { readonly kind: 'single'; readonly address: RedisAddress }
   | {
       readonly kind: 'sentinel';
-      /** Name under which the sentinels know the primary. */
+      /** Name of the primary at the sentinels. */
       readonly master: string;
       readonly sentinels: readonly TcpRedisAddress[];
     }
   | {
       readonly kind: 'cluster';
-      /** Nodes that are asked for the others. */
+      /** Nodes to query for the others. */
       readonly nodes: readonly TcpRedisAddress[];
     };
 
-/** An address that is no unix socket. */
+/** An address other than a unix socket. */
 export type TcpRedisAddress = Extract<RedisAddress, { kind: 'tcp' }>;
 
-/** What came of reading a target. */
 export type RedisTargetResult =
   | { readonly ok: true; readonly target: RedisTarget }
   | { readonly ok: false; readonly expected: string };
@@ -132,10 +129,10 @@ export type RedisTargetResult =
 const singleForm =
   'one server; for a list of sentinels or nodes the type is sentinel or cluster (KVSTORE_TYPE, KVSTORE_PERSECOND_TYPE)';
 const sentinelForm =
-  'the name of the master and at least one sentinel: mymaster,host:port,host:port (logins have settings of their own)';
+  'the name of the master and at least one sentinel: mymaster,host:port,host:port (logins have their own settings)';
 const clusterForm = 'nodes of the cluster: host:port,host:port (a cluster has database 0 only)';
 
-/** Reads KVSTORE_URL as KVSTORE_TYPE wants it; the socket type matters to a single server only. */
+/** Parses KVSTORE_URL for a KVSTORE_TYPE; the socket type matters for a single server only. */
 export function parseRedisTarget(
   type: RedisTarget['kind'],
   url: string,
@@ -143,7 +140,7 @@ export function parseRedisTarget(
 ): RedisTargetResult {
   if (type === 'single') {
     const parsed = parseRedisAddress(url, socketType);
-    if (namesSeveral(url, parsed)) return { ok: false, expected: singleForm };
+    if (namesSeveralServers(url, parsed)) return { ok: false, expected: singleForm };
     return parsed.ok ? { ok: true, target: { kind: 'single', address: parsed.address } } : parsed;
   }
   const parts = url.split(',').map((part) => part.trim());
@@ -156,15 +153,15 @@ export function parseRedisTarget(
   const [master = '', ...rest] = parts;
   const sentinels = tcpAddresses(rest);
   const named = master !== '' && !/[:/@\s]/.test(master);
-  // What a URL adds could be meant for the sentinels or for the primary.
+  // The login in a URL could be meant for the sentinels or for the primary.
   const plain = !rest.some((part) => part.includes('://'));
   return sentinels === undefined || !named || !plain
     ? { ok: false, expected: sentinelForm }
     : { ok: true, target: { kind: 'sentinel', master, sentinels } };
 }
 
-/** What the URL of any node says of login and TLS is meant for all, also for those that are found later. */
-export function sharedByNodes(
+/** Login and TLS of any node's URL, which apply to all nodes, including those discovered later. */
+export function getSharedOptions(
   nodes: readonly TcpRedisAddress[],
 ): Pick<TcpRedisAddress, 'credentials' | 'tls'> {
   const credentials = nodes.find((node) => node.credentials !== undefined)?.credentials;
@@ -174,7 +171,7 @@ export function sharedByNodes(
   };
 }
 
-/** The target as it may be logged: without credentials. */
+/** The target for logs, without credentials. */
 export function describeRedisTarget(target: RedisTarget): string {
   switch (target.kind) {
     case 'single':
@@ -186,13 +183,13 @@ export function describeRedisTarget(target: RedisTarget): string {
   }
 }
 
-/** A list for which the type was forgotten: no name of a host has a comma, but a password or a socket may. */
-function namesSeveral(url: string, parsed: ReturnType<typeof parseRedisAddress>): boolean {
+/** A list without its type. A host name has no comma, but a password or a socket path may. */
+function namesSeveralServers(url: string, parsed: ReturnType<typeof parseRedisAddress>): boolean {
   if (parsed.ok) return parsed.address.kind === 'tcp' && parsed.address.host.includes(',');
   return /,/.test(url.slice(url.lastIndexOf('@') + 1));
 }
 
-/** Undefined unless there are some and all are what they should be. */
+/** Undefined when the list is empty or an address is invalid. */
 function tcpAddresses(parts: readonly string[]): readonly TcpRedisAddress[] | undefined {
   const addresses = parts.map((part) => parseRedisAddress(part, 'tcp'));
   const tcp = addresses.flatMap((result) =>

@@ -7,43 +7,40 @@ import { decodeMessage } from '@tollgate/rules/rule-message';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { maxWarnings } from '@tollgate/rules/warnings';
 
-/** The rules of one domain, and what they were made of. */
+/** The rules of one domain, with the digests of their resources. */
 interface CompiledDomain {
-  /** Of its resources, in their order. */
   readonly digests: readonly string[];
   readonly root: RuleNode;
   readonly ruleCount: number;
 }
 
-/** A compiled set of resources, kept to compile the next one from. */
+/** A compiled set of resources, which the next one reuses. */
 export interface CompiledResources {
   readonly domains: ReadonlyMap<string, CompiledDomain>;
   /** The domain of each resource, by its digest. */
-  readonly domainOf: ReadonlyMap<string, string>;
+  readonly domainByDigest: ReadonlyMap<string, string>;
 }
 
-/** What there is before a first set. */
-export const nothingCompiled: CompiledResources = { domains: new Map(), domainOf: new Map() };
+export const emptyResources: CompiledResources = { domains: new Map(), domainByDigest: new Map() };
 
-/** What came of a set of resources. */
-export type ResourcesResult =
+type ResourcesResult =
   | {
       readonly ok: true;
       readonly compiled: CompiledResources;
       readonly rules: RuleSet;
-      /** Of the domains that were compiled now; those of the others were told before. */
+      /** Warnings of the domains that were compiled now. */
       readonly warnings: readonly RuleProblem[];
-      /** Domains that were compiled now. */
+      /** Number of domains that were compiled now. */
       readonly compiledDomains: number;
-      /** False when the rules are those of before. */
+      /** False when the rules are the same as before. */
       readonly changed: boolean;
     }
   | { readonly ok: false; readonly reason: 'undecodable'; readonly problem: string }
   | { readonly ok: false; readonly reason: 'invalid'; readonly problems: readonly RuleProblem[] };
 
 /**
- * Compiles encoded RateLimitConfig messages, all or nothing. A server sends all of them for every edit, so whatever has
- * the bytes of `before` is taken over from there, neither decoded nor compiled.
+ * Compiles encoded RateLimitConfig messages, all or nothing. A server resends all of them on every edit, so those with
+ * unchanged bytes are reused from `before` without decoding and compiling.
  */
 export function* compileResources(
   resources: readonly Uint8Array[],
@@ -61,9 +58,9 @@ export function* compileResources(
   for (const [domain, group] of read.groups) {
     yield;
     let compiled = before.domains.get(domain);
-    if (compiled === undefined || !hasDigestsOf(compiled, group)) {
+    if (compiled === undefined || !hasSameDigests(compiled, group)) {
       compiledDomains++;
-      const result = yield* compileRules(yield* documentsOf(group), options);
+      const result = yield* compileRules(yield* decodeDocuments(group), options);
       if (!result.ok) {
         problems.push(...result.problems.slice(0, maxProblems - problems.length));
         continue;
@@ -78,7 +75,7 @@ export function* compileResources(
   if (problems.length > 0) return { ok: false, reason: 'invalid', problems };
   return {
     ok: true,
-    compiled: { domains, domainOf: read.domainOf },
+    compiled: { domains, domainByDigest: read.domainByDigest },
     rules: { domains: roots, ruleCount },
     warnings,
     compiledDomains,
@@ -89,7 +86,7 @@ export function* compileResources(
 interface Resource {
   readonly bytes: Uint8Array;
   readonly digest: string;
-  /** Missing when its domain was known by the digest. */
+  /** Undefined when the domain is known by the digest. */
   readonly document: RuleDocument | undefined;
 }
 
@@ -98,17 +95,17 @@ type ReadResources =
       readonly ok: true;
       /** By domain. */
       readonly groups: ReadonlyMap<string, readonly Resource[]>;
-      readonly domainOf: ReadonlyMap<string, string>;
+      readonly domainByDigest: ReadonlyMap<string, string>;
     }
   | { readonly ok: false; readonly reason: 'undecodable'; readonly problem: string };
 
 function* readResources(resources: readonly Uint8Array[], before: CompiledResources): Steps<ReadResources> {
   const groups = new Map<string, Resource[]>();
-  const domainOf = new Map<string, string>();
+  const domainByDigest = new Map<string, string>();
   for (const [index, bytes] of resources.entries()) {
-    // Digests, not the bytes themselves: those would be kept for as long as the rules that were made of them.
+    // The bytes themselves would be kept in memory as long as the rules.
     const digest = hash('sha256', bytes, 'base64');
-    let domain = before.domainOf.get(digest);
+    let domain = before.domainByDigest.get(digest);
     let document: RuleDocument | undefined;
     if (domain === undefined) {
       try {
@@ -126,26 +123,25 @@ function* readResources(resources: readonly Uint8Array[], before: CompiledResour
     const group = groups.get(domain);
     if (group === undefined) groups.set(domain, [{ bytes, digest, document }]);
     else group.push({ bytes, digest, document });
-    domainOf.set(digest, domain);
+    domainByDigest.set(digest, domain);
     yield;
   }
-  return { ok: true, groups, domainOf };
+  return { ok: true, groups, domainByDigest };
 }
 
-function hasDigestsOf({ digests }: CompiledDomain, group: readonly Resource[]): boolean {
+function hasSameDigests({ digests }: CompiledDomain, group: readonly Resource[]): boolean {
   return digests.length === group.length && group.every(({ digest }, i) => digests[i] === digest);
 }
 
-function* documentsOf(group: readonly Resource[]): Steps<readonly RuleDocument[]> {
+function* decodeDocuments(group: readonly Resource[]): Steps<readonly RuleDocument[]> {
   const documents: RuleDocument[] = [];
-  // Unchanged ones too: with another of the same domain they are compiled again.
+  // Unchanged resources are compiled again together with others of their domain.
   for (const { bytes, document } of group) documents.push(document ?? (yield* decodeMessage(bytes)));
   return documents;
 }
 
 function compiledDomain(domain: string, group: readonly Resource[], rules: RuleSet): CompiledDomain {
   const root = rules.domains.get(domain);
-  // Compiling one domain makes its root or a problem.
   if (root === undefined) throw new TypeError(`domain ${domain} has no rules after compiling`);
   return { digests: group.map(({ digest }) => digest), root, ruleCount: rules.ruleCount };
 }

@@ -10,19 +10,17 @@ import {
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 
-/** The type of the resources that are subscribed to. */
 const rateLimitConfigTypeUrl = `type.googleapis.com/${RateLimitConfigSchema.typeName}`;
 
-/** Path of the method that is called. */
 export const streamAggregatedResourcesPath = `/${AggregatedDiscoveryService.typeName}/${AggregatedDiscoveryService.method.streamAggregatedResources.name}`;
 
-/** Who subscribes. */
+/** The identity of the subscriber. */
 export interface DiscoveryNode {
   readonly id: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The complete set of resources, as the server sent it. */
+/** The complete set of resources of a response. */
 export interface DiscoveredSet {
   readonly version: string;
   readonly nonce: string;
@@ -30,30 +28,30 @@ export interface DiscoveredSet {
   readonly resources: readonly Uint8Array[];
 }
 
-/** A response that holds what was asked for, or what to tell the server instead. */
-export type ReadResponse =
+/** A response, or the reason to reject it. */
+type DecodedResponse =
   | { readonly ok: true; readonly set: DiscoveredSet }
   | { readonly ok: false; readonly version: string; readonly nonce: string; readonly problem: string };
 
 /**
- * The first request of a stream: all resources of the type. It tells no version, although one may be in force: a server
- * that counts versions from 1 after each start could take another set for the one we have, and keep silent.
+ * The first request of a stream, for all resources of the type. It has no version, although a set may be active: a server
+ * that counts versions from 1 after each start could take another set for it and send nothing.
  */
-export function subscription(node: DiscoveryNode): Uint8Array {
+export function encodeSubscription(node: DiscoveryNode): Uint8Array {
   const metadata = { ...node.metadata };
   return encode({ node: { id: node.id, metadata, userAgentName: 'tollgate-ratelimit' } });
 }
 
-/** Accepts the response with that nonce: its version is in force. */
-export function acknowledgement(version: string, nonce: string): Uint8Array {
+/** Accepts the response with that nonce: its version is active. */
+export function encodeAck(version: string, nonce: string): Uint8Array {
   return encode({ versionInfo: version, responseNonce: nonce });
 }
 
 /** google.rpc.Code INVALID_ARGUMENT. */
 const invalidArgument = 3;
 
-/** Rejects the response with that nonce; `version` is the one that stays in force, empty when there is none. */
-export function rejection(version: string, nonce: string, message: string): Uint8Array {
+/** Rejects the response with that nonce; `version` is the active one, or empty. */
+export function encodeNack(version: string, nonce: string, message: string): Uint8Array {
   return encode({
     versionInfo: version,
     responseNonce: nonce,
@@ -69,11 +67,11 @@ function encode(request: MessageInitShape<typeof DiscoveryRequestSchema>): Uint8
 const { resources: resourcesField } = DiscoveryResponseSchema.field;
 
 /**
- * Reads a response, one resource after the other: there may be tens of thousands.
+ * Decodes a response in steps, because it may have tens of thousands of resources.
  *
- * @throws Error when the bytes are no DiscoveryResponse, so that there is no nonce to answer to.
+ * @throws Error when the bytes are not a DiscoveryResponse, which leaves no nonce for a reply.
  */
-export function* readResponse(bytes: Uint8Array): Steps<ReadResponse> {
+export function* decodeResponse(bytes: Uint8Array): Steps<DecodedResponse> {
   const reader = new BinaryReader(bytes);
   const resources: Any[] = [];
   const rest: Uint8Array[] = [];
@@ -88,24 +86,24 @@ export function* readResponse(bytes: Uint8Array): Steps<ReadResponse> {
       rest.push(bytes.subarray(start, reader.pos));
     }
   }
-  return judge(fromBinary(DiscoveryResponseSchema, Buffer.concat(rest)), resources);
+  return validate(fromBinary(DiscoveryResponseSchema, Buffer.concat(rest)), resources);
 }
 
-function judge(
+function validate(
   { versionInfo: version, nonce, typeUrl }: DiscoveryResponse,
   resources: readonly Any[],
-): ReadResponse {
-  const refuse = (problem: string): ReadResponse => ({ ok: false, version, nonce, problem });
-  if (!isRateLimitConfig(typeUrl)) return refuse(`the response is of type '${typeUrl}', ${expected}`);
-  const other = resources.findIndex((resource) => !isRateLimitConfig(resource.typeUrl));
-  if (other !== -1)
-    return refuse(`resource ${other} is of type '${resources[other]?.typeUrl ?? ''}', ${expected}`);
+): DecodedResponse {
+  const reject = (problem: string): DecodedResponse => ({ ok: false, version, nonce, problem });
+  if (!isRateLimitConfig(typeUrl)) return reject(`the response is of type '${typeUrl}', ${expected}`);
+  const invalid = resources.findIndex((resource) => !isRateLimitConfig(resource.typeUrl));
+  if (invalid !== -1)
+    return reject(`resource ${invalid} is of type '${resources[invalid]?.typeUrl ?? ''}', ${expected}`);
   return { ok: true, set: { version, nonce, resources: resources.map(({ value }) => value) } };
 }
 
 const expected = `not ${rateLimitConfigTypeUrl}`;
 
-/** Whatever its prefix is: that says where the type is described, not what it is. */
+/** Ignores the prefix, which only says where the type is described. */
 function isRateLimitConfig(typeUrl: string): boolean {
   return typeUrl.slice(typeUrl.lastIndexOf('/') + 1) === RateLimitConfigSchema.typeName;
 }

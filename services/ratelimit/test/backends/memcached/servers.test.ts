@@ -3,7 +3,7 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
 import { sendTcp } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
-import { findServers } from '../../../src/backends/memcached/addresses.ts';
+import { resolveServers } from '../../../src/backends/memcached/addresses.ts';
 import { type DnsServer, startDnsServer } from '../../support/dns-server.ts';
 import { connect } from '../../support/grpc-client.ts';
 import { memcachedFromSettings } from '../../support/memcached-from-settings.ts';
@@ -45,7 +45,7 @@ t.test('servers of an SRV record are sorted as text with the dot at the end of t
     { host: 'mc.test', port: 11_211 },
   ]);
   t.same(
-    await findServers(srv, (name) => dns.resolver.resolveSrv(name)),
+    await resolveServers(srv, (name) => dns.resolver.resolveSrv(name)),
     ['mc.:11211', 'mc.test.:11211', 'mc.test.:9', 'mc1.test.:11211'].map((text) => text.replace('.:', ':')),
   );
 });
@@ -71,7 +71,7 @@ t.test(
     t.same([await holds(first, 'key-0'), await holds(second, 'key-4')], [true, true]);
 
     dns.answer = [targetOf(second)];
-    await awaitUntil(() => says(logLines, /^the memcached servers have changed$/), {
+    await awaitUntil(() => says(logLines, /^memcached servers changed$/), {
       what: 'the change to be noticed',
     });
     await backend.add([hitOf('key-0')]);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createBatcher } from '../../../src/backends/redis/batcher.ts';
+import { Batcher } from '../../../src/backends/redis/batcher.ts';
 import type { ConnectionPool } from '../../../src/backends/redis/connection-pool.ts';
 import { backendFailure } from '../../../src/errors.ts';
 import { hitOf } from '../counter-backend-contract.ts';
@@ -8,7 +8,7 @@ import { hitOf } from '../counter-backend-contract.ts';
 function busyPool() {
   const { promise, reject } = Promise.withResolvers<never>();
   let asked = 0;
-  const pool: ConnectionPool = {
+  const pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'> = {
     acquire() {
       asked += 1;
       return promise;
@@ -16,11 +16,6 @@ function busyPool() {
     release: () => undefined,
     discard: () => undefined,
     retireAll: () => undefined,
-    renew: () => undefined,
-    drain: () => undefined,
-    start: () => Promise.resolve(),
-    close: () => undefined,
-    lastError: () => undefined,
   };
   return { pool, asked: () => asked, giveUp: () => reject(backendFailure('all busy')) };
 }
@@ -33,7 +28,7 @@ function nextTick(): Promise<void> {
 
 t.test('while no connection is free, hits gather in one batch, up to 100,000', async (t) => {
   const { pool, asked, giveUp } = busyPool();
-  const batcher = createBatcher(pool, { windowMs: 0, timeoutMs: 10_000 });
+  const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   const hits = Array.from({ length: 1_000 }, (_, i) => hitOf(`key ${i}`));
   const waiting: Promise<unknown>[] = [];
   for (let i = 0; i < 100; i += 1) {
@@ -52,7 +47,7 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
 
 t.test('no hits need no connection', async (t) => {
   const { pool, asked } = busyPool();
-  const batcher = createBatcher(pool, { windowMs: 0, timeoutMs: 10_000 });
+  const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   t.same(await batcher.add([]), []);
   t.same(await batcher.read([]), []);
   await nextTick();

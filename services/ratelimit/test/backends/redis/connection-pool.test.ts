@@ -2,11 +2,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { openRedis } from '../../../src/backends/redis/connection.ts';
-import {
-  type ConnectionPool,
-  type ConnectionPoolOptions,
-  createConnectionPool,
-} from '../../../src/backends/redis/connection-pool.ts';
+import { ConnectionPool, type ConnectionPoolOptions } from '../../../src/backends/redis/connection-pool.ts';
 import { parseRedisAddress, type RedisAddress } from '../../../src/backends/redis/target.ts';
 import { answerCommands, type OddServer, startOddServer } from '../../support/invalid-server.ts';
 
@@ -49,14 +45,14 @@ function makePool(
     return delayMs;
   };
   let open = 0;
-  const pool = createConnectionPool(
+  const pool = new ConnectionPool(
     {
       open: () =>
         openRedis({
           address: addressOf(typeof address === 'string' ? address : address()),
           connectTimeoutMs: 5_000,
         }),
-      figures: {
+      metrics: {
         opened: () => {
           open += 1;
         },

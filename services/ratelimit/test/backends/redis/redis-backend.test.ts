@@ -4,11 +4,11 @@ import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { openRedis } from '../../../src/backends/redis/connection.ts';
 import {
-  createPooledInstance,
+  PooledInstance,
   type PooledInstanceOptions,
   type RedisInstance,
 } from '../../../src/backends/redis/instance.ts';
-import { createRedisBackend } from '../../../src/backends/redis/redis-backend.ts';
+import { RedisBackend } from '../../../src/backends/redis/redis-backend.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
 import { startOddServer } from '../../support/invalid-server.ts';
 import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
@@ -29,20 +29,20 @@ function instance(url: string, options: Partial<PooledInstanceOptions> = {}): Re
     throw new TypeError(`bad address in a test: ${url}`);
   }
   const timeoutMs = options.timeoutMs ?? 10_000;
-  return createPooledInstance(
+  return new PooledInstance(
     {
       open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
-      figures: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
+      metrics: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
     },
     { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs, ...options },
   );
 }
 
 async function started(t: Test, main: RedisInstance, perSecond?: RedisInstance) {
-  const backend = createRedisBackend({ main, perSecond, startTimeoutMs: 20_000 });
-  t.teardown(backend.close);
+  const backend = new RedisBackend({ main, perSecond, startTimeoutMs: 20_000 });
+  t.teardown(() => backend.close());
   await backend.start();
   return backend;
 }
@@ -149,19 +149,19 @@ t.test('with all connections busy, `wait` waits and `create` opens one more', as
 
 t.test('a start without a server gives up after its time', async (t) => {
   const nobody = instance('127.0.0.1:1');
-  const backend = createRedisBackend({ main: nobody, startTimeoutMs: 50 });
-  t.teardown(backend.close);
+  const backend = new RedisBackend({ main: nobody, startTimeoutMs: 50 });
+  t.teardown(() => backend.close());
   await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ });
 });
 
 t.test('a start that gives up on its first attempt says so', async (t) => {
   const silent = await startOddServer(t, () => undefined);
-  const backend = createRedisBackend({
+  const backend = new RedisBackend({
     main: instance(silent.address, { timeoutMs: 60_000 }),
     startTimeoutMs: 50,
   });
-  t.teardown(backend.close);
-  await t.rejects(backend.start(), { message: /ELAPSED_TIME\): the first attempt has not ended yet/ });
+  t.teardown(() => backend.close());
+  await t.rejects(backend.start(), { message: /ELAPSED_TIME\): the first attempt is still pending/ });
 });
 
 /** Lets what is scheduled for the end of this tick, such as a flush, happen. */

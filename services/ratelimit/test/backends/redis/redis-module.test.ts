@@ -12,7 +12,7 @@ import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
 import { counterBackends } from '../../../src/backends/counter-backends.ts';
 import { openRedis } from '../../../src/backends/redis/connection.ts';
 import { readSettings } from '../../../src/config/settings.ts';
-import { createStatsRegistry } from '../../../src/stats/registry.ts';
+import { StatsRegistry } from '../../../src/stats/registry.ts';
 import { hitOf } from '../counter-backend-contract.ts';
 
 const certificates = makeCertificates();
@@ -34,14 +34,15 @@ async function createBackend(
 ): Promise<CounterBackend> {
   const read = readSettings({ KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_TIMEOUT: '20s', ...env });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
-  const backend = await counterBackends.redis.create(read.settings, {
+  const backend = await counterBackends.redis(read.settings, {
+    nowMs: Date.now,
     nowSeconds: () => 1_000_000,
     random: () => 0.5,
     health: new Health(),
-    stats: createStatsRegistry(),
+    stats: new StatsRegistry(),
     logger: loggerTo(log),
   });
-  t.teardown(backend.close);
+  t.teardown(() => backend.close());
   return backend;
 }
 

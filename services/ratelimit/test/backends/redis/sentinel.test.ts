@@ -5,7 +5,7 @@ import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t, { type Test } from 'tap';
 import { openRedis } from '../../../src/backends/redis/connection.ts';
 import type { RedisInstance } from '../../../src/backends/redis/instance.ts';
-import { createSentinelInstance } from '../../../src/backends/redis/sentinel.ts';
+import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
 import { answerCommands, type OddServer, startOddServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
@@ -64,7 +64,7 @@ t.test('counters live on the server that the sentinels name', async (t) => {
   t.equal(await primary.command('GET', 'a'), '3');
   t.ok(health.isHealthy());
   t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 1);
-  const named = logLines.find((line) => line['@message'] === 'the sentinels named the primary');
+  const named = logLines.find((line) => line['@message'] === 'sentinels named the primary');
   t.equal(named?.primary, primary.address);
 });
 
@@ -205,25 +205,25 @@ interface TestInstance {
 function makeInstance(
   t: Test,
   sentinels: readonly { address: string }[],
-  { timeoutMs = 20_000, answerTimeoutMs = 20_000 }: { timeoutMs?: number; answerTimeoutMs?: number } = {},
+  { timeoutMs = 20_000, replyTimeoutMs = 20_000 }: { timeoutMs?: number; replyTimeoutMs?: number } = {},
 ): TestInstance {
   const told: string[] = [];
   const connect = (address: TcpRedisAddress) => openRedis({ address, connectTimeoutMs: timeoutMs });
-  const instance = createSentinelInstance(
+  const instance = new SentinelInstance(
     {
       openPrimary: connect,
       openSentinel: connect,
       onPrimary: ({ host, port }) => told.push(`primary ${host}:${port}`),
       onSentinels: (error) => told.push(error === undefined ? 'sentinels back' : error.message),
       onError: () => told.push('error'),
-      figures: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
+      metrics: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
     },
     {
       master: 'mymaster',
       sentinels: sentinels.map(({ address }) => tcp(address)),
-      ...{ lookEveryMs: 10, answerTimeoutMs },
+      ...{ pollIntervalMs: 10, replyTimeoutMs },
       ...{ size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs },
     },
   );
@@ -306,7 +306,7 @@ t.test('a sentinel that is silent, hangs up or talks nonsense is passed over', a
   const right = await startStubSentinel(t, naming(first));
   for (const nonsense of ['', 'hang up', '$-1\r\n', '*0\r\n', ':1\r\n', '+OK\r\n', '-IDONTKNOW\r\n']) {
     const odd = await startStubSentinel(t, nonsense);
-    const { instance, told } = makeInstance(t, [odd, right], { answerTimeoutMs: 100 });
+    const { instance, told } = makeInstance(t, [odd, right], { replyTimeoutMs: 100 });
     await instance.start();
     t.ok(told.includes(`primary ${first.address}`), JSON.stringify(nonsense));
     instance.close();

@@ -5,7 +5,7 @@ import t from 'tap';
 import {
   type CompiledResources,
   compileResources,
-  nothingCompiled,
+  emptyResources,
 } from '../../../src/rules/xds/compile-resources.ts';
 
 const unit = { hour: 3 };
@@ -21,7 +21,7 @@ function encoded(config: MessageInitShape<typeof RateLimitConfigSchema>): Uint8A
 
 function compile(
   resources: readonly Uint8Array[],
-  before: CompiledResources = nothingCompiled,
+  before: CompiledResources = emptyResources,
   mergeDomains = false,
 ) {
   return runSteps(compileResources(resources, before, { mergeDomains }));
@@ -134,7 +134,7 @@ t.test('bytes that are no resource are told by their place', async (t) => {
 
 t.test('work comes in steps: one large domain as well as many small ones', async (t) => {
   const steps = (resources: readonly Uint8Array[]) =>
-    [...compileResources(resources, nothingCompiled, { mergeDomains: false })].length;
+    [...compileResources(resources, emptyResources, { mergeDomains: false })].length;
   const descriptors = Array.from({ length: 1_000 }, (_, i) => ({ key: `k${i}` }));
   t.ok(steps([encoded({ name: 'a', domain: 'a', descriptors })]) >= 1_000);
   t.ok(steps(Array.from({ length: 1_000 }, (_, i) => resource(`d${i}`, 1))) >= 1_000);

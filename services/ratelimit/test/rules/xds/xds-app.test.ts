@@ -94,6 +94,6 @@ t.test('wrong rules count as a load error, what cannot be decoded does not; limi
   server.send(limitsResponse('v3', { '': 2 }));
   t.match(await server.answerTo('v3'), { errorDetail: { message: /cannot have empty domain/ } });
   t.equal(failed.value, 1);
-  t.ok(logLines.some((line) => line['@message'] === 'the rules loaded last stay in force'));
+  t.ok(logLines.some((line) => line['@message'] === 'keeping the last valid rules'));
   t.equal(await limitOf(client, 'a'), 1);
 });

@@ -8,7 +8,7 @@ import {
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
-import { createReconnectPauses } from '../../../src/rules/xds/xds-source.ts';
+import { createReconnectBackoff } from '../../../src/rules/xds/xds-source.ts';
 import { statsNames } from '../../../src/stats/names.ts';
 import { limitsResponse, startAdsServer } from '../../support/ads-server.ts';
 import { followServer } from '../../support/xds-source.ts';
@@ -199,7 +199,7 @@ t.test('the rules stay when the server goes, and follow it again when it is back
   server.send(limitsResponse('v1', { a: 1 }));
   await source.inForce('a', 1);
   server.stop();
-  t.match(await source.logged(/management server not reachable/), {
+  t.match(await source.logged(/management server unreachable/), {
     level: 'warn',
     reason: /ECONNREFUSED [\d.:]+$/,
   });
@@ -224,7 +224,7 @@ t.test('a stream that the server ends is opened anew, and has the node again', a
   server.endStreams();
   await awaitUntil(() => server.headers.length === 2, { what: 'a second stream' });
   t.match(await server.answerTo('v1', 2), { versionInfo: 'v1' });
-  t.match(await source.logged(/stream of the management server ended/), { level: 'info' });
+  t.match(await source.logged(/management server ended the stream/), { level: 'info' });
 });
 
 t.test('bytes that are no response end the stream, and the next one is good again', async (t) => {
@@ -282,7 +282,7 @@ t.test('a start waits for a set that is accepted, and says so', async (t) => {
 t.test('a close or an abort ends a start that waits, whatever it waits for', async (t) => {
   const port = await freePort();
   const away = followServer(t, `localhost:${port}`, {
-    pauses: { connectRetryMs: 60_000, initialMs: 60_000, maxMs: 60_000, spread: 0 },
+    backoff: { connectRetryMs: 60_000, initialMs: 60_000, maxMs: 60_000, jitter: 0 },
   });
   await away.logged(/not reachable/);
   await away.close();
@@ -299,7 +299,7 @@ t.test('a close or an abort ends a start that waits, whatever it waits for', asy
   t.equal(server.headers.length, 1);
 });
 
-const defaults = { connectRetryMs: 3_000, initialMs: 10_000, maxMs: 60_000, spread: 0.5 };
+const defaults = { connectRetryMs: 3_000, initialMs: 10_000, maxMs: 60_000, jitter: 0.5 };
 const middle = () => 0.5;
 
 const lost = { connected: true, delivered: true };
@@ -309,7 +309,7 @@ const refused = { connected: true, delivered: false };
 t.test(
   'a lost server is tried again soon; one that stays away gets pauses that double up to the largest',
   async (t) => {
-    const pauseAfter = createReconnectPauses(defaults, middle);
+    const pauseAfter = createReconnectBackoff(defaults, middle);
     const outage = [lost, ...Array.from({ length: 7 }, () => unreachable)];
     t.same(outage.map(pauseAfter), [3_000, 3_000, 3_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
   },
@@ -318,7 +318,7 @@ t.test(
 t.test(
   'a server that ends streams without sending anything gets pauses that double from the start',
   async (t) => {
-    const pauseAfter = createReconnectPauses(defaults, middle);
+    const pauseAfter = createReconnectBackoff(defaults, middle);
     t.same([refused, refused, refused].map(pauseAfter), [10_000, 20_000, 40_000]);
     t.equal(pauseAfter(unreachable), 60_000, 'and they do not shrink because it has gone');
   },
@@ -326,12 +326,12 @@ t.test(
 
 t.test('no pause is longer than a timer can wait', async (t) => {
   const connectRetryMs = 480 * 3_600_000;
-  const pauseAfter = createReconnectPauses({ ...defaults, connectRetryMs }, () => 0.999);
+  const pauseAfter = createReconnectBackoff({ ...defaults, connectRetryMs }, () => 0.999);
   t.equal(pauseAfter(lost), 2 ** 31 - 1);
 });
 
 t.test('a stream that delivered something starts anew', async (t) => {
-  const pauseAfter = createReconnectPauses(defaults, middle);
+  const pauseAfter = createReconnectBackoff(defaults, middle);
   for (let i = 0; i < 9; i++) pauseAfter(refused);
   t.equal(pauseAfter(lost), 3_000);
   for (let i = 0; i < 9; i++) t.equal(pauseAfter(lost), 3_000, 'however often it is lost');
@@ -342,16 +342,16 @@ t.test('short pauses are spread by half, growing ones by the factor, none above 
     [0, 1_500, 5_000],
     [1, 4_500, 15_000],
   ] as const) {
-    const pauseAfter = createReconnectPauses(defaults, () => drawn);
+    const pauseAfter = createReconnectBackoff(defaults, () => drawn);
     t.equal(pauseAfter(lost), short);
     t.equal(pauseAfter(refused), grown);
     for (let i = 0; i < 9; i++) t.ok(pauseAfter(refused) <= 60_000);
   }
-  const without = createReconnectPauses({ ...defaults, spread: 0 }, () => 1);
+  const without = createReconnectBackoff({ ...defaults, jitter: 0 }, () => 1);
   t.equal(without(refused), 10_000);
 });
 
 t.test('with a retry interval above the first growing pause there is one short pause', async (t) => {
-  const pauseAfter = createReconnectPauses({ ...defaults, connectRetryMs: 30_000 }, middle);
+  const pauseAfter = createReconnectBackoff({ ...defaults, connectRetryMs: 30_000 }, middle);
   t.same([lost, unreachable, unreachable].map(pauseAfter), [30_000, 10_000, 20_000]);
 });

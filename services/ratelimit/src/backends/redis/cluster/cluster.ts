@@ -3,272 +3,281 @@ import type { Logger } from '@tollgate/kit/logger';
 import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
 import type { PooledInstanceOptions, RedisInstance } from '../instance.ts';
-import { type ClusterNodesDeps, createClusterNodes } from './nodes.ts';
-import { type NodeAddress, parseRedirection, slotOf } from './slots.ts';
-import { askForSlots, createClusterTopology } from './topology.ts';
+import { ClusterNodes, type ClusterNodesHooks } from './nodes.ts';
+import { getSlot, type NodeAddress, parseRedirection } from './slots.ts';
+import { querySlots, Topology } from './topology.ts';
 
-/** What an instance that is a cluster takes. */
-export interface ClusterInstanceDeps
-  extends Pick<ClusterNodesDeps, 'open' | 'figures' | 'startDelayMs' | 'reconnectDelayMs'> {
-  /** Nodes that are asked for the others. */
+type Method = 'add' | 'read';
+
+export interface ClusterHooks
+  extends Pick<ClusterNodesHooks, 'open' | 'metrics' | 'startDelayMs' | 'reconnectDelayMs'> {
+  /** Nodes to query for the others. */
   readonly seeds: readonly NodeAddress[];
-  /** Told when there is a first connection to any node, when there is none left to any, and when there is one again. */
+  /** Called with true for the first connection to any node, with false when all are lost. */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
-  /** The same for a single node. */
-  readonly onNodeAvailable: (node: NodeAddress, available: boolean) => void;
-  /** Told of every connection that failed. */
-  readonly onNodeError: (node: NodeAddress, error: Error) => void;
-  /** Told of the nodes that have slots, each time the map was read. */
-  readonly onNodes: (nodes: readonly NodeAddress[]) => void;
-  /** Told when no node can be asked where the slots are. */
-  readonly onTopologyError: (error: Error) => void;
+  readonly log: ClusterLog;
 }
 
-/** A node that takes longer to tell where the slots are is passed over for the next, milliseconds. */
-const askTimeoutMs = 2_000;
+/** A node that takes longer to return its slots is skipped, milliseconds. */
+const queryTimeoutMs = 2_000;
 
 /**
- * A node whose machine is gone closes no connection, and what is sent to it only fails with KVSTORE_TIMEOUT: this is how
- * much later than the cluster the service knows who took its place, milliseconds.
+ * A node whose machine is lost closes no connection, and requests to it fail with KVSTORE_TIMEOUT: this is how much later
+ * than the cluster the service knows its replacement, milliseconds.
  */
-const refreshEveryMs = 5_000;
+const refreshIntervalMs = 5_000;
 
 /**
- * How often a hit is sent on. Once is usual while slots move, twice when they move again meanwhile; more often means
- * that nodes disagree, and each time costs both.
+ * Redirections of one hit. One is usual while slots move, two when they move again meanwhile; more mean that the nodes
+ * disagree, and each costs a round trip.
  */
 const maxRedirections = 5;
 
 /**
- * An instance whose counters are spread over the nodes of a Redis Cluster. A request goes to each node that has counters
- * of it, to all at the same time, and together with what others ask of that node; it fails when any part of it does.
+ * A Redis Cluster. A request is sent to all nodes that have its counters at once, batched with other requests for the same
+ * node; it fails when any part of it fails.
  */
-export function createClusterInstance(
-  deps: ClusterInstanceDeps,
-  options: PooledInstanceOptions,
-): RedisInstance {
-  const firstConnection = Promise.withResolvers<void>();
-  // One that was never started may be closed.
-  firstConnection.promise.catch(() => undefined);
-  let available = false;
-  let lastError: Error | undefined;
+export class ClusterInstance implements RedisInstance {
+  readonly #hooks: ClusterHooks;
+  readonly #nodes: ClusterNodes;
+  readonly #topology: Topology;
+  readonly #firstConnection = Promise.withResolvers<void>();
+  #available = false;
+  #lastError: Error | undefined;
 
-  const nodes = createClusterNodes(
-    {
-      open: deps.open,
-      figures: deps.figures,
-      startDelayMs: deps.startDelayMs,
-      reconnectDelayMs: deps.reconnectDelayMs,
-      askElsewhere: (node) => (refusal, method, hit) => askElsewhere(node, refusal, method, hit),
-      onAvailable(node, nodeIsAvailable) {
-        deps.onNodeAvailable(node, nodeIsAvailable);
-        announce();
+  constructor(hooks: ClusterHooks, options: PooledInstanceOptions) {
+    const { open, metrics, startDelayMs, reconnectDelayMs, seeds, log } = hooks;
+    this.#hooks = hooks;
+    // An instance that was never started may be closed.
+    this.#firstConnection.promise.catch(() => undefined);
+    this.#nodes = new ClusterNodes(
+      {
+        open,
+        metrics,
+        startDelayMs,
+        reconnectDelayMs,
+        redirect: (node) => (refusal, method, hit) => this.#redirect(node, refusal, method, hit),
+        onAvailable: (node, available) => {
+          log.onNodeAvailable(node, available);
+          this.#updateAvailable();
+        },
+        onError: (node, error) => {
+          this.#lastError = error;
+          log.onNodeError(node, error);
+          this.#topology.refresh();
+        },
       },
-      onError(node, error) {
-        lastError = error;
-        deps.onNodeError(node, error);
-        topology.refresh();
+      options,
+    );
+    const timeoutMs = Math.min(queryTimeoutMs, options.timeoutMs);
+    this.#topology = new Topology({
+      seeds,
+      connected: () => this.#nodes.connected(),
+      query: (node, signal) => querySlots(node, { open, timeoutMs, signal }),
+      startDelayMs,
+      refreshIntervalMs,
+      onMap: ({ nodes }) => {
+        log.onNodes(nodes);
+        this.#nodes.keep(nodes);
+        this.#updateAvailable();
       },
-    },
-    options,
-  );
+      onError: (error) => {
+        this.#lastError = error;
+        log.onTopologyError(error);
+      },
+    });
+  }
 
-  const topology = createClusterTopology({
-    seeds: deps.seeds,
-    connected: nodes.connected,
-    ask: (node, signal) =>
-      askForSlots(node, {
-        open: deps.open,
-        timeoutMs: Math.min(askTimeoutMs, options.timeoutMs),
-        signal,
-      }),
-    startDelayMs: deps.startDelayMs,
-    refreshEveryMs,
-    onMap(map) {
-      deps.onNodes(map.nodes);
-      nodes.keep(map.nodes);
-      announce();
-    },
-    onError(error) {
-      lastError = error;
-      deps.onTopologyError(error);
-    },
-  });
+  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#send('add', hits);
+  }
 
-  function announce(): void {
-    const now = nodes.connected().length > 0;
-    if (now) {
-      firstConnection.resolve();
+  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#send('read', hits);
+  }
+
+  async start(): Promise<void> {
+    await this.#topology.start();
+    await this.#firstConnection.promise;
+  }
+
+  close(reason: Error = backendFailure('the connections to the Redis Cluster are closed')): void {
+    this.#topology.close(reason);
+    this.#nodes.close(reason);
+    this.#firstConnection.reject(reason);
+  }
+
+  lastError(): Error | undefined {
+    return this.#lastError;
+  }
+
+  #updateAvailable(): void {
+    const available = this.#nodes.connected().length > 0;
+    if (available) {
+      this.#firstConnection.resolve();
     }
-    if (now !== available) {
-      available = now;
-      deps.onAvailable?.(now);
+    if (available !== this.#available) {
+      this.#available = available;
+      this.#hooks.onAvailable?.(available);
     }
   }
 
-  async function ask(method: 'add' | 'read', hits: readonly BatchHit[]): Promise<readonly number[]> {
-    const parts = partsOf(hits, nodeOf);
+  async #send(method: Method, hits: readonly BatchHit[]): Promise<readonly number[]> {
+    const parts = groupByNode(hits, (key) => this.#requireNode(key));
     if (parts.length === 1 && parts[0] !== undefined) {
-      return askNode(parts[0].node, method, hits);
+      return this.#sendToNode(parts[0].node, method, hits);
     }
     const counts = new Array<number>(hits.length).fill(0);
     await Promise.all(
       parts.map(async (part) => {
-        const partCounts = await askNode(part.node, method, part.hits);
-        part.places.forEach((place, i) => {
-          counts[place] = partCounts[i] ?? 0;
+        const partCounts = await this.#sendToNode(part.node, method, part.hits);
+        part.positions.forEach((position, i) => {
+          counts[position] = partCounts[i] ?? 0;
         });
       }),
     );
     return counts;
   }
 
-  function nodeOf(key: string): NodeAddress {
-    const map = topology.map();
+  #requireNode(key: string): NodeAddress {
+    const { map } = this.#topology;
     if (map === undefined) {
       throw backendFailure(
-        `no connection to the Redis Cluster: ${lastError?.message ?? 'not connected yet'}`,
+        `no connection to the Redis Cluster: ${this.#lastError?.message ?? 'not connected yet'}`,
       );
     }
-    const slot = slotOf(key);
-    const node = map.nodeOf(slot);
+    const slot = getSlot(key);
+    const node = map.getNode(slot);
     if (node === undefined) {
-      topology.refresh();
+      this.#topology.refresh();
       throw backendFailure(`no node of the Redis Cluster serves slot ${slot}`);
     }
     return node;
   }
 
-  async function askNode(
+  async #sendToNode(
     node: NodeAddress,
-    method: 'add' | 'read',
+    method: Method,
     hits: readonly BatchHit[],
   ): Promise<readonly number[]> {
-    const instance = nodes.at(node);
+    const instance = this.#nodes.get(node);
     try {
       return await instance[method](hits);
     } catch (error) {
-      // A replica may have taken its place. While there is a connection, whoever notices something says so by itself.
-      if (!nodes.connected().some(({ name }) => name === node.name)) {
-        topology.refresh();
+      // A replica may have taken over. While there is a connection, its errors trigger the refresh.
+      if (!this.#nodes.connected().some(({ name }) => name === node.name)) {
+        this.#topology.refresh();
       }
       throw error;
     }
   }
 
-  function askElsewhere(
-    node: NodeAddress,
-    refusal: Error,
-    method: 'add' | 'read',
-    hit: BatchHit,
-  ): Promise<number> | undefined {
+  #redirect(node: NodeAddress, refusal: Error, method: Method, hit: BatchHit): Promise<number> | undefined {
     const { message } = refusal;
     if (isAppError(refusal)) {
-      // It was never sent: whoever has the slot by now may be asked.
-      const now = topology.map()?.nodeOf(slotOf(hit.key));
-      return now === undefined || now.name === node.name ? undefined : sendOn(now, method, hit, message);
+      // It was never sent, so the node that has the slot by now may be tried.
+      const current = this.#topology.map?.getNode(getSlot(hit.key));
+      return current === undefined || current.name === node.name
+        ? undefined
+        : this.#follow(current, method, hit, message);
     }
     if (message.startsWith('CLUSTERDOWN')) {
-      topology.refresh();
+      this.#topology.refresh();
       return Promise.reject(backendFailure(`the Redis Cluster is down, ${node.name} says: ${message}`));
     }
     const redirection = parseRedirection(message, node);
-    if (redirection?.kind === 'moved') {
-      topology.map()?.move(redirection.slot, redirection.node);
-      topology.refresh(redirection.node);
+    if (redirection === undefined) {
+      return undefined;
     }
-    return (
-      redirection && sendOn(redirection.node, method, { ...hit, asking: redirection.kind === 'ask' }, message)
-    );
+    if (redirection.kind === 'moved') {
+      this.#topology.map?.move(redirection.slot, redirection.node);
+      this.#topology.refresh(redirection.node);
+    }
+    return this.#follow(redirection.node, method, { ...hit, asking: redirection.kind === 'ask' }, message);
   }
 
-  async function sendOn(
+  async #follow(
     node: NodeAddress,
-    method: 'add' | 'read',
+    method: Method,
     { key, addend, ttlSeconds, asking = false, redirections = 0 }: BatchHit,
-    because: string,
+    refusal: string,
   ): Promise<number> {
     if (redirections >= maxRedirections) {
-      throw backendFailure(`the nodes of the Redis Cluster disagree: ${because}`);
+      throw backendFailure(`the nodes of the Redis Cluster disagree: ${refusal}`);
     }
     const hit: BatchHit = { key, addend, ttlSeconds, asking, redirections: redirections + 1 };
-    const [count = Number.NaN] = await askNode(node, method, [hit]);
+    const [count = Number.NaN] = await this.#sendToNode(node, method, [hit]);
     return count;
   }
-
-  return {
-    add: (hits) => ask('add', hits),
-    read: (hits) => ask('read', hits),
-    async start() {
-      await topology.start();
-      await firstConnection.promise;
-    },
-    close(reason = backendFailure('the connections to the Redis Cluster are closed')) {
-      topology.close(reason);
-      nodes.close(reason);
-      firstConnection.reject(reason);
-    },
-    lastError: () => lastError,
-  };
 }
 
-/** What goes to one node. */
-interface Part {
+/** The hits of a request for one node. */
+interface NodePart {
   readonly node: NodeAddress;
   readonly hits: BatchHit[];
-  /** Where each of the hits stood in the request. */
-  readonly places: number[];
+  /** Positions of the hits in the request. */
+  readonly positions: number[];
 }
 
-function partsOf(hits: readonly BatchHit[], nodeOf: (key: string) => NodeAddress): readonly Part[] {
-  const parts = new Map<string, Part>();
-  hits.forEach((hit, place) => {
-    const node = nodeOf(hit.key);
+function groupByNode(hits: readonly BatchHit[], getNode: (key: string) => NodeAddress): readonly NodePart[] {
+  const parts = new Map<string, NodePart>();
+  hits.forEach((hit, position) => {
+    const node = getNode(hit.key);
     const part = parts.get(node.name);
     if (part === undefined) {
-      parts.set(node.name, { node, hits: [hit], places: [place] });
+      parts.set(node.name, { node, hits: [hit], positions: [position] });
     } else {
       part.hits.push(hit);
-      part.places.push(place);
+      part.positions.push(position);
     }
   });
   return [...parts.values()];
 }
 
-/** Tells the log of nodes that come, go, are lost and are back. `redis` names the cluster. */
-export function clusterLog(
-  logger: Logger,
-  redis: string,
-): Pick<ClusterInstanceDeps, 'onNodeAvailable' | 'onNodeError' | 'onNodes' | 'onTopologyError'> {
-  const lost = new Set<string>();
-  let before: readonly string[] = [];
-  return {
-    onNodeAvailable({ name: node }, available) {
-      if (!available) {
-        lost.add(node);
-        logger.warn({ redis, node }, 'lost the last connection to a node of the Redis Cluster');
-      } else if (lost.delete(node)) {
-        logger.warn({ redis, node }, 'connected to a node of the Redis Cluster again');
-      } else {
-        logger.info({ redis, node }, 'connected to a node of the Redis Cluster');
-      }
-    },
-    onNodeError({ name: node }, err) {
-      logger.warn({ redis, node, err }, 'Redis connection failed');
-    },
-    onNodes(addresses) {
-      const nodes = addresses.map(({ name }) => name).sort();
-      if (nodes.join() !== before.join()) {
-        // The first ones are no news; later ones are the end of an outage, or of an operator's work.
-        logger[before.length === 0 ? 'info' : 'warn']({ redis, nodes, before }, 'nodes of the Redis Cluster');
-      }
-      before = nodes;
-      for (const node of lost) {
-        nodes.includes(node) || lost.delete(node);
-      }
-    },
-    onTopologyError(err) {
-      logger.warn({ redis, err }, 'no node of the Redis Cluster tells where its slots are');
-    },
-  };
+/** Logs nodes that join, leave, are lost and recover. */
+export class ClusterLog {
+  readonly #logger: Logger;
+  readonly #redis: string;
+  readonly #lost = new Set<string>();
+  #nodes: readonly string[] = [];
+
+  /** `redis` names the cluster. */
+  constructor(logger: Logger, redis: string) {
+    this.#logger = logger;
+    this.#redis = redis;
+  }
+
+  onNodeAvailable({ name: node }: NodeAddress, available: boolean): void {
+    const fields = { redis: this.#redis, node };
+    if (!available) {
+      this.#lost.add(node);
+      this.#logger.warn(fields, 'lost the last connection to a node of the Redis Cluster');
+    } else if (this.#lost.delete(node)) {
+      this.#logger.warn(fields, 'connected to a node of the Redis Cluster again');
+    } else {
+      this.#logger.info(fields, 'connected to a node of the Redis Cluster');
+    }
+  }
+
+  onNodeError({ name: node }: NodeAddress, err: Error): void {
+    this.#logger.warn({ redis: this.#redis, node, err }, 'Redis connection failed');
+  }
+
+  onNodes(addresses: readonly NodeAddress[]): void {
+    const nodes = addresses.map(({ name }) => name).sort();
+    const before = this.#nodes;
+    if (nodes.join() !== before.join()) {
+      // The first nodes are normal; later changes are the end of an outage or the work of an operator.
+      const level = before.length === 0 ? 'info' : 'warn';
+      this.#logger[level]({ redis: this.#redis, nodes, before }, 'nodes of the Redis Cluster');
+    }
+    this.#nodes = nodes;
+    for (const node of this.#lost) {
+      nodes.includes(node) || this.#lost.delete(node);
+    }
+  }
+
+  onTopologyError(err: Error): void {
+    this.#logger.warn({ redis: this.#redis, err }, 'no node of the Redis Cluster returned its slots');
+  }
 }

@@ -3,112 +3,76 @@ import { hostAndPort } from '@tollgate/kit/text';
 /** Slots of every cluster. */
 const slotCount = 16_384;
 
-/**
- * The slot of a key: the CRC16 of its UTF-8 bytes. When the key contains `{…}`, only what is between the first such pair
- * of braces counts, as with every client of a cluster.
- *
- * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model
- */
-export function slotOf(key: string): number {
-  return crc16(hashedPart(key)) % slotCount;
-}
-
-function hashedPart(key: string): string {
-  const open = key.indexOf('{');
-  const close = open < 0 ? -1 : key.indexOf('}', open + 1);
-  return close > open + 1 ? key.slice(open + 1, close) : key;
-}
-
-/** CRC16 with the polynomial 0x1021, from 0 (XMODEM). */
-function crc16(text: string): number {
-  let crc = 0;
-  for (let i = 0; i < text.length; i += 1) {
-    const code = text.charCodeAt(i);
-    if (code > 0x7f) {
-      return crc16OfBytes(Buffer.from(text));
-    }
-    crc = step(crc, code);
-  }
-  return crc;
-}
-
-function crc16OfBytes(bytes: Uint8Array): number {
-  return bytes.reduce(step, 0);
-}
-
-const table = Uint16Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte << 8;
-  for (let bit = 0; bit < 8; bit += 1) {
-    crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;
-  }
-  return crc;
-});
-
-function step(crc: number, byte: number): number {
-  return ((crc << 8) & 0xffff) ^ (table[(crc >> 8) ^ byte] ?? 0);
-}
-
-/** Where a node of a cluster listens. */
+/** The address of a cluster node. */
 export interface NodeAddress {
   readonly host: string;
   readonly port: number;
-  /** What the node goes by, in maps and in the log: `host:port`. */
+  /** `host:port`: the identity of the node in maps and logs. */
   readonly name: string;
 }
 
-/** Makes an address. */
 export function nodeAddress(host: string, port: number): NodeAddress {
   return { host, port, name: hostAndPort(host, port) };
 }
 
 /**
- * Reads an address as nodes tell it; undefined when it is none. A node that does not know its own host leaves it out or
- * says `?`: it is the one that was asked.
+ * Parses an address from a reply of `source`; undefined when it is invalid. A node that does not know its own host omits it
+ * or sends `?`: then it is the host of `source`.
  */
-function parseNodeAddress(host: unknown, port: unknown, asked: NodeAddress): NodeAddress | undefined {
+function parseNodeAddress(host: unknown, port: unknown, source: NodeAddress): NodeAddress | undefined {
   const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port <= 65_535;
   if (!isPort) {
     return undefined;
   }
   if (host === null || host === '' || host === '?') {
-    return nodeAddress(asked.host, port);
+    return nodeAddress(source.host, port);
   }
   return typeof host === 'string' ? nodeAddress(host, port) : undefined;
 }
 
-/** Which node serves which slot. */
-export interface SlotMap {
-  /** Every node that serves any. */
-  readonly nodes: readonly NodeAddress[];
-  /** Undefined for a slot that nobody serves. */
-  nodeOf(slot: number): NodeAddress | undefined;
-  /** Notes where a slot has moved. */
-  move(slot: number, node: NodeAddress): void;
+/** A MOVED or ASK error. */
+interface Redirection {
+  /** `moved`: the slot is on that node now. `ask`: it is being migrated, and this key is there already. */
+  readonly kind: 'moved' | 'ask';
+  readonly slot: number;
+  readonly node: NodeAddress;
 }
 
-/**
- * Reads the reply of CLUSTER SLOTS: `[first, last, [host, port, …], …replicas]` for each range.
- *
- * @throws Error when it is none, or when the node that was asked knows of no slots.
- */
-export function parseSlotMap(reply: unknown, asked: NodeAddress): SlotMap {
-  const ranges = Array.isArray(reply) ? reply.map((range: unknown) => parseRange(range, asked)) : [];
-  if (ranges.length === 0) {
-    throw new Error('it knows of no slots');
+/** Parses the error `MOVED slot host:port` or `ASK slot host:port`; undefined for other errors. */
+export function parseRedirection(message: string, source: NodeAddress): Redirection | undefined {
+  const match = /^(MOVED|ASK) (\d{1,5}) (?:\[(.+)\]|(\S*)):(\d{1,5})$/.exec(message);
+  if (match === null) {
+    return undefined;
   }
-  const slots: (NodeAddress | undefined)[] = new Array(slotCount).fill(undefined);
-  const nodes = new Map<string, NodeAddress>();
-  for (const { first, last, master } of ranges) {
-    nodes.set(master.name, master);
-    slots.fill(master, first, last + 1);
+  const [, kind, slot, bracketed, bare, port] = match;
+  const node = parseNodeAddress(bracketed ?? bare, Number(port), source);
+  return node && { kind: kind === 'ASK' ? 'ask' : 'moved', slot: Number(slot), node };
+}
+
+/** Which node serves which slot. */
+export class SlotMap {
+  /** Every node that serves a slot. */
+  readonly nodes: readonly NodeAddress[];
+  readonly #slots: (NodeAddress | undefined)[];
+
+  constructor(ranges: readonly SlotRange[]) {
+    this.#slots = new Array(slotCount).fill(undefined);
+    const nodes = new Map<string, NodeAddress>();
+    for (const { first, last, master } of ranges) {
+      nodes.set(master.name, master);
+      this.#slots.fill(master, first, last + 1);
+    }
+    this.nodes = [...nodes.values()];
   }
-  return {
-    nodes: [...nodes.values()],
-    nodeOf: (slot) => slots[slot],
-    move(slot, node) {
-      slots[slot] = node;
-    },
-  };
+
+  /** Undefined for a slot without a node. */
+  getNode(slot: number): NodeAddress | undefined {
+    return this.#slots[slot];
+  }
+
+  move(slot: number, node: NodeAddress): void {
+    this.#slots[slot] = node;
+  }
 }
 
 interface SlotRange {
@@ -117,12 +81,25 @@ interface SlotRange {
   readonly master: NodeAddress;
 }
 
-function parseRange(range: unknown, asked: NodeAddress): SlotRange {
+/**
+ * Parses the reply to CLUSTER SLOTS: `[first, last, [host, port, …], …replicas]` for each range.
+ *
+ * @throws Error when the reply is invalid, or the node knows no slots.
+ */
+export function parseSlotMap(reply: unknown, source: NodeAddress): SlotMap {
+  const ranges = Array.isArray(reply) ? reply.map((range: unknown) => parseRange(range, source)) : [];
+  if (ranges.length === 0) {
+    throw new Error('it knows of no slots');
+  }
+  return new SlotMap(ranges);
+}
+
+function parseRange(range: unknown, source: NodeAddress): SlotRange {
   const [first, last, node]: readonly unknown[] = Array.isArray(range) ? range : [];
   const [host, port]: readonly unknown[] = Array.isArray(node) ? node : [];
-  const master = parseNodeAddress(host, port, asked);
+  const master = parseNodeAddress(host, port, source);
   if (!isSlot(first) || !isSlot(last) || master === undefined) {
-    throw new Error('its reply to CLUSTER SLOTS is none');
+    throw new Error('its reply to CLUSTER SLOTS is invalid');
   }
   return { first, last, master };
 }
@@ -131,21 +108,42 @@ function isSlot(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < slotCount;
 }
 
-/** Where a node sends those who ask it for a key that it does not have. */
-export interface Redirection {
-  /** `moved`: the slot lives there now. `ask`: it is on its way there, and this key only has arrived or will be made there. */
-  readonly kind: 'moved' | 'ask';
-  readonly slot: number;
-  readonly node: NodeAddress;
+/**
+ * The slot of a key: CRC16 of its UTF-8 bytes, or of the part inside the first `{…}` (hash tag).
+ *
+ * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model
+ */
+export function getSlot(key: string): number {
+  return crc16(getHashedPart(key)) % slotCount;
 }
 
-/** Reads the error `MOVED slot host:port` or `ASK slot host:port` of the node that was asked; undefined for any other. */
-export function parseRedirection(message: string, asked: NodeAddress): Redirection | undefined {
-  const match = /^(MOVED|ASK) (\d{1,5}) (?:\[(.+)\]|(\S*)):(\d{1,5})$/.exec(message);
-  if (match === null) {
-    return undefined;
+function getHashedPart(key: string): string {
+  const open = key.indexOf('{');
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1);
+  return close > open + 1 ? key.slice(open + 1, close) : key;
+}
+
+/** CRC16 with the polynomial 0x1021 and the initial value 0 (XMODEM). */
+function crc16(text: string): number {
+  let crc = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code > 0x7f) {
+      return Buffer.from(text).reduce(addByte, 0);
+    }
+    crc = addByte(crc, code);
   }
-  const [, kind, slot, bracketed, bare, port] = match;
-  const node = parseNodeAddress(bracketed ?? bare, Number(port), asked);
-  return node && { kind: kind === 'ASK' ? 'ask' : 'moved', slot: Number(slot), node };
+  return crc;
+}
+
+const crcTable = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit += 1) {
+    crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;
+  }
+  return crc;
+});
+
+function addByte(crc: number, byte: number): number {
+  return ((crc << 8) & 0xffff) ^ (crcTable[(crc >> 8) ^ byte] ?? 0);
 }

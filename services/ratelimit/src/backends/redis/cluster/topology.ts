@@ -3,175 +3,170 @@ import type { Redis } from 'ioredis';
 import { backendFailure } from '../../../errors.ts';
 import { type NodeAddress, parseSlotMap, type SlotMap } from './slots.ts';
 
-/** What a topology takes. */
-export interface ClusterTopologyDeps {
-  /** Nodes that are asked when no other is known, or none of those answers. */
+export interface TopologyHooks {
+  /** Nodes to query when no other is known, or none of those answers. */
   readonly seeds: readonly NodeAddress[];
-  /** Nodes that there are connections to: they are asked first. */
+  /** Connected nodes, which are queried first. */
   readonly connected: () => readonly NodeAddress[];
-  /** Asks one node; in bounded time. */
-  readonly ask: (node: NodeAddress, signal: AbortSignal) => Promise<SlotMap>;
-  /** Delay before the n-th attempt in a row while there was no map yet, milliseconds. */
+  /** Queries one node, in bounded time. */
+  readonly query: (node: NodeAddress, signal: AbortSignal) => Promise<SlotMap>;
+  /** Backoff before the n-th consecutive attempt while there is no map yet, milliseconds. */
   readonly startDelayMs: (attempt: number) => number;
-  /** The map is read this often at least, milliseconds. */
-  readonly refreshEveryMs: number;
-  /** Told of each map that was read. */
+  /** Maximum time between two reads, milliseconds. */
+  readonly refreshIntervalMs: number;
+  /** Called with every map. */
   readonly onMap: (map: SlotMap) => void;
-  /** Told when no node answers: of each time before there was a map, later of the first in a row. */
+  /** Called when no node answers: every time before the first map, later once per outage. */
   readonly onError: (error: Error) => void;
 }
 
-/** What is known of where the slots are. */
-export interface ClusterTopology {
-  /** Undefined until a first one was read. */
-  map(): SlotMap | undefined;
-  /** Reads a first map, however long that takes; rejects when closed before. */
-  start(): Promise<void>;
-  /** Has the map read again: something was not as it says. `first`, if given, is asked first. */
-  refresh(first?: NodeAddress): void;
-  /** Idempotent. */
-  close(reason: Error): void;
-}
-
-/**
- * The least time between two readings. Where a node is lost, each request for it asks for one, until a replica has taken
- * its place.
- */
-const pauseMs = 500;
+/** Minimum time between two reads. When a node is lost, every request for it asks for one until a replica takes over. */
+const minRefreshIntervalMs = 500;
 
 /** Nodes whose failures the error names; the others failed in the same ways. */
 const maxNamedFailures = 5;
 
-/** Keeps the map: reads it at the start, and again whenever it turns out to be wrong. */
-export function createClusterTopology(deps: ClusterTopologyDeps): ClusterTopology {
-  const stopping = new AbortController();
-  let map: SlotMap | undefined;
-  let isReading = false;
-  let isWanted = false;
-  let isFailing = false;
-  let preferred: NodeAddress | undefined;
-  let turn = 0;
-  let timer: NodeJS.Timeout | undefined;
+/** Keeps the slot map: reads it at the start, regularly, and when it turns out to be outdated. */
+export class Topology {
+  readonly #hooks: TopologyHooks;
+  readonly #stopping = new AbortController();
+  #map: SlotMap | undefined;
+  #isRefreshing = false;
+  #isRequested = false;
+  #isFailing = false;
+  #preferred: NodeAddress | undefined;
+  #rotation = 0;
+  #timer: NodeJS.Timeout | undefined;
 
-  /** Each node once, and another one first each time: what one node tells may be wrong for longer. */
-  function candidates(): readonly NodeAddress[] {
-    const connected = deps.connected();
-    turn += 1;
-    const rotated = connected.map((_, i) => connected[(i + turn) % connected.length]);
-    const all = [preferred, ...rotated, ...(map?.nodes ?? []), ...deps.seeds];
-    preferred = undefined;
+  constructor(hooks: TopologyHooks) {
+    this.#hooks = hooks;
+  }
+
+  /** Undefined until the first read. */
+  get map(): SlotMap | undefined {
+    return this.#map;
+  }
+
+  /** Reads a first map, without a time limit; rejects when closed before. */
+  async start(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let attempt = 1; this.#map === undefined; attempt += 1) {
+      try {
+        await this.#read();
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof Error) {
+          this.#hooks.onError(error);
+        }
+        await sleepFor(this.#hooks.startDelayMs(attempt), { signal });
+      }
+    }
+    signal.throwIfAborted();
+    this.#timer ??= setInterval(() => this.refresh(), this.#hooks.refreshIntervalMs);
+  }
+
+  /** Reads the map again because it is outdated, from `preferred` first if given. */
+  refresh(preferred?: NodeAddress): void {
+    this.#preferred = preferred ?? this.#preferred;
+    this.#isRequested = true;
+    if (!this.#isRefreshing && this.#map !== undefined) {
+      void this.#refreshWhileRequested();
+    }
+  }
+
+  /** Idempotent. */
+  close(reason: Error): void {
+    this.#stopping.abort(reason);
+    clearInterval(this.#timer);
+  }
+
+  /** Each node once, starting with another one each time: the map of one node may stay outdated for longer. */
+  #getCandidates(): readonly NodeAddress[] {
+    const connected = this.#hooks.connected();
+    this.#rotation += 1;
+    const rotated = connected.map((_, i) => connected[(i + this.#rotation) % connected.length]);
+    const all = [this.#preferred, ...rotated, ...(this.#map?.nodes ?? []), ...this.#hooks.seeds];
+    this.#preferred = undefined;
     const named = all.flatMap((node) => (node === undefined ? [] : [[node.name, node] as const]));
-    // Of two with the same name a Map keeps the place of the first.
+    // A Map keeps the position of the first of two equal keys.
     return [...new Map(named).values()];
   }
 
-  async function read(): Promise<void> {
+  async #read(): Promise<void> {
     const failures: Error[] = [];
-    for (const node of candidates()) {
-      stopping.signal.throwIfAborted();
+    for (const node of this.#getCandidates()) {
+      this.#stopping.signal.throwIfAborted();
       try {
-        map = await deps.ask(node, stopping.signal);
-        deps.onMap(map);
+        this.#map = await this.#hooks.query(node, this.#stopping.signal);
+        this.#hooks.onMap(this.#map);
         return;
       } catch (error) {
         failures.push(error instanceof Error ? error : new Error(String(error)));
       }
     }
-    const why = failures.slice(0, maxNamedFailures).map(({ message }) => message);
+    const reasons = failures.slice(0, maxNamedFailures).map(({ message }) => message);
     throw backendFailure(
-      `no node of the Redis Cluster tells where its slots are: ${why.join('; ')}`,
+      `no node of the Redis Cluster returned its slots: ${reasons.join('; ')}`,
       failures[0],
     );
   }
 
-  async function readAgain(): Promise<void> {
-    isReading = true;
+  async #refreshWhileRequested(): Promise<void> {
+    const { signal } = this.#stopping;
+    this.#isRefreshing = true;
     try {
-      while (isWanted && !stopping.signal.aborted) {
-        isWanted = false;
-        await readOnce();
-        await sleepFor(pauseMs, { signal: stopping.signal });
+      while (this.#isRequested && !signal.aborted) {
+        this.#isRequested = false;
+        await this.#refreshOnce();
+        await sleepFor(minRefreshIntervalMs, { signal });
       }
     } catch {
       // Closed meanwhile.
     } finally {
-      isReading = false;
+      this.#isRefreshing = false;
     }
   }
 
-  async function readOnce(): Promise<void> {
+  async #refreshOnce(): Promise<void> {
     try {
-      await read();
-      isFailing = false;
+      await this.#read();
+      this.#isFailing = false;
     } catch (error) {
-      stopping.signal.throwIfAborted();
-      if (!isFailing && error instanceof Error) {
-        deps.onError(error);
+      this.#stopping.signal.throwIfAborted();
+      if (!this.#isFailing && error instanceof Error) {
+        this.#hooks.onError(error);
       }
-      isFailing = true;
+      this.#isFailing = true;
     }
   }
-
-  function refresh(first?: NodeAddress): void {
-    preferred = first ?? preferred;
-    isWanted = true;
-    if (!isReading && map !== undefined) {
-      void readAgain();
-    }
-  }
-
-  return {
-    map: () => map,
-    async start() {
-      for (let attempt = 1; map === undefined; attempt += 1) {
-        try {
-          await read();
-        } catch (error) {
-          stopping.signal.throwIfAborted();
-          if (error instanceof Error) {
-            deps.onError(error);
-          }
-          await sleepFor(deps.startDelayMs(attempt), { signal: stopping.signal });
-        }
-      }
-      stopping.signal.throwIfAborted();
-      timer ??= setInterval(refresh, deps.refreshEveryMs);
-    },
-    refresh,
-    close(reason) {
-      stopping.abort(reason);
-      clearInterval(timer);
-    },
-  };
 }
 
-/** How a node is asked. */
-export interface AskForSlotsOptions {
-  /** Makes a client that is not yet connected, and that never connects again by itself. */
+export interface QuerySlotsOptions {
+  /** Creates a client that is not connected yet and never reconnects by itself. */
   readonly open: (node: NodeAddress) => Redis;
-  /** Bound on connecting and asking together, milliseconds. */
+  /** Limit of connecting and the reply together, milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Asks a node where the slots are, over a connection of its own: one that is busy must not hold up finding another.
+ * Queries the slots of a node, over a separate connection so that a busy one does not delay finding another node.
  *
  * @throws Error naming the node.
  */
-export async function askForSlots(node: NodeAddress, options: AskForSlotsOptions): Promise<SlotMap> {
+export async function querySlots(node: NodeAddress, options: QuerySlotsOptions): Promise<SlotMap> {
   const { open, timeoutMs, signal } = options;
   const connection = open(node);
   let cause: Error | undefined;
-  const cut = (reason: Error): void => {
+  const abort = (reason: Error): void => {
     cause ??= reason;
     connection.disconnect();
   };
-  const stop = (): void => cut(new Error('stopped'));
-  const timer = setTimeout(() => cut(new Error(`no answer within ${timeoutMs}ms`)), timeoutMs);
+  const stop = (): void => abort(new Error('stopped'));
+  const timer = setTimeout(() => abort(new Error(`no answer within ${timeoutMs}ms`)), timeoutMs);
   signal.addEventListener('abort', stop, { once: true });
-  // Why a connection cannot be made, or a password is refused, comes as an event; the promises know less.
-  connection.on('error', cut);
+  // Why connecting or the login failed is only an event; the promises reject with less.
+  connection.on('error', abort);
   try {
     await connection.connect();
     return parseSlotMap(await connection.cluster('SLOTS'), node);

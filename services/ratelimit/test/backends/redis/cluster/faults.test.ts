@@ -3,7 +3,7 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import { startRedisCluster } from '@tollgate/testkit/redis-cluster';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../../src/backends/counter-backend.ts';
-import { slotOf } from '../../../../src/backends/redis/cluster/slots.ts';
+import { getSlot } from '../../../../src/backends/redis/cluster/slots.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
 import { hitOf } from '../../counter-backend-contract.ts';
 
@@ -21,7 +21,7 @@ const starting = Promise.all([
 
 // While the clusters start, which is waiting for the most part.
 t.test('a start without a cluster gives up, and says why', async (t) => {
-  const says = /within 1500ms .*: no node of the Redis Cluster tells.*ECONNREFUSED/;
+  const says = /within 1500ms .*: no node of the Redis Cluster returned.*ECONNREFUSED/;
   const startsInVain = async (): Promise<boolean> => {
     const { backend } = await redisFromSettings(t, {
       KVSTORE_TYPE: 'cluster',
@@ -53,7 +53,7 @@ async function started(t: Test, env: Readonly<Record<string, string>> = {}) {
 /** A key in a slot that a master had at first. */
 function keyAt(master: number, prefix = 'key'): string {
   for (let i = 0; ; i += 1) {
-    if (cluster.masterOf(slotOf(`${prefix}${i}`)) === master) return `${prefix}${i}`;
+    if (cluster.masterOf(getSlot(`${prefix}${i}`)) === master) return `${prefix}${i}`;
   }
 }
 
@@ -129,7 +129,7 @@ t.test('with a password and TLS, every node is given both', async (t) => {
     await command('ACL', 'SETUSER', 'limiter', 'on', '>secret', ...rights);
   }
   const limited = await started(t, { ...env, ...files, KVSTORE_AUTH: 'limiter:secret' });
-  const slot = slotOf('asked for');
+  const slot = getSlot('asked for');
   const move = await guarded.startMove(slot, guarded.masterOf(slot), 1 - guarded.masterOf(slot));
   t.same(await limited.backend.add([hitOf('asked for')]), [1], 'a user needs no more rights than these');
   t.same(await limited.backend.read([hitOf('asked for')]), [1]);

@@ -1,26 +1,26 @@
 import t from 'tap';
 import {
+  getSlot,
   nodeAddress,
   parseRedirection,
   parseSlotMap,
-  slotOf,
 } from '../../../../src/backends/redis/cluster/slots.ts';
 
 const asked = nodeAddress('10.0.0.9', 7000);
 
 t.test('the slot is the CRC16 of the key, by the check value of XMODEM', async (t) => {
-  t.equal(slotOf('123456789'), 0x31c3);
-  t.equal(slotOf(''), 0);
+  t.equal(getSlot('123456789'), 0x31c3);
+  t.equal(getSlot(''), 0);
 });
 
 t.test('of a key with braces only what is between the first pair counts', async (t) => {
-  t.equal(slotOf('mongo_path_/users/{id}_0'), slotOf('id'));
-  t.equal(slotOf('{a}{b}'), slotOf('a'));
-  t.equal(slotOf('x{a}b}'), slotOf('a'));
-  t.equal(slotOf('x{{a}}'), slotOf('{a'));
+  t.equal(getSlot('mongo_path_/users/{id}_0'), getSlot('id'));
+  t.equal(getSlot('{a}{b}'), getSlot('a'));
+  t.equal(getSlot('x{a}b}'), getSlot('a'));
+  t.equal(getSlot('x{{a}}'), getSlot('{a'));
   for (const whole of ['x{}a', 'x{a', 'x}a{', '{}', '{']) {
-    t.not(slotOf(whole), slotOf('a'), whole);
-    t.not(slotOf(whole), slotOf(''), whole);
+    t.not(getSlot(whole), getSlot('a'), whole);
+    t.not(getSlot(whole), getSlot(''), whole);
   }
 });
 
@@ -37,25 +37,25 @@ t.test('each slot has the first node of its range: the others are replicas', asy
     map.nodes.map(({ name }) => name),
     ['10.0.0.1:7001', '10.0.0.2:7002'],
   );
-  const names = [0, 5460, 5461, 5462, 16383].map((slot) => map.nodeOf(slot)?.port);
+  const names = [0, 5460, 5461, 5462, 16383].map((slot) => map.getNode(slot)?.port);
   t.same(names, [7001, 7001, 7001, 7002, 7002]);
 });
 
 t.test('a slot that nobody serves has no node', async (t) => {
   const map = parseSlotMap([[0, 10, ['10.0.0.1', 7001]]], asked);
-  t.equal(map.nodeOf(11), undefined);
+  t.equal(map.getNode(11), undefined);
 });
 
 t.test('a slot that moved has the node it moved to', async (t) => {
   const map = parseSlotMap([[0, 16383, ['10.0.0.1', 7001]]], asked);
   map.move(7, nodeAddress('10.0.0.2', 7002));
-  t.equal(map.nodeOf(7)?.name, '10.0.0.2:7002');
-  t.equal(map.nodeOf(8)?.name, '10.0.0.1:7001');
+  t.equal(map.getNode(7)?.name, '10.0.0.2:7002');
+  t.equal(map.getNode(8)?.name, '10.0.0.1:7001');
 });
 
 t.test('a node that does not know its own host has that under which it was asked', async (t) => {
   for (const host of ['', null, '?']) {
-    t.equal(parseSlotMap([[0, 1, [host, 7001]]], asked).nodeOf(0)?.name, '10.0.0.9:7001');
+    t.equal(parseSlotMap([[0, 1, [host, 7001]]], asked).getNode(0)?.name, '10.0.0.9:7001');
   }
 });
 

@@ -1,0 +1,16 @@
+import type { Health } from '@tollgate/kit/health';
+import type { Logger } from '@tollgate/kit/logger';
+import type { StatsRegistry } from './stats/registry.ts';
+
+/** What all parts of the service share. */
+export interface Context {
+  readonly logger: Logger;
+  readonly health: Health;
+  readonly stats: StatsRegistry;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
+  /** Unix time in whole seconds. */
+  readonly nowSeconds: () => number;
+  /** A number in [0, 1). */
+  readonly random: () => number;
+}
