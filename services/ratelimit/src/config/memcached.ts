@@ -5,17 +5,17 @@ import type { counterSettings } from './ratelimit.ts';
 const group = 'memcached';
 const named = (name: string) => ({ env: `MCACHE_${name}`, aliases: [`MEMCACHE_${name}`], group });
 
-/** How the memcached servers are reached, with BACKEND_TYPE=memcache. */
+/** With BACKEND_TYPE=memcache. */
 export const memcacheSettings = {
   memcacheHostPort: list({
     ...named('HOST_PORT'),
     default: [],
-    doc: 'The memcached servers, `host:port,host:port`. Every limiter needs the same ones in the same order: the place in the list decides which server holds a counter. Either this or MCACHE_SRV.',
+    doc: 'The memcached servers, `host:port,host:port`. All limiters need the same servers in the same order, because the position in the list decides which server holds a counter. Exclusive with MCACHE_SRV.',
   }),
   memcacheSrv: text({
     ...named('SRV'),
     default: '',
-    doc: 'SRV record that names the servers instead, `_service._proto.name`; the name in full, no search domain is put behind it.',
+    doc: 'SRV record of the servers, `_service._proto.name`, as a fully qualified name.',
   }),
   memcacheSrvRefreshMs: duration({
     ...named('SRV_REFRESH'),
@@ -23,7 +23,7 @@ export const memcacheSettings = {
     max: longestTimer,
     clamp: true,
     bareSeconds: true,
-    doc: 'How often the SRV record is looked up again; 0 never. While that fails the servers stay as they were.',
+    doc: 'Interval at which the SRV record is resolved again; 0 disables it. When resolving fails, the current servers are kept.',
   }),
   memcacheMaxIdleConnections: int({
     ...named('MAX_IDLE_CONNS'),
@@ -31,7 +31,7 @@ export const memcacheSettings = {
     min: 0,
     max: 1000,
     clamp: true,
-    doc: 'Connections to each server; 0 means 2. Requests share them: all that arrive within a tick travel together over one.',
+    doc: 'Connections to each server; 0 means 2. Requests are batched: all that arrive within a tick of the event loop share one connection.',
   }),
   memcacheTimeoutMs: duration({
     env: 'MCACHE_TIMEOUT',
@@ -41,13 +41,13 @@ export const memcacheSettings = {
     max: longestTimer,
     clamp: true,
     zeroAs: '500ms',
-    doc: 'Bound on each exchange with a server; what is not counted by then is let through.',
+    doc: 'Timeout of each exchange with a server. Requests that are not counted by then are allowed.',
   }),
   memcacheTls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),
   memcacheTlsClientCert: text({
     ...named('TLS_CLIENT_CERT'),
     default: '',
-    doc: 'PEM file with a client certificate. Read again when it changes, like the next two; connections made from then on use it.',
+    doc: 'PEM file with a client certificate. Like the next two, it is reloaded when it changes, and used for new connections.',
   }),
   memcacheTlsClientKey: text({
     ...named('TLS_CLIENT_KEY'),
@@ -57,12 +57,12 @@ export const memcacheSettings = {
   memcacheTlsCacert: text({
     ...named('TLS_CACERT'),
     default: '',
-    doc: 'PEM file with the authorities that vouch for the servers; empty for those Node.js knows.',
+    doc: 'PEM file with the certificate authorities of the servers; empty for those of Node.js.',
   }),
   memcacheTlsSkipHostnameVerification: bool({
     ...named('TLS_SKIP_HOSTNAME_VERIFICATION'),
     default: false,
-    doc: 'Do not compare the host name with the certificate; its chain is verified all the same.',
+    doc: 'Skip the verification of the host name; the certificate chain is still verified.',
   }),
 };
 
@@ -113,7 +113,7 @@ const clientPair: Check = (s, { nameOf }) =>
         expected: 'a PEM file: certificate and key belong together',
       };
 
-/** What must fit together among the settings of memcached. */
+/** Checks across the settings of memcached. */
 export const memcacheChecks: readonly Check[] = [
   serversAreNamed,
   serversAreNamedOnce,

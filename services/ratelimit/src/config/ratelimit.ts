@@ -2,19 +2,18 @@ import { bool, float, int, oneOf, text } from '@tollgate/kit/settings';
 
 const group = 'Decisions';
 
-/** How requests are decided. */
 export const decisionSettings = {
   shadowMode: bool({
     env: 'SHADOW_MODE',
     group,
     default: false,
-    doc: 'Answer OK overall whatever the limits say; statistics and statuses tell what would have been.',
+    doc: 'Return OK as the overall code in any case; statistics and statuses still show the real result.',
   }),
   quotaMode: bool({
     env: 'QUOTA_MODE',
     group,
     default: false,
-    doc: 'Treat every descriptor as a quota: a request is over its limit only when all of them are used up. A descriptor without a rule counts as a quota that is left; an unlimited one does not count.',
+    doc: 'Treat every descriptor as a quota: a request is over its limit only when all quotas are used up. A descriptor without a rule is a quota that is left; an unlimited one is ignored.',
   }),
   nearLimitRatio: float({
     env: 'NEAR_LIMIT_RATIO',
@@ -23,7 +22,7 @@ export const decisionSettings = {
     min: 0,
     max: 1,
     clamp: true,
-    doc: 'Part of a limit from which on hits count as near it.',
+    doc: 'Fraction of a limit above which hits count as near it.',
   }),
   responseHeadersEnabled: bool({
     env: 'LIMIT_RESPONSE_HEADERS_ENABLED',
@@ -41,45 +40,44 @@ export const decisionSettings = {
     env: 'LIMIT_REMAINING_HEADER',
     group,
     default: 'RateLimit-Remaining',
-    doc: 'Header with what remains of it.',
+    doc: 'Header with the remaining requests.',
   }),
   resetHeader: text({
     env: 'LIMIT_RESET_HEADER',
     group,
     default: 'RateLimit-Reset',
-    doc: 'Header with the seconds until it starts anew.',
+    doc: 'Header with the seconds until the limit resets.',
   }),
   responseDynamicMetadata: bool({
     env: 'RESPONSE_DYNAMIC_METADATA',
     group,
     default: false,
-    doc: 'Answer with dynamic metadata for Envoy: the request as it was asked and the metadata of its rules.',
+    doc: 'Return dynamic metadata to Envoy: the request and the metadata of its rules.',
   }),
 };
 
 const cacheGroup = 'Counters';
 
-/** How counters are kept, whatever the backend. */
 export const counterSettings = {
   backendType: oneOf(['redis', 'memcache', 'memory'], {
     env: 'BACKEND_TYPE',
     group: cacheGroup,
     default: 'redis',
     synonyms: { '': 'redis' },
-    doc: 'Where counters are kept: in Redis or in memcached. `memory` keeps them in the process: for one instance, or to try things.',
+    doc: 'Store of the counters. `memory` keeps them in the process, for a single instance or for tests.',
   }),
   memoryMaxCounters: int({
     env: 'MEMORY_MAX_COUNTERS',
     group: cacheGroup,
     default: 1_000_000,
     min: 1,
-    doc: 'Counters that the memory backend holds at most (about 250 bytes each); then what expires soonest gives way.',
+    doc: 'Maximum number of counters in the memory backend (about 250 bytes each). When full, those that expire soonest are evicted.',
   }),
   cacheKeyPrefix: text({
     env: 'CACHE_KEY_PREFIX',
     group: cacheGroup,
     default: '',
-    doc: 'Put before the name of every counter.',
+    doc: 'Prefix of all counter keys.',
   }),
   expirationJitterMaxSeconds: int({
     env: 'EXPIRATION_JITTER_MAX_SECONDS',
@@ -88,7 +86,7 @@ export const counterSettings = {
     min: 0,
     max: 31_536_000,
     clamp: true,
-    doc: 'Up to so many seconds are added to the life of each counter so that they do not all expire at once; 0 adds none.',
+    doc: 'Maximum number of seconds that is added to the TTL of a counter, at random, so that counters do not all expire at once. 0 disables the jitter.',
   }),
   localCacheSizeBytes: int({
     env: 'LocalCacheSizeInBytes',
@@ -96,12 +94,12 @@ export const counterSettings = {
     group: cacheGroup,
     default: 0,
     min: 0,
-    doc: 'Size of the cache that remembers counters over their limit, so that the backend is not asked again; 0 for none; what is smaller than 524288 counts as that.',
+    doc: 'Size of the in-process cache of counters over their limit, which saves calls of the backend. 0 disables it; smaller values than 524288 are raised to that.',
   }),
   stopIncrementWhenOverLimit: bool({
     env: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',
     group: cacheGroup,
     default: false,
-    doc: 'When one limit of a request is over, leave its other counters alone. Costs one more round trip.',
+    doc: 'When a limit of a request is exceeded, do not increment its other counters. Costs an additional round trip.',
   }),
 };

@@ -1,6 +1,6 @@
 import { bool, duration, int, longestTimer, oneOf, text } from '@tollgate/kit/settings';
 
-/** The settings that exist for the main Redis and again for the one that counts seconds. */
+/** The settings of the main instance, and of the one for limits per second. */
 function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
   const group = infix === '' ? 'Redis' : 'Redis for limits per second';
   const named = (name: string) => ({
@@ -13,17 +13,17 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       ...named('SOCKET_TYPE'),
       default: 'unix',
       matches: { pattern: /^(unix|tcp|tcp4|tcp6)$/i, form: 'tcp or unix' },
-      doc: 'Kind of the address in the URL, where the address itself leaves it open.',
+      doc: 'Type of the address in the URL, when the address is ambiguous.',
     }),
     Url: text({
       ...named('URL'),
       default: defaultUrl,
-      doc: 'Single: `host:port`, `redis://user:password@host:port?db=n` (`rediss://` with TLS), or the path of a unix socket. Sentinel: the name of the master, then the sentinels, `mymaster,host:port,host:port`. Cluster: some of its nodes, `host:port,host:port`; the others are found.',
+      doc: 'Single: `host:port`, `redis://user:password@host:port?db=n` (`rediss://` with TLS), or the path of a unix socket. Sentinel: the name of the master, then the sentinels, `mymaster,host:port,host:port`. Cluster: some of its nodes, `host:port,host:port`; the others are discovered.',
     }),
     Type: oneOf(['single', 'sentinel', 'cluster'], {
       ...named('TYPE'),
       default: 'single',
-      doc: 'Kind of deployment: one server, one that sentinels name, or a cluster.',
+      doc: 'Type of deployment: a single server, one behind sentinels, or a cluster.',
     }),
     Auth: text({ ...named('AUTH'), default: '', secret: true, doc: '`password` or `user:password`.' }),
     SentinelAuth: text({
@@ -40,7 +40,7 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       max: longestTimer,
       clamp: true,
       zeroAs: '10s',
-      doc: 'Bound on connecting, on waiting for a connection, and on each exchange with Redis.',
+      doc: 'Timeout of connecting, of waiting for a connection, and of each exchange with Redis.',
     }),
     PoolSize: int({
       ...named('POOL_SIZE'),
@@ -48,32 +48,32 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       min: 1,
       max: 1000,
       clamp: true,
-      doc: 'Connections at most. Requests share them: all that arrive within a tick travel together over one.',
+      doc: 'Maximum number of connections. Requests are batched: all that arrive within a tick of the event loop share one connection.',
     }),
     PoolOnEmpty: oneOf(['create', 'error', 'wait'], {
       ...named('POOL_ON_EMPTY_BEHAVIOR'),
       default: 'create',
-      doc: 'When all connections are busy: open one more, fail, or wait for one to become free.',
+      doc: 'What to do when all connections are busy: open one more, fail, or wait.',
     }),
     PoolOnEmptyWaitMs: duration({
       ...named('POOL_ON_EMPTY_WAIT_DURATION'),
       default: '1s',
       max: longestTimer,
       clamp: true,
-      doc: 'How long `create` and `error` wait first.',
+      doc: 'How long `create` and `error` wait for a connection first.',
     }),
     PipelineWindowMs: duration({
       ...named('PIPELINE_WINDOW'),
       default: '0',
       max: longestTimer,
       clamp: true,
-      doc: 'How long hits are collected before they are sent together; 0 sends them at the end of each tick of the event loop.',
+      doc: 'How long hits are collected before they are sent as one pipeline; 0 sends them at the end of each tick of the event loop.',
     }),
     ClusterPipelineParallelism: int({
       ...named('CLUSTER_PIPELINE_PARALLELISM'),
       default: 1,
       min: 0,
-      doc: 'Accepted, no effect: all nodes of a cluster are asked at the same time.',
+      doc: 'Accepted, no effect: all nodes of a cluster are called in parallel.',
     }),
     PipelineLimit: int({ ...named('PIPELINE_LIMIT'), default: 0, doc: 'Accepted, no effect (deprecated).' }),
   };
@@ -83,36 +83,35 @@ type Prefixed<P extends string, T> = { readonly [K in keyof T & string as `${P}$
 
 function prefixed<const P extends string, T extends object>(prefix: P, settings: T): Prefixed<P, T> {
   const entries = Object.entries(settings).map(([name, setting]) => [`${prefix}${name}`, setting]);
-  // Object.fromEntries loses the names, which were made from P and T just above.
+  // Object.fromEntries loses the names, which come from P and T.
   return Object.fromEntries(entries) as Prefixed<P, T>;
 }
 
 const group = 'Redis';
 const named = (name: string) => ({ env: `KVSTORE_${name}`, aliases: [`REDIS_${name}`], group });
 
-/** How Redis is reached. */
 export const redisSettings = {
   ...prefixed('redis', instanceSettings('', '/var/run/nutcracker/ratelimit.sock')),
   redisTlsClientCert: text({
     ...named('TLS_CLIENT_CERT'),
     default: '',
-    doc: 'PEM file with a client certificate, for both instances. Read again when it changes, like the next two; connections made from then on use it.',
+    doc: 'PEM file with a client certificate, for both instances. Like the next two, it is reloaded when it changes, and used for new connections.',
   }),
   redisTlsClientKey: text({ ...named('TLS_CLIENT_KEY'), default: '', doc: 'PEM file with its private key.' }),
   redisTlsCacert: text({
     ...named('TLS_CACERT'),
     default: '',
-    doc: 'PEM file with the authorities that vouch for Redis; empty for those Node.js knows.',
+    doc: 'PEM file with the certificate authorities of Redis; empty for those of Node.js.',
   }),
   redisTlsSkipHostnameVerification: bool({
     ...named('TLS_SKIP_HOSTNAME_VERIFICATION'),
     default: false,
-    doc: 'Do not compare the host name with the certificate; its chain is verified all the same.',
+    doc: 'Skip the verification of the host name; the certificate chain is still verified.',
   }),
   redisHealthCheckActiveConnection: bool({
     ...named('HEALTH_CHECK_ACTIVE_CONNECTION'),
     default: false,
-    doc: 'Be unhealthy while there is no connection to Redis.',
+    doc: 'Fail the health check while there is no connection to Redis.',
   }),
   redisStartupInitialIntervalMs: duration({
     ...named('STARTUP_INITIAL_INTERVAL'),
@@ -120,7 +119,7 @@ export const redisSettings = {
     min: '1ms',
     max: longestTimer,
     clamp: true,
-    doc: 'First pause between attempts to connect at the start; it doubles, with jitter, up to the next setting. A connection that is lost later is tried again after 50 ms, doubling up to 5 s.',
+    doc: 'Initial backoff between attempts to connect at the start; it doubles, with jitter, up to the next setting. Reconnects after the start use 50 ms to 5 s.',
   }),
   redisStartupMaxIntervalMs: duration({
     ...named('STARTUP_MAX_INTERVAL'),
@@ -128,19 +127,19 @@ export const redisSettings = {
     min: '1ms',
     max: longestTimer,
     clamp: true,
-    doc: 'Longest such pause.',
+    doc: 'Maximum backoff at the start.',
   }),
   redisStartupMaxElapsedMs: duration({
     ...named('STARTUP_MAX_ELAPSED_TIME'),
     default: '0',
     max: longestTimer,
     clamp: true,
-    doc: 'Give up starting when Redis has not answered for so long; 0 tries for ever.',
+    doc: 'Give up the start after this time without a connection; 0 sets no limit.',
   }),
   redisPerSecond: bool({
     ...named('PERSECOND'),
     default: false,
-    doc: 'Keep the counters of limits per second in a Redis of their own.',
+    doc: 'Keep the counters of limits per second in a separate Redis.',
   }),
   ...prefixed(
     'redisPerSecond',

@@ -12,19 +12,18 @@ import {
 
 const group = 'Rules';
 
-/** Where rules come from. */
 export const ruleSettings = {
   configType: oneOf(['FILE', 'GRPC_XDS_SOTW'], {
     env: 'CONFIG_TYPE',
     group,
     default: 'FILE',
-    doc: 'Where rules come from: files (RUNTIME_*), or a management server (CONFIG_GRPC_XDS_*).',
+    doc: 'Source of the rules: files (RUNTIME_*), or a management server (CONFIG_GRPC_XDS_*).',
   }),
   forceStartWithoutInitialConfig: bool({
     env: 'FORCE_START_WITHOUT_INITIAL_CONFIG',
     group,
     default: false,
-    doc: 'Open the servers before a first configuration has arrived. Without, a management server is waited for until it has sent one that is accepted.',
+    doc: 'Open the ports before the first configuration is loaded. Otherwise the start waits until the management server has sent a valid one.',
   }),
   runtimeRoot: text({
     env: 'RUNTIME_ROOT',
@@ -42,47 +41,47 @@ export const ruleSettings = {
     env: 'RUNTIME_APPDIRECTORY',
     group,
     default: 'config',
-    doc: 'Directory below that with the rule files, whatever their extension.',
+    doc: 'Directory of the rule files in it; all extensions are read.',
   }),
   runtimeIgnoreDotFiles: bool({
     env: 'RUNTIME_IGNOREDOTFILES',
     group,
     default: false,
-    doc: 'Leave out files and directories whose names begin with a dot, such as those of an editor. Those of a Kubernetes volume (`..data`) always are.',
+    doc: 'Ignore files and directories whose names begin with a dot, such as those of an editor. Those of a Kubernetes volume (`..data`) are always ignored.',
   }),
   runtimeWatchRoot: bool({
     env: 'RUNTIME_WATCH_ROOT',
     group,
     default: true,
-    doc: 'true: reload when the symbolic link RUNTIME_ROOT is swapped. false: reload when a file changes in place.',
+    doc: 'true: reload when the symbolic link RUNTIME_ROOT changes. false: reload when a file changes in place.',
   }),
   mergeDomainConfig: bool({
     env: 'MERGE_DOMAIN_CONFIG',
     group,
     default: false,
-    doc: 'Let several files, or resources of a management server, define the same domain.',
+    doc: 'Allow several files, or resources of a management server, to define the same domain.',
   }),
   healthyWithAtLeastOneConfigLoaded: bool({
     env: 'HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED',
     group,
     default: false,
-    doc: 'Be unhealthy while no domain is configured.',
+    doc: 'Fail the health check while no domain is configured.',
   }),
 };
 
 const xdsGroup = 'Rules from a management server (xDS)';
 
-/** A set of 100,000 rules takes about 10 MB; gRPC's own 4 MiB would refuse it. */
+/** 100,000 rules are about 10 MB, more than gRPC's default of 4 MiB. */
 export const defaultMaxMessageBytes = 64 * 1024 * 1024;
 
-/** The management server that rules come from with CONFIG_TYPE=GRPC_XDS_SOTW. */
+/** With CONFIG_TYPE=GRPC_XDS_SOTW. */
 export const xdsSettings = {
   xdsServerUrl: text({
     env: 'CONFIG_GRPC_XDS_SERVER_URL',
     group: xdsGroup,
     default: 'localhost:18000',
     matches: {
-      // Without a port, gRPC calls 443 and says nothing.
+      // Without a port, gRPC silently uses 443.
       pattern:
         /^(?:unix(?:-abstract)?:\S+|(?:dns:(?:\/\/[^/\s]*\/)?|ipv[46]:)?(?:\[[^\]\s]+\]|[^:/\s[\]]+):\d{1,5}(?:,\S+)?|:\d{1,5})$/i,
       form: 'host:port (or another target of gRPC with a port), without http://',
@@ -116,7 +115,7 @@ export const xdsSettings = {
     min: '10ms',
     max: longestTimer,
     clamp: true,
-    doc: 'Pause before the server is called again after a connection was lost or could not be made, half as long to one and a half times as long. It holds for the first tries, together as long as XDS_CLIENT_BACKOFF_INITIAL_INTERVAL; then come the pauses of XDS_CLIENT_BACKOFF_*.',
+    doc: 'Interval of reconnects after a connection is lost or fails, with a jitter of 50 %. It applies for the duration of XDS_CLIENT_BACKOFF_INITIAL_INTERVAL, then the backoff of XDS_CLIENT_BACKOFF_* does.',
   }),
   xdsBackoffInitialIntervalMs: duration({
     env: 'XDS_CLIENT_BACKOFF_INITIAL_INTERVAL',
@@ -134,7 +133,7 @@ export const xdsSettings = {
     min: '10ms',
     max: longestTimer,
     clamp: true,
-    doc: 'Longest of these pauses.',
+    doc: 'Maximum backoff.',
   }),
   xdsBackoffRandomFactor: float({
     env: 'XDS_CLIENT_BACKOFF_RANDOM_FACTOR',
@@ -143,13 +142,13 @@ export const xdsSettings = {
     min: 0,
     max: 1,
     clamp: true,
-    doc: 'How far jitter may move a pause, as a fraction of it: 0.5 is from half as long to one and a half times as long.',
+    doc: 'Jitter of the backoff as a fraction of it: with 0.5, pauses are 0.5 to 1.5 times as long.',
   }),
   xdsBackoffJitter: bool({
     env: 'XDS_CLIENT_BACKOFF_JITTER',
     group: xdsGroup,
     default: true,
-    doc: 'Draw each pause at random, so that limiters which lost one server do not all come back at once.',
+    doc: 'Apply jitter to the backoff, so that limiters do not all reconnect at once.',
   }),
   xdsMaxMessageBytes: int({
     env: 'XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES',
@@ -158,37 +157,37 @@ export const xdsSettings = {
     min: 0,
     max: 2_147_483_647,
     clamp: true,
-    doc: 'Largest response that is taken; each one holds all rules. 0 is the default.',
+    doc: 'Maximum size of a response, which contains all rules. 0 means the default.',
   }),
   xdsServerUseTls: bool({
     env: 'CONFIG_GRPC_XDS_SERVER_USE_TLS',
     group: xdsGroup,
     default: false,
-    doc: 'Call the server with TLS.',
+    doc: 'Connect with TLS.',
   }),
   xdsServerTlsCacert: text({
     env: 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
     group: xdsGroup,
     default: '',
-    doc: "PEM file with the authorities of the server's certificate; those of the system when empty. Read again when it changes, like the next two.",
+    doc: "PEM file with the certificate authorities of the server; empty for those of the system. Like the next two, it is reloaded when it changes.",
   }),
   xdsClientTlsCert: text({
     env: 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT',
     group: xdsGroup,
     default: '',
-    doc: 'PEM file with our certificate, for a server that wants one.',
+    doc: 'PEM file with the client certificate.',
   }),
   xdsClientTlsKey: text({
     env: 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY',
     group: xdsGroup,
     default: '',
-    doc: 'PEM file with the private key of that certificate.',
+    doc: 'PEM file with its private key.',
   }),
   xdsServerTlsSan: text({
     env: 'CONFIG_GRPC_XDS_SERVER_TLS_SAN',
     group: xdsGroup,
     default: '',
-    doc: "DNS name that the server's certificate must carry, in the place of the host in CONFIG_GRPC_XDS_SERVER_URL.",
+    doc: "DNS name that the server certificate must have, instead of the host in CONFIG_GRPC_XDS_SERVER_URL.",
   }),
 };
 
@@ -204,7 +203,7 @@ const clientPair: Check = (s, { nameOf }) =>
 
 const tlsParts = ['xdsServerTlsCacert', 'xdsClientTlsCert', 'xdsServerTlsSan'] as const;
 
-/** What was meant to be protected would travel in the clear. */
+/** Otherwise a protected connection would silently be plaintext. */
 const tlsPartsNeedTls: Check = (s, { nameOf }) => {
   const part = tlsParts.find((name) => s[name] !== '');
   return part === undefined || s.xdsServerUseTls || s.configType !== 'GRPC_XDS_SOTW'
@@ -216,7 +215,7 @@ const tlsPartsNeedTls: Check = (s, { nameOf }) => {
       };
 };
 
-/** Names that gRPC takes for text; those that begin with `grpc-` are its own, those that end in `-bin` hold bytes. */
+/** Names of text metadata: `grpc-` is reserved, and `-bin` is for binary metadata. */
 const headerName = /^(?!grpc-)(?!.*-bin$)[0-9a-z_.-]+$/i;
 const headerValue = /^[\x20-\x7e]*$/;
 
@@ -233,5 +232,5 @@ const headersAreLegal: Check = (s, { nameOf }) => {
       };
 };
 
-/** What must fit together among the settings of the management server. */
+/** Checks across the settings of the management server. */
 export const xdsChecks: readonly Check[] = [clientPair, tlsPartsNeedTls, headersAreLegal];

@@ -4,7 +4,6 @@ import { bool, duration, int, longestTimer, oneOf, port, text } from '@tollgate/
 
 const group = 'Servers';
 
-/** Where the service listens, and how it stops. */
 export const serverSettings = {
   host: text({
     env: 'HOST',
@@ -24,7 +23,7 @@ export const serverSettings = {
     env: 'GRPC_UDS',
     group,
     default: '',
-    doc: 'Path of a unix socket for the gRPC server, in the place of its host and port.',
+    doc: 'Path of a unix socket for the gRPC server, instead of its host and port.',
   }),
   grpcMaxConnectionAgeMs: duration({
     env: 'GRPC_MAX_CONNECTION_AGE',
@@ -32,7 +31,7 @@ export const serverSettings = {
     default: '24h',
     max: longestTimer,
     clamp: true,
-    doc: 'Age at which a connection is asked to close (GOAWAY), ±10 % at random so that clients do not all leave at once; 0 never.',
+    doc: 'Maximum age of a connection, after which it is closed gracefully (GOAWAY), with a jitter of 10 %. 0 sets no limit.',
   }),
   grpcMaxConnectionAgeGraceMs: duration({
     env: 'GRPC_MAX_CONNECTION_AGE_GRACE',
@@ -40,20 +39,20 @@ export const serverSettings = {
     default: '1h',
     max: longestTimer,
     clamp: true,
-    doc: 'Time after that in which requests may end before the connection is cut; 0 waits for ever.',
+    doc: 'Grace period for in-flight requests after the maximum connection age. 0 sets no limit.',
   }),
   grpcMaxConnections: int({
     env: 'GRPC_MAX_CONNECTIONS',
     group,
     default: defaultMaxConnections,
     min: 0,
-    doc: 'Connections of the gRPC server. At this number each new one closes another: one without calls first, then the one that was idle longest. An idle connection takes about 26 kB. 0 sets no limit.',
+    doc: 'Maximum number of connections of the gRPC server. When it is reached, each new connection closes another: one without calls first, then the one that was idle longest. An idle connection uses about 26 kB. 0 sets no limit.',
   }),
   debugHost: text({
     env: 'DEBUG_HOST',
     group,
     default: '0.0.0.0',
-    doc: 'Address of the debug server, which has no authentication: keep it inside the cluster or on loopback.',
+    doc: 'Address of the debug server. It has no authentication: keep it inside the cluster or on loopback.',
   }),
   debugPort: port({
     env: 'DEBUG_PORT',
@@ -67,7 +66,7 @@ export const serverSettings = {
     default: '0s',
     max: longestTimer,
     clamp: true,
-    doc: 'Time between failing the health check and refusing new requests, so that load balancers notice first.',
+    doc: 'Time between failing the health check and refusing new requests, for load balancers to react.',
   }),
   drainTimeoutMs: duration({
     env: 'DRAIN_TIMEOUT',
@@ -75,50 +74,49 @@ export const serverSettings = {
     default: '20s',
     max: longestTimer,
     clamp: true,
-    doc: 'Time that requests in flight have to end after SIGTERM before they are cut off.',
+    doc: 'Grace period for in-flight requests after SIGTERM.',
   }),
   logLevel: oneOf(logLevels, {
     env: 'LOG_LEVEL',
     group,
     default: 'warn',
     synonyms: logLevelSynonyms,
-    doc: 'Lowest level that is logged.',
+    doc: 'Minimum log level.',
   }),
   logFormat: oneOf(['text', 'json'], {
     env: 'LOG_FORMAT',
     group,
     default: 'text',
-    doc: '`json` writes one object a line with `@message`, `@timestamp` and `level`.',
+    doc: '`json` writes an object per line with `@message`, `@timestamp` and `level`.',
   }),
 };
 
 const tlsGroup = 'TLS of the gRPC server';
 
-/** Certificates of the gRPC server. */
 export const serverTlsSettings = {
   grpcServerUseTls: bool({ env: 'GRPC_SERVER_USE_TLS', group: tlsGroup, default: false, doc: 'Serve TLS.' }),
   grpcServerTlsCert: text({
     env: 'GRPC_SERVER_TLS_CERT',
     group: tlsGroup,
     default: '',
-    doc: 'PEM file with the certificate chain; read again when it changes.',
+    doc: 'PEM file with the certificate chain; reloaded when it changes.',
   }),
   grpcServerTlsKey: text({
     env: 'GRPC_SERVER_TLS_KEY',
     group: tlsGroup,
     default: '',
-    doc: 'PEM file with its private key; read again when it changes.',
+    doc: 'PEM file with its private key; reloaded when it changes.',
   }),
   grpcClientTlsCacert: text({
     env: 'GRPC_CLIENT_TLS_CACERT',
     group: tlsGroup,
     default: '',
-    doc: 'PEM file with the authorities that client certificates must come from. When set, clients must present one.',
+    doc: 'PEM file with the certificate authorities of clients. When set, clients must present a certificate.',
   }),
   grpcClientTlsSan: text({
     env: 'GRPC_CLIENT_TLS_SAN',
     group: tlsGroup,
     default: '',
-    doc: 'DNS name that a client certificate must carry; needs GRPC_CLIENT_TLS_CACERT.',
+    doc: 'DNS name that client certificates must have; requires GRPC_CLIENT_TLS_CACERT.',
   }),
 };

@@ -29,7 +29,6 @@ export const settingsSpec = defineSettings({
   ...tracingSettings,
 });
 
-/** The settings as the composition root sees them. */
 export type Settings = SettingsOf<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
@@ -90,9 +89,9 @@ const oneSink: Check = (s, { nameOf }) => {
   if (choice.ok) return undefined;
   const why =
     choice.because === 'unsupported'
-      ? 'tagged statistics are not served yet; USE_PUSHSTATS=true puts tags into names'
-      : `${nameOf(choice.because)} is true, and statistics go to one place only`;
-  const byDefault = choice.turnOff === 'usePushStats' ? ' (it is true unless set)' : '';
+      ? 'tagged statistics are not supported yet; USE_PUSHSTATS=true puts tags into names'
+      : `${nameOf(choice.because)} is true, and there can be only one sink`;
+  const byDefault = choice.turnOff === 'usePushStats' ? ' (the default is true)' : '';
   return {
     variable: nameOf(choice.turnOff),
     value: 'true',
@@ -100,7 +99,7 @@ const oneSink: Check = (s, { nameOf }) => {
   };
 };
 
-/** Reads the settings from the environment; all problems at once. */
+/** Parses the environment; returns all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   return parseSettings(settingsSpec, env, {
     checks: [

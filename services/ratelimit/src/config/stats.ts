@@ -3,34 +3,33 @@ import type { StatsSinkKind } from '../stats/sinks.ts';
 
 const group = 'Statistics';
 
-/** Where statistics go. */
 export const statsSettings = {
   usePushStats: bool({
     env: 'USE_PUSHSTATS',
     aliases: ['USE_STATSD'],
     group,
     default: true,
-    doc: 'Push statistics to a statsd server. With no sink chosen they are written to standard output.',
+    doc: 'Push statistics to a statsd server. Without any sink, they are written to standard output.',
   }),
   useTagStatsd: bool({
     env: 'USE_TAGSTATSD',
     aliases: ['USE_DOG_STATSD'],
     group,
     default: false,
-    doc: 'Push tagged statistics. Not served yet: true is refused.',
+    doc: 'Push tagged statistics. Not supported yet: true is rejected.',
   }),
   usePullMetrics: bool({
     env: 'USE_PULLMETRICS',
     aliases: ['USE_PROMETHEUS'],
     group,
     default: false,
-    doc: 'Serve statistics for Prometheus; needs USE_PUSHSTATS=false.',
+    doc: 'Serve statistics for Prometheus; requires USE_PUSHSTATS=false.',
   }),
   disableStats: bool({
     env: 'DISABLE_STATS',
     group,
     default: false,
-    doc: 'Send statistics nowhere, whatever else is set.',
+    doc: 'Disable all sinks.',
   }),
   statsFlushIntervalMs: duration({
     env: 'STATS_FLUSH_INTERVAL',
@@ -39,16 +38,16 @@ export const statsSettings = {
     min: '10ms',
     max: longestTimer,
     clamp: true,
-    doc: 'How often statistics are pushed or written.',
+    doc: 'Interval at which statistics are pushed or written.',
   }),
-  extraTags: pairs({ env: 'EXTRA_TAGS', group, default: {}, doc: 'Tags on all statistics.' }),
+  extraTags: pairs({ env: 'EXTRA_TAGS', group, default: {}, doc: 'Tags of all statistics.' }),
   statsdHost: text({ env: 'STATSD_HOST', group, default: 'localhost', doc: 'Host of the statsd server.' }),
   statsdPort: port({ env: 'STATSD_PORT', group, default: 8125, doc: 'Port of the statsd server.' }),
   statsdProtocol: oneOf(['tcp', 'udp'], {
     env: 'STATSD_PROTOCOL',
     group,
     default: 'tcp',
-    doc: 'How the statsd server is spoken to.',
+    doc: 'Protocol of the statsd server.',
   }),
   pullMetricsAddr: text({
     env: 'PULLMETRICS_ADDR',
@@ -59,7 +58,7 @@ export const statsSettings = {
       pattern: /^(\[[0-9a-fA-F:]+\]|[^\s:[\]]*):\d{1,5}$/,
       form: 'host:port, or :port for every address',
     },
-    doc: 'Where Prometheus finds them.',
+    doc: 'Address of the Prometheus endpoint.',
   }),
   pullMetricsPath: text({
     env: 'PULLMETRICS_PATH',
@@ -67,34 +66,33 @@ export const statsSettings = {
     group,
     default: '/metrics',
     matches: { pattern: /^\/\S*$/, form: 'a path that begins with /' },
-    doc: 'Under which path.',
+    doc: 'Path of the Prometheus endpoint.',
   }),
   pullMetricsMapperYaml: text({
     env: 'PULLMETRICS_MAPPER_YAML',
     aliases: ['PROMETHEUS_MAPPER_YAML'],
     group,
     default: '',
-    matches: { pattern: /^$/, form: 'nothing: a mapping of your own is not served yet' },
-    doc: 'Must be empty: a mapping of your own is not served yet.',
+    matches: { pattern: /^$/, form: 'nothing: custom mappings are not supported yet' },
+    doc: 'Must be empty: custom mappings are not supported yet.',
   }),
   pullMetricsResponseTimeAsMilliseconds: bool({
     env: 'PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS',
     aliases: ['PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS'],
     group,
     default: false,
-    doc: 'Export response times in milliseconds under the name that says seconds, as some dashboards expect.',
+    doc: 'Export response times in milliseconds under the metric name for seconds, as some dashboards expect.',
   }),
 };
 
 const tracingGroup = 'Tracing';
 
-/** Spans in OTLP. Where they go is said by the standard variables OTEL_EXPORTER_OTLP_*. */
 export const tracingSettings = {
   tracingEnabled: bool({
     env: 'TRACING_ENABLED',
     group: tracingGroup,
     default: false,
-    doc: 'Export spans; the standard variables OTEL_EXPORTER_OTLP_* say where to.',
+    doc: 'Export spans, to the target of the standard variables OTEL_EXPORTER_OTLP_*.',
   }),
   tracingExporterProtocol: oneOf(['http', 'grpc'], {
     env: 'TRACING_EXPORTER_PROTOCOL',
@@ -128,7 +126,7 @@ export const tracingSettings = {
     min: 0,
     max: 1,
     clamp: true,
-    doc: 'Part of the traces that is kept, where the caller has not decided.',
+    doc: 'Fraction of traces that is sampled, unless the caller decided.',
   }),
 };
 
@@ -162,15 +160,14 @@ export function chooseSink(settings: SinkSettings): SinkChoice {
   return { ok: true, sink: first === 'usePullMetrics' ? 'pull' : 'statsd' };
 }
 
-/** Where to listen. Without a host: on all interfaces. */
+/** An address to listen on; without a host, all interfaces. */
 export interface ListenAddress {
   readonly host: string | undefined;
   readonly port: number;
 }
 
 /**
- * Reads `host:port`, `:port` or `[IPv6]:port`, the form of `PULLMETRICS_ADDR`. Undefined when it is none of these or the
- * port is not 0 to 65535.
+ * Parses PULLMETRICS_ADDR: `host:port`, `:port` or `[IPv6]:port`. Undefined when it is invalid.
  */
 export function parseListenAddress(text: string): ListenAddress | undefined {
   const match = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text.trim());

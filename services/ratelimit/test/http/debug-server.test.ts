@@ -157,7 +157,7 @@ t.test('/explain says where a limit of the request counts in the place of a rule
   const limit = { requests_per_unit: 3, unit: 'MINUTE' };
   const question = { domain: 'shop', descriptors: [{ entries }, { entries, limit }] };
   const post = { method: 'POST', body: JSON.stringify(question) };
-  t.match((await ask('/explain', post)).text, 'descriptors[1]: its own limit of 3 per minute counts');
+  t.match((await ask('/explain', post)).text, 'descriptors[1]: its own limit of 3 per minute overrides any rule');
   const told = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
   t.match(told.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);
   t.equal(told.descriptors.length, 1);

@@ -78,7 +78,7 @@ t.test(
     t.equal(await holds(second, 'key-0'), true);
 
     dns.answer = undefined;
-    await awaitUntil(() => says(logLines, /could not be looked up again/), {
+    await awaitUntil(() => says(logLines, /could not resolve the memcached servers again/), {
       what: 'the failure to be told',
     });
     t.same(await backend.add([hitOf('key-0')]), [2]);

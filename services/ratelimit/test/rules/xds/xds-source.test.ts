@@ -271,7 +271,7 @@ t.test('a start waits for a set that is accepted, and says so', async (t) => {
   const noted = source.started.then(() => {
     isStarted = true;
   });
-  t.match(await source.logged(/waiting for a first configuration/), { level: 'warn', server: server.url });
+  t.match(await source.logged(/waiting for the first configuration/), { level: 'warn', server: server.url });
   server.send({ versionInfo: 'v1', typeUrl, resources: [{ typeUrl, value: Uint8Array.of(0xff) }] });
   await server.answerTo('v1');
   t.notOk(isStarted);
@@ -284,7 +284,7 @@ t.test('a close or an abort ends a start that waits, whatever it waits for', asy
   const away = followServer(t, `localhost:${port}`, {
     backoff: { connectRetryMs: 60_000, initialMs: 60_000, maxMs: 60_000, jitter: 0 },
   });
-  await away.logged(/not reachable/);
+  await away.logged(/server unreachable/);
   await away.close();
   await away.started;
 
