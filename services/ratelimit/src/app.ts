@@ -267,24 +267,24 @@ function createGrpcServer(
   { decide, tls }: { readonly decide: Decide; readonly tls: WatchedTls | undefined },
 ): UnaryServer {
   return new UnaryServer({
-      handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
-      health,
-      serviceName: 'ratelimit',
-      begin: createCallTimer(stats, monotonicNow),
-      tls: tls && { files: tls, mutual: settings.grpcClientTlsCacert !== '' },
-      guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
-      logger,
-      ...(tls && {
-        handshakes: { logger, listener: 'grpc', onFailure: createTlsStats(stats).handshakeFailures('grpc') },
-      }),
-      address:
-        settings.grpcUds === ''
-          ? hostAndPort(settings.grpcHost, settings.grpcPort)
-          : `unix:${settings.grpcUds}`,
-      addressSetting: 'GRPC_UDS',
-      maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
-      maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
-      maxConnections: settings.grpcMaxConnections,
+    handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
+    health,
+    serviceName: 'ratelimit',
+    begin: createCallTimer(stats, monotonicNow),
+    tls: tls && { files: tls, mutual: settings.grpcClientTlsCacert !== '' },
+    guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
+    logger,
+    ...(tls && {
+      handshakes: { logger, listener: 'grpc', onFailure: createTlsStats(stats).handshakeFailures('grpc') },
+    }),
+    address:
+      settings.grpcUds === ''
+        ? hostAndPort(settings.grpcHost, settings.grpcPort)
+        : `unix:${settings.grpcUds}`,
+    addressSetting: 'GRPC_UDS',
+    maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
+    maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
+    maxConnections: settings.grpcMaxConnections,
   });
 }
 

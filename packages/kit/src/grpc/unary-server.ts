@@ -52,7 +52,7 @@ function unlessMissing(error: NodeJS.ErrnoException): undefined {
 }
 
 /** Address and limits of a server. */
-export interface UnaryListenOptions {
+interface UnaryListenOptions {
   /** `host:port` or `unix:/path`. */
   readonly address: string;
   /** The setting of the address, for messages about a path that cannot be used. */

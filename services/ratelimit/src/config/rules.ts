@@ -169,7 +169,7 @@ export const xdsSettings = {
     env: 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
     group: xdsGroup,
     default: '',
-    doc: "PEM file with the certificate authorities of the server; empty for those of the system. Like the next two, it is reloaded when it changes.",
+    doc: 'PEM file with the certificate authorities of the server; empty for those of the system. Like the next two, it is reloaded when it changes.',
   }),
   xdsClientTlsCert: text({
     env: 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT',
@@ -187,7 +187,7 @@ export const xdsSettings = {
     env: 'CONFIG_GRPC_XDS_SERVER_TLS_SAN',
     group: xdsGroup,
     default: '',
-    doc: "DNS name that the server certificate must have, instead of the host in CONFIG_GRPC_XDS_SERVER_URL.",
+    doc: 'DNS name that the server certificate must have, instead of the host in CONFIG_GRPC_XDS_SERVER_URL.',
   }),
 };
 

@@ -75,19 +75,19 @@ function createServer({ backend, logger, ...context }: WarmUpContext) {
     stats: new DecisionStats(stats),
   };
   return new UnaryServer({
-      handlers: {
-        [shouldRateLimitPath]: shouldRateLimit((request, call) => decide(decisionContext, request, call)),
-      },
-      health: new Health(),
-      serviceName: 'ratelimit',
-      begin: createCallTimer(stats, monotonicNow),
-      guard: everyPeer,
-      // The ACL of a store may not allow the keys of the warm-up.
-      logger: logger.child({}, { level: 'silent' }),
-      address: '127.0.0.1:0',
-      addressSetting: 'GRPC_PORT',
-      maxConnectionAgeMs: 0,
-      maxConnectionAgeGraceMs: 0,
+    handlers: {
+      [shouldRateLimitPath]: shouldRateLimit((request, call) => decide(decisionContext, request, call)),
+    },
+    health: new Health(),
+    serviceName: 'ratelimit',
+    begin: createCallTimer(stats, monotonicNow),
+    guard: everyPeer,
+    // The ACL of a store may not allow the keys of the warm-up.
+    logger: logger.child({}, { level: 'silent' }),
+    address: '127.0.0.1:0',
+    addressSetting: 'GRPC_PORT',
+    maxConnectionAgeMs: 0,
+    maxConnectionAgeGraceMs: 0,
   });
 }
 

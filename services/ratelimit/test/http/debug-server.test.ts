@@ -157,7 +157,10 @@ t.test('/explain says where a limit of the request counts in the place of a rule
   const limit = { requests_per_unit: 3, unit: 'MINUTE' };
   const question = { domain: 'shop', descriptors: [{ entries }, { entries, limit }] };
   const post = { method: 'POST', body: JSON.stringify(question) };
-  t.match((await ask('/explain', post)).text, 'descriptors[1]: its own limit of 3 per minute overrides any rule');
+  t.match(
+    (await ask('/explain', post)).text,
+    'descriptors[1]: its own limit of 3 per minute overrides any rule',
+  );
   const told = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
   t.match(told.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);
   t.equal(told.descriptors.length, 1);
@@ -223,8 +226,8 @@ t.test('/explain refuses what is no question, and says why', async (t) => {
   await refused('/explain?descriptor=a=b', {}, /exactly one domain/);
   await refused('/explain?domain=a&domain=b&descriptor=a=b', {}, /exactly one domain/);
   await refused('/explain?domain=shop', {}, /at least one descriptor/);
-  await refused('/explain?domain=shop&descriptor=a=b=c', {}, /'a=b=c' is no entry.*POST/);
-  await refused('/explain?domain=shop&descriptor==b', {}, /'=b' is no entry/);
+  await refused('/explain?domain=shop&descriptor=a=b=c', {}, /'a=b=c' is not an entry.*POST/);
+  await refused('/explain?domain=shop&descriptor==b', {}, /'=b' is not an entry/);
   await refused('/explain?domain=shop&descriptors=a=b', {}, /unknown parameter 'descriptors'/);
   await refused('/explain', post(''), /not a RateLimitRequest/);
   await refused('/explain', post('{"domain":"shop","descripto":[]}'), /"descripto" is unknown/);
