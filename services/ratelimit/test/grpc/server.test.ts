@@ -196,7 +196,7 @@ t.test('a port that is taken is a start error that names it and its setting', as
     ['PORT', ports.http],
   ] as const) {
     await t.rejects(startApp(t, { rules, env: { [variable]: String(port) } }), {
-      message: new RegExp(`\\b${variable} say: .*EADDRINUSE.*127.0.0.1:${port}`),
+      message: new RegExp(`\\b${variable}: .*EADDRINUSE.*127.0.0.1:${port}`),
     });
   }
 });
@@ -212,7 +212,7 @@ t.test('what the gRPC library has to say is in the log of the service', async (t
     new Server().bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), resolve);
   });
   t.match(await bound, { message: /No address added/ });
-  const told = logLines.filter((line) => line['@message'] === 'told by the gRPC library');
+  const told = logLines.filter((line) => line['@message'] === 'from the gRPC library');
   t.match(told, [{ level: 'error', detail: /No address added/ }]);
   t.equal(written().length, 0, 'and not on standard error');
 });
