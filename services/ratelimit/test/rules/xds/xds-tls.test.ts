@@ -90,7 +90,9 @@ t.test('files that change are used from the next stream on', async (t) => {
 t.test('files that cannot be used are a start error that names them', async (t) => {
   const certificates = certificatesFor(t);
   const tls = { ...tlsOf(certificates, certificates.client), keyFile: certificates.server.keyFile };
-  await t.rejects(followServer(t, 'localhost:1', { tls }).started, { message: /server\.key does not belong/ });
+  await t.rejects(followServer(t, 'localhost:1', { tls }).started, {
+    message: /server\.key does not belong/,
+  });
   const missing = { ...tlsOf(certificates), caFile: '/nowhere/ca.crt' };
   await t.rejects(followServer(t, 'localhost:1', { tls: missing }).started, {
     message: /\/nowhere\/ca\.crt/,
