@@ -76,17 +76,6 @@ export type DevicePollEvent<Token> =
   | { readonly type: 'unreachable'; readonly nextPollInSeconds: number; readonly error: OAuthClientError }
   | { readonly type: 'token'; readonly token: Token };
 
-/** What polling needs. */
-export interface DevicePollDeps<Token> {
-  /** Asks for the token once; throws what the server says. */
-  readonly requestToken: () => Promise<Token>;
-  /** Waits; rejects when the signal is aborted. */
-  readonly sleep: Sleep;
-  /** Epoch seconds. */
-  readonly now: () => number;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** Seconds that `slow_down` adds to the interval. @see RFC 8628 §3.5 https://www.rfc-editor.org/rfc/rfc8628#section-3.5 */
 const SLOW_DOWN_SECONDS = 5;
 
@@ -103,7 +92,19 @@ const MAXIMUM_BACKOFF_SECONDS = 60;
  */
 export async function* pollForToken<Token>(
   { intervalSeconds, expiresAt }: Pick<DeviceAuthorization, 'intervalSeconds' | 'expiresAt'>,
-  { requestToken, sleep, now, signal }: DevicePollDeps<Token>,
+  {
+    requestToken,
+    sleep,
+    now,
+    signal,
+  }: {
+    /** Sends one token request. */
+    readonly requestToken: () => Promise<Token>;
+    readonly sleep: Sleep;
+    /** Epoch seconds. */
+    readonly now: () => number;
+    readonly signal: AbortSignal | undefined;
+  },
 ): AsyncGenerator<DevicePollEvent<Token>, void, undefined> {
   let interval = intervalSeconds;
   let delay = interval;

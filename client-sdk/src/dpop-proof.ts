@@ -41,12 +41,13 @@ export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promis
   }
   const parameters: AlgorithmParameters = jwsAlgorithms[algorithm];
   const rsa = parameters.keyType === 'RSA' && { modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1) };
-  const pair = await crypto.subtle.generateKey({ ...parameters.importParameters, ...rsa }, true, [
+  const pair: object = await crypto.subtle.generateKey({ ...parameters.importParameters, ...rsa }, true, [
     'sign',
     'verify',
   ]);
-  // A key pair for every asymmetric algorithm; the overload for a name only known at run time says either.
-  const { privateKey } = pair as unknown as { readonly privateKey: WebCryptoKey };
+  if (!('privateKey' in pair)) throw new ConfigurationError(`${algorithm} has no private key`);
+  // Of a key pair.
+  const privateKey = pair.privateKey as WebCryptoKey;
   return { ...(await crypto.subtle.exportKey('jwk', privateKey)), alg: algorithm };
 }
 
@@ -128,36 +129,32 @@ async function readStart(copy: Response): Promise<string> {
   return text;
 }
 
-/** Origins whose nonces are kept; the one heard of longest ago goes first. */
+/** Beyond this, the origin that was updated least recently is dropped. */
 const MAXIMUM_ORIGINS = 100;
 
 /** Longer nonces are not remembered: they travel in every request. */
 const MAXIMUM_NONCE_LENGTH = 1024;
 
 /**
- * The last nonce of each origin; authorization server and APIs each have their own.
+ * The last nonce of each origin, bounded; authorization server and APIs each have their own.
  *
  * @see RFC 9449 §8 https://www.rfc-editor.org/rfc/rfc9449#section-8
  */
-export interface NonceMemory {
-  get(origin: string): string | undefined;
-  /** Takes what a response's `DPoP-Nonce` header says, when it is there. */
-  learn(origin: string, nonce: string | null): void;
-}
+export class NonceMemory {
+  readonly #nonces = new Map<string, string>();
 
-/** Makes an empty, bounded memory of nonces. */
-export function createNonceMemory(): NonceMemory {
-  const nonces = new Map<string, string>();
-  return {
-    get: (origin) => nonces.get(origin),
-    learn(origin, nonce) {
-      if (nonce === null || nonce === '' || nonce.length > MAXIMUM_NONCE_LENGTH) return;
-      nonces.delete(origin);
-      nonces.set(origin, nonce);
-      const [oldest] = nonces.keys();
-      if (nonces.size > MAXIMUM_ORIGINS && oldest !== undefined) nonces.delete(oldest);
-    },
-  };
+  get(origin: string): string | undefined {
+    return this.#nonces.get(origin);
+  }
+
+  /** Stores the value of a response's `DPoP-Nonce` header, if there is one. */
+  store(origin: string, nonce: string | null): void {
+    if (nonce === null || nonce === '' || nonce.length > MAXIMUM_NONCE_LENGTH) return;
+    this.#nonces.delete(origin);
+    this.#nonces.set(origin, nonce);
+    const [oldest] = this.#nonces.keys();
+    if (this.#nonces.size > MAXIMUM_ORIGINS && oldest !== undefined) this.#nonces.delete(oldest);
+  }
 }
 
 /** What a proof is about. */

@@ -5,7 +5,7 @@
  */
 
 import type { Fetch } from './client-options.ts';
-import { createNonceMemory, importDpopKey, isNonceDemand, signProof } from './dpop-proof.ts';
+import { importDpopKey, isNonceDemand, NonceMemory, signProof } from './dpop-proof.ts';
 import { markProven } from './http/response.ts';
 import type { Jwk } from './jwt/import-key.ts';
 
@@ -54,7 +54,7 @@ export async function createDpop({
   now = epochSeconds,
 }: DpopOptions): Promise<Dpop> {
   const key = await importDpopKey(jwk);
-  const nonces = createNonceMemory();
+  const nonces = new NonceMemory();
 
   async function sendWithProof(
     url: string,
@@ -69,7 +69,7 @@ export async function createDpop({
       await signProof(key, { method: init.method ?? 'GET', url, now: now(), accessToken, nonce }),
     );
     const response = await send(url, { ...init, headers });
-    nonces.learn(origin, response.headers.get('dpop-nonce'));
+    nonces.store(origin, response.headers.get('dpop-nonce'));
     markProven(response);
     return response;
   }

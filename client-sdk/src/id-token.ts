@@ -9,8 +9,8 @@ import { ConfigurationError, IdTokenError, JwtError } from './errors.ts';
 import { checkIdTokenClaims, type IdTokenClaims, tokenHash } from './id-token-claims.ts';
 import { isJwsAlgorithm, isSymmetric, type JwsAlgorithm, jwsAlgorithms } from './jwt/algorithms.ts';
 import type { Jwks, KeySource } from './jwt/key-sources.ts';
-import { createLocalKeySource, createSecretKeySource } from './jwt/key-sources.ts';
-import { createRemoteKeySource, type RemoteKeySourceOptions } from './jwt/remote-keys.ts';
+import { LocalKeySource, SecretKeySource } from './jwt/key-sources.ts';
+import { type RemoteKeySourceOptions, remoteKeySource } from './jwt/remote-keys.ts';
 import { verifyJwt } from './jwt/verify.ts';
 import type { ClientSettings } from './settings.ts';
 import { quote } from './text.ts';
@@ -151,15 +151,15 @@ function keySource(options: IdTokenValidatorOptions, algorithms: readonly JwsAlg
   ) {
     if (!clientSecret)
       throw new ConfigurationError(`${symmetric.join(', ')} is checked with \`clientSecret\`: set it`);
-    return createSecretKeySource(clientSecret);
+    return new SecretKeySource(clientSecret);
   }
   if (symmetric.length > 0) {
     throw new ConfigurationError(
       'algorithms mixes HMAC with signatures by key pairs: an issuer uses one or the other',
     );
   }
-  if (jwks !== undefined) return createLocalKeySource(jwks);
-  if (jwksUri !== undefined) return createRemoteKeySource(client.settings, jwksUri, keySet);
+  if (jwks !== undefined) return new LocalKeySource(jwks);
+  if (jwksUri !== undefined) return remoteKeySource(client.settings, jwksUri, keySet);
   throw new ConfigurationError("the issuer's keys are needed: set `jwksUri` (from its metadata) or `jwks`");
 }
 

@@ -16,7 +16,7 @@ import type { AccessTokenOptions } from './tokens/options.ts';
 import {
   type AcquireToken,
   type Renewal,
-  type RenewalDeps,
+  type RenewalContext,
   renewalTime,
   renewToken,
   restoreToken,
@@ -130,7 +130,7 @@ const longestCooldownMs = 60_000;
  * const response = await manager.fetch('https://api.example.com/me');
  */
 export class TokenManager {
-  readonly #deps: RenewalDeps;
+  readonly #context: RenewalContext;
   readonly #options: TokenManagerOptions;
   readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
@@ -147,7 +147,7 @@ export class TokenManager {
     assertTimer('leaseSeconds', leaseSeconds * 1000);
     this.#options = { ...options };
     this.#onError = observe('onError', (error) => options.onError?.(error), client.settings.onHookError);
-    this.#deps = {
+    this.#context = {
       ...{ client, acquire: options.acquire, refreshParams: copyPlain(options.refreshParams ?? {}) },
       ...{ store: guardedStore(store), key: options.key ?? defaultKey(options), seed: options.token },
       ...{ tokenOptions: copyPlain(options.tokenOptions ?? {}), holder: crypto.randomUUID(), leaseSeconds },
@@ -167,7 +167,7 @@ export class TokenManager {
   async getToken({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
     const current = this.#current;
     if (current !== undefined && !this.#closing.signal.aborted) {
-      const now = this.#deps.client.settings.now();
+      const now = this.#context.client.settings.now();
       if (now < this.#renewAt && this.#unsaved === undefined) return current;
       if (!current.expired(now)) {
         this.#renewInBackground(current);
@@ -207,7 +207,7 @@ export class TokenManager {
 
   /** Replaces the token, in the store as well: after the user has signed in anew. */
   async setToken(token: AccessToken): Promise<void> {
-    const { store, key } = this.#deps;
+    const { store, key } = this.#context;
     for (;;) {
       const entry = await store.get(key);
       if ((await store.set(key, { token: token.toStored() }, entry?.version)).ok) break;
@@ -221,10 +221,10 @@ export class TokenManager {
    * @throws RevocationError when the server refuses; the token is kept then.
    */
   async revoke(): Promise<void> {
-    const { store, key } = this.#deps;
+    const { store, key } = this.#context;
     for (;;) {
       const entry = await store.get(key);
-      const token = this.#unsaved?.token ?? restoreToken(this.#deps, entry);
+      const token = this.#unsaved?.token ?? restoreToken(this.#context, entry);
       const tokenTypeHint = token?.refreshToken === undefined ? 'access_token' : 'refresh_token';
       await token?.revoke({ tokenTypeHint, throwOnError: true });
       this.#current = undefined;
@@ -267,7 +267,7 @@ export class TokenManager {
   #renewInBackground(current: AccessToken): void {
     if (this.#flight !== undefined || this.#coolingError() !== undefined) return;
     // One that is only not stored yet need not be renewed.
-    const isDue = this.#deps.client.settings.now() >= this.#renewAt;
+    const isDue = this.#context.client.settings.now() >= this.#renewAt;
     this.#renew(isDue ? current : undefined).catch(this.#onError);
   }
 
@@ -288,7 +288,7 @@ export class TokenManager {
   async #fly(known: AccessToken | undefined): Promise<AccessToken> {
     try {
       const request = { known, unsaved: this.#unsaved, signal: this.#closing.signal };
-      return this.#adopt(await renewToken(this.#deps, request));
+      return this.#adopt(await renewToken(this.#context, request));
     } catch (error) {
       if (this.#closing.signal.aborted) throw new AbortError('the TokenManager was closed', { cause: error });
       this.#coolDown(error);
@@ -300,7 +300,7 @@ export class TokenManager {
 
   #adopt({ token, unsaved }: Renewal): AccessToken {
     const { earlySeconds = 60, jitterSeconds = 30 } = this.#options;
-    const { client, random } = this.#deps;
+    const { client, random } = this.#context;
     const early = { earlySeconds, jitterSeconds, random: random() };
     this.#current = token;
     this.#renewAt = renewalTime(token.expiresAt, client.settings.now(), early);
@@ -311,14 +311,14 @@ export class TokenManager {
 
   #coolingError(): { readonly error: unknown } | undefined {
     if (this.#failure === undefined) return undefined;
-    return this.#deps.client.settings.now() < this.#failure.untilSeconds ? this.#failure : undefined;
+    return this.#context.client.settings.now() < this.#failure.untilSeconds ? this.#failure : undefined;
   }
 
   #coolDown(error: unknown): void {
     const { cooldownMs = 1000 } = this.#options;
     const asked = error instanceof OAuthError ? (error.retryAfterMs ?? 0) : 0;
     const lengthMs = Math.min(longestCooldownMs, Math.max(cooldownMs, asked));
-    this.#failure = { error, untilSeconds: this.#deps.client.settings.now() + lengthMs / 1000 };
+    this.#failure = { error, untilSeconds: this.#context.client.settings.now() + lengthMs / 1000 };
   }
 }
 

@@ -1,23 +1,20 @@
 import { type AlgorithmParameters, isSymmetric, type JwsAlgorithm, jwsAlgorithms } from './algorithms.ts';
 import { importKey, type Jwk, type WebCryptoKey } from './import-key.ts';
 
-/** What of a JWT's header tells which key signed it. */
+/** The members of a JWT's header that identify the key which signed it. */
 interface WantedKey {
   readonly algorithm: JwsAlgorithm;
-  /** `kid` of the header, when it has one. */
+  /** `kid` of the header, if it has one. */
   readonly keyId: string | undefined;
 }
 
-/** Where the keys come from that a signature is checked with. */
+/** The keys that signatures are verified with. */
 export interface KeySource {
-  /**
-   * The keys that may have signed, best first; empty when none fits. With `reload` the source looks again where it
-   * gets them from, as often as it allows itself to.
-   */
+  /** The keys that may have signed. With `reload` the source loads them again, subject to its own rate limit. */
   find(wanted: WantedKey, options?: { readonly reload?: boolean }): Promise<readonly WebCryptoKey[]>;
 }
 
-/** Keys of a set beyond this are ignored: each costs a verification when a token names none. */
+/** Further keys of a set are ignored: each costs a verification if a token names none. */
 const MAXIMUM_KEYS = 100;
 
 /**
@@ -36,39 +33,33 @@ export function isJwks(value: unknown): value is Jwks {
   return value.keys.every((key: unknown) => typeof key === 'object' && key !== null && !Array.isArray(key));
 }
 
-/** A key source over a key set that does not change; imports each key when it is first wanted. */
-export function createLocalKeySource(jwks: Jwks): KeySource {
-  const keys = jwks.keys.slice(0, MAXIMUM_KEYS);
-  const imported = new Map<string, Promise<WebCryptoKey | undefined>>();
+/** The keys of a fixed set, each imported at first use. */
+export class LocalKeySource implements KeySource {
+  readonly #keys: readonly Jwk[];
+  readonly #imported = new Map<string, Promise<WebCryptoKey | undefined>>();
 
-  async function importOnce(
-    index: number,
-    jwk: Jwk,
-    algorithm: JwsAlgorithm,
-  ): Promise<WebCryptoKey | undefined> {
-    const id = `${index} ${algorithm}`;
-    let key = imported.get(id);
-    if (key === undefined) {
-      key = importOrSkip(jwk, algorithm);
-      imported.set(id, key);
-    }
-    return await key;
+  constructor(jwks: Jwks) {
+    this.#keys = jwks.keys.slice(0, MAXIMUM_KEYS);
   }
 
-  return {
-    async find(wanted) {
-      const found: WebCryptoKey[] = [];
-      for (const [index, jwk] of keys.entries()) {
-        if (!isCandidate(jwk, wanted)) continue;
-        const key = await importOnce(index, jwk, wanted.algorithm);
-        if (key !== undefined) found.push(key);
-      }
-      return found;
-    },
-  };
+  async find(wanted: WantedKey): Promise<readonly WebCryptoKey[]> {
+    const found: WebCryptoKey[] = [];
+    for (const [index, jwk] of this.#keys.entries()) {
+      if (!isCandidate(jwk, wanted)) continue;
+      const key = await this.#importOnce(`${index} ${wanted.algorithm}`, jwk, wanted.algorithm);
+      if (key !== undefined) found.push(key);
+    }
+    return found;
+  }
+
+  #importOnce(id: string, jwk: Jwk, algorithm: JwsAlgorithm): Promise<WebCryptoKey | undefined> {
+    const known = this.#imported.get(id) ?? importOrSkip(jwk, algorithm);
+    this.#imported.set(id, known);
+    return known;
+  }
 }
 
-/** One malformed or too weak key must not make the others of the set unusable. */
+/** A malformed or weak key must not make the others of the set unusable. */
 async function importOrSkip(jwk: Jwk, algorithm: JwsAlgorithm): Promise<WebCryptoKey | undefined> {
   try {
     return await importKey(jwk, algorithm, 'verify');
@@ -89,11 +80,15 @@ function isCandidate(jwk: Jwk, { algorithm, keyId }: WantedKey): boolean {
   );
 }
 
-/** A key source for HMAC over one shared secret, whatever `kid` a token names. */
-export function createSecretKeySource(secret: string): KeySource {
-  return {
-    async find({ algorithm }) {
-      return isSymmetric(algorithm) ? [await importKey(secret, algorithm, 'verify')] : [];
-    },
-  };
+/** One shared secret for HMAC, whatever `kid` a token names. */
+export class SecretKeySource implements KeySource {
+  readonly #secret: string;
+
+  constructor(secret: string) {
+    this.#secret = secret;
+  }
+
+  async find({ algorithm }: WantedKey): Promise<readonly WebCryptoKey[]> {
+    return isSymmetric(algorithm) ? [await importKey(this.#secret, algorithm, 'verify')] : [];
+  }
 }

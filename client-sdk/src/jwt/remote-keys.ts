@@ -2,7 +2,8 @@ import { DiscoveryError } from '../errors.ts';
 import { sendRequest } from '../http/request.ts';
 import { assertSecure, resolveUrl } from '../http/url.ts';
 import type { ClientSettings } from '../settings.ts';
-import { createLocalKeySource, isJwks, type KeySource } from './key-sources.ts';
+import type { WebCryptoKey } from './import-key.ts';
+import { isJwks, type KeySource, LocalKeySource } from './key-sources.ts';
 
 /** Options of a key source that is loaded from elsewhere. */
 export interface RotatingKeySourceOptions {
@@ -19,62 +20,70 @@ export interface RotatingKeySourceOptions {
 }
 
 /**
- * A key source that follows the issuer's rotation: it loads the set when it is first wanted, when it is old, and when a
- * token is not signed by any key it knows. Concurrent loads are one; a failed load is never remembered as an answer.
+ * Keys that are loaded again when they are old, and when no known key has signed a token. Concurrent loads are one; a failed load is
+ * not cached.
  */
-export function createRotatingKeySource({
-  load,
-  now,
-  maxAgeSeconds = 600,
-  cooldownSeconds = 30,
-  staleSeconds = 3600,
-}: RotatingKeySourceOptions): KeySource {
-  let current: { readonly source: KeySource; readonly loadedAt: number } | undefined;
-  let attemptedAt = Number.NEGATIVE_INFINITY;
-  let loading: Promise<KeySource> | undefined;
+export class RotatingKeySource implements KeySource {
+  readonly #options: Required<RotatingKeySourceOptions>;
+  #current: { readonly source: KeySource; readonly loadedAt: number } | undefined;
+  #attemptedAt = Number.NEGATIVE_INFINITY;
+  #loading: Promise<KeySource> | undefined;
 
-  async function loadOnce(): Promise<KeySource> {
-    loading ??= loadNow().finally(() => {
-      loading = undefined;
-    });
-    return await loading;
+  constructor({
+    load,
+    now,
+    maxAgeSeconds = 600,
+    cooldownSeconds = 30,
+    staleSeconds = 3600,
+  }: RotatingKeySourceOptions) {
+    this.#options = { load, now, maxAgeSeconds, cooldownSeconds, staleSeconds };
   }
 
-  async function loadNow(): Promise<KeySource> {
-    attemptedAt = now();
+  async find(
+    wanted: Parameters<KeySource['find']>[0],
+    { reload = false }: { readonly reload?: boolean } = {},
+  ): Promise<readonly WebCryptoKey[]> {
+    const source = await this.#currentSource(reload);
+    return await source.find(wanted);
+  }
+
+  async #currentSource(reload: boolean): Promise<KeySource> {
+    if (this.#current === undefined) return await this.#loadOnce();
+    const { now, maxAgeSeconds = 0, staleSeconds = 0, cooldownSeconds = 0 } = this.#options;
+    const { source, loadedAt } = this.#current;
+    const age = now() - loadedAt;
+    if (!reload && age < maxAgeSeconds) return source;
+    const isUsable = age < maxAgeSeconds + staleSeconds;
+    if (isUsable && this.#loading === undefined && now() - this.#attemptedAt < cooldownSeconds) return source;
+    try {
+      return await this.#loadOnce();
+    } catch (error) {
+      // The last keys outlive an outage of the issuer, for a bounded time.
+      if (isUsable) return source;
+      throw error;
+    }
+  }
+
+  async #loadOnce(): Promise<KeySource> {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    });
+    return await this.#loading;
+  }
+
+  async #load(): Promise<KeySource> {
+    const { load, now } = this.#options;
+    this.#attemptedAt = now();
     const jwks = await load();
     if (!isJwks(jwks)) {
       throw new DiscoveryError('the key set is not a JSON object with an array "keys" of objects', {
         retryable: true,
       });
     }
-    const source = createLocalKeySource(jwks);
-    current = { source, loadedAt: now() };
+    const source = new LocalKeySource(jwks);
+    this.#current = { source, loadedAt: now() };
     return source;
   }
-
-  async function currentSource(reload: boolean): Promise<KeySource> {
-    if (current === undefined) return await loadOnce();
-    const { source, loadedAt } = current;
-    const age = now() - loadedAt;
-    if (!reload && age < maxAgeSeconds) return source;
-    const bridged = age < maxAgeSeconds + staleSeconds;
-    if (bridged && loading === undefined && now() - attemptedAt < cooldownSeconds) return source;
-    try {
-      return await loadOnce();
-    } catch (error) {
-      // An issuer that is down for a while must not lock everybody out: its last keys serve on, for a bounded time.
-      if (bridged) return source;
-      throw error;
-    }
-  }
-
-  return {
-    async find(wanted, { reload = false } = {}) {
-      const source = await currentSource(reload);
-      return await source.find(wanted);
-    },
-  };
 }
 
 /** How a key set at a URL is kept. */
@@ -91,14 +100,14 @@ export interface RemoteKeySourceOptions {
  * A key source over the key set at a URL, loaded with the client's `fetch`, time-out, limits and hooks.
  * @throws {ConfigurationError} for plain http: see `allowInsecure` of the client.
  */
-export function createRemoteKeySource(
+export function remoteKeySource(
   settings: ClientSettings,
   jwksUri: string,
   options: RemoteKeySourceOptions = {},
 ): KeySource {
   const location = resolveUrl(settings.site, jwksUri);
   assertSecure(location, settings.allowInsecure, 'the key set');
-  return createRotatingKeySource({
+  return new RotatingKeySource({
     ...options,
     now: settings.now,
     async load() {

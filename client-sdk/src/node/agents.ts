@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import type { ProxySettings } from './proxy.ts';
 import { type TlsSettings, withoutClientCertificate } from './tls.ts';
@@ -74,49 +74,42 @@ function proxyRefused(status: number | undefined): Error {
   });
 }
 
-/** Keeps connections for the next request, by the way they take. */
-export interface Agents {
-  /** For plain http targets, and for plain http requests to an http proxy. */
-  readonly http: HttpAgent;
-  /** For https targets that are reached directly. */
-  readonly https: HttpsAgent;
-  /** For https proxies that are given absolute-form requests. */
-  readonly httpsProxy: HttpsAgent;
-  /** For https targets behind the proxy. */
-  readonly tunnel: HttpsAgent | undefined;
-  destroy(): void;
-}
-
 /** How connections are made. */
 export interface AgentSettings {
   readonly tls: TlsSettings;
   readonly proxy?: ProxySettings;
-  /** 0 means no end. */
+  /** 0 means no limit. */
   readonly connectTimeoutMs: number;
 }
 
-/** Opens nothing yet. */
-export function createAgents(pool: AgentOptions, settings: AgentSettings): Agents {
-  const { tls, proxy } = settings;
-  const http = new HttpAgent(pool);
-  const https = new HttpsAgent({ ...pool, ...tls });
-  const httpsProxy = new HttpsAgent({ ...pool, ...withoutClientCertificate(tls) });
-  const tunnel = proxy === undefined ? undefined : new TunnelAgent(pool, { ...settings, proxy });
-  return {
-    http,
-    https,
-    httpsProxy,
-    tunnel,
-    destroy() {
-      for (const agent of [http, https, httpsProxy, tunnel]) agent?.destroy();
-    },
-  };
+/** The connection pools of a transport, one for each kind of route. */
+export class Agents {
+  /** For plain http targets, and for plain http requests to an http proxy. */
+  readonly http: HttpAgent;
+  /** For https targets without a proxy. */
+  readonly https: HttpsAgent;
+  /** For absolute-form requests to https proxies. */
+  readonly httpsProxy: HttpsAgent;
+  /** For https targets behind the proxy. */
+  readonly tunnel: HttpsAgent | undefined;
+
+  constructor(pool: AgentOptions, settings: AgentSettings) {
+    const { tls, proxy } = settings;
+    this.http = new HttpAgent(pool);
+    this.https = new HttpsAgent({ ...pool, ...tls });
+    this.httpsProxy = new HttpsAgent({ ...pool, ...withoutClientCertificate(tls) });
+    this.tunnel = proxy === undefined ? undefined : new TunnelAgent(pool, { ...settings, proxy });
+  }
+
+  destroy(): void {
+    for (const agent of [this.http, this.https, this.httpsProxy, this.tunnel]) agent?.destroy();
+  }
 }
 
-/** How Node hands a connection back to an agent's pool. */
+/** The callback that returns a connection to an agent's pool. */
 type Connected = (error: Error | null, socket: Duplex) => void;
 
-/** The only way into the pool of Node's agents is to override `createConnection`: hence a subclass. */
+/** A subclass, because overriding `createConnection` is the only way to pool connections that Node did not open. */
 class TunnelAgent extends HttpsAgent {
   readonly #proxy: ProxySettings;
   readonly #tls: TlsSettings;
@@ -148,8 +141,8 @@ class TunnelAgent extends HttpsAgent {
       const secure = tlsConnect({ ...this.#tls, socket, host, ...name });
       connected?.(null, secure);
     } catch (error) {
-      // With an error Node looks at no socket; its type says otherwise.
-      connected?.(error as Error, undefined as unknown as Duplex);
+      // Node ignores the stream of a failure.
+      connected?.(error instanceof Error ? error : new Error(String(error)), new Duplex());
     }
   }
 }

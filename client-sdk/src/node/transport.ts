@@ -8,7 +8,7 @@ import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { assertTimer } from '../timers.ts';
-import { type Agents, createAgents } from './agents.ts';
+import { Agents } from './agents.ts';
 import { bareHostname, type ProxySettings, parseProxy } from './proxy.ts';
 import { loadTlsSettings } from './tls.ts';
 
@@ -95,7 +95,7 @@ export function nodeTransport(options: NodeTransportOptions = {}): NodeTransport
   assertTimer('connectTimeoutMs', connectTimeoutMs);
   assertTimer('idleTimeoutMs', idleTimeoutMs);
   const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl, noProxy);
-  const agents = createAgents(
+  const agents = new Agents(
     { keepAlive, maxSockets },
     { tls: loadTlsSettings(options), connectTimeoutMs, ...(proxy !== undefined && { proxy }) },
   );
@@ -260,9 +260,7 @@ function toResponse(message: IncomingMessage, method: string): Response {
     message.resume();
     return new Response(null, init);
   }
-  // Node's web stream and the DOM's are one object under two type names.
-  const body = Readable.toWeb(message) as unknown as ReadableStream<Uint8Array>;
-  return new Response(body, init);
+  return new Response(Readable.toWeb(message), init);
 }
 
 function timeoutError(code: string, message: string): Error {

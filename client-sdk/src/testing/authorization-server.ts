@@ -12,10 +12,10 @@ import {
   type TokenAnswer,
   tokenEndpoint,
 } from './endpoints.ts';
-import { applyFault, ConnectionBroken, createFaultQueue, type Fault } from './faults.ts';
+import { applyFault, ConnectionBroken, type Fault, FaultQueue } from './faults.ts';
 import type { EndpointRequest, ServerContext } from './settings.ts';
 import { type AuthorizationServerOptions, ProtocolError, resolveSettings } from './settings.ts';
-import { createTokenLedger, generateSigningKey, type SigningKey } from './tokens.ts';
+import { generateSigningKey, type SigningKey, TokenLedger } from './tokens.ts';
 
 /** A request as it reached the server. */
 export interface RecordedRequest {
@@ -74,64 +74,70 @@ export function createAuthorizationServer(options: AuthorizationServerOptions = 
   let key: Promise<SigningKey> | undefined;
   const now = () => machineNow() + offsetSeconds;
   const requests: RecordedRequest[] = [];
-  const faults = createFaultQueue();
+  const faults = new FaultQueue();
+  const ledger = new TokenLedger(settings, now);
+  const signingKey = () => (key ??= generateSigningKey());
   const context: ServerContext = {
-    ...{ settings, now, ledger: createTokenLedger(settings, now), codes: new Map(), devices: new Map() },
-    signingKey: () => {
-      key ??= generateSigningKey();
-      return key;
-    },
+    ...{ settings, now, ledger, signingKey, codes: new Map(), devices: new Map() },
   };
-
-  async function fetchHere(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-    const request = new Request(input, init);
-    request.signal.throwIfAborted();
-    const received = await receive(request, issuer);
-    requests.push(received);
-    const process = () => answer(context, received);
-    const effect = received.endpoint === 'unknown' ? undefined : faults.take(received.endpoint);
-    try {
-      return await (effect === undefined ? process() : applyFault(effect, process, request.signal));
-    } catch (error) {
-      // What the fetch standard says of every network error.
-      if (error instanceof ConnectionBroken) throw new TypeError('fetch failed', { cause: error });
-      throw error;
-    }
-  }
-
   return {
-    ...{ issuer, now, requests, fetch: fetchHere },
-    endpoints: absolute(issuer),
+    ...{ issuer, now, requests, endpoints: absolute(issuer) },
+    fetch: async (input: string | URL | Request, init?: RequestInit) =>
+      await serve(context, { requests, faults }, new Request(input, init)),
     advance: (seconds) => {
       offsetSeconds += seconds;
     },
     count: (endpoint) => requests.filter((request) => request.endpoint === endpoint).length,
-    inject: faults.add,
-    clearFaults: faults.clear,
+    inject: (fault) => faults.add(fault),
+    clearFaults: () => faults.clear(),
     async authorize(url, decision) {
       const received = await receive(new Request(url), issuer);
       const response = await authorizationEndpoint(context, received, decision);
       return response.headers.get('location') ?? '';
     },
-    decideDevice(userCode, { subject = settings.users[0]?.subject, deny = false } = {}) {
-      const device = [...context.devices.values()].find((waiting) => waiting.userCode === userCode);
-      if (device === undefined) throw new Error(`no device shows the user code ${userCode}`);
-      device.decision = deny ? 'denied' : { subject: subject ?? settings.users[0]?.username ?? 'user' };
-    },
+    decideDevice: (userCode, decision) => decideDevice(context, userCode, decision),
     issueTokens({ clientId = [...settings.clients.keys()][0] ?? 'client', subject = 'user', scope = '' }) {
       return issueTokens(context, { clientId, subject, scope, revoked: false }, true);
     },
     revoke(value) {
-      const token = context.ledger.find(value);
-      if (token === undefined) return;
-      token.revoked = true;
-      if (token.kind === 'refresh_token') token.grant.revoked = true;
+      const token = ledger.find(value);
+      if (token !== undefined) ledger.revoke(token);
     },
-    isActive: (token) => context.ledger.findActive(token) !== undefined,
+    isActive: (token) => ledger.findActive(token) !== undefined,
     rotateSigningKey: () => {
       key = undefined;
     },
   };
+}
+
+/** Responds to a request as the server would over the network. */
+async function serve(
+  context: ServerContext,
+  { requests, faults }: { readonly requests: RecordedRequest[]; readonly faults: FaultQueue },
+  request: Request,
+): Promise<Response> {
+  request.signal.throwIfAborted();
+  const received = await receive(request, context.settings.issuer);
+  requests.push(received);
+  const process = () => answer(context, received);
+  const effect = received.endpoint === 'unknown' ? undefined : faults.take(received.endpoint);
+  try {
+    return await (effect === undefined ? process() : applyFault(effect, process, request.signal));
+  } catch (error) {
+    // The fetch standard's error for every network failure.
+    if (error instanceof ConnectionBroken) throw new TypeError('fetch failed', { cause: error });
+    throw error;
+  }
+}
+
+function decideDevice(
+  { settings, devices }: ServerContext,
+  userCode: string,
+  { subject = settings.users[0]?.subject, deny = false }: AuthorizationDecision = {},
+): void {
+  const device = [...devices.values()].find((waiting) => waiting.userCode === userCode);
+  if (device === undefined) throw new Error(`no device shows the user code ${userCode}`);
+  device.decision = deny ? 'denied' : { subject: subject ?? settings.users[0]?.username ?? 'user' };
 }
 
 function absolute(issuer: string): Record<keyof typeof endpointPaths, string> {

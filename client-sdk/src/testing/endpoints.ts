@@ -289,9 +289,6 @@ export async function revocationEndpoint(
   const value = request.params.get('token');
   if (value === null) throw new ProtocolError('invalid_request', 'token is missing');
   const token = context.ledger.find(value);
-  if (token?.grant.clientId === client.clientId) {
-    token.revoked = true;
-    if (token.kind === 'refresh_token') token.grant.revoked = true;
-  }
+  if (token?.grant.clientId === client.clientId) context.ledger.revoke(token);
   return new Response(null, { status: 200 });
 }

@@ -15,30 +15,26 @@ export interface Fault {
   effect: 'refuse' | 'lose' | 'hang' | Response | (() => Response | Promise<Response>) | PromiseLike<unknown>;
 }
 
-/** The faults that wait for their requests, first in first out. */
-export interface FaultQueue {
-  add(fault: Fault): void;
-  /** The effect for the next request to that endpoint, counted as used. */
-  take(endpoint: EndpointName): Fault['effect'] | undefined;
-  clear(): void;
-}
+/** The faults that have not occurred yet, first in first out. */
+export class FaultQueue {
+  #faults: { readonly fault: Fault; left: number }[] = [];
 
-/** An empty queue. */
-export function createFaultQueue(): FaultQueue {
-  let faults: { fault: Fault; left: number }[] = [];
-  return {
-    add: (fault) => void faults.push({ fault, left: fault.times ?? 1 }),
-    take(endpoint) {
-      const hit = faults.find(({ fault }) => fault.endpoint === undefined || fault.endpoint === endpoint);
-      if (hit === undefined) return undefined;
-      hit.left -= 1;
-      if (hit.left <= 0) faults = faults.filter((other) => other !== hit);
-      return hit.fault.effect;
-    },
-    clear: () => {
-      faults = [];
-    },
-  };
+  add(fault: Fault): void {
+    this.#faults.push({ fault, left: fault.times ?? 1 });
+  }
+
+  /** The effect for the next request to that endpoint, counted as used. */
+  take(endpoint: EndpointName): Fault['effect'] | undefined {
+    const hit = this.#faults.find(({ fault }) => fault.endpoint === undefined || fault.endpoint === endpoint);
+    if (hit === undefined) return undefined;
+    hit.left -= 1;
+    if (hit.left <= 0) this.#faults = this.#faults.filter((other) => other !== hit);
+    return hit.fault.effect;
+  }
+
+  clear(): void {
+    this.#faults = [];
+  }
 }
 
 /** The connection of a faulty request broke: what `fetch` shows as a TypeError. */

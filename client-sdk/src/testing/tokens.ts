@@ -22,40 +22,53 @@ interface IssuedToken {
   revoked: boolean;
 }
 
-/** Remembers every token that was given out. */
-export interface TokenLedger {
-  issueAccessToken(grant: TestGrant): IssuedToken;
-  issueRefreshToken(grant: TestGrant): IssuedToken;
-  find(value: string): IssuedToken | undefined;
-  /** Found, not expired, not spent, not revoked, and its grant stands. */
-  findActive(value: string): IssuedToken | undefined;
-}
+/** All tokens that the server has issued. */
+export class TokenLedger {
+  readonly #settings: ServerSettings;
+  readonly #now: () => number;
+  readonly #tokens = new Map<string, IssuedToken>();
 
-/** An empty ledger. */
-export function createTokenLedger(settings: ServerSettings, now: () => number): TokenLedger {
-  const tokens = new Map<string, IssuedToken>();
+  constructor(settings: ServerSettings, now: () => number) {
+    this.#settings = settings;
+    this.#now = now;
+  }
 
-  function issue(kind: IssuedToken['kind'], grant: TestGrant, ttlSeconds: number): IssuedToken {
-    const issuedAt = Math.floor(now());
-    const value = `${kind === 'access_token' ? 'at' : 'rt'}-${tokens.size + 1}-${crypto.randomUUID()}`;
+  issueAccessToken(grant: TestGrant): IssuedToken {
+    return this.#issue('access_token', grant, this.#settings.accessTokenTtlSeconds);
+  }
+
+  issueRefreshToken(grant: TestGrant): IssuedToken {
+    return this.#issue('refresh_token', grant, this.#settings.refreshTokenTtlSeconds);
+  }
+
+  find(value: string): IssuedToken | undefined {
+    return this.#tokens.get(value);
+  }
+
+  /** A token that is neither expired, spent nor revoked, and whose grant is not revoked. */
+  findActive(value: string): IssuedToken | undefined {
+    const token = this.#tokens.get(value);
+    if (token === undefined || token.spent || token.revoked || token.grant.revoked) return undefined;
+    return token.expiresAt > this.#now() ? token : undefined;
+  }
+
+  /** A refresh token takes its grant with it. */
+  revoke(token: IssuedToken): void {
+    token.revoked = true;
+    if (token.kind === 'refresh_token') token.grant.revoked = true;
+  }
+
+  #issue(kind: IssuedToken['kind'], grant: TestGrant, ttlSeconds: number): IssuedToken {
+    const issuedAt = Math.floor(this.#now());
+    const prefix = kind === 'access_token' ? 'at' : 'rt';
+    const value = `${prefix}-${this.#tokens.size + 1}-${crypto.randomUUID()}`;
     const token: IssuedToken = {
       ...{ kind, value, grant, issuedAt, expiresAt: issuedAt + ttlSeconds },
       ...{ spent: false, revoked: false },
     };
-    tokens.set(value, token);
+    this.#tokens.set(value, token);
     return token;
   }
-
-  return {
-    issueAccessToken: (grant) => issue('access_token', grant, settings.accessTokenTtlSeconds),
-    issueRefreshToken: (grant) => issue('refresh_token', grant, settings.refreshTokenTtlSeconds),
-    find: (value) => tokens.get(value),
-    findActive(value) {
-      const token = tokens.get(value);
-      if (token === undefined || token.spent || token.revoked || token.grant.revoked) return undefined;
-      return token.expiresAt > now() ? token : undefined;
-    },
-  };
 }
 
 /** Signs JWTs, and shows the public half for a JWK set. */

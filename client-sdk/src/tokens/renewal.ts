@@ -6,58 +6,68 @@ import { AccessToken } from './access-token.ts';
 import type { AccessTokenOptions, TokenFailure } from './options.ts';
 import type { TokenRecord, TokenStore, VersionedRecord } from './token-store.ts';
 
-/** How far two machines' clocks may be apart before one takes over a lease that the other still counts on. */
+/** How far the clocks of two machines may differ before one takes over a lease that the other still holds. */
 const clockToleranceSeconds = 60;
 
-/** Judges, look after look, whether somebody else's lease still stands. */
-export interface LeaseWatch {
-  /** Whether to wait for the holder of the lease in this record. `waitedSeconds` is how long one has waited so far. */
-  mustWait(entry: VersionedRecord | undefined, now: number, waitedSeconds: number): boolean;
-}
-
 /**
- * A lease is over when it has stood unchanged for as long as it lasts, by our own clock; so no two clocks need to agree. A
- * process that starts long after the holder died need not wait that long: the wall clock says so too, with a tolerance.
+ * Decides whether another process still holds its lease. A lease ends when it was unchanged for its own length by our clock, so
+ * that clocks need not agree. For processes that start long after the holder died, it also ends by the wall clock, with a tolerance.
  */
-export function createLeaseWatch(holder: string): LeaseWatch {
-  let seen: { version: string; sinceSeconds: number } | undefined;
-  return {
-    mustWait(entry, now, waitedSeconds) {
-      const lease = entry?.record.lease;
-      if (entry === undefined || lease === undefined || lease.holder === holder) return false;
-      if (seen?.version !== entry.version) seen = { version: entry.version, sinceSeconds: waitedSeconds };
-      const watchedSeconds = waitedSeconds - seen.sinceSeconds;
-      return watchedSeconds < lease.seconds && now <= lease.expiresAt + clockToleranceSeconds;
-    },
-  };
+export class LeaseWatch {
+  readonly #holder: string;
+  #seen: { readonly version: string; readonly sinceSeconds: number } | undefined;
+
+  constructor(holder: string) {
+    this.#holder = holder;
+  }
+
+  /** Whether to wait for the holder of the lease in this record. `waitedSeconds` is the time waited so far. */
+  mustWait(entry: VersionedRecord | undefined, now: number, waitedSeconds: number): boolean {
+    const lease = entry?.record.lease;
+    if (entry === undefined || lease === undefined || lease.holder === this.#holder) return false;
+    if (this.#seen?.version !== entry.version)
+      this.#seen = { version: entry.version, sinceSeconds: waitedSeconds };
+    const watchedSeconds = waitedSeconds - this.#seen.sinceSeconds;
+    return watchedSeconds < lease.seconds && now <= lease.expiresAt + clockToleranceSeconds;
+  }
 }
 
-/** Gets a token from nothing: `({ signal }) => client.clientCredentials.getToken({}, { signal })`. */
+/** Gets a token without a refresh token: `({ signal }) => client.clientCredentials.getToken({}, { signal })`. */
 export type AcquireToken = (options: { readonly signal: AbortSignal }) => Promise<AccessToken | TokenFailure>;
 
-/** Where new tokens come from. */
-interface TokenSource {
+/** What renewing a token depends on; the same for the life of a TokenManager. */
+export interface RenewalContext {
   readonly client: Client<boolean>;
   readonly acquire: AcquireToken | undefined;
   /** Sent with every refresh, `scope` or `resource` for example. */
   readonly refreshParams: WireParams;
+  readonly store: TokenStore;
+  readonly key: string;
+  /** Used while the store is empty. */
+  readonly seed: AccessToken | undefined;
+  /** Options of tokens from the store that cannot be stored, such as functions. */
+  readonly tokenOptions: AccessTokenOptions;
+  /** A random name of this manager. */
+  readonly holder: string;
+  readonly leaseSeconds: number;
+  readonly sleep: Sleep;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Called if the store cannot be written; the token is valid nevertheless. */
+  readonly onStoreError: (error: unknown) => void;
 }
 
-/** A new token, or that the refresh token is good no more and there is no other way. */
-type ObtainOutcome =
+/** A new token, or the error that says that the refresh token is not valid any more. */
+type RefreshOutcome =
   | { readonly ok: true; readonly token: AccessToken }
   | { readonly ok: false; readonly error: OAuthError };
 
-/**
- * Refreshes a token; `rejected` when the server does not take its refresh token (`invalid_grant`).
- *
- * @throws OAuthClientError for all other failures: the refresh token may still be good.
- */
+/** @throws OAuthClientError for failures other than `invalid_grant`: the refresh token may still be valid. */
 async function refreshToken(
-  { refreshParams }: TokenSource,
+  { refreshParams }: RenewalContext,
   token: AccessToken,
   signal: AbortSignal,
-): Promise<ObtainOutcome> {
+): Promise<RefreshOutcome> {
   try {
     return { ok: true, token: await token.refresh(refreshParams, { signal, throwOnError: true }) };
   } catch (error) {
@@ -66,18 +76,14 @@ async function refreshToken(
   }
 }
 
-/**
- * Gets a token without one.
- *
- * @throws TokenUnavailableError when there is no way to, with `because` as its cause; or what `acquire` throws.
- */
+/** @throws TokenUnavailableError without `acquire`, unless there is a `refreshError`; or what `acquire` throws. */
 async function acquireToken(
-  { acquire }: TokenSource,
+  { acquire }: RenewalContext,
   signal: AbortSignal,
-  because: OAuthError | undefined,
+  refreshError: OAuthError | undefined,
 ): Promise<AccessToken> {
   if (acquire === undefined) {
-    if (because !== undefined) throw because;
+    if (refreshError !== undefined) throw refreshError;
     throw new TokenUnavailableError(
       'there is no token and no refresh token: give the TokenManager a `token`, an `acquire`, or call `setToken`',
     );
@@ -87,78 +93,60 @@ async function acquireToken(
   return outcome;
 }
 
-/** What renewing needs. */
-export interface RenewalDeps extends TokenSource {
-  readonly store: TokenStore;
-  readonly key: string;
-  /** Used when the store holds nothing yet. */
-  readonly seed: AccessToken | undefined;
-  /** Options of tokens that come out of the store, where they cannot be kept (functions). */
-  readonly tokenOptions: AccessTokenOptions;
-  /** A random name of this manager. */
-  readonly holder: string;
-  readonly leaseSeconds: number;
-  readonly sleep: Sleep;
-  /** In [0, 1). */
-  readonly random: () => number;
-  /** Told of a store that cannot be written; the token is good all the same. */
-  readonly onStoreError: (error: unknown) => void;
-}
-
-/** What the caller has in hand. */
+/** The state of the caller. */
 export interface RenewalRequest {
-  /** The token that the caller knows: one that differs and is valid will do. */
+  /** The caller's token: a valid one that differs from it is returned. */
   readonly known: AccessToken | undefined;
   readonly unsaved: UnsavedToken | undefined;
-  /** Ends waiting, never a request under way: its answer may be the only copy of a refresh token. */
+  /** Aborts waiting, but no request in flight: its response may be the only copy of a refresh token. */
   readonly signal: AbortSignal;
 }
 
-/** A token that could not be written to the store when it came. */
+/** A token that could not be written to the store. */
 export interface UnsavedToken {
   readonly token: AccessToken;
-  /** What the store held then; once it holds something else, others have moved on. */
+  /** The version in the store at that time; any other means that another process has renewed the token. */
   readonly version: string | undefined;
 }
 
-/** The token to use from now on, and whether the store still has to get it. */
+/** The token to use, and whether it still has to be stored. */
 export interface Renewal {
   readonly token: AccessToken;
   readonly unsaved: UnsavedToken | undefined;
 }
 
-/** First and longest pause between two looks at a lease; a refresh takes about as long. */
+/** First and longest pause between two reads of a lease; a refresh takes about as long. */
 const firstPollMs = 25;
 const longestPollMs = 500;
 
-/** Writing a token that cost a refresh token is tried so often before it is only kept in memory. */
+/** Attempts to store a token that spent a refresh token, before it is kept in memory only. */
 const saveAttempts = 3;
 
-/** Nobody waits longer than this many leases: holders that die one after another are somebody else's trouble. */
+/** Longest wait, in leases: holders may die one after another. */
 const maxLeases = 3;
 
-/** The part of a lease within which the request must be over, so that it ends before others take over. */
+/** The part of a lease after which the request is aborted, so that it ends before others take over. */
 const requestShare = 0.8;
 
 /**
- * Gives a valid token that is not the known one: from the store when another process put it there, or else by a refresh (or an
- * acquisition) that this process alone makes, since it holds the lease. On failure the store is left with the old token.
+ * Gets a valid token other than the known one: from the store if another process has put it there, else by a refresh (or
+ * acquisition) under a lease, so that one process alone makes it. On failure the store keeps the old token.
  *
  * @throws StoreError, TokenUnavailableError, TimeoutError, or whatever the token request throws.
  */
-export async function renewToken(deps: RenewalDeps, request: RenewalRequest): Promise<Renewal> {
-  const { store, key, holder, leaseSeconds, client, sleep, random } = deps;
-  const watch = createLeaseWatch(holder);
+export async function renewToken(context: RenewalContext, request: RenewalRequest): Promise<Renewal> {
+  const { store, key, holder, leaseSeconds, client, sleep, random } = context;
+  const watch = new LeaseWatch(holder);
   let waitedMs = 0;
   for (let looks = 0; ; looks += 1) {
     request.signal.throwIfAborted();
     const entry = await store.get(key);
     const unsaved = request.unsaved?.version === entry?.version ? request.unsaved?.token : undefined;
-    const current = unsaved ?? restoreToken(deps, entry);
+    const current = unsaved ?? restoreToken(context, entry);
     if (current !== undefined && isValid(current) && current.token !== request.known?.token) {
       const isStored = unsaved === undefined && entry?.record.token !== undefined;
       if (isStored) return { token: current, unsaved: undefined };
-      return saveToken(deps, { token: current, basedOn: entry, version: entry?.version });
+      return saveToken(context, { token: current, basedOn: entry, version: entry?.version });
     }
     const now = client.settings.now();
     if (watch.mustWait(entry, now, waitedMs / 1000)) {
@@ -171,7 +159,7 @@ export async function renewToken(deps: RenewalDeps, request: RenewalRequest): Pr
     const lease = { holder, seconds: leaseSeconds, expiresAt: now + leaseSeconds };
     const claim = await store.set(key, { ...heldRecord(current, entry), lease }, entry?.version);
     if (!claim.ok) continue;
-    const renewal = await renewUnderLease(deps, { current, basedOn: entry, version: claim.version });
+    const renewal = await renewUnderLease(context, { current, basedOn: entry, version: claim.version });
     if (renewal !== undefined) return renewal;
   }
 }
@@ -183,47 +171,47 @@ interface Claim {
   readonly version: string;
 }
 
-/** Undefined when another process was faster after all: look again. */
-async function renewUnderLease(deps: RenewalDeps, claim: Claim): Promise<Renewal | undefined> {
-  const { store, key, leaseSeconds } = deps;
+/** Undefined if another process was faster: the store must be read again. */
+async function renewUnderLease(context: RenewalContext, claim: Claim): Promise<Renewal | undefined> {
+  const { store, key, leaseSeconds } = context;
   const signal = AbortSignal.timeout(Math.ceil(leaseSeconds * requestShare * 1000));
   let token: AccessToken;
   try {
     const { current } = claim;
     const refreshed =
-      current?.refreshToken === undefined ? undefined : await refreshToken(deps, current, signal);
+      current?.refreshToken === undefined ? undefined : await refreshToken(context, current, signal);
     if (refreshed?.ok === false && (await store.get(key))?.version !== claim.version) return undefined;
-    token = refreshed?.ok === true ? refreshed.token : await acquireToken(deps, signal, refreshed?.error);
+    token = refreshed?.ok === true ? refreshed.token : await acquireToken(context, signal, refreshed?.error);
   } catch (error) {
-    await giveBackLease(deps, claim);
+    await giveBackLease(context, claim);
     throw signal.aborted ? requestTimeout(leaseSeconds, error) : error;
   }
-  return saveToken(deps, { token, basedOn: claim.basedOn, version: claim.version });
+  return saveToken(context, { token, basedOn: claim.basedOn, version: claim.version });
 }
 
-/** The old token stays, for the next one who tries. */
+/** Keeps the old token for the next attempt. */
 async function giveBackLease(
-  { store, key, onStoreError }: RenewalDeps,
+  { store, key, onStoreError }: RenewalContext,
   { current, basedOn, version }: Claim,
 ): Promise<void> {
   try {
     await store.set(key, heldRecord(current, basedOn), version);
   } catch (error) {
-    // The lease runs out by itself; the caller learns of the first error.
+    // The lease expires by itself; the caller gets the first error.
     onStoreError(error);
   }
 }
 
 interface Save {
   readonly token: AccessToken;
-  /** What the store held when the token came of it. */
+  /** What the store held before. */
   readonly basedOn: VersionedRecord | undefined;
   /** The version to replace. */
   readonly version: string | undefined;
 }
 
-async function saveToken(deps: RenewalDeps, save: Save): Promise<Renewal> {
-  const { store, key, sleep, onStoreError } = deps;
+async function saveToken(context: RenewalContext, save: Save): Promise<Renewal> {
+  const { store, key, sleep, onStoreError } = context;
   const { token } = save;
   let { version } = save;
   for (let attempt = 1; attempt <= saveAttempts; attempt += 1) {
@@ -231,9 +219,9 @@ async function saveToken(deps: RenewalDeps, save: Save): Promise<Renewal> {
       if ((await store.set(key, { token: token.toStored() }, version)).ok)
         return { token, unsaved: undefined };
       const entry = await store.get(key);
-      const theirs = restoreToken(deps, entry);
-      const hasMoved = theirs !== undefined && theirs.token !== restoreToken(deps, save.basedOn)?.token;
-      // Whoever took over has a newer one of the same grant, or has written the very same one.
+      const theirs = restoreToken(context, entry);
+      const hasMoved = theirs !== undefined && theirs.token !== restoreToken(context, save.basedOn)?.token;
+      // The process that took over has stored a newer token of the same grant, or this very token.
       if (theirs?.token === token.token || (hasMoved && isValid(theirs))) {
         return { token: theirs, unsaved: undefined };
       }
@@ -252,7 +240,7 @@ function isValid(token: AccessToken): boolean {
 
 /** The store's token, or where it never had one the token to begin with. */
 export function restoreToken(
-  { client, seed, tokenOptions }: RenewalDeps,
+  { client, seed, tokenOptions }: RenewalContext,
   entry: VersionedRecord | undefined,
 ): AccessToken | undefined {
   const { token, revoked } = entry?.record ?? {};

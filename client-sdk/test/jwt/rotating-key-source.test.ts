@@ -1,14 +1,14 @@
 import { exportJWK, generateKeyPair } from 'jose';
 import t from 'tap';
 import { ConnectionError } from '../../src/errors.ts';
-import { createRotatingKeySource } from '../../src/jwt/remote-keys.ts';
+import { RotatingKeySource } from '../../src/jwt/remote-keys.ts';
 import { signJwt } from '../../src/jwt/sign.ts';
 import { verifyJwt } from '../../src/jwt/verify.ts';
 
 async function makeIssuer() {
   const server = { keys: [] as object[], loads: 0, failure: undefined as Error | undefined };
   const clock = { now: 1_800_000_000 };
-  const keys = createRotatingKeySource({
+  const keys = new RotatingKeySource({
     async load() {
       server.loads += 1;
       if (server.failure !== undefined) throw server.failure;
@@ -105,7 +105,7 @@ t.test(
 
 t.test('an answer that is no key set is an error worth trying again', async (t) => {
   for (const answer of [null, {}, { keys: {} }, { keys: [1] }, 'keys']) {
-    const keys = createRotatingKeySource({ load: async () => answer, now: () => 0 });
+    const keys = new RotatingKeySource({ load: async () => answer, now: () => 0 });
     await t.rejects(keys.find({ algorithm: 'ES256', keyId: undefined }), {
       name: 'DiscoveryError',
       retryable: true,

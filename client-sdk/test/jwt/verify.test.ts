@@ -2,7 +2,7 @@ import { CompactEncrypt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
 import { encodeBase64Url } from '../../src/encoding.ts';
 import type { JwsAlgorithm } from '../../src/jwt/algorithms.ts';
-import { createLocalKeySource } from '../../src/jwt/key-sources.ts';
+import { LocalKeySource } from '../../src/jwt/key-sources.ts';
 import { verifyJwt } from '../../src/jwt/verify.ts';
 
 const claims = { sub: 'user', name: 'Zoë' };
@@ -24,7 +24,7 @@ function unsigned(header: object): string {
 for (const algorithm of ['RS256', 'PS384', 'ES256', 'ES512', 'EdDSA', 'Ed25519'] as const) {
   t.test(`a JWT that another implementation signed with ${algorithm} is verified`, async (t) => {
     const issuer = await makeIssuer(algorithm, 'k1');
-    const keys = createLocalKeySource({ keys: [issuer.jwk] });
+    const keys = new LocalKeySource({ keys: [issuer.jwk] });
     const verified = await verifyJwt(await issuer.sign(), { keys, algorithms: [algorithm] });
     t.same(verified, { header: { alg: algorithm, kid: 'k1' }, claims });
   });
@@ -37,7 +37,7 @@ t.test('of several keys without kid each that fits is tried', async (t) => {
     makeIssuer('ES384'),
     makeIssuer('RS256'),
   ]);
-  const keys = createLocalKeySource({ keys: issuers.map(({ jwk }) => jwk) });
+  const keys = new LocalKeySource({ keys: issuers.map(({ jwk }) => jwk) });
   const jwt = (await issuers[1]?.sign()) ?? '';
   t.same((await verifyJwt(jwt, { keys, algorithms: ['ES256', 'RS256'] })).claims, claims);
 });
@@ -49,14 +49,14 @@ t.test('a malformed key of the set does not stand in the way of the good ones', 
     { kty: 'RSA', n: 1, e: {} },
     {},
   ] as never[];
-  const keys = createLocalKeySource({ keys: [...broken, issuer.jwk] });
+  const keys = new LocalKeySource({ keys: [...broken, issuer.jwk] });
   t.same((await verifyJwt(await issuer.sign(), { keys, algorithms: ['ES256'] })).claims, claims);
 });
 
 t.test('keys meant for encryption, for another algorithm or another operation are not used', async (t) => {
   const issuer = await makeIssuer('RS256', 'k1');
   for (const restriction of [{ use: 'enc' }, { alg: 'PS256' }, { key_ops: ['encrypt'] }]) {
-    const keys = createLocalKeySource({ keys: [{ ...issuer.jwk, ...restriction }] });
+    const keys = new LocalKeySource({ keys: [{ ...issuer.jwk, ...restriction }] });
     const rejected = verifyJwt(await issuer.sign(), { keys, algorithms: ['RS256'] });
     await t.rejects(rejected, {
       name: 'JwtError',
@@ -69,7 +69,7 @@ t.test('keys meant for encryption, for another algorithm or another operation ar
 t.test('claims changed after signing, or signed by another key, are refused', async (t) => {
   const issuer = await makeIssuer('ES256', 'k1');
   const other = await makeIssuer('ES256', 'k1');
-  const keys = createLocalKeySource({ keys: [issuer.jwk] });
+  const keys = new LocalKeySource({ keys: [issuer.jwk] });
   const [header, , signature] = (await issuer.sign()).split('.');
   const changed = `${header}.${encodeBase64Url(JSON.stringify({ ...claims, sub: 'root' }))}.${signature}`;
   await t.rejects(verifyJwt(changed, { keys, algorithms: ['ES256'] }), {
@@ -86,7 +86,7 @@ t.test(
   'the token does not choose its algorithm: none, HMAC with a public key, or one that is not accepted',
   async (t) => {
     const issuer = await makeIssuer('RS256');
-    const keys = createLocalKeySource({ keys: [issuer.jwk] });
+    const keys = new LocalKeySource({ keys: [issuer.jwk] });
     for (const alg of ['none', 'HS256', 'RS384', 'toString', 5]) {
       const rejected = verifyJwt(unsigned({ alg }), { keys, algorithms: ['RS256'] });
       await t.rejects(
@@ -100,7 +100,7 @@ t.test(
 
 t.test('texts that are no JWT are refused, saying what they are', async (t) => {
   const issuer = await makeIssuer('RS256');
-  const keys = createLocalKeySource({ keys: [issuer.jwk] });
+  const keys = new LocalKeySource({ keys: [issuer.jwk] });
   const encrypted = await new CompactEncrypt(new Uint8Array(3))
     .setProtectedHeader({ alg: 'dir', enc: 'A128GCM' })
     .encrypt(new Uint8Array(16));
@@ -119,7 +119,7 @@ t.test('texts that are no JWT are refused, saying what they are', async (t) => {
 
 t.test('a claim called __proto__ is a claim', async (t) => {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
-  const keys = createLocalKeySource({ keys: [await exportJWK(publicKey)] });
+  const keys = new LocalKeySource({ keys: [await exportJWK(publicKey)] });
   const payload: Record<string, unknown> = JSON.parse('{"__proto__":{"admin":true}}');
   const jwt = await new SignJWT(payload).setProtectedHeader({ alg: 'ES256' }).sign(privateKey);
   const verified = await verifyJwt(jwt, { keys, algorithms: ['ES256'] });

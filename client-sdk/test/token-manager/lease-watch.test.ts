@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createLeaseWatch } from '../../src/tokens/renewal.ts';
+import { LeaseWatch } from '../../src/tokens/renewal.ts';
 
 const held = (version: string, expiresAt = 1030) => ({
   version,
@@ -7,15 +7,15 @@ const held = (version: string, expiresAt = 1030) => ({
 });
 
 t.test('without a lease, or with our own, there is nothing to wait for', (t) => {
-  const watch = createLeaseWatch('me');
+  const watch = new LeaseWatch('me');
   t.notOk(watch.mustWait(undefined, 1000, 0));
   t.notOk(watch.mustWait({ version: '1', record: {} }, 1000, 0));
-  t.notOk(createLeaseWatch('other').mustWait(held('1'), 1000, 0));
+  t.notOk(new LeaseWatch('other').mustWait(held('1'), 1000, 0));
   t.end();
 });
 
 t.test('a lease is over when it stood unchanged for its length, whatever the clocks say', (t) => {
-  const watch = createLeaseWatch('me');
+  const watch = new LeaseWatch('me');
   const future = held('1', 99_999);
   t.ok(watch.mustWait(future, 1000, 0));
   t.ok(watch.mustWait(future, 1000, 29));
@@ -24,7 +24,7 @@ t.test('a lease is over when it stood unchanged for its length, whatever the clo
 });
 
 t.test('a lease that is taken anew counts from then', (t) => {
-  const watch = createLeaseWatch('me');
+  const watch = new LeaseWatch('me');
   t.ok(watch.mustWait(held('1'), 1000, 0));
   t.ok(watch.mustWait(held('2'), 1000, 29));
   t.ok(watch.mustWait(held('2'), 1000, 58));
@@ -33,7 +33,7 @@ t.test('a lease that is taken anew counts from then', (t) => {
 });
 
 t.test('a lease of a process that died long ago is over at once', (t) => {
-  t.ok(createLeaseWatch('me').mustWait(held('1'), 1090, 0));
-  t.notOk(createLeaseWatch('me').mustWait(held('1'), 1091, 0));
+  t.ok(new LeaseWatch('me').mustWait(held('1'), 1090, 0));
+  t.notOk(new LeaseWatch('me').mustWait(held('1'), 1091, 0));
   t.end();
 });
