@@ -126,7 +126,9 @@ export function newLinkToken(
   return { code, token: { userId, type, hash: `${prefix}${hash}`, relatesTo, at } };
 }
 
-/** Characters that may stay unencoded in a query: clients search the link for the redirect target. */
+/**
+ * Characters that may stay unencoded in a query: clients search the link for the redirect target.
+ */
 const plainTarget = /^[\w:/?.~!$'()*,;@-]*$/;
 
 /** The URL of a link. The path of the setting is resolved against API_EXTERNAL_URL. */

@@ -99,7 +99,8 @@ export async function sendPhoneCode(
     throw tooSoon(Math.ceil(spacingMs / 1000));
   if (testCode !== undefined) return { messageId: testMessageId };
   const message = { to: phone, code, channel };
-  // The response must not depend on the gateway: its latency and errors disclose that there is a user.
+  // The response must not depend on the gateway: its latency and errors disclose that there is a
+  // user.
   if (settings.uniformAnswers) {
     background.run('text message', async () => void (await deliver(context, message, token)));
     return {};

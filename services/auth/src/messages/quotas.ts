@@ -17,8 +17,8 @@ export type Quota =
 const hourMs = 3_600_000;
 
 /**
- * Parses `N` (N events per hour of the clock) or `N/duration` (a bucket of N, refilled with one event
- * per duration); undefined for any other text.
+ * Parses `N` (N events per hour of the clock) or `N/duration` (a bucket of N, refilled with one
+ * event per duration); undefined for any other text.
  */
 export function parseQuota(text: string): Quota | undefined {
   if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return windowQuota(Number(text), hourMs);
@@ -38,7 +38,10 @@ function windowQuota(events: number, periodMs: Millis): Quota {
     : { kind: 'window', events, periodMs };
 }
 
-/** A bucket of `events` that refills completely within `periodMs`. Fewer than one event is one, refilled more slowly. */
+/**
+ * A bucket of `events` that refills completely within `periodMs`. Fewer than one event is one,
+ * refilled more slowly.
+ */
 export function bucketQuota(events: number, periodMs: Millis): Quota {
   const size = events > 0 ? Math.max(events, 1) : 0;
   return { kind: 'bucket', size, refillEveryMs: events > 0 ? periodMs / events : periodMs };

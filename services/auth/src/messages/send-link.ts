@@ -28,8 +28,8 @@ interface AddressedToken extends LinkToken {
 }
 
 /**
- * Mails a link and a code, which replace the user's last ones of their kind. A secure change of email
- * sends one to each address.
+ * Mails a link and a code, which replace the user's last ones of their kind. A secure change of
+ * email sends one to each address.
  *
  * @throws AppError `over_email_send_rate_limit`; `unexpected_failure` if the mail server does not
  * accept the mail, in which case the user may request another one immediately.
@@ -60,7 +60,8 @@ export async function sendLink(
     throw tooSoon(Math.ceil(spacingMs / 1000));
 
   const deliver = () => sendMails(context, { user, link, addressed }, tokens);
-  // The response must not depend on the mail server: its latency and errors disclose that there is a user.
+  // The response must not depend on the mail server: its latency and errors disclose that there is
+  // a user.
   if (settings.uniformAnswers) return background.run(`${name} mail`, deliver);
   try {
     await deliver();

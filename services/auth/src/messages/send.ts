@@ -46,14 +46,17 @@ interface Sending {
   /** Starts a PKCE flow. */
   readonly challenge?: CodeChallenge | undefined;
   readonly channel?: SmsChannel | undefined;
-  /** Runs after the response; the spacing of the contact and the quota of mails are enforced already. */
+  /**
+   * Runs after the response; the spacing of the contact and the quota of mails are enforced
+   * already.
+   */
   readonly afterResponse?: boolean | undefined;
 }
 
 /**
- * Sends a link or a code to a contact. Without a recipient it does the same work, so that neither the
- * response nor its time allows user enumeration. With `SVC_SECURITY_UNIFORM_ANSWERS` limits do not
- * either: they count requests per contact, not messages per user.
+ * Sends a link or a code to a contact. Without a recipient it does the same work, so that neither
+ * the response nor its time allows user enumeration. With `SVC_SECURITY_UNIFORM_ANSWERS` limits do
+ * not either: they count requests per contact, not messages per user.
  *
  * @throws AppError as `sendLink` and `sendPhoneCode`
  */

@@ -27,8 +27,9 @@ const recentSessionMs = 24 * 3_600_000;
 /**
  * Checks that a user may change their password, and hashes the new one.
  *
- * @throws AppError `reauthentication_needed`, `reauthentication_not_valid`, `current_password_required`,
- * `current_password_invalid`, `same_password`, `over_request_rate_limit`.
+ * @throws AppError `reauthentication_needed`, `reauthentication_not_valid`,
+ * `current_password_required`, `current_password_invalid`, `same_password`,
+ * `over_request_rate_limit`.
  */
 export async function choosePassword(
   context: Context,

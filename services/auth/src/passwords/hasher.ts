@@ -47,7 +47,10 @@ interface HasherOptions {
   readonly concurrency?: number;
 }
 
-/** Hashes and verifies passwords in one bounded queue; rejects with `hash_queue_full` when it is full. */
+/**
+ * Hashes and verifies passwords in one bounded queue; rejects with `hash_queue_full` when it is
+ * full.
+ */
 export class PasswordHasher {
   readonly #dbSharedWithGotrue: boolean;
   readonly #cipher: ColumnCipher | undefined;
@@ -78,7 +81,9 @@ export class PasswordHasher {
     );
   }
 
-  /** The same work as `verify`, for a user who does not exist: prevents user enumeration by timing. */
+  /**
+   * The same work as `verify`, for a user who does not exist: prevents user enumeration by timing.
+   */
   async verifyDummy(password: string): Promise<false> {
     await this.#count(this.#metrics.passwordComparisons, async () => {
       this.#dummyHash ??= this.#hash(randomBytes(16).toString('base64'));
@@ -87,7 +92,10 @@ export class PasswordHasher {
     return false;
   }
 
-  /** Whether `hash` would use the same parameters and encryption; if not, a sign-in replaces the hash. */
+  /**
+   * Whether `hash` would use the same parameters and encryption; if not, a sign-in replaces the
+   * hash.
+   */
   isCurrent(storedHash: string, userId: string): boolean {
     if (this.#cipher?.isCurrent(storedHash) === false) return false;
     const hash = this.#decrypt(storedHash, userId);

@@ -1,6 +1,9 @@
 import { createCipheriv, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 
-/** A hash of Firebase: the signer key of the project, encrypted with a key that scrypt derives from the password. */
+/**
+ * A hash of Firebase: the signer key of the project, encrypted with a key that scrypt derives from
+ * the password.
+ */
 interface FirebaseHash {
   /** Logarithm of scrypt's N. */
   readonly n: number;
@@ -20,7 +23,11 @@ const maxMemoryBytes = 256 * 1024 * 1024;
 const maxParallelism = 16;
 const aesKeyBytes = 32;
 
-/** Whether the password matches the hash. @throws TypeError if the text is not a hash of Firebase. */
+/**
+ * Whether the password matches the hash.
+ *
+ * @throws TypeError if the text is not a hash of Firebase.
+ */
 export async function verifyFirebaseHash(password: string, text: string): Promise<boolean> {
   const known = parseFirebaseHash(text);
   if (known === undefined) throw new TypeError('not a hash of Firebase');
@@ -73,7 +80,10 @@ const maxHashChars = 255;
 /** Limits the cost of a sign-in. */
 const argon2Limits = { memoryKib: 1024 * 1024, passes: 20, lanes: 16 } as const;
 
-/** Whether a hash of another server can be verified, at a limited cost: bcrypt, argon2i, argon2id, or Firebase's scrypt. */
+/**
+ * Whether a hash of another server can be verified, at a limited cost: bcrypt, argon2i, argon2id,
+ * or Firebase's scrypt.
+ */
 export function isImportableHash(hash: string): boolean {
   if (hash.length > maxHashChars) return false;
   return isBcrypt(hash) || isArgon2(hash) || parseFirebaseHash(hash) !== undefined;

@@ -143,7 +143,9 @@ function accessTokenClaims(
  */
 const maxClaimsBytes = 10 * 1024;
 
-/** Drops metadata that do not fit: the user's own first, then the application's, except providers. */
+/**
+ * Drops metadata that do not fit: the user's own first, then the application's, except providers.
+ */
 function limitClaims(claims: AccessTokenClaims, { appMetadata }: User): AccessTokenClaims {
   if (fits(claims)) return claims;
   const withoutOwn = { ...claims, user_metadata: {} };

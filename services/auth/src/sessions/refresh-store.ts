@@ -49,7 +49,9 @@ interface RefreshCounterRow {
   readonly refresh_token_counter: string | null;
 }
 
-/** Reads {@link refreshCounterColumns}; undefined for a session with refresh tokens of version 1. */
+/**
+ * Reads {@link refreshCounterColumns}; undefined for a session with refresh tokens of version 1.
+ */
 export function toRefreshCounter(
   row: Row,
   { sessionId, cipher }: { readonly sessionId: string; readonly cipher: ColumnCipher },

@@ -16,7 +16,10 @@ export interface Successor {
   readonly isNext: boolean;
 }
 
-/** Why a token may be used again: concurrent refreshes, a lost response, a setting. Values of a header. */
+/**
+ * Why a token may be used again: concurrent refreshes, a lost response, a setting. Values of a
+ * header.
+ */
 export type ReuseCause = 'concurrent-refresh' | 'fail-to-save' | 'always-allow';
 
 export type RefreshDecision =
@@ -49,7 +52,10 @@ export function decideRefresh(token: RefreshToken, policy: RotationPolicy, nowMs
   return { action: policy.refreshTokenRotationEnabled ? 'end-session' : 'refuse' };
 }
 
-/** Why a second use is legitimate. A lost response alone is no reason unless the settings allow reuse. */
+/**
+ * Why a second use is legitimate. A lost response alone is no reason unless the settings allow
+ * reuse.
+ */
 function reuseCauses(token: RefreshToken, policy: RotationPolicy, nowMs: number): readonly ReuseCause[] {
   const isRecent = nowMs - token.updatedAt.getTime() < policy.refreshTokenReuseIntervalMs;
   const isNext = token.successor?.isNext === true;

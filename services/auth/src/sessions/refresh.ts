@@ -29,8 +29,8 @@ const maxAttempts = 3;
 
 /**
  * Exchanges a refresh token for an access token and, with rotation, a new refresh token: one
- * statement that reads, and one that writes only if nothing has changed since. Reuse of a token ends
- * the session, although the request fails.
+ * statement that reads, and one that writes only if nothing has changed since. Reuse of a token
+ * ends the session, although the request fails.
  */
 export async function refreshSession(
   context: Context,

@@ -51,7 +51,10 @@ export function sessionExpiry(
   return isElapsed(refreshedAt, limits.sessionInactivityTimeoutMs, nowMs) ? 'inactivity' : undefined;
 }
 
-/** Whether a session stayed at `aal1` for too long although its user has a second factor. 0 means no limit. */
+/**
+ * Whether a session stayed at `aal1` for too long although its user has a second factor. 0 means no
+ * limit.
+ */
 export function isLowAssurance(
   session: Pick<Session, 'aal' | 'createdAt'>,
   user: { readonly factors: readonly Pick<Factor, 'status'>[] },
@@ -75,7 +78,11 @@ export async function listSessions(
   return sessions.filter((session) => sessionExpiry(session, settings, nowMs) === undefined);
 }
 
-/** Ends a session of a user. @throws AppError `session_not_found` (404) if the user has no such session. */
+/**
+ * Ends a session of a user.
+ *
+ * @throws AppError `session_not_found` (404) if the user has no such session.
+ */
 export async function revokeSession(
   { store }: Context,
   { user, sessionId }: { readonly user: User; readonly sessionId: string },

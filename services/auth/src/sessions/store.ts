@@ -16,7 +16,10 @@ interface NewSession {
   /** Empty for none. */
   readonly tag: string;
   readonly refreshToken: string;
-  /** Signs the refresh tokens of version 2, which are not stored. `refreshToken` is the one with counter 0. */
+  /**
+   * Signs the refresh tokens of version 2, which are not stored. `refreshToken` is the one with
+   * counter 0.
+   */
   readonly hmacKey?: string;
   readonly at: Date;
 }
@@ -146,7 +149,9 @@ export class SessionStore {
     ]);
   }
 
-  /** A user and one of their sessions; `session` is absent when it has ended or is another user's. */
+  /**
+   * A user and one of their sessions; `session` is absent when it has ended or is another user's.
+   */
   async findWithUser(
     userId: string,
     sessionId: string | undefined,

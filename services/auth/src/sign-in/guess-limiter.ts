@@ -30,8 +30,8 @@ export interface WrongGuesses {
 }
 
 /**
- * Whether the latest code was sent after the last wrong guess. A time in the future comes from a database in another time zone, and
- * does not count.
+ * Whether the latest code was sent after the last wrong guess. A time in the future comes from a
+ * database in another time zone, and does not count.
  */
 export function isFreshCode(
   sentMs: number | undefined,
@@ -54,7 +54,10 @@ function accountLeakMs(limit: number): Millis {
   return accountPeriodMs / limit;
 }
 
-/** How long networks that are unknown to the account have to wait before the next guess; 0 for no wait. */
+/**
+ * How long networks that are unknown to the account have to wait before the next guess; 0 for no
+ * wait.
+ */
 export function accountWaitMs(wrong: WrongGuesses | undefined, limit: number, nowMs: number): Millis {
   if (wrong === undefined) return 0;
   const leakMs = accountLeakMs(limit);
@@ -64,7 +67,10 @@ export function accountWaitMs(wrong: WrongGuesses | undefined, limit: number, no
 
 export interface Guess {
   readonly kind: 'password' | 'code';
-  /** Normalized email or phone of the request. It need not belong to a user: limits must not enable user enumeration. */
+  /**
+   * Normalized email or phone of the request. It need not belong to a user: limits must not enable
+   * user enumeration.
+   */
   readonly contact: string;
 }
 
@@ -73,7 +79,10 @@ type LimiterContext = Pick<Context, 'store' | 'settings' | 'logger'>;
 /** Waiting guesses per account and network. */
 const maxWaiting = 50;
 const queueFullRetrySeconds = 2;
-/** Minimum age of a known network before it is stored again: one write a day instead of one per sign-in. */
+/**
+ * Minimum age of a known network before it is stored again: one write a day instead of one per
+ * sign-in.
+ */
 const storeAgainMs = 24 * 3_600_000;
 
 /**
@@ -192,14 +201,18 @@ function isWorthStoring({ network, knownSinceMs }: GuessCounts, nowMs: number): 
   return network !== undefined || knownSinceMs === undefined || knownSinceMs + storeAgainMs <= nowMs;
 }
 
-/** What guesses are counted by. Keys are digests, so that neither contacts nor addresses are stored. */
+/**
+ * What guesses are counted by. Keys are digests, so that neither contacts nor addresses are stored.
+ */
 export interface GuessKeys {
   readonly account: string;
   /** Account and client network; absent if the network is unknown. */
   readonly network?: string | undefined;
   /** As `network`, for all kinds of guesses: networks from which the account was signed in. */
   readonly knownNetwork?: string | undefined;
-  /** For guesses of codes: the key of the account's codes, and the contact that they are sent to. */
+  /**
+   * For guesses of codes: the key of the account's codes, and the contact that they are sent to.
+   */
   readonly code?: { readonly key: string; readonly contact: string } | undefined;
 }
 
@@ -209,8 +222,8 @@ export interface GuessCounts {
   /** Wrong guesses of codes for the contact, including those from known networks. */
   readonly code: WrongGuesses | undefined;
   /**
-   * When the latest code was sent, Unix time in milliseconds; with `SVC_SECURITY_UNIFORM_ANSWERS` when
-   * one was requested, whether or not there is a user to send it to.
+   * When the latest code was sent, Unix time in milliseconds; with `SVC_SECURITY_UNIFORM_ANSWERS`
+   * when one was requested, whether or not there is a user to send it to.
    */
   readonly codeSentMs: number | undefined;
   /** When the account was last signed in from the network, Unix time in milliseconds. */

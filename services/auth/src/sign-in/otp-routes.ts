@@ -27,7 +27,9 @@ const limiter = { config: { limiter: 'otp' } } as const;
 const withContact = { ...limiter, bodyLimit: bodyLimits.contact } as const;
 const withMetadata = { ...limiter, bodyLimit: bodyLimits.metadata } as const;
 
-/** Routes that send a link or a code: `/otp`, its predecessor `/magiclink`, `/recover`, `/resend`. */
+/**
+ * Routes that send a link or a code: `/otp`, its predecessor `/magiclink`, `/recover`, `/resend`.
+ */
 export const addOtpRoutes: AddRoutes = (api, context) => {
   const commonInput = (request: FastifyRequest, members: Parameters<typeof parseCodeChallenge>[0]) => ({
     challenge: parseCodeChallenge(members),

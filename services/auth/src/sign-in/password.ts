@@ -14,7 +14,10 @@ interface PasswordSignIn {
   readonly aud: string;
 }
 
-/** Signs a user in by email or phone, and password. An unknown user costs the same work as a known one. */
+/**
+ * Signs a user in by email or phone, and password. An unknown user costs the same work as a known
+ * one.
+ */
 export async function signInWithPassword(
   context: Context,
   { password = '', aud, ...contacts }: PasswordSignIn,
@@ -64,7 +67,9 @@ async function verifyPassword(
   return user;
 }
 
-/** Runs after the password check, so that account state is not disclosed to unauthenticated callers. */
+/**
+ * Runs after the password check, so that account state is not disclosed to unauthenticated callers.
+ */
 function checkUsable(
   user: User,
   {

@@ -15,7 +15,10 @@ export interface CodeChallenge {
   readonly method: ChallengeMethod;
 }
 
-/** How tokens reach the client: in the fragment of a redirect, or in exchange for a code and a verifier. */
+/**
+ * How tokens reach the client: in the fragment of a redirect, or in exchange for a code and a
+ * verifier.
+ */
 export type FlowType = 'implicit' | 'pkce';
 
 /** The flow that a request asks for. */
@@ -31,7 +34,11 @@ const minChallengeChars = 43;
 const maxChallengeChars = 128;
 const challengeForm = /^[a-zA-Z0-9._~-]*$/;
 
-/** Parses the PKCE members of a body; undefined if both are absent or empty. @throws AppError `validation_failed` */
+/**
+ * Parses the PKCE members of a body; undefined if both are absent or empty.
+ *
+ * @throws AppError `validation_failed`
+ */
 export function parseCodeChallenge({
   code_challenge: challenge = '',
   code_challenge_method: methodText = '',
@@ -58,7 +65,8 @@ function invalid(message: string) {
 /** @see RFC 7636 §4.6 https://www.rfc-editor.org/rfc/rfc7636#section-4.6 */
 export function matchesChallenge(verifier: string, { challenge, method }: CodeChallenge): boolean {
   const computed = method === 'plain' ? verifier : createHash('sha256').update(verifier).digest('base64url');
-  // Digests have equal lengths, and their comparison time does not depend on where the texts differ.
+  // Digests have equal lengths, and their comparison time does not depend on where the texts
+  // differ.
   return timingSafeEqual(digest(computed), digest(challenge));
 }
 
@@ -69,7 +77,10 @@ function digest(text: string): Buffer {
 /** Lifetime of an issued code, and of a flow without one. */
 export const flowLifeMs = 300_000;
 
-/** Whether the code has expired. Its lifetime starts when it is issued, that is when the link is followed. */
+/**
+ * Whether the code has expired. Its lifetime starts when it is issued, that is when the link is
+ * followed.
+ */
 export function isFlowExpired(
   flow: { readonly createdAt: Date; readonly codeIssuedAt: Date | undefined },
   nowMs: number,

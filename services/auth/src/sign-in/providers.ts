@@ -53,8 +53,8 @@ const furtherProviders: readonly string[] = ['fly', 'kakao', 'linkedin_oidc', 's
  * Rejects an ID token. Sign-in with providers is not supported yet: responses are those of a server
  * with all providers disabled.
  *
- * @throws OAuthError for missing members; AppError `provider_disabled`, or `validation_failed` for an
- * unknown provider
+ * @throws OAuthError for missing members; AppError `provider_disabled`, or `validation_failed` for
+ * an unknown provider
  */
 export function refuseIdToken({
   idToken = '',
@@ -92,7 +92,10 @@ function quote(text: string): string {
 
 const authorizeQuery = Type.Object({ provider: Type.Optional(Type.String()) });
 
-/** Routes of GoTrue's features that are not supported yet. Responses are those of a server that has them disabled. */
+/**
+ * Routes of GoTrue's features that are not supported yet. Responses are those of a server that has
+ * them disabled.
+ */
 export const addDisabledRoutes: AddRoutes = (api, context) => {
   const schema = { hide: true };
   const authorize = { schema: { ...schema, querystring: authorizeQuery }, exposeHeadRoute: false };

@@ -79,7 +79,9 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
   ],
 ]);
 
-/** `/token`: GoTrue's form (JSON, grant in the query) and OAuth 2.0's (a form with `grant_type`). */
+/**
+ * `/token`: GoTrue's form (JSON, grant in the query) and OAuth 2.0's (a form with `grant_type`).
+ */
 export const addTokenRoutes: AddRoutes = (api, context) => {
   const schema = { body: tokenBody, querystring: tokenQuery };
   api.post(
@@ -111,7 +113,11 @@ async function grantForm(context: Context, request: GrantRequest): Promise<Issue
   }
 }
 
-/** OAuth 2.0 has a single `username`. @see RFC 6749 §4.3.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.3.2 */
+/**
+ * OAuth 2.0 has a single `username`.
+ *
+ * @see RFC 6749 §4.3.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.3.2
+ */
 function mapUsername(body: TokenBody): TokenBody {
   const { username } = body;
   if (username === undefined || body.email !== undefined || body.phone !== undefined) return body;

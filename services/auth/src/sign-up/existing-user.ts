@@ -12,7 +12,10 @@ export interface FoundOrCreated {
   readonly created: boolean;
 }
 
-/** Creates a user unless the contact is taken. Runs the same two statements in both cases, and is safe to race. */
+/**
+ * Creates a user unless the contact is taken. Runs the same two statements in both cases, and is
+ * safe to race.
+ */
 export async function findOrCreateUser(
   { store }: Context,
   {
@@ -38,10 +41,10 @@ interface LatestSignUp {
 }
 
 /**
- * Gives an unconfirmed user the password of the latest sign-up, or none if that had none: an earlier
- * one may be an attacker's, who waits for the owner of the contact to confirm it. Metadata are merged,
- * because an administrator may have set some. Metadata that would exceed the limit are dropped: an
- * error would disclose that the user exists.
+ * Gives an unconfirmed user the password of the latest sign-up, or none if that had none: an
+ * earlier one may be an attacker's, who waits for the owner of the contact to confirm it. Metadata
+ * are merged, because an administrator may have set some. Metadata that would exceed the limit are
+ * dropped: an error would disclose that the user exists.
  */
 export async function takeOver(
   { store }: Context,

@@ -37,8 +37,8 @@ const oneContact = 'Only an email address or phone number should be provided on 
 /**
  * Validates a sign-up. The order of the checks is GoTrue's, which its clients rely on.
  *
- * @throws AppError `signup_disabled`, `validation_failed`, `weak_password`, `email_provider_disabled`,
- * `phone_provider_disabled`
+ * @throws AppError `signup_disabled`, `validation_failed`, `weak_password`,
+ * `email_provider_disabled`, `phone_provider_disabled`
  */
 export async function readSignUp(context: Context, input: SignUpInput): Promise<ReadSignUp> {
   const { settings } = context;

@@ -10,7 +10,8 @@ export function toPendingUser(
   { user, created, newUser }: { readonly user: User; readonly created: boolean; readonly newUser: NewUser },
   metadata: RequestMetadata,
 ): User {
-  // An id that stays the same discloses an earlier sign-up, and so does the order of JSON keys from the database.
+  // An id that stays the same discloses an earlier sign-up, and so does the order of JSON keys from
+  // the database.
   if (context.settings.uniformAnswers)
     return toNewUser(context, { newUser, ...(created && { created: user }) }, metadata);
   const pending = { ...user, confirmationSentAt: new Date(metadata.nowMs) };
@@ -18,7 +19,10 @@ export function toPendingUser(
   return created || user.invitedAt === undefined ? pending : { ...pending, userMetadata: {}, identities: [] };
 }
 
-/** The user in the response to a sign-up with the contact of a confirmed user, who stays undisclosed. */
+/**
+ * The user in the response to a sign-up with the contact of a confirmed user, who stays
+ * undisclosed.
+ */
 export function toDecoyUser(
   context: ResponseContext,
   { newUser, data }: { readonly newUser: NewUser; readonly data: NewUser['userMetadata'] },

@@ -24,8 +24,8 @@ interface SignUp extends ReadSignUp {
 }
 
 /**
- * Signs a user up by email or phone, and password. Where contacts are confirmed, an existing user gets
- * the same response as a new one, after the same work.
+ * Signs a user up by email or phone, and password. Where contacts are confirmed, an existing user
+ * gets the same response as a new one, after the same work.
  *
  * @throws AppError as `readSignUp`; `user_already_exists`; errors of sending
  */
@@ -91,7 +91,8 @@ async function requestConfirmation(
       { ...attempt, purpose: kind, recipient: { user, kind }, simulated: { kind } },
       metadata,
     );
-    // The new password replaces that of an earlier sign-up only if the owner of the contact gets a mail about it.
+    // The new password replaces that of an earlier sign-up only if the owner of the contact gets a
+    // mail about it.
     const latest = created || !sent ? user : await takeOver(context, user, attempt, metadata);
     return { kind: 'user', user: toPendingUser(context, { user: latest, created, newUser }, metadata) };
   } catch (error) {

@@ -160,7 +160,10 @@ async function findCodeToken(
   return found && isValid(found, settings.mailerOtpExpMs, nowMs) ? found : undefined;
 }
 
-/** Finds the token of a code that was sent to a phone: by hash, or by asking a gateway that makes the codes itself. */
+/**
+ * Finds the token of a code that was sent to a phone: by hash, or by asking a gateway that makes
+ * the codes itself.
+ */
 export async function findPhoneToken(
   { store, sms, settings }: Context,
   {
@@ -205,12 +208,14 @@ const currentContacts: Readonly<Record<OneTimeTokenType, (user: User) => readonl
   phone_change_token: ({ newPhone }) => [newPhone],
 };
 
-/** More than the users of a network need; it allows 0.01 % of all six-digit codes in ten minutes. */
+/**
+ * More than the users of a network need; it allows 0.01 % of all six-digit codes in ten minutes.
+ */
 const guessableLinkQuota = bucketQuota(100, 10 * 60_000);
 
 /**
- * Counts invalid links and those in the form of GoTrue by the network of the client, and refuses the
- * latter beyond a limit: without a secret in the hash, an attacker can compute the links of all
+ * Counts invalid links and those in the form of GoTrue by the network of the client, and refuses
+ * the latter beyond a limit: without a secret in the hash, an attacker can compute the links of all
  * codes of a known contact. Links of Tollgate cannot be guessed and are never refused.
  *
  * @throws AppError `over_request_rate_limit`

@@ -15,7 +15,10 @@ const otherAddressMessage =
 /** Tells clients that the fragment is for them. */
 const marker = { sb: '' };
 
-/** Redirect target of a valid link. PKCE clients read the query, others the fragment, which is not sent to servers. */
+/**
+ * Redirect target of a valid link. PKCE clients read the query, others the fragment, which is not
+ * sent to servers.
+ */
 function verifiedUrl(target: string, verified: Verified, flow: FlowType): string {
   if (verified.kind === 'code') return redirectUrl(target, { query: { code: verified.code } });
   if (verified.kind === 'other-address-to-confirm')
@@ -34,7 +37,11 @@ function verifiedUrl(target: string, verified: Verified, flow: FlowType): string
   });
 }
 
-/** OAuth 2.0 errors by status. @see RFC 6749 §4.1.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
+/**
+ * OAuth 2.0 errors by status.
+ *
+ * @see RFC 6749 §4.1.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1
+ */
 const errorNames: Readonly<Record<number, string>> = {
   400: 'invalid_request',
   401: 'unauthorized_client',

@@ -37,12 +37,14 @@ interface TokenAndUser {
 }
 
 const digestPrefix = 'sha256:';
-/** Form of hashes that are stored as sent: by GoTrue, by earlier versions, and in a shared database. */
+/**
+ * Form of hashes that are stored as sent: by GoTrue, by earlier versions, and in a shared database.
+ */
 const sentForm = /^(?:pkce_)?[0-9a-f]{56}$/;
 
 /**
- * A digest of the hash, with the same prefix of PKCE. Links contain the hash: the digest keeps readers of the
- * database from following them.
+ * A digest of the hash, with the same prefix of PKCE. Links contain the hash: the digest keeps
+ * readers of the database from following them.
  */
 export function toStoredHash(hash: string): string {
   const isPkce = hash.startsWith(pkcePrefix);
@@ -65,8 +67,8 @@ function isSentForm(hash: string): boolean {
 }
 
 /**
- * GoTrue also stores a token in the column of `users` named after its type, and the time when it was
- * sent in these columns. The two tokens of a change of email share one.
+ * GoTrue also stores a token in the column of `users` named after its type, and the time when it
+ * was sent in these columns. The two tokens of a change of email share one.
  */
 const sentAtColumns: Readonly<Record<OneTimeTokenType, string>> = {
   confirmation_token: 'confirmation_sent_at',
@@ -86,7 +88,9 @@ function setTokenColumns(value: (type: OneTimeTokenType) => string): string {
 
 export const emptyTokenColumns = setTokenColumns(() => "''");
 
-/** Assigns `value` to the columns of the types that are in `from`, another part of the statement. */
+/**
+ * Assigns `value` to the columns of the types that are in `from`, another part of the statement.
+ */
 function setSentAt(from: string, value: string): string {
   return [...new Set(Object.values(sentAtColumns))]
     .map((column) => {
@@ -128,7 +132,8 @@ const replace = `
   ), audit as (${auditInsert(5, 'noted')})
   select id from noted`;
 
-// All statements lock the user before the tokens; otherwise a verification and a sending could deadlock.
+// All statements lock the user before the tokens; otherwise a verification and a sending could
+// deadlock.
 const withdraw = `
   with owner as (${lockOwner('$1')}), gone as (
     delete from one_time_tokens where user_id = (select id from owner) and token_hash = any($2::text[]) returning token_type as type
@@ -137,7 +142,8 @@ const withdraw = `
     ${setTokenColumns((type) => `case when exists (select 1 from gone where type = '${type}') then '' else ${type} end`)}
   where id = $1`;
 
-// GoTrue writes created_at in the time zone of its machine, so the column of the user takes precedence.
+// GoTrue writes created_at in the time zone of its machine, so the column of the user takes
+// precedence.
 const sentAt = `coalesce(
   case t.token_type ${tokenTypes.map((type) => `when '${type}' then u.${sentAtColumns[type]}`).join(' ')} end,
   t.created_at at time zone 'utc')`;
@@ -180,20 +186,26 @@ interface TokenRow {
   readonly sent_at: Date;
 }
 
-/** One-time tokens; when one was sent is also stored with the user, in `confirmation_sent_at` and so on. */
+/**
+ * One-time tokens; when one was sent is also stored with the user, in `confirmation_sent_at` and so
+ * on.
+ */
 export class OneTimeTokenStore {
   readonly #sql: Queryable;
   readonly #sharedWithGotrue: boolean;
 
-  /** With `sharedWithGotrue`, hashes are stored as they are, in both places where GoTrue looks for them. */
+  /**
+   * With `sharedWithGotrue`, hashes are stored as they are, in both places where GoTrue looks for
+   * them.
+   */
   constructor(sql: Queryable, { sharedWithGotrue }: { readonly sharedWithGotrue: boolean }) {
     this.#sql = sql;
     this.#sharedWithGotrue = sharedWithGotrue;
   }
 
   /**
-   * Replaces the user's tokens of these types. Does nothing and returns false if the user was sent one
-   * of these types after `notSince`.
+   * Replaces the user's tokens of these types. Does nothing and returns false if the user was sent
+   * one of these types after `notSince`.
    */
   async replace(
     tokens: readonly [OneTimeToken, ...OneTimeToken[]],
@@ -226,8 +238,9 @@ export class OneTimeTokenStore {
   }
 
   /**
-   * The latest token that was sent to a contact after `since`, for codes that the SMS gateway checks.
-   * Undefined if another user has such a token, too: the code does not tell for which of them it is.
+   * The latest token that was sent to a contact after `since`, for codes that the SMS gateway
+   * checks. Undefined if another user has such a token, too: the code does not tell for which of
+   * them it is.
    */
   async findSentTo(
     contact: string,

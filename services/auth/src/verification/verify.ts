@@ -10,18 +10,21 @@ import { changeContact } from '../users/update.ts';
 import { contactIdentityData, type User, type UserChanges } from '../users/user.ts';
 import { type FoundToken, findToken, type PresentedToken, verifications } from './find-token.ts';
 
-/** A session, a code to exchange for one, or a change of email that the other address has yet to confirm. */
+/**
+ * A session, a code to exchange for one, or a change of email that the other address has yet to
+ * confirm.
+ */
 export type Verified =
   | { readonly kind: 'session'; readonly session: IssuedSession; readonly type: string }
   | { readonly kind: 'code'; readonly code: string }
   | { readonly kind: 'other-address-to-confirm' };
 
 /**
- * Verifies a code or link, does what it was sent for, and signs the user in. The link of a PKCE flow
- * that a browser follows (`by: 'link'`) leads to a code instead.
+ * Verifies a code or link, does what it was sent for, and signs the user in. The link of a PKCE
+ * flow that a browser follows (`by: 'link'`) leads to a code instead.
  *
- * @throws AppError `validation_failed`, `otp_expired`, `user_banned`, `weak_password`, `email_exists`,
- * `phone_exists`, `over_request_rate_limit`, `flow_state_not_found`
+ * @throws AppError `validation_failed`, `otp_expired`, `user_banned`, `weak_password`,
+ * `email_exists`, `phone_exists`, `over_request_rate_limit`, `flow_state_not_found`
  */
 export async function verify(
   context: Context,
@@ -53,7 +56,10 @@ export async function verify(
   return verified;
 }
 
-/** Runs before the token is spent, so that the user can choose another password if this one is rejected. */
+/**
+ * Runs before the token is spent, so that the user can choose another password if this one is
+ * rejected.
+ */
 async function hashFirstPassword(
   context: Context,
   { type, user }: FoundToken,

@@ -1,4 +1,4 @@
-// The API of administrators with the client library as it is on npm.
+// Uses the published client library over HTTP.
 import { AuthAdminApi, AuthClient } from '@supabase/auth-js';
 import { Secret, TOTP } from 'otpauth';
 import t from 'tap';
@@ -15,7 +15,7 @@ function clientOf({ url }: AuthServer) {
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 
-t.test('creates a user who signs in, finds, changes, bans and deletes them', async (t) => {
+t.test('administrator creates, finds, updates, bans and deletes a user', async (t) => {
   const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false' });
   const admin = adminOf(server);
   const created = await admin.createUser({
@@ -65,7 +65,7 @@ t.test('creates a user who signs in, finds, changes, bans and deletes them', asy
   t.match((await admin.getUserById(id)).error, { code: 'user_not_found', status: 404 });
 });
 
-t.test('a new password ends the sessions of the user', async (t) => {
+t.test('new password ends the sessions of the user', async (t) => {
   const server = await startAuthServer(t);
   const client = clientOf(server);
   const { data } = await client.signUp(ada);
@@ -77,7 +77,7 @@ t.test('a new password ends the sessions of the user', async (t) => {
   t.equal((await client.signInWithPassword({ ...ada, password: 'battery staple' })).error, null);
 });
 
-t.test('lists users in pages, newest first', async (t) => {
+t.test('users are listed in pages, newest first', async (t) => {
   const server = await startAuthServer(t);
   const admin = adminOf(server);
   for (const name of ['a', 'b', 'c']) {
@@ -99,7 +99,7 @@ t.test('lists users in pages, newest first', async (t) => {
   t.equal((await admin.listUsers({ page: -1 })).error?.status, 400);
 });
 
-t.test('links that nobody is sent lead where they say', async (t) => {
+t.test('generated links redirect to their target', async (t) => {
   const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false' });
   const admin = adminOf(server);
   const signUp = await admin.generateLink({ type: 'signup', ...ada, options: { data: { name: 'Ada' } } });
@@ -132,7 +132,7 @@ t.test('links that nobody is sent lead where they say', async (t) => {
   }
 });
 
-t.test('a magic link for somebody new signs them up, other links need a user', async (t) => {
+t.test('generated magic link signs a new user up, other links require a user', async (t) => {
   const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false', DISABLE_SIGNUP: 'true' });
   const admin = adminOf(server);
   const made = await admin.generateLink({ type: 'magiclink', email: 'new@example.com' });
@@ -143,14 +143,14 @@ t.test('a magic link for somebody new signs them up, other links need a user', a
   for (const type of ['recovery', 'email_change_new'] as const) {
     const missing = await admin.generateLink({
       type,
-      email: 'nobody@example.com',
+      email: 'unknown@example.com',
       newEmail: 'x@example.com',
     });
     t.match(missing.error, { code: 'user_not_found', status: 404 });
   }
 });
 
-t.test('a change of email is confirmed with links for both addresses', async (t) => {
+t.test('generated links for both addresses confirm a change of email', async (t) => {
   const server = await startAuthServer(t, { MAILER_AUTOCONFIRM: 'false' });
   const admin = adminOf(server);
   await admin.createUser({ ...ada, email_confirm: true });
@@ -166,7 +166,7 @@ t.test('a change of email is confirmed with links for both addresses', async (t)
   t.equal((await client.getUser()).data.user?.email, 'countess@example.com');
 });
 
-t.test('lists and deletes the factors of a user', async (t) => {
+t.test('administrator lists and deletes the factors of a user', async (t) => {
   const server = await startAuthServer(t);
   const client = clientOf(server);
   const userId = (await client.signUp(ada)).data.user?.id ?? '';
@@ -179,7 +179,7 @@ t.test('lists and deletes the factors of a user', async (t) => {
   const admin = adminOf(server);
   const listed = await admin.mfa.listFactors({ userId });
   t.match(listed.data?.factors, [{ id, friendly_name: 'phone', factor_type: 'totp', status: 'verified' }]);
-  // The library wraps the answer once more than its types say.
+  // The library wraps the response once more than its types declare.
   t.match((await admin.mfa.deleteFactor({ userId, id })).data, { data: { id } });
   t.same((await admin.mfa.listFactors({ userId })).data?.factors, []);
   await client.refreshSession();

@@ -1,4 +1,4 @@
-// The client library as it is on npm, over HTTP, against a real PostgreSQL.
+// Uses the published client library over HTTP.
 import { AuthClient } from '@supabase/auth-js';
 import t from 'tap';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
@@ -39,7 +39,7 @@ for (const version of ['1', '2'])
     },
   );
 
-t.test('signs in by password, and is told when it is wrong', async (t) => {
+t.test('user signs in by password, and a wrong one is rejected', async (t) => {
   const client = clientOf(await startAuthServer(t));
   await client.signUp(ada);
 
@@ -50,14 +50,14 @@ t.test('signs in by password, and is told when it is wrong', async (t) => {
   t.equal(right.data.user?.email, ada.email);
 });
 
-t.test('a second sign-up with the same email is an error that the client knows', async (t) => {
+t.test('second sign-up with the same email returns an error that the client recognizes', async (t) => {
   const client = clientOf(await startAuthServer(t));
   await client.signUp(ada);
   const { error } = await client.signUp(ada);
   t.match(error?.message, /^User already registered/);
 });
 
-t.test('an access token of a session that has ended is no session', async (t) => {
+t.test('access token of an ended session is rejected', async (t) => {
   const server = await startAuthServer(t);
   const first = clientOf(server);
   const { data } = await first.signUp(ada);
@@ -66,7 +66,7 @@ t.test('an access token of a session that has ended is no session', async (t) =>
   t.equal(error?.name, 'AuthSessionMissingError');
 });
 
-t.test('a password that is not good enough any more still signs in, and is said to be weak', async (t) => {
+t.test('password that violates a newer policy signs in and is reported as weak', async (t) => {
   const before = await startAuthServer(t);
   await clientOf(before).signUp(ada);
   const after = await startAuthServer(t, {

@@ -1,11 +1,11 @@
-// Features that are not served: the client library gets the errors of a server on which they are disabled.
+// Unsupported features: responses are those of a server that has them disabled.
 import { AuthClient } from '@supabase/auth-js';
 import t from 'tap';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 
-t.test('the client library says which feature is disabled', async (t) => {
+t.test('client library reports which feature is disabled', async (t) => {
   const server = await startAuthServer(t);
   const client = new AuthClient({ url: server.url, autoRefreshToken: false, persistSession: false });
   await client.signUp(ada);
@@ -39,7 +39,7 @@ t.test('the client library says which feature is disabled', async (t) => {
   t.match(error, { status: 400, code: 'provider_disabled' });
 });
 
-t.test('each of these paths answers in JSON', async (t) => {
+t.test('disabled paths respond with JSON', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken: token } = await signUp(server);
   const post = (path: string, body: object) => server.call('POST', path, { body });
@@ -61,9 +61,9 @@ t.test('each of these paths answers in JSON', async (t) => {
   t.match(await idToken({ id_token: 'x', provider: 'azure', issuer }), {
     body: { msg: `Provider (issuer "${issuer}") is not enabled` },
   });
-  t.match(await idToken({ id_token: 'x', provider: 'nobody' }), {
+  t.match(await idToken({ id_token: 'x', provider: 'unknown' }), {
     status: 400,
-    body: { error_code: 'validation_failed', msg: 'Custom OIDC provider "nobody" not allowed' },
+    body: { error_code: 'validation_failed', msg: 'Custom OIDC provider "unknown" not allowed' },
   });
   t.match(await post('/token?grant_type=web3', {}), {
     status: 422,
@@ -78,7 +78,7 @@ t.test('each of these paths answers in JSON', async (t) => {
   const linking = { status: 404, body: { error_code: 'manual_linking_disabled' } };
   t.match(await server.call('GET', '/user/identities/authorize?provider=github', { token }), linking);
   t.match(await server.call('DELETE', '/user/identities/x', { token }), linking);
-  t.match(await server.call('DELETE', '/user/identities/x'), { status: 401 }, 'a token is asked for first');
+  t.match(await server.call('DELETE', '/user/identities/x'), { status: 401 }, 'requires a token first');
 
   const unsupported = (msg: string) => ({ status: 400, body: { error_code: 'validation_failed', msg } });
   t.match(
@@ -86,7 +86,7 @@ t.test('each of these paths answers in JSON', async (t) => {
     unsupported('Unsupported provider: provider is not enabled'),
   );
   t.match(
-    await server.call('GET', '/authorize?provider=nobody'),
-    unsupported('Unsupported provider: Provider nobody could not be found'),
+    await server.call('GET', '/authorize?provider=unknown'),
+    unsupported('Unsupported provider: Provider unknown could not be found'),
   );
 });

@@ -1,4 +1,4 @@
-// Invitations and mails about second factors, with the client library as it is on npm and a real mail server.
+// Uses the published client library over HTTP, and a real SMTP server.
 import { AuthAdminApi, AuthClient } from '@supabase/auth-js';
 import { Secret, TOTP } from 'otpauth';
 import t from 'tap';
@@ -16,7 +16,7 @@ function clientOf({ url }: AuthServer) {
 
 const email = 'ada@example.com';
 
-t.test('somebody is invited by mail, where nobody may sign up, and is in with the code', async (t) => {
+t.test('invited user signs in with the code while sign-up is disabled', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     DISABLE_SIGNUP: 'true',
     MAILER_URLPATHS_INVITE: '/welcome',
@@ -49,7 +49,7 @@ t.test('somebody is invited by mail, where nobody may sign up, and is in with th
   });
 });
 
-t.test('who has not come yet is invited again, with a new code', async (t) => {
+t.test('pending invitation can be repeated with a new code', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const admin = adminOf(server);
   const first = await admin.inviteUserByEmail(email);
@@ -64,12 +64,12 @@ t.test('who has not come yet is invited again, with a new code', async (t) => {
   t.equal((await client.verifyOtp({ type: 'invite', email, token: next })).error, null);
 });
 
-t.test('an invitation needs an email', async (t) => {
+t.test('invitation requires an email', async (t) => {
   const { server } = await startMailingServer(t);
   t.match((await adminOf(server).inviteUserByEmail('ada')).error, { code: 'validation_failed', status: 400 });
 });
 
-t.test('users are told of their second factors, whoever removes them', async (t) => {
+t.test('users are notified of changes to their second factors', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     MAILER_AUTOCONFIRM: 'true',
     MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',

@@ -1,4 +1,4 @@
-// Second factors with the client library as it is on npm.
+// Uses the published client library over HTTP.
 import { AuthClient } from '@supabase/auth-js';
 import { Secret, TOTP } from 'otpauth';
 import t from 'tap';
@@ -34,7 +34,7 @@ async function verified(server: AuthServer) {
   return enrolled;
 }
 
-t.test('an app is enrolled by QR code, and raises the session once a code of it is verified', async (t) => {
+t.test('authenticator app is enrolled by QR code, and its code raises the session to aal2', async (t) => {
   const server = await startAuthServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -69,11 +69,11 @@ t.test('an app is enrolled by QR code, and raises the session once a code of it 
   });
   t.match((await client.mfa.listFactors()).data?.totp, [{ id: factorId }]);
   const refreshed = await client.refreshSession();
-  t.equal(refreshed.error, null, 'the refresh token of the answer is good');
+  t.equal(refreshed.error, null, 'the returned refresh token is valid');
   t.match((await client.mfa.getAuthenticatorAssuranceLevel()).data, { currentLevel: 'aal2' });
 });
 
-t.test('a later sign-in is at aal1, and knows that there is more', async (t) => {
+t.test('later sign-in is at aal1 and reports that aal2 is available', async (t) => {
   const server = await startAuthServer(t);
   const { factorId, secret } = await verified(server);
   const other = clientOf(server, 'other');
@@ -99,7 +99,7 @@ t.test('a later sign-in is at aal1, and knows that there is more', async (t) => 
   t.equal((await other.mfa.challengeAndVerify({ factorId, code: late })).error, null);
 });
 
-t.test('whoever verifies ends the sessions that have not, and what nobody verified', async (t) => {
+t.test('verification ends sessions at aal1 and removes unverified factors', async (t) => {
   const server = await startAuthServer(t);
   const { client, factorId, secret } = await withFactor(server);
   const other = clientOf(server, 'other');
@@ -112,7 +112,7 @@ t.test('whoever verifies ends the sessions that have not, and what nobody verifi
   t.equal((await client.mfa.listFactors()).data?.all.length, 1);
 });
 
-t.test('without the factor the session falls back', async (t) => {
+t.test('removing the factor lowers the session to aal1', async (t) => {
   const server = await startAuthServer(t);
   const { client, factorId } = await verified(server);
   t.same((await client.mfa.unenroll({ factorId })).data, { id: factorId });

@@ -1,4 +1,4 @@
-// `/token` as any OAuth 2.0 client talks to it; ours knows nothing of this server but its URL.
+// Uses a generic OAuth 2.0 client.
 import { createHash, randomBytes } from 'node:crypto';
 import { Client, OAuthError } from '@tollgate/oauth2-client';
 import t from 'tap';
@@ -16,7 +16,7 @@ function clientOf({ url }: Pick<AuthServer, 'url'>) {
   });
 }
 
-t.test('signs in by password, calls with the token and refreshes it', async (t) => {
+t.test('client signs in by password, calls the API and refreshes the token', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server, ada);
   const token = await clientOf(server).password.getToken(ada.email, ada.password);
@@ -26,7 +26,7 @@ t.test('signs in by password, calls with the token and refreshes it', async (t) 
   t.match((await next.get('/user')).parsed, { email: ada.email });
 });
 
-t.test('is told in the words of OAuth 2.0 what is refused', async (t) => {
+t.test('errors have the form of OAuth 2.0', async (t) => {
   const server = await startAuthServer(t);
   const client = clientOf(server);
   const refusalOf = (asked: Promise<unknown>) =>
@@ -42,7 +42,7 @@ t.test('is told in the words of OAuth 2.0 what is refused', async (t) => {
   t.same(await refusalOf(client.clientCredentials.getToken()), [400, 'unsupported_grant_type']);
 });
 
-t.test('exchanges the code that a link in a mail ends with', async (t) => {
+t.test('client exchanges the code of a link', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const verifier = randomBytes(32).toString('base64url');
   const challenge = createHash('sha256').update(verifier).digest('base64url');

@@ -1,4 +1,4 @@
-// Changes of email and password with the client library as it is on npm, over HTTP, against a real PostgreSQL and a real SMTP server.
+// Uses the published client library over HTTP, and a real SMTP server.
 import { AuthClient } from '@supabase/auth-js';
 import t from 'tap';
 import type { AuthServer } from '../helpers/auth-server.ts';
@@ -12,7 +12,7 @@ function clientOf({ url }: AuthServer, flowType: 'implicit' | 'pkce' = 'implicit
   return new AuthClient({ url, autoRefreshToken: false, persistSession: true, storageKey: url, flowType });
 }
 
-/** Somebody who has signed up and confirmed their email. */
+/** A user with a confirmed email. */
 async function signedUp({ server, smtp }: MailingServer, flowType: 'implicit' | 'pkce' = 'implicit') {
   const client = clientOf(server, flowType);
   await client.signUp(ada);
@@ -22,13 +22,13 @@ async function signedUp({ server, smtp }: MailingServer, flowType: 'implicit' | 
   return client;
 }
 
-/** Follows the link of a mail as a browser does, up to the redirect. */
+/** Follows the link of a mail up to the redirect. */
 async function follow(server: AuthServer, link: URL): Promise<URL> {
   const response = await fetch(`${server.url}${link.pathname}${link.search}`, { redirect: 'manual' });
   return new URL(response.headers.get('location') ?? 'nowhere:');
 }
 
-t.test('a change of email is confirmed at the old address and at the new', async (t) => {
+t.test('change of email is confirmed at the old and the new address', async (t) => {
   const mailing = await startMailingServer(t, { MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true' });
   const { smtp } = mailing;
   const client = await signedUp(mailing);
@@ -45,7 +45,7 @@ t.test('a change of email is confirmed at the old address and at the new', async
   t.match(first, { error: null, data: { session: null } });
   t.equal((await client.getUser()).data.user?.email, ada.email);
   const again = await client.verifyOtp({ type: 'email_change', email: newEmail, token: codeIn(toNew) });
-  t.match(again.error, { code: 'otp_expired' }, 'one address does not confirm twice');
+  t.match(again.error, { code: 'otp_expired' }, 'an address cannot confirm twice');
 
   const second = await client.verifyOtp({ type: 'email_change', email: ada.email, token: codeIn(toOld) });
   t.equal(second.error, null);
@@ -57,7 +57,7 @@ t.test('a change of email is confirmed at the old address and at the new', async
   t.equal((await client.signInWithPassword({ ...ada, email: newEmail })).error, null);
 });
 
-t.test('the new address does not confirm a second time in the place of the old', async (t) => {
+t.test('new address cannot confirm twice', async (t) => {
   const mailing = await startMailingServer(t);
   const { server, smtp } = mailing;
   const client = await signedUp(mailing);
@@ -71,23 +71,20 @@ t.test('the new address does not confirm a second time in the place of the old',
   t.equal((await client.getUser()).data.user?.email, ada.email);
 });
 
-t.test(
-  'where that is enough, it is confirmed at the new address alone; the link ends with a code',
-  async (t) => {
-    const mailing = await startMailingServer(t, { MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' });
-    const { server, smtp } = mailing;
-    const client = await signedUp(mailing, 'pkce');
-    await client.updateUser({ email: newEmail }, { emailRedirectTo: 'https://example.com/changed' });
-    const target = await follow(server, linkIn(await smtp.mailTo(newEmail)));
-    t.match(target.href, 'https://example.com/changed?code=');
-    t.equal(smtp.mails().length, 2);
-    const { data, error } = await client.exchangeCodeForSession(target.searchParams.get('code') ?? '');
-    t.equal(error, null);
-    t.equal(data.user?.email, newEmail);
-  },
-);
+t.test('change of email without secure mode is confirmed at the new address, with a PKCE code', async (t) => {
+  const mailing = await startMailingServer(t, { MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' });
+  const { server, smtp } = mailing;
+  const client = await signedUp(mailing, 'pkce');
+  await client.updateUser({ email: newEmail }, { emailRedirectTo: 'https://example.com/changed' });
+  const target = await follow(server, linkIn(await smtp.mailTo(newEmail)));
+  t.match(target.href, 'https://example.com/changed?code=');
+  t.equal(smtp.mails().length, 2);
+  const { data, error } = await client.exchangeCodeForSession(target.searchParams.get('code') ?? '');
+  t.equal(error, null);
+  t.equal(data.user?.email, newEmail);
+});
 
-t.test('email, phone and password are changed in one request', async (t) => {
+t.test('email, phone and password change in one request', async (t) => {
   const mailing = await startMailingServer(t, { MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' });
   const client = await signedUp(mailing);
   const all = { email: newEmail, phone: '15005550001', password: 'better horse' };
@@ -98,7 +95,7 @@ t.test('email, phone and password are changed in one request', async (t) => {
   t.match((await client.signInWithPassword({ email, password })).data.user, { email, phone: all.phone });
 });
 
-t.test('an anonymous user becomes a user like others when the email is confirmed', async (t) => {
+t.test('confirming an email makes an anonymous user permanent', async (t) => {
   const { server, smtp } = await startMailingServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const client = clientOf(server);
   const before = await client.signInAnonymously();
@@ -114,25 +111,28 @@ t.test('an anonymous user becomes a user like others when the email is confirmed
   });
 });
 
-t.test('when the mail cannot be sent nothing changes, and it may be tried again at once', async (t) => {
-  const mailing = await startMailingServer(t);
-  const client = await signedUp(mailing);
-  mailing.smtp.refuse('no room');
-  const failed = await client.updateUser({ email: newEmail, data: { changed: true } });
-  t.match(failed.error, { status: 500, message: 'Error sending email change email' });
-  const { user } = (await client.getUser()).data;
-  t.notOk('new_email' in (user ?? {}));
-  t.notOk('changed' in (user?.user_metadata ?? {}));
-  mailing.smtp.refuse(undefined);
-  t.equal((await client.updateUser({ email: newEmail })).error, null);
-  t.match((await client.updateUser({ email: newEmail })).error, {
-    status: 429,
-    code: 'over_email_send_rate_limit',
-    message: 'For security purposes, you can only request this after 60 seconds.',
-  });
-});
+t.test(
+  'nothing changes if the mail cannot be sent, and the request can be repeated immediately',
+  async (t) => {
+    const mailing = await startMailingServer(t);
+    const client = await signedUp(mailing);
+    mailing.smtp.refuse('mailbox full');
+    const failed = await client.updateUser({ email: newEmail, data: { changed: true } });
+    t.match(failed.error, { status: 500, message: 'Error sending email change email' });
+    const { user } = (await client.getUser()).data;
+    t.notOk('new_email' in (user ?? {}));
+    t.notOk('changed' in (user?.user_metadata ?? {}));
+    mailing.smtp.refuse(undefined);
+    t.equal((await client.updateUser({ email: newEmail })).error, null);
+    t.match((await client.updateUser({ email: newEmail })).error, {
+      status: 429,
+      code: 'over_email_send_rate_limit',
+      message: 'For security purposes, you can only request this after 60 seconds.',
+    });
+  },
+);
 
-t.test('an email that somebody took while it was to be confirmed stays theirs', async (t) => {
+t.test('email that another user has taken in the meantime is rejected', async (t) => {
   const mailing = await startMailingServer(t, { MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' });
   const { server, smtp } = mailing;
   const client = await signedUp(mailing);
@@ -144,7 +144,7 @@ t.test('an email that somebody took while it was to be confirmed stays theirs', 
   t.equal((await client.getUser()).data.user?.email, ada.email);
 });
 
-t.test('a password is changed with the nonce of a mail, once, and the user is told', async (t) => {
+t.test('nonce of a mail allows one password change, and the user is notified', async (t) => {
   const mailing = await startMailingServer(t, {
     SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
     MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true',
@@ -161,7 +161,11 @@ t.test('a password is changed with the nonce of a mail, once, and the user is to
   t.equal(mail.subject, 'Confirm reauthentication');
   const nonce = codeIn(mail);
   t.match((await client.updateUser({ password: ada.password, nonce })).error, { code: 'same_password' });
-  t.equal((await client.updateUser({ password: 'better horse', nonce })).error, null, 'it was not spent yet');
+  t.equal(
+    (await client.updateUser({ password: 'better horse', nonce })).error,
+    null,
+    'the nonce was not spent',
+  );
   t.match(await smtp.mailTo(ada.email, 3), { subject: 'Your password has been changed' });
   t.match((await client.updateUser({ password: 'best horse', nonce })).error, {
     code: 'reauthentication_not_valid',
@@ -176,7 +180,7 @@ t.test('a password is changed with the nonce of a mail, once, and the user is to
   });
 });
 
-t.test('of requests that spend one nonce together one gets through', async (t) => {
+t.test('one of concurrent requests spends a nonce', async (t) => {
   const mailing = await startMailingServer(t, { SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' });
   const client = await signedUp(mailing);
   mailing.server.clock.advance(25 * hourMs);

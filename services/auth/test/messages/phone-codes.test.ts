@@ -3,7 +3,7 @@ import { getTestCode } from '../../src/messages/phone-codes.ts';
 import { secondsUntilNext, spacingMessage } from '../../src/messages/quotas.ts';
 import { otpDigits } from '../../src/verification/one-time-tokens.ts';
 
-t.test('a code is known beforehand for its phone, with or without plus, until its time', (t) => {
+t.test('test code applies to its phone, with or without plus, until it expires', (t) => {
   const codes = { smsTestOtp: { '1555': '111111', '+1666': '222222' }, smsTestOtpValidUntil: new Date(10) };
   t.equal(getTestCode('1555', codes, 9), '111111');
   t.equal(getTestCode('1666', codes, 9), '222222');
@@ -13,12 +13,12 @@ t.test('a code is known beforehand for its phone, with or without plus, until it
   t.end();
 });
 
-t.test('a code has six to ten digits; whoever wants others gets six', (t) => {
+t.test('code has six to ten digits, and six if the setting is out of range', (t) => {
   t.same([5, 6, 10, 11, 0, -1].map(otpDigits), [6, 6, 10, 6, 6, 6]);
   t.end();
 });
 
-t.test('what has been sent may be sent again after the spacing, in whole seconds', (t) => {
+t.test('seconds until the next message are rounded up', (t) => {
   t.equal(secondsUntilNext(undefined, 60_000, 0), 0);
   t.equal(secondsUntilNext(new Date(1_000), 60_000, 1_001), 60);
   t.equal(secondsUntilNext(new Date(1_000), 60_000, 60_999), 1);

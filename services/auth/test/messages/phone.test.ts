@@ -1,4 +1,4 @@
-// Phones with the client library as it is on npm, over HTTP, against a real PostgreSQL and a gateway on loopback.
+// Uses the published client library over HTTP, and a gateway on loopback.
 import { AuthClient } from '@supabase/auth-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
@@ -15,7 +15,7 @@ function clientOf(server: AuthServer) {
   return new AuthClient({ url, autoRefreshToken: false, persistSession: true, storageKey: url });
 }
 
-t.test('a new phone is confirmed by a code, then it is one to sign in with', async (t) => {
+t.test('new phone is confirmed by a code and can then be used to sign in', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, {
     ...texts.variables,
@@ -40,7 +40,7 @@ t.test('a new phone is confirmed by a code, then it is one to sign in with', asy
   t.equal((await client.signInWithPassword({ phone, password: ada.password })).error, null);
 });
 
-t.test('a code is good for its time, and for the last phone that was asked for', async (t) => {
+t.test('code expires, and is valid for the last requested phone only', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, { ...texts.variables, SMS_OTP_EXP: '120' });
   const client = clientOf(server);
@@ -56,7 +56,7 @@ t.test('a code is good for its time, and for the last phone that was asked for',
   t.match((await client.verifyOtp(late)).error, { code: 'otp_expired' });
 });
 
-t.test('codes are spaced per user; of requests that come together one is sent', async (t) => {
+t.test('codes are spaced per user, and one of concurrent requests is sent', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, { ...texts.variables, SMS_MAX_FREQUENCY: '60' });
   const client = clientOf(server);
@@ -74,7 +74,7 @@ t.test('codes are spaced per user; of requests that come together one is sent', 
   t.equal((await client.updateUser({ phone })).error, null);
 });
 
-t.test('all users together are sent so many an hour', async (t) => {
+t.test('hourly quota limits the messages of all users', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, { ...texts.variables, RATE_LIMIT_SMS_SENT: '1/5m' });
   const client = clientOf(server);
@@ -92,7 +92,7 @@ t.test('all users together are sent so many an hour', async (t) => {
   t.equal((await bob.updateUser({ phone: '15005550001' })).error, null);
 });
 
-t.test('a message that the gateway refuses may be asked for again at once; the log says why', async (t) => {
+t.test('message rejected by the gateway is logged and can be requested again immediately', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, texts.variables);
   const client = clientOf(server);
@@ -104,14 +104,14 @@ t.test('a message that the gateway refuses may be asked for again at once; the l
   t.equal((await client.updateUser({ phone })).error, null);
 });
 
-t.test('without a gateway no phone can be confirmed', async (t) => {
+t.test('phones cannot be confirmed without a gateway', async (t) => {
   const server = await startAuthServer(t, { SMS_AUTOCONFIRM: 'false' });
   const client = clientOf(server);
   await client.signUp(ada);
   t.match((await client.updateUser({ phone })).error, { status: 500, message: 'Unable to get SMS provider' });
 });
 
-t.test('where nobody confirms a phone a new one is there at once', async (t) => {
+t.test('with automatic confirmation a new phone applies immediately', async (t) => {
   const server = await startAuthServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -121,7 +121,7 @@ t.test('where nobody confirms a phone a new one is there at once', async (t) => 
   t.ok(data.user?.phone_confirmed_at);
 });
 
-t.test('a phone whose code is known beforehand gets no message, as long as the settings say', async (t) => {
+t.test('phone with a test code gets no message until the code expires', async (t) => {
   const texts = await textMessages(t);
   const until = new Date(Date.now() + 10 * minuteMs).toISOString();
   const server = await startAuthServer(t, {
@@ -140,10 +140,10 @@ t.test('a phone whose code is known beforehand gets no message, as long as the s
   const bob = clientOf(server);
   await bob.signUp({ ...ada, email: 'bob@example.com' });
   await bob.updateUser({ phone: '15005550001' });
-  t.equal(texts.texts.length, 1, 'it is a phone like others by now');
+  t.equal(texts.texts.length, 1, 'a test code that has expired');
 });
 
-t.test('a nonce goes to the phone of a user without email, and lets them choose a password', async (t) => {
+t.test('nonce is sent to the phone of a user without email, and allows a new password', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, {
     ...texts.variables,
@@ -161,7 +161,7 @@ t.test('a nonce goes to the phone of a user without email, and lets them choose 
   t.match((await client.reauthenticate()).error, { code: 'over_sms_send_rate_limit' });
 });
 
-t.test('a code travels by WhatsApp where the user wants that and the gateway can', async (t) => {
+t.test('code is sent by WhatsApp if requested and supported by the gateway', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, texts.variables);
   const { accessToken: token } = await signUp(server);
@@ -170,7 +170,7 @@ t.test('a code travels by WhatsApp where the user wants that and the gateway can
   t.match(texts.texts[0]?.form, { Channel: 'whatsapp', To: `whatsapp:+${phone}` });
 });
 
-t.test('codes are kept as hashes, and are not in the log', async (t) => {
+t.test('codes are stored as hashes and are not logged', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, texts.variables);
   const client = clientOf(server);
@@ -184,7 +184,7 @@ t.test('codes are kept as hashes, and are not in the log', async (t) => {
   t.notMatch(server.logs(), code);
 });
 
-t.test('where answers are uniform nobody waits for the gateway, nor learns that it refused', async (t) => {
+t.test('with uniform answers the response does not depend on the gateway', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, { ...texts.variables, SECURITY_UNIFORM_ANSWERS: 'true' });
   const client = clientOf(server);

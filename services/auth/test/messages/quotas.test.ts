@@ -5,9 +5,9 @@ import { testStore } from '../helpers/test-store.ts';
 const hourMs = 3_600_000;
 const start = 1_000 * hourMs;
 
-t.test('a window lets so many pass in each hour, however many come at once', async (t) => {
+t.test('window limits the events per hour, also concurrent ones', async (t) => {
   const { quotas } = await testStore(t);
-  const quota = parseQuota('3') as Quota; // it is one
+  const quota = parseQuota('3') as Quota; // valid
   const take = (nowMs: number) => quotas.take({ limiter: 'mail', key: '', quota }, nowMs);
 
   const together = await Promise.all(Array.from({ length: 5 }, () => take(start + 1000)));
@@ -16,7 +16,7 @@ t.test('a window lets so many pass in each hour, however many come at once', asy
   t.same(await take(start + hourMs), { allowed: true });
 });
 
-t.test('a bucket refills one by one', async (t) => {
+t.test('bucket refills one event at a time', async (t) => {
   const { quotas } = await testStore(t);
   const quota = bucketQuota(2, 10_000);
   const take = (nowMs: number) => quotas.take({ limiter: 'otp', key: '192.0.2.1', quota }, nowMs);
@@ -27,7 +27,7 @@ t.test('a bucket refills one by one', async (t) => {
   t.same(await take(start + 5_000), { allowed: false, retryAfterMs: 5_000 });
 });
 
-t.test('a quota of 0 lets none pass, and keys do not know of each other', async (t) => {
+t.test('quota of 0 rejects all events, and keys are independent', async (t) => {
   const { quotas } = await testStore(t);
   const nowMs = start + 1;
   t.match(await quotas.take({ limiter: 'a', key: '', quota: bucketQuota(0, 1000) }, nowMs), {

@@ -23,7 +23,7 @@ function claimsOf(token: string): Record<string, unknown> {
 
 const badJwt = { status: 403, body: { error_code: 'bad_jwt' } };
 
-t.test('a public key of the JWKS is no HS256 secret, in none of its forms', async (t) => {
+t.test('public key of the JWKS is not accepted as an HS256 secret, in any form', async (t) => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const jwk = {
     ...privateKey.export({ format: 'jwk' }),
@@ -46,7 +46,7 @@ t.test('a public key of the JWKS is no HS256 secret, in none of its forms', asyn
   }
 });
 
-t.test('claims are parsed only when the signature is good', async (t) => {
+t.test('claims are parsed only after the signature was verified', async (t) => {
   const server = await startAuthServer(t);
   const broken = '{"sub":';
   const refused = (msg: RegExp) => ({ status: 403, body: { error_code: 'bad_jwt', msg } });
@@ -56,7 +56,7 @@ t.test('claims are parsed only when the signature is good', async (t) => {
   t.match(await server.call('GET', '/user', { token: signed }), refused(/token is malformed$/));
 });
 
-t.test('a key id is looked up and nothing else: no path, no prototype, no key of its own', async (t) => {
+t.test('kid is only looked up: paths, prototypes and embedded keys are rejected', async (t) => {
   const server = await startAuthServer(t, { JWT_KEY_ID: 'real' });
   const { accessToken } = await signUp(server);
   const claims = claimsOf(accessToken);
@@ -74,12 +74,12 @@ t.test('a key id is looked up and nothing else: no path, no prototype, no key of
   }
 });
 
-t.test('the secret is not published', async (t) => {
+t.test('JWKS does not contain the secret', async (t) => {
   const server = await startAuthServer(t);
   t.same((await server.call('GET', '/.well-known/jwks.json')).body, { keys: [] });
 });
 
-t.test('no user has a token without an end; administrators may', async (t) => {
+t.test('tokens without expiry are accepted for administrators only', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken } = await signUp(server);
   const { exp, ...endless } = claimsOf(accessToken);
@@ -90,7 +90,7 @@ t.test('no user has a token without an end; administrators may', async (t) => {
   t.match(await server.call('GET', '/admin/users', { token: expired }), badJwt);
 });
 
-t.test('times that are no numbers, and times to come, are refused', async (t) => {
+t.test('malformed and future times are rejected', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken } = await signUp(server);
   const claims = claimsOf(accessToken);
@@ -118,7 +118,7 @@ t.test("a session is its user's only", async (t) => {
   });
 });
 
-t.test('the role of a user does not open /admin, nor does one that is no text', async (t) => {
+t.test('role of a user and malformed roles do not give access to /admin', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken } = await signUp(server);
   const notAdmin = { status: 403, body: { error_code: 'not_admin' } };
@@ -133,7 +133,7 @@ t.test('the role of a user does not open /admin, nor does one that is no text', 
     t.match(await server.call('GET', '/admin/users', { token: adminToken({ role, exp: 9e9 }) }), notAdmin);
 });
 
-t.test('of two Authorization headers none is taken', async (t) => {
+t.test('two Authorization headers are rejected', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken } = await signUp(server);
   const headers = ['authorization', `Bearer ${accessToken}`];
@@ -148,7 +148,7 @@ t.test('of two Authorization headers none is taken', async (t) => {
   t.match(joined, { status: 401, body: { error_code: 'no_authorization' } });
 });
 
-t.test('a path that is spelled otherwise does not get around the check', async (t) => {
+t.test('non-canonical paths do not bypass the check', async (t) => {
   const server = await startAuthServer(t);
   for (const path of [
     '/settings/../admin/users',

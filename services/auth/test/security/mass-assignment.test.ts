@@ -19,7 +19,7 @@ const grabbed = {
   email_confirm: true,
 };
 
-t.test('a sign-up sets what is asked for and nothing else', async (t) => {
+t.test('sign-up ignores unknown members', async (t) => {
   const { server } = await startMailingServer(t);
   const answer = await server.call('POST', '/signup', {
     body: { ...grabbed, email: 'eve@example.com', password: 'correct horse', data: { role: 'service_role' } },
@@ -38,7 +38,7 @@ t.test('a sign-up sets what is asked for and nothing else', async (t) => {
   t.notMatch(answer.text, /"roles"/);
 });
 
-t.test('a change of oneself cannot make oneself more', async (t) => {
+t.test('users cannot elevate their own privileges', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken: token, userId } = await signUp(server);
   t.match(await server.call('PUT', '/user', { token, body: { app_metadata: { roles: ['admin'] } } }), {
@@ -57,7 +57,7 @@ t.test('a change of oneself cannot make oneself more', async (t) => {
   t.same(admin.body.app_metadata, { provider: 'email', providers: ['email'] });
 });
 
-t.test('metadata has no way to the prototype of anything', async (t) => {
+t.test('metadata cannot pollute prototypes', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken: token } = await signUp(server);
   for (const data of [
@@ -78,7 +78,7 @@ t.test('metadata has no way to the prototype of anything', async (t) => {
   t.match(whole, { status: 200, body: { email: 'ada@example.com' } });
 });
 
-t.test('an anonymous user cannot name a role either', async (t) => {
+t.test('anonymous sign-up cannot set a role', async (t) => {
   const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const { email_confirm, ...body } = grabbed;
   t.ok(email_confirm);

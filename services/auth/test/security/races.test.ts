@@ -27,7 +27,7 @@ async function count(t: Test, { databaseUrl }: AuthServer, table: string): Promi
   return Number(row?.n);
 }
 
-t.test('parallel sign-ups of one email make one user', async (t) => {
+t.test('parallel sign-ups with one email create one user', async (t) => {
   const server = await startAuthServer(t);
   const body = { email: 'ada@example.com', password: 'correct horse' };
   const answers = await together(() => server.call('POST', '/signup', { body }));
@@ -37,7 +37,7 @@ t.test('parallel sign-ups of one email make one user', async (t) => {
   t.equal(await count(t, server, 'sessions'), 1);
 });
 
-t.test('parallel sign-ups that wait for a confirmation make one user and send one mail', async (t) => {
+t.test('parallel sign-ups with confirmation create one user and send one mail', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const body = { email: 'ada@example.com', password: 'correct horse' };
   const answers = await together(() => server.call('POST', '/signup', { body }));
@@ -48,8 +48,8 @@ t.test('parallel sign-ups that wait for a confirmation make one user and send on
   t.equal(smtp.mails().length, 1);
 });
 
-t.test('a code is spent once, a link is spent once', async (t) => {
-  // What comes too late counts as a wrong guess.
+t.test('code and link are spent once', async (t) => {
+  // Late requests count as wrong guesses.
   const { server, smtp } = await startMailingServer(t, { RATE_LIMIT_WRONG_CODES: '100' });
   for (const [email, use] of [
     ['code@example.com', 'code'],
@@ -67,7 +67,7 @@ t.test('a code is spent once, a link is spent once', async (t) => {
   t.equal(await count(t, server, 'sessions'), 2);
 });
 
-t.test('a code of PKCE is exchanged once', async (t) => {
+t.test('PKCE code is exchanged once', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const verifier = 'v'.repeat(43);
   await server.call('POST', '/signup', {
@@ -87,7 +87,7 @@ t.test('a code of PKCE is exchanged once', async (t) => {
   t.same(tally(answers), { '200 ok': 1, '404 flow_state_not_found': parallel - 1 });
 });
 
-t.test('a challenge of a factor is met once', async (t) => {
+t.test('factor challenge is verified once', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken: token } = await signUp(server);
   const enrolled = await server.call('POST', '/factors', { token, body: { factor_type: 'totp' } });
@@ -102,7 +102,7 @@ t.test('a challenge of a factor is met once', async (t) => {
   t.equal(answers.filter(({ status }) => status >= 500).length, 0);
 });
 
-t.test('parallel deletions and refreshes leave no session behind', async (t) => {
+t.test('parallel deletions and refreshes leave no session', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken: token, refreshToken } = await signUp(server);
   const answers = await together((n) =>
@@ -115,7 +115,7 @@ t.test('parallel deletions and refreshes leave no session behind', async (t) => 
   t.equal(await count(t, server, 'refresh_tokens'), 0);
 });
 
-t.test('factors that are verified in two sessions at once do not wait for each other', async (t) => {
+t.test('concurrent factor verifications in two sessions do not deadlock', async (t) => {
   const server = await startAuthServer(t);
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
@@ -143,7 +143,7 @@ t.test('factors that are verified in two sessions at once do not wait for each o
         body: { challenge_id: challenge.body.id, code },
       });
     }
-    // Both stand still at their sessions, and go on at the same moment.
+    // Both wait for their locked sessions and continue simultaneously.
     const answers = await sql.begin(async (busy) => {
       await busy`select 1 from auth.sessions for update`;
       const asked = verifications.map(({ path, ...options }) => server.call('POST', path, options));
@@ -160,7 +160,7 @@ t.test('factors that are verified in two sessions at once do not wait for each o
   }
 });
 
-t.test('a code that is shown while the next one is sent is refused, and nobody waits for ever', async (t) => {
+t.test('code presented while the next one is sent is rejected without a deadlock', async (t) => {
   const { server, smtp } = await startMailingServer(t, { SMTP_MAX_FREQUENCY: '0' });
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());

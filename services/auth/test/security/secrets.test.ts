@@ -4,7 +4,7 @@ import { adminToken } from '../helpers/admin.ts';
 import { signedIn } from '../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
 
-t.test('neither the log nor the audit log has passwords, tokens or codes', async (t) => {
+t.test('log and audit log contain no passwords, tokens or codes', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const email = 'ada@example.com';
   const password = 'correct horse battery';
@@ -57,7 +57,7 @@ t.test('neither the log nor the audit log has passwords, tokens or codes', async
   t.notOk(server.logs().includes(email), 'log: address');
 });
 
-t.test('what the database keeps signs nobody in: no code, no link, no password in clear', async (t) => {
+t.test('database contents cannot be used to sign in', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const email = 'ada@example.com';
   await server.call('POST', '/signup', { body: { email, password: 'correct horse' } });
@@ -80,7 +80,7 @@ t.test('what the database keeps signs nobody in: no code, no link, no password i
   t.equal((await server.call('POST', '/verify', { body: { type: 'signup', token_hash: link } })).status, 200);
 });
 
-t.test('links and codes that an older server has sent stay good', async (t) => {
+t.test('links and codes of older servers stay valid', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());

@@ -25,31 +25,31 @@ async function signUpWith(server: AuthServer, headers: Readonly<Record<string, s
   if (status !== 200) throw new Error(text);
 }
 
-t.test('nobody is believed about their address unless the operator says so', async (t) => {
+t.test('forwarded addresses are ignored unless the proxy is trusted', async (t) => {
   const server = await startAuthServer(t);
   await signUpWith(server, lies);
   t.same(await addressesOf(t, server), { session: '127.0.0.1', audit: ['127.0.0.1'] });
 });
 
-t.test('of the addresses that a trusted proxy names the last that is no proxy is taken', async (t) => {
+t.test('client is the last address of X-Forwarded-For that is not a trusted proxy', async (t) => {
   const server = await startAuthServer(t, { SECURITY_TRUSTED_PROXIES: 'loopback,10.0.0.0/8' });
   await signUpWith(server, { 'x-forwarded-for': '192.0.2.66, 203.0.113.7, 10.1.2.3' });
   t.same(await addressesOf(t, server), { session: '203.0.113.7', audit: ['203.0.113.7'] });
 });
 
-t.test('what is no address is not taken for one', async (t) => {
+t.test('malformed addresses are ignored', async (t) => {
   const server = await startAuthServer(t, { SECURITY_TRUSTED_PROXIES: 'loopback' });
   await signUpWith(server, { 'x-forwarded-for': "1.2.3.4'; drop table users; --" });
   t.same(await addressesOf(t, server), { session: '127.0.0.1', audit: ['127.0.0.1'] });
 });
 
-t.test('Svc-Forwarded-For counts where it is switched on, and only there', async (t) => {
+t.test('Svc-Forwarded-For is used only if enabled', async (t) => {
   const server = await startAuthServer(t, { SECURITY_SVC_FORWARDED_FOR_ENABLED: 'true' });
   await signUpWith(server, { 'svc-forwarded-for': '203.0.113.9, 10.0.0.1', 'x-forwarded-for': '192.0.2.1' });
   t.same(await addressesOf(t, server), { session: '203.0.113.9', audit: ['203.0.113.9'] });
 });
 
-t.test('links lead to the configured server, whatever host the request names', async (t) => {
+t.test('links use the configured URL regardless of the Host header', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   await signUpWith(server, {
     'x-forwarded-host': 'evil.example',
@@ -63,7 +63,7 @@ t.test('links lead to the configured server, whatever host the request names', a
   t.notMatch(mail.html, /evil/);
 });
 
-t.test('a request id is taken over only when it looks like one', async (t) => {
+t.test('malformed request ids are replaced', async (t) => {
   const server = await startAuthServer(t, { REQUEST_ID_HEADER: 'X-Request-Id' });
   await server.call('GET', '/health', { headers: { 'x-request-id': 'abc-123' } });
   await server.call('GET', '/health', { headers: { 'x-request-id': '"},{"level":"error' } });

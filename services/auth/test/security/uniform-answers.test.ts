@@ -15,7 +15,7 @@ function post(server: AuthServer, path: string, body: object): Promise<Answer> {
   return server.call('POST', path, { body });
 }
 
-/** A server with a user who has confirmed and one who has not, an hour after they signed up. */
+/** A server with a confirmed and an unconfirmed user, an hour after they signed up. */
 async function uniformServer(
   test: Parameters<typeof startMailingServer>[0],
   variables: Readonly<Record<string, string>> = {},
@@ -30,7 +30,7 @@ async function uniformServer(
   return started;
 }
 
-/** An answer without what is different each time, and without what was asked. */
+/** A response without varying parts and without values of the request. */
 function shapeOf({ status, text, headers }: Answer, email: string): unknown {
   return {
     status,
@@ -42,7 +42,7 @@ function shapeOf({ status, text, headers }: Answer, email: string): unknown {
   };
 }
 
-t.test('every answer, and every answer after it, is the same for all', async (t) => {
+t.test('every response, and every later one, is the same for known and unknown contacts', async (t) => {
   const requests: readonly (readonly [string, object])[] = [
     ['/signup', { password, data: { name: 'x' } }],
     ['/otp', {}],
@@ -69,7 +69,7 @@ t.test('every answer, and every answer after it, is the same for all', async (t)
   }
 });
 
-t.test('each sign-up with an address shows another id', async (t) => {
+t.test('each sign-up with an address returns a different id', async (t) => {
   const { server } = await uniformServer(t);
   for (const email of [known, unconfirmed, unknown]) {
     const ids = [];
@@ -81,18 +81,18 @@ t.test('each sign-up with an address shows another id', async (t) => {
   }
 });
 
-t.test('the quota of mails refuses those who exist and those who do not', async (t) => {
+t.test('quota of mails applies to known and unknown contacts', async (t) => {
   const { server } = await uniformServer(t, { RATE_LIMIT_EMAIL_SENT: '2' });
   t.equal((await post(server, '/recover', { email: unknown })).status, 200);
   t.equal((await post(server, '/recover', { email: known })).status, 200);
-  for (const email of [unconfirmed, 'nobody@example.com'])
+  for (const email of [unconfirmed, 'unknown@example.com'])
     t.match(await post(server, '/recover', { email }), {
       status: 429,
       body: { error_code: 'over_email_send_rate_limit', msg: 'email rate limit exceeded' },
     });
 });
 
-t.test('a mail server that refuses or hangs says nothing about who exists', async (t) => {
+t.test('rejecting or hanging mail server does not disclose users', async (t) => {
   const { server, smtp } = await uniformServer(t);
   smtp.hold(true);
   for (const email of [known, unknown]) t.same((await post(server, '/recover', { email })).body, {});
@@ -100,14 +100,14 @@ t.test('a mail server that refuses or hangs says nothing about who exists', asyn
   smtp.hold(false);
 });
 
-t.test('nor does what is done for closed doors', async (t) => {
+t.test('with uniform answers disabled sign-up does not disclose users', async (t) => {
   const { server } = await uniformServer(t);
   const closed = await startMailingServer(t, { SECURITY_UNIFORM_ANSWERS: 'true', DISABLE_SIGNUP: 'true' });
   t.same((await post(closed.server, '/otp', { email: unknown })).body, {});
   t.same((await post(server, '/otp', { email: unknown, create_user: false })).body, {});
 });
 
-t.test('phones get no id of a message', async (t) => {
+t.test('response has no message id for phones', async (t) => {
   const texts = await textMessages(t);
   const { server } = await startMailingServer(t, { ...texts.variables, SECURITY_UNIFORM_ANSWERS: 'true' });
   await post(server, '/signup', { phone: '15005550001', password });
@@ -119,12 +119,12 @@ t.test('phones get no id of a message', async (t) => {
       body: { error_code: 'over_sms_send_rate_limit' },
     });
   }
-  // Nobody waits for the gateway.
+  // Messages are sent in the background.
   await awaitUntil(() => texts.texts.length >= 2, { what: 'the messages' });
   t.equal(texts.texts.length, 2);
 });
 
-t.test('those who exist get their mail all the same', async (t) => {
+t.test('known users still get their mails', async (t) => {
   const { server, smtp } = await uniformServer(t);
   await post(server, '/recover', { email: known });
   const token = codeIn(await smtp.mailTo(known, 2));

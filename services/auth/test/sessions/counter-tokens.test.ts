@@ -31,7 +31,7 @@ async function isSignedIn(server: AuthServer, { accessToken: token }: SignedIn):
   return (await server.call('GET', '/user', { token })).status === 200;
 }
 
-/** What the headers say of the refresh token. */
+/** The refresh token headers of a response. */
 function traceOf({ headers }: Answer): Record<string, string | null> {
   const names = ['counter', 'rotated', 'reuse', 'reuse-cause'];
   return Object.fromEntries(names.map((name) => [name, headers.get(`sb-auth-refresh-token-${name}`)]));
@@ -44,7 +44,7 @@ async function rowsOf(server: AuthServer, table: 'refresh_tokens' | 'sessions') 
   return rows;
 }
 
-t.test('a refresh raises the counter of the session, and no token is kept', async (t) => {
+t.test('refresh increments the counter of the session, and no token is stored', async (t) => {
   const server = await startServer(t);
   const first = await signUp(server);
   t.match(parseCounterToken(first.refreshToken), { counter: 0 });
@@ -55,7 +55,7 @@ t.test('a refresh raises the counter of the session, and no token is kept', asyn
   t.same([...(await rowsOf(server, 'refresh_tokens'))], []);
 });
 
-t.test('fifty parallel refreshes of one token raise the counter once', async (t) => {
+t.test('fifty parallel refreshes of one token increment the counter once', async (t) => {
   const server = await startServer(t);
   const { refreshToken } = await signUp(server);
   const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(server, refreshToken)));
@@ -64,7 +64,7 @@ t.test('fifty parallel refreshes of one token raise the counter once', async (t)
   t.match(parseCounterToken([...successors][0] ?? ''), { counter: 1 });
 });
 
-t.test('within the reuse interval tokens of before are answered the one that is good now', async (t) => {
+t.test('previous tokens return the current one within the reuse interval', async (t) => {
   const server = await startServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10' });
   const { refreshToken: first } = await signUp(server);
   const second = await refreshed(server, first);
@@ -82,31 +82,34 @@ t.test('within the reuse interval tokens of before are answered the one that is 
   t.match(traceOf(older), { counter: '2', reuse: 'true', 'reuse-cause': 'concurrent-refresh' });
 });
 
-t.test('after the reuse interval a token of before ends the session, for good', async (t) => {
+t.test('previous token ends the session after the reuse interval', async (t) => {
   const server = await startServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10' });
   const first = await signUp(server);
   const second = await refreshed(server, first.refreshToken);
   server.clock.advance(10_000);
   t.match(await refresh(server, first.refreshToken), alreadyUsed);
   t.match(await refresh(server, second), notFound);
-  t.equal(await isSignedIn(server, first), false, 'access tokens of the session are refused, too');
+  t.equal(await isSignedIn(server, first), false, 'access tokens of the session are rejected, too');
   t.same([...(await rowsOf(server, 'sessions'))], []);
 });
 
-t.test('where it is allowed the previous token comes again at any age, those before it never', async (t) => {
-  const server = await startServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
-  const { refreshToken: first } = await signUp(server);
-  const second = await refreshed(server, first);
-  server.clock.advance(3_600_000);
-  const again = await refresh(server, first);
-  t.equal(signedIn(again).refreshToken, second);
-  t.match(traceOf(again), { 'reuse-cause': 'fail-to-save,always-allow' });
-  await refreshed(server, second);
-  server.clock.advance(3_600_000);
-  t.match(await refresh(server, first), alreadyUsed);
-});
+t.test(
+  'with SECURITY_REFRESH_TOKEN_ALLOW_REUSE the previous token is accepted at any age, earlier ones are not',
+  async (t) => {
+    const server = await startServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
+    const { refreshToken: first } = await signUp(server);
+    const second = await refreshed(server, first);
+    server.clock.advance(3_600_000);
+    const again = await refresh(server, first);
+    t.equal(signedIn(again).refreshToken, second);
+    t.match(traceOf(again), { 'reuse-cause': 'fail-to-save,always-allow' });
+    await refreshed(server, second);
+    server.clock.advance(3_600_000);
+    t.match(await refresh(server, first), alreadyUsed);
+  },
+);
 
-t.test('without rotation the token stays good, and the counter where it is', async (t) => {
+t.test('without rotation the token and the counter stay the same', async (t) => {
   const server = await startServer(t, { SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' });
   const { refreshToken } = await signUp(server);
   t.equal(await refreshed(server, refreshToken), refreshToken);
@@ -116,7 +119,7 @@ t.test('without rotation the token stays good, and the counter where it is', asy
   t.match(traceOf(answer), { counter: '0', rotated: 'false', reuse: 'false' });
 });
 
-t.test('a token that another key has signed is not found, and ends nothing', async (t) => {
+t.test('token signed with another key is not found and does not end the session', async (t) => {
   const server = await startServer(t);
   const { refreshToken } = await signUp(server);
   const { sessionId = '' } = parseCounterToken(refreshToken) ?? {};
@@ -125,27 +128,27 @@ t.test('a token that another key has signed is not found, and ends nothing', asy
     t.match(await refresh(server, makeCounterToken({ sessionId, counter }, foreign)), notFound);
   const [row] = await rowsOf(server, 'sessions');
   const ahead = makeCounterToken({ sessionId, counter: 1 }, String(row?.refresh_token_hmac_key));
-  t.match(await refresh(server, ahead), notFound, 'a restored database does not know it');
+  t.match(await refresh(server, ahead), notFound, 'token is newer than the restored database');
   t.equal((await refresh(server, refreshToken)).status, 200);
 });
 
-t.test('sessions of version 1 change over at their next refresh', async (t) => {
+t.test('sessions of version 1 are upgraded at their next refresh', async (t) => {
   const before = await startAuthServer(t);
   const { refreshToken: first } = await signUp(before);
   const server = await startServer(t, { DB_DATABASE_URL: before.databaseUrl });
   const answer = await refresh(server, first);
   const second = signedIn(answer).refreshToken;
   t.same(traceOf(answer), { counter: '0', rotated: 'true', reuse: 'false', 'reuse-cause': null });
-  t.equal(await refreshed(server, first), second, 'a lost answer is answered again');
+  t.equal(await refreshed(server, first), second, 'the lost response is repeated');
   const third = await refreshed(before, second);
-  t.match(parseCounterToken(third), { counter: 1 }, 'also where version 1 is asked for');
+  t.match(parseCounterToken(third), { counter: 1 }, 'also with version 1 configured');
 
   server.clock.advance(60_000);
   t.match(await refresh(server, first), alreadyUsed);
   t.match(await refresh(server, third), notFound);
 });
 
-t.test('fifty parallel refreshes change a session over once', async (t) => {
+t.test('fifty parallel refreshes upgrade a session once', async (t) => {
   const before = await startAuthServer(t);
   const { refreshToken } = await signUp(before);
   const server = await startServer(t, { DB_DATABASE_URL: before.databaseUrl });
@@ -153,7 +156,7 @@ t.test('fifty parallel refreshes change a session over once', async (t) => {
   t.equal(new Set(answers.map((answer) => signedIn(answer).refreshToken)).size, 1);
 });
 
-t.test('sessions that are not among the percentage stay with version 1', async (t) => {
+t.test('sessions outside the upgrade percentage stay with version 1', async (t) => {
   const before = await startAuthServer(t);
   const { refreshToken } = await signUp(before);
   const server = await startServer(t, {
@@ -165,7 +168,7 @@ t.test('sessions that are not among the percentage stay with version 1', async (
   t.equal(traceOf(answer).counter, null);
 });
 
-t.test('a verified factor leaves no token of before that counts as the previous one', async (t) => {
+t.test('earlier tokens do not count as the previous one after a factor was verified', async (t) => {
   const server = await startServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
   const { accessToken: token, refreshToken } = await signUp(server);
   const { body } = await server.call('POST', '/factors', { token, body: { factor_type: 'totp' } });
@@ -178,7 +181,11 @@ t.test('a verified factor leaves no token of before that counts as the previous 
     body: { challenge_id: challenge.body.id, code },
   });
   t.match(parseCounterToken(signedIn(verified).refreshToken), { counter: 2 });
-  t.equal(await refreshed(server, refreshToken), signedIn(verified).refreshToken, 'a refresh under way');
+  t.equal(
+    await refreshed(server, refreshToken),
+    signedIn(verified).refreshToken,
+    'token of a concurrent refresh',
+  );
   const last = await refreshed(server, signedIn(verified).refreshToken);
   t.match(parseCounterToken(last), { counter: 3 });
   server.clock.advance(3_600_000);

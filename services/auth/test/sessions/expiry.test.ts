@@ -4,7 +4,7 @@ import { isLowAssurance, sessionExpiry } from '../../src/sessions/sessions.ts';
 const began = new Date(1_000);
 const forEver = { sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };
 
-t.test('a session lasts until its limits, or its own end', (t) => {
+t.test('session expires at its limits, or at its own end', (t) => {
   const session = { createdAt: began, refreshedAt: undefined, notAfter: undefined };
   t.equal(sessionExpiry(session, forEver, Number.MAX_SAFE_INTEGER), undefined);
   const timebox = { ...forEver, sessionTimeboxMs: 500 };
@@ -14,14 +14,14 @@ t.test('a session lasts until its limits, or its own end', (t) => {
   t.equal(sessionExpiry(session, inactivity, 1_500), 'inactivity');
   const refreshed = { ...session, refreshedAt: new Date(1_400) };
   t.equal(sessionExpiry(refreshed, inactivity, 1_500), undefined);
-  t.equal(sessionExpiry(refreshed, timebox, 1_500), 'timebox', 'which a refresh does not move');
+  t.equal(sessionExpiry(refreshed, timebox, 1_500), 'timebox', 'a refresh does not extend it');
   const ending = { ...session, notAfter: new Date(1_200) };
   t.equal(sessionExpiry(ending, forEver, 1_199), undefined);
   t.equal(sessionExpiry(ending, forEver, 1_200), 'timebox');
   t.end();
 });
 
-t.test('assurance is low for so long only where a verified factor could give more', (t) => {
+t.test('low assurance is limited only for users with a verified factor', (t) => {
   const low = { aal: 'aal1', createdAt: began } as const;
   const withFactor = { factors: [{ status: 'verified' }] } as const;
   const at = (nowMs: number, limitMs = 500) => ({ nowMs, limitMs });

@@ -5,7 +5,7 @@ import { makeCounterToken, parseCounterToken } from '../../src/sessions/refresh-
 const key = Buffer.alloc(32, 7).toString('base64url');
 const sessionId = '00112233-4455-6677-8899-aabbccddeeff';
 
-t.test('a token says which refresh of which session it is for', (t) => {
+t.test('token contains session and counter', (t) => {
   for (const counter of [0, 1, 127, 128, 300, 2 ** 31, 2 ** 32 + 5, Number.MAX_SAFE_INTEGER]) {
     const token = makeCounterToken({ sessionId, counter }, key);
     t.match(token, /^[\w-]{51,61}$/);
@@ -17,14 +17,14 @@ t.test('a token says which refresh of which session it is for', (t) => {
   t.end();
 });
 
-t.test('its bytes are version, session, counter, signature and checksum', (t) => {
+t.test('token consists of version, session, counter, signature and checksum', (t) => {
   const bytes = Buffer.from(makeCounterToken({ sessionId, counter: 300 }, key), 'base64url');
   t.equal(bytes.subarray(0, 19).toString('hex'), '0000112233445566778899aabbccddeeffac02');
   t.equal(bytes.length, 19 + 16 + 4);
   t.end();
 });
 
-t.test('what was changed by a single bit is no token', (t) => {
+t.test('token with a flipped bit is rejected', (t) => {
   const bytes = Buffer.from(makeCounterToken({ sessionId, counter: 1 }, key), 'base64url');
   for (const index of bytes.keys()) {
     const changed = Buffer.from(bytes);
@@ -34,7 +34,7 @@ t.test('what was changed by a single bit is no token', (t) => {
   t.end();
 });
 
-t.test('texts that are no such token are told from it', (t) => {
+t.test('other texts are rejected', (t) => {
   const token = makeCounterToken({ sessionId, counter: 1 }, key);
   for (const text of [
     '',

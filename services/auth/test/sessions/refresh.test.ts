@@ -1,7 +1,7 @@
 import t from 'tap';
 import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
-t.test('fifty parallel refreshes of one token get the same successor', async (t) => {
+t.test('fifty parallel refreshes of one token return the same successor', async (t) => {
   const server = await startAuthServer(t);
   const { refreshToken } = await signUp(server);
   const refresh = () =>
@@ -14,7 +14,7 @@ t.test('fifty parallel refreshes of one token get the same successor', async (t)
   t.notOk(successors.has(refreshToken));
 });
 
-t.test('a token used again after the reuse interval ends its session at once', async (t) => {
+t.test('token reuse after the interval ends the session immediately', async (t) => {
   const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10' });
   const { refreshToken, accessToken: token } = await signUp(server);
   const refresh = (token: string) =>
@@ -38,7 +38,7 @@ t.test('a token used again after the reuse interval ends its session at once', a
   });
 });
 
-t.test('with an interval of 0 any second use ends the session', async (t) => {
+t.test('with an interval of 0, any reuse ends the session', async (t) => {
   const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' });
   const { refreshToken } = await signUp(server);
   const refresh = (token: string) =>
@@ -48,7 +48,7 @@ t.test('with an interval of 0 any second use ends the session', async (t) => {
   t.equal((await refresh(next.refreshToken)).status, 400);
 });
 
-t.test('only the immediately previous token may come again', async (t) => {
+t.test('only the immediately previous token may be reused', async (t) => {
   const server = await startAuthServer(t);
   const { refreshToken } = await signUp(server);
   const refresh = (token: string) =>
@@ -58,20 +58,23 @@ t.test('only the immediately previous token may come again', async (t) => {
   t.match(await refresh(refreshToken), { status: 400, body: { error_code: 'refresh_token_already_used' } });
 });
 
-t.test('where it is allowed the previous token comes again at any age, those before it never', async (t) => {
-  const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
-  const { refreshToken } = await signUp(server);
-  const refresh = (token: string) =>
-    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
-  const second = signedIn(await refresh(refreshToken)).refreshToken;
-  server.clock.advance(3_600_000);
-  t.equal(signedIn(await refresh(refreshToken)).refreshToken, second);
-  const third = signedIn(await refresh(second)).refreshToken;
-  t.match(await refresh(refreshToken), { status: 400, body: { error_code: 'refresh_token_already_used' } });
-  t.match(await refresh(third), { status: 400, body: { error_code: 'refresh_token_not_found' } });
-});
+t.test(
+  'with SECURITY_REFRESH_TOKEN_ALLOW_REUSE the previous token is accepted at any age, earlier ones are not',
+  async (t) => {
+    const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
+    const { refreshToken } = await signUp(server);
+    const refresh = (token: string) =>
+      server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+    const second = signedIn(await refresh(refreshToken)).refreshToken;
+    server.clock.advance(3_600_000);
+    t.equal(signedIn(await refresh(refreshToken)).refreshToken, second);
+    const third = signedIn(await refresh(second)).refreshToken;
+    t.match(await refresh(refreshToken), { status: 400, body: { error_code: 'refresh_token_already_used' } });
+    t.match(await refresh(third), { status: 400, body: { error_code: 'refresh_token_not_found' } });
+  },
+);
 
-t.test('without rotation a session that is refreshed in time does not end for inactivity', async (t) => {
+t.test('without rotation, refreshes prevent the inactivity timeout', async (t) => {
   const server = await startAuthServer(t, {
     SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false',
     SESSIONS_INACTIVITY_TIMEOUT: '1h',
@@ -90,7 +93,7 @@ t.test('without rotation a session that is refreshed in time does not end for in
   });
 });
 
-t.test('without rotation the same token is good again and again', async (t) => {
+t.test('without rotation, the same token can be used repeatedly', async (t) => {
   const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' });
   const { refreshToken } = await signUp(server);
   const refresh = () =>
@@ -99,7 +102,7 @@ t.test('without rotation the same token is good again and again', async (t) => {
   t.equal(signedIn(await refresh()).refreshToken, refreshToken);
 });
 
-t.test('what is no refresh token is not found', async (t) => {
+t.test('malformed refresh token is not found', async (t) => {
   const server = await startAuthServer(t);
   for (const token of ['x', 'abcdefghijklmnopqrstu', 'a'.repeat(1000), "' or 1=1"]) {
     t.match(
@@ -115,7 +118,7 @@ t.test('what is no refresh token is not found', async (t) => {
   }
 });
 
-t.test('a session ends by time and by inactivity', async (t) => {
+t.test('session ends by timebox and by inactivity', async (t) => {
   const server = await startAuthServer(t, { SESSIONS_TIMEBOX: '2h', SESSIONS_INACTIVITY_TIMEOUT: '1h' });
   const refresh = (token: string) =>
     server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
@@ -136,17 +139,23 @@ t.test('a session ends by time and by inactivity', async (t) => {
   });
 });
 
-t.test('without rotation a token that was replaced before is refused, and ends nothing', async (t) => {
-  const rotating = await startAuthServer(t);
-  const { refreshToken: first } = await signUp(rotating);
-  const server = await startAuthServer(t, {
-    DB_DATABASE_URL: rotating.databaseUrl,
-    SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false',
-  });
-  const refresh = (at: typeof server, token: string) =>
-    at.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
-  const second = signedIn(await refresh(rotating, first)).refreshToken;
-  server.clock.advance(60_000);
-  t.match(await refresh(server, first), { status: 400, body: { error_code: 'refresh_token_already_used' } });
-  t.equal((await refresh(server, second)).status, 200);
-});
+t.test(
+  'without rotation, a token that was replaced earlier is refused and does not end the session',
+  async (t) => {
+    const rotating = await startAuthServer(t);
+    const { refreshToken: first } = await signUp(rotating);
+    const server = await startAuthServer(t, {
+      DB_DATABASE_URL: rotating.databaseUrl,
+      SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false',
+    });
+    const refresh = (at: typeof server, token: string) =>
+      at.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+    const second = signedIn(await refresh(rotating, first)).refreshToken;
+    server.clock.advance(60_000);
+    t.match(await refresh(server, first), {
+      status: 400,
+      body: { error_code: 'refresh_token_already_used' },
+    });
+    t.equal((await refresh(server, second)).status, 200);
+  },
+);

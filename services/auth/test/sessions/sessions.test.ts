@@ -23,7 +23,7 @@ async function sessionsOf(server: AuthServer, { accessToken: token }: SignedIn) 
   }[];
 }
 
-t.test('a user sees where they are signed in, newest first, and which of it is this', async (t) => {
+t.test('sessions are listed newest first, with the current one marked', async (t) => {
   const server = await startAuthServer(t, { SESSIONS_TAGS: 'web,mobile' });
   const first = await signUp(server);
   server.clock.advance(1_000);
@@ -47,7 +47,7 @@ t.test('a user sees where they are signed in, newest first, and which of it is t
 });
 
 t.test(
-  'a session that is revoked is over at once; those of others and what is none are not found',
+  'revoked session ends immediately; sessions of other users and invalid ids are not found',
   async (t) => {
     const server = await startAuthServer(t);
     const first = await signUp(server);
@@ -70,7 +70,7 @@ t.test(
   },
 );
 
-t.test('all sessions end, or all others', async (t) => {
+t.test('all sessions end, or all except the current one', async (t) => {
   const server = await startAuthServer(t);
   const first = await signUp(server);
   const second = await signIn(server);
@@ -85,7 +85,7 @@ t.test('all sessions end, or all others', async (t) => {
   t.equal((await refresh(server, second)).status, 400);
 });
 
-t.test('sessions that have ended by themselves are not listed', async (t) => {
+t.test('expired sessions are not listed', async (t) => {
   const server = await startAuthServer(t, { SESSIONS_TIMEBOX: '1h' });
   await signUp(server);
   server.clock.advance(30 * 60_000);
@@ -95,7 +95,7 @@ t.test('sessions that have ended by themselves are not listed', async (t) => {
   t.equal((await sessionsOf(server, second)).length, 1);
 });
 
-t.test('with one session per user an older one is not refreshed', async (t) => {
+t.test('with a single session per user, older ones are not refreshed', async (t) => {
   const server = await startAuthServer(t, { SESSIONS_SINGLE_PER_USER: 'true' });
   const first = await signUp(server);
   const bob = await signUp(server, { email: 'bob@example.com' });
@@ -109,11 +109,11 @@ t.test('with one session per user an older one is not refreshed', async (t) => {
     },
   });
   t.equal((await refresh(server, second)).status, 200);
-  t.equal((await refresh(server, bob)).status, 200, 'whose user has no other');
+  t.equal((await refresh(server, bob)).status, 200, 'the only session of its user');
 });
 
 t.test(
-  'with tags it is one session per user and tag; without one of them it counts as of the first',
+  'with tags there is a single session per user and tag, and untagged ones belong to the first tag',
   async (t) => {
     const server = await startAuthServer(t, {
       SESSIONS_SINGLE_PER_USER: 'true',
@@ -136,7 +136,7 @@ t.test(
   },
 );
 
-t.test('a user with a second factor stays without it for so long only', async (t) => {
+t.test('session of a user with a second factor stays at aal1 for a limited time', async (t) => {
   const server = await startAuthServer(t, { SESSIONS_ALLOW_LOW_AAL: '10m' });
   const withFactor = await signUp(server);
   const without = await signUp(server, { email: 'bob@example.com' });
@@ -160,7 +160,7 @@ t.test('a user with a second factor stays without it for so long only', async (t
   t.equal((await refresh(server, next)).status, 200);
 });
 
-t.test('an administrator sees and ends sessions of others; nobody else does', async (t) => {
+t.test('only administrators list and end sessions of other users', async (t) => {
   const server = await startAuthServer(t);
   const first = await signUp(server);
   server.clock.advance(1);
@@ -178,7 +178,7 @@ t.test('an administrator sees and ends sessions of others; nobody else does', as
   const next = signedIn(await refresh(server, first));
   t.equal((await asAdmin('DELETE', of(first.userId))).status, 200);
   t.equal((await refresh(server, next)).status, 400);
-  const nobody = '00000000-0000-4000-8000-000000000000';
+  const unknownUser = '00000000-0000-4000-8000-000000000000';
   for (const method of ['GET', 'DELETE'])
-    t.match(await asAdmin(method, of(nobody)), { status: 404, body: { error_code: 'user_not_found' } });
+    t.match(await asAdmin(method, of(unknownUser)), { status: 404, body: { error_code: 'user_not_found' } });
 });

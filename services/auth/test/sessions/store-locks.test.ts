@@ -28,7 +28,7 @@ async function startSession(t: Test) {
   return { store, observer, user, audit, id, rotation };
 }
 
-async function somebodyWaits(observer: Sql): Promise<void> {
+async function statementWaits(observer: Sql): Promise<void> {
   const waits = async (): Promise<boolean> =>
     (
       await observer`select 1 from pg_stat_activity
@@ -37,25 +37,25 @@ async function somebodyWaits(observer: Sql): Promise<void> {
   await awaitUntil(waits, { what: 'a statement to wait for another' });
 }
 
-t.test('a refresh that waits for the end of its session adds no token', async (t) => {
+t.test('refresh that waits for a logout adds no token', async (t) => {
   const { store, observer, user, audit, id, rotation } = await startSession(t);
   const refreshed: Promise<boolean>[] = [];
   await store.transaction(async (within) => {
     await within.refreshTokens.touch(id, at);
     refreshed.push(store.refreshTokens.rotate(rotation, audit));
-    await somebodyWaits(observer);
+    await statementWaits(observer);
     await within.sessions.end('local', { userId: user.id, sessionId: id }, audit);
   });
   t.same(await Promise.all(refreshed), [false]);
 });
 
-t.test('the end of a session leaves no token of a refresh that was under way', async (t) => {
+t.test('logout removes the token of a concurrent refresh', async (t) => {
   const { store, observer, user, audit, id, rotation } = await startSession(t);
   const ended: Promise<void>[] = [];
   await store.transaction(async (within) => {
     t.ok(await within.refreshTokens.rotate(rotation, audit));
     ended.push(store.sessions.end('local', { userId: user.id, sessionId: id }, audit));
-    await somebodyWaits(observer);
+    await statementWaits(observer);
   });
   await Promise.all(ended);
   t.same([...(await observer`select token from auth.refresh_tokens`)], []);

@@ -5,11 +5,11 @@ import { type Answer, type AuthServer, signUp, startAuthServer } from '../helper
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const email = 'ada@example.com';
-const unknown = 'nobody@example.com';
+const unknown = 'unknown@example.com';
 const password = 'correct horse';
 const minuteMs = 60_000;
 
-/** Names the client; the limits of addresses are out of the way. */
+/** Identifies clients by a header and disables the limits by address. */
 const clients = {
   RATE_LIMIT_HEADER: 'x-client',
   RATE_LIMIT_TOKEN_REFRESH: '10000',
@@ -17,7 +17,7 @@ const clients = {
   RATE_LIMIT_OTP: '10000',
 };
 const owner = '192.0.2.1';
-const stranger = '198.51.100.1';
+const attacker = '198.51.100.1';
 const limited = { status: 429, body: { error_code: 'over_request_rate_limit' } };
 const wrong = { status: 400, body: { error_code: 'invalid_credentials' } };
 
@@ -38,30 +38,30 @@ function statusesOf(answers: readonly Answer[]): Record<string, number> {
   return counts;
 }
 
-t.test('of 120 concurrent wrong passwords ten are verified, for known and unknown accounts', async (t) => {
+t.test('ten of 120 concurrent wrong passwords are verified, for known and unknown accounts', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
   for (const account of [email, unknown]) {
     const answers = await many(120, (index) =>
-      signIn(server, stranger, { email: account, password: `wrong ${index}` }),
+      signIn(server, attacker, { email: account, password: `wrong ${index}` }),
     );
     t.same(statusesOf(answers), { 400: 10, 429: 110 }, account);
-    const refused = await signIn(server, stranger, { email: account });
-    t.match(refused, limited, 'the right one, too');
+    const refused = await signIn(server, attacker, { email: account });
+    t.match(refused, limited, 'the right one as well');
     t.equal(refused.headers.get('retry-after'), '60');
     t.match(await signIn(server, '198.51.100.254', { email: account }), limited, 'the same /24');
   }
-  t.match(await signIn(server, owner, {}), { status: 200 }, 'the owner elsewhere');
+  t.match(await signIn(server, owner, {}), { status: 200 }, 'the owner in another network');
 });
 
 t.test('keys of guess counters are digests of accounts and networks', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
-  await signIn(server, stranger, { password: 'wrong' });
+  await signIn(server, attacker, { password: 'wrong' });
   await signIn(server, owner, {});
   await server.call('POST', '/verify', {
     body: { type: 'signup', email, token: '123456' },
-    headers: { 'x-client': stranger },
+    headers: { 'x-client': attacker },
   });
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
@@ -74,33 +74,33 @@ t.test('the delay doubles with each wrong password, and the right one resets it'
   const server = await startAuthServer(t, clients);
   await signUp(server);
   for (let count = 0; count < 10; count++)
-    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
+    t.match(await signIn(server, attacker, { password: 'wrong' }), wrong);
   for (const seconds of [60, 120, 240]) {
-    t.equal((await signIn(server, stranger, {})).headers.get('retry-after'), String(seconds));
+    t.equal((await signIn(server, attacker, {})).headers.get('retry-after'), String(seconds));
     server.clock.advance(seconds * 1000 - 1);
-    t.match(await signIn(server, stranger, {}), limited);
+    t.match(await signIn(server, attacker, {}), limited);
     server.clock.advance(1);
-    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
+    t.match(await signIn(server, attacker, { password: 'wrong' }), wrong);
   }
   server.clock.advance(480_000);
-  t.match(await signIn(server, stranger, {}), { status: 200 });
+  t.match(await signIn(server, attacker, {}), { status: 200 });
   for (let count = 0; count < 10; count++)
-    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
-  t.match(await signIn(server, stranger, { password: 'wrong' }), limited);
+    t.match(await signIn(server, attacker, { password: 'wrong' }), wrong);
+  t.match(await signIn(server, attacker, { password: 'wrong' }), limited);
 });
 
 t.test('the count is reset after ten minutes below the limit, and after a day above it', async (t) => {
   const server = await startAuthServer(t, clients);
   await signUp(server);
-  const tryWrong = () => signIn(server, stranger, { password: 'wrong' });
+  const tryWrong = () => signIn(server, attacker, { password: 'wrong' });
   for (let round = 0; round < 2; round++) {
     for (let count = 0; count < 9; count++) t.match(await tryWrong(), wrong);
     server.clock.advance(10 * minuteMs);
   }
   for (let count = 0; count < 10; count++) t.match(await tryWrong(), wrong);
   server.clock.advance(10 * minuteMs);
-  t.match(await tryWrong(), wrong, 'the first delay is over');
-  t.equal((await tryWrong()).headers.get('retry-after'), '120', 'and not forgotten');
+  t.match(await tryWrong(), wrong, 'the first delay has passed');
+  t.equal((await tryWrong()).headers.get('retry-after'), '120', 'the count remains');
   server.clock.advance(24 * 60 * minuteMs);
   for (let count = 0; count < 10; count++) t.match(await tryWrong(), wrong);
 });
@@ -125,13 +125,13 @@ t.test('the limit of an account applies to all networks from which it was not si
     t.match(
       await signIn(server, '203.0.113.1', { email: account }),
       limited,
-      'a network that the account does not know',
+      'a network unknown to the account',
     );
   }
   t.match(await signIn(server, owner, { password: 'wrong' }), wrong);
   t.match(await signIn(server, owner, {}), { status: 200 });
   server.clock.advance(5 * minuteMs);
-  t.match(await signIn(server, '203.0.113.1', {}), { status: 200 }, 'they are forgotten one by one');
+  t.match(await signIn(server, '203.0.113.1', {}), { status: 200 }, 'guesses drain one by one');
 });
 
 t.test('a sign-in that awaits confirmation does not make a network known', async (t) => {
@@ -143,11 +143,11 @@ t.test('a sign-in that awaits confirmation does not make a network known', async
     RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT: '3',
   });
   const body = { email, password };
-  await server.call('POST', '/signup', { body, headers: { 'x-client': stranger } });
-  t.match(await signIn(server, stranger, {}), { body: { error_code: 'email_not_confirmed' } });
+  await server.call('POST', '/signup', { body, headers: { 'x-client': attacker } });
+  t.match(await signIn(server, attacker, {}), { body: { error_code: 'email_not_confirmed' } });
   for (let count = 0; count < 3; count++)
-    t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
-  t.match(await signIn(server, stranger, {}), limited);
+    t.match(await signIn(server, attacker, { password: 'wrong' }), wrong);
+  t.match(await signIn(server, attacker, {}), limited);
 });
 
 t.test('replicas count wrong passwords together', async (t) => {
@@ -155,11 +155,11 @@ t.test('replicas count wrong passwords together', async (t) => {
   const other = await startAuthServer(t, { ...clients, DB_DATABASE_URL: one.databaseUrl });
   await signUp(one);
   for (let count = 0; count < 5; count++)
-    for (const server of [one, other]) t.match(await signIn(server, stranger, { password: 'wrong' }), wrong);
-  for (const server of [one, other]) t.match(await signIn(server, stranger, {}), limited);
+    for (const server of [one, other]) t.match(await signIn(server, attacker, { password: 'wrong' }), wrong);
+  for (const server of [one, other]) t.match(await signIn(server, attacker, {}), limited);
 });
 
-t.test('clients behind an untrusted proxy are told apart by X-Forwarded-For', async (t) => {
+t.test('clients behind an untrusted proxy are identified by X-Forwarded-For', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
   const via = (forwarded: string, used = password) =>
@@ -167,10 +167,10 @@ t.test('clients behind an untrusted proxy are told apart by X-Forwarded-For', as
       body: { email, password: used },
       headers: { 'x-forwarded-for': forwarded },
     });
-  for (let count = 0; count < 10; count++) t.match(await via(`${stranger}, 10.0.0.9`, 'wrong'), wrong);
-  t.match(await via(stranger), limited);
+  for (let count = 0; count < 10; count++) t.match(await via(`${attacker}, 10.0.0.9`, 'wrong'), wrong);
+  t.match(await via(attacker), limited);
   t.match(await via(`made up, ${owner}, 10.0.0.9`), { status: 200 });
-  // No public address in it: there is the limit of the account alone.
+  // Without a public address only the limit of the account applies.
   for (let count = 0; count < 20; count++) t.match(await via('10.1.2.3', 'wrong'), wrong);
   t.equal(
     server.logs().split('proxy not trusted, limits by client address are off').length,
@@ -189,8 +189,8 @@ t.test('X-Forwarded-For identifies clients without the header of RATE_LIMIT_HEAD
       body: { email, password: used },
       headers: { 'x-forwarded-for': forwarded },
     });
-  for (let count = 0; count < 10; count++) t.match(await via(stranger, 'wrong'), wrong);
-  t.match(await via(stranger), limited);
+  for (let count = 0; count < 10; count++) t.match(await via(attacker, 'wrong'), wrong);
+  t.match(await via(attacker), limited);
   t.match(await via(owner), { status: 200 });
 });
 
@@ -204,7 +204,7 @@ t.test('the current password of a password change has the same limit', async (t)
     server.call('PUT', '/user', {
       token,
       body: { password: 'another horse', current_password },
-      headers: { 'x-client': stranger },
+      headers: { 'x-client': attacker },
     });
   for (let count = 0; count < 10; count++)
     t.match(await change('wrong'), { status: 400, body: { error_code: 'current_password_invalid' } });
@@ -221,9 +221,9 @@ t.test('wrong codes from one network do not lock the owner out of another one', 
     });
   const mail = await smtp.mailTo(email);
   for (const account of [email, unknown]) {
-    const answers = await many(40, (index) => verify(stranger, account, String(index).padStart(5, '0')));
+    const answers = await many(40, (index) => verify(attacker, account, String(index).padStart(5, '0')));
     t.same(statusesOf(answers), { 403: 10, 429: 30 }, account);
-    t.match(await verify(stranger, account, codeIn(mail)), limited, 'the right one, too');
+    t.match(await verify(attacker, account, codeIn(mail)), limited, 'the right one as well');
   }
   t.match(await verify(owner, email, codeIn(mail)), { status: 200 });
 });
@@ -232,7 +232,7 @@ for (const uniform of ['false', 'true'])
   t.test(`the first guess of a new code is never refused, uniform answers: ${uniform}`, async (t) => {
     const { server, smtp } = await startMailingServer(t, { ...clients, SECURITY_UNIFORM_ANSWERS: uniform });
     const post = (path: string, body: object) =>
-      server.call('POST', path, { body, headers: { 'x-client': stranger } });
+      server.call('POST', path, { body, headers: { 'x-client': attacker } });
     const verify = (account: string, token: string) =>
       post('/verify', { type: 'recovery', email: account, token });
     await server.call('POST', '/admin/users', { token: adminToken(), body: { email, email_confirm: true } });
@@ -242,7 +242,7 @@ for (const uniform of ['false', 'true'])
         t.match(await verify(account, '12345'), limited, account);
         server.clock.advance(1);
         await post('/recover', { email: account });
-        // Without uniform answers it is no secret who exists.
+        // Without uniform answers this route discloses whether a user exists.
         const isFresh = account === email || uniform === 'true';
         t.equal((await verify(account, '12345')).status, isFresh ? 403 : 429, account);
         t.match(await verify(account, '12345'), limited, account);
@@ -279,7 +279,7 @@ t.test('a code is used up after too many wrong guesses, and the next one starts 
   const second = await smtp.mailTo(email, 2);
   t.match(await post('/verify', { type: 'signup', token: codeIn(second) }), { status: 200 });
 
-  // From now on the network of the owner is known.
+  // Makes the network of the owner known.
   server.clock.advance(15 * minuteMs);
   await post('/recover', {});
   const third = await smtp.mailTo(email, 3);
@@ -296,7 +296,7 @@ t.test('wrong codes do not affect the link in the same mail', async (t) => {
     ...clients,
     RATE_LIMIT_WRONG_CODES_PER_MESSAGE: '1',
   });
-  const headers = { 'x-client': stranger };
+  const headers = { 'x-client': attacker };
   await server.call('POST', '/signup', { body: { email, password }, headers });
   const mail = await smtp.mailTo(email);
   await many(20, () =>

@@ -5,7 +5,7 @@ import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/sign-in/gue
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-t.test('the network of an address is its /24 or /64, however it is written', (t) => {
+t.test('network of an address is its /24 or /64, in any notation', (t) => {
   const networks: Readonly<Record<string, string>> = {
     '192.0.2.77': '192.0.2.0/24',
     '::ffff:192.0.2.77': '192.0.2.0/24',
@@ -44,11 +44,11 @@ t.test('a code is fresh until it is guessed wrongly for the first time', (t) => 
   t.equal(isFreshCode(100, last, 200), false);
   t.equal(isFreshCode(101, last, 200), true);
   t.equal(isFreshCode(101, undefined, 200), true);
-  t.equal(isFreshCode(201, last, 200), false, 'a time that lies ahead');
+  t.equal(isFreshCode(201, last, 200), false, 'future time');
   t.end();
 });
 
-t.test('the wrong guesses of an account are forgotten one by one', (t) => {
+t.test('wrong guesses of an account drain one by one', (t) => {
   const wait = (count: number, elapsedMs: number) => accountWaitMs({ count, lastMs: 0 }, 100, elapsedMs);
   t.equal(accountWaitMs(undefined, 100, 0), 0);
   t.equal(wait(99, 0), 0);

@@ -6,7 +6,7 @@ const hourMs = 3_600_000;
 const limits = { perNetwork: 2, perAccount: 4 };
 const keys = { account: 'account', network: 'network', knownNetwork: 'known' };
 
-t.test('wrong guesses are counted for network and account, and forgotten in their own time', async (t) => {
+t.test('wrong guesses are counted by network and account, with different retention', async (t) => {
   const { guesses } = await testStore(t);
   t.same(await guesses.read(keys), {
     network: undefined,
@@ -21,7 +21,8 @@ t.test('wrong guesses are counted for network and account, and forgotten in thei
     network: { count: 1, lastMs: start },
     account: { count: 2, lastMs: start },
   });
-  // Of an account one goes in a quarter of an hour; a network forgets below its limit after ten minutes.
+  // An account drains one guess per 15 minutes; a network below its limit is reset after 10
+  // minutes.
   await guesses.countWrong(keys, limits, start + hourMs / 4);
   t.match(await guesses.read(keys), { network: { count: 1 }, account: { count: 2 } });
   await guesses.countWrong(keys, limits, start + hourMs / 4);
@@ -29,7 +30,7 @@ t.test('wrong guesses are counted for network and account, and forgotten in thei
   t.match(await guesses.read(keys), { network: { count: 3 }, account: { count: 1 } });
 });
 
-t.test('a request that came earlier and is counted later does not turn time back', async (t) => {
+t.test('late count of an earlier request does not move the time back', async (t) => {
   const { guesses } = await testStore(t);
   await guesses.countWrong(keys, limits, start);
   await guesses.countWrong(keys, limits, start - hourMs);
@@ -39,7 +40,7 @@ t.test('a request that came earlier and is counted later does not turn time back
   });
 });
 
-t.test('a right guess forgets the wrong ones of its network alone', async (t) => {
+t.test('right guess resets the wrong guesses of its network only', async (t) => {
   const { guesses } = await testStore(t);
   const other = { ...keys, network: 'another', knownNetwork: 'another' };
   for (const one of [keys, other]) await guesses.countWrong(one, limits, start);
@@ -48,7 +49,7 @@ t.test('a right guess forgets the wrong ones of its network alone', async (t) =>
   t.match(await guesses.read(other), { network: { count: 1 }, knownSinceMs: undefined });
 });
 
-t.test('guesses of many networks at once are all counted for the account', async (t) => {
+t.test('concurrent guesses from many networks all count for the account', async (t) => {
   const { guesses } = await testStore(t);
   await Promise.all(
     Array.from({ length: 20 }, (_, index) =>

@@ -1,4 +1,4 @@
-// Anonymous users with the client library as it is on npm, over HTTP, against a real PostgreSQL.
+// Uses the published client library over HTTP.
 import { AuthClient } from '@supabase/auth-js';
 import t from 'tap';
 import { type AuthServer, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
@@ -11,7 +11,7 @@ function clientOf(server: AuthServer) {
   return new AuthClient({ url, autoRefreshToken: false, persistSession: true, storageKey: url });
 }
 
-t.test('somebody without email and phone signs in, and is known by the session alone', async (t) => {
+t.test('anonymous user signs in without email and phone', async (t) => {
   const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const client = clientOf(server);
   const { data, error } = await client.signInAnonymously({ options: { data: { name: 'Ada' } } });
@@ -30,7 +30,7 @@ t.test('somebody without email and phone signs in, and is known by the session a
 });
 
 t.test(
-  'an email makes a user like others of them at once where nobody confirms one, with the same id',
+  'adding an email makes the user permanent immediately without confirmation, with the same id',
   async (t) => {
     const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
     const client = clientOf(server);
@@ -52,7 +52,7 @@ t.test(
   },
 );
 
-t.test('a phone that is confirmed makes a user like others of them', async (t) => {
+t.test('confirming a phone makes the user permanent', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, { ...texts.variables, EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
   const client = clientOf(server);
@@ -71,25 +71,22 @@ t.test('a phone that is confirmed makes a user like others of them', async (t) =
   t.notOk('new_phone' in (verified.data.user ?? {}));
 });
 
-t.test(
-  'an anonymous user without email or phone has no password, and nothing to send a nonce to',
-  async (t) => {
-    const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
-    const client = clientOf(server);
-    await client.signInAnonymously();
-    t.match((await client.updateUser({ password: 'correct horse' })).error, {
-      status: 422,
-      code: 'validation_failed',
-      message: 'Updating password of an anonymous user without an email or phone is not allowed',
-    });
-    t.match((await client.reauthenticate()).error, {
-      status: 400,
-      message: 'Reauthentication requires the user to have an email or a phone number',
-    });
-  },
-);
+t.test('anonymous user can neither set a password nor get a nonce', async (t) => {
+  const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' });
+  const client = clientOf(server);
+  await client.signInAnonymously();
+  t.match((await client.updateUser({ password: 'correct horse' })).error, {
+    status: 422,
+    code: 'validation_failed',
+    message: 'Updating password of an anonymous user without an email or phone is not allowed',
+  });
+  t.match((await client.reauthenticate()).error, {
+    status: 400,
+    message: 'Reauthentication requires the user to have an email or a phone number',
+  });
+});
 
-t.test('anonymous sign-up is off unless it is asked for, and with sign-up itself', async (t) => {
+t.test('anonymous sign-up is off by default, and while sign-up is disabled', async (t) => {
   const off = await startAuthServer(t);
   t.match((await clientOf(off).signInAnonymously()).error, {
     status: 422,
@@ -101,7 +98,7 @@ t.test('anonymous sign-up is off unless it is asked for, and with sign-up itself
   t.match(error, { status: 422, code: 'signup_disabled' });
 });
 
-t.test('anonymous sign-up has a limit of its own', async (t) => {
+t.test('anonymous sign-up has its own rate limit', async (t) => {
   const server = await startAuthServer(t, {
     EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     SECURITY_SVC_FORWARDED_FOR_ENABLED: 'true',

@@ -14,7 +14,7 @@ function signUp(server: AuthServer, body: object): Promise<Answer> {
   return server.call('POST', '/signup', { body });
 }
 
-/** What a query answers from the database of a server. */
+/** Queries the database of a server. */
 async function ask(server: AuthServer, text: string): Promise<readonly Record<string, unknown>[]> {
   const sql = postgres(server.databaseUrl, { onnotice: () => undefined, max: 1 });
   try {
@@ -24,14 +24,14 @@ async function ask(server: AuthServer, text: string): Promise<readonly Record<st
   }
 }
 
-t.test('what is wrong is said, in this order', async (t) => {
+t.test('invalid sign-ups are rejected in this order', async (t) => {
   const server = await startAuthServer(t);
   const challenge = 'c'.repeat(43);
   const cases: readonly (readonly [object, number, string])[] = [
-    [{ email: 'nobody', phone: 'x' }, 400, 'Signup requires a valid password'],
-    [{ email: 'nobody', phone: 'x', password: 'short' }, 422, 'Password should be at least 6 characters.'],
+    [{ email: 'unknown', phone: 'x' }, 400, 'Signup requires a valid password'],
+    [{ email: 'unknown', phone: 'x', password: 'short' }, 422, 'Password should be at least 6 characters.'],
     [
-      { email: 'nobody', phone: 'x', password: 'ä'.repeat(37) },
+      { email: 'unknown', phone: 'x', password: 'ä'.repeat(37) },
       400,
       'Password cannot be longer than 72 characters',
     ],
@@ -52,7 +52,7 @@ t.test('what is wrong is said, in this order', async (t) => {
       400,
       'PKCE not supported for phone signups',
     ],
-    [{ ...ada, email: 'nobody' }, 400, 'Unable to validate email address: invalid format'],
+    [{ ...ada, email: 'unknown' }, 400, 'Unable to validate email address: invalid format'],
     [{ phone: '+0123', password: ada.password }, 400, 'Invalid phone number format (E.164 required)'],
     [
       { ...ada, code_challenge: challenge },
@@ -64,7 +64,7 @@ t.test('what is wrong is said, in this order', async (t) => {
     t.match(await signUp(server, body), { status, body: { msg } }, JSON.stringify(body));
 });
 
-t.test('who may sign up is for the settings to say', async (t) => {
+t.test('settings restrict sign-up', async (t) => {
   const closed = await startAuthServer(t, { DISABLE_SIGNUP: 'true' });
   t.match(await signUp(closed, { ...ada, password: '' }), {
     status: 422,
@@ -94,13 +94,13 @@ t.test('who may sign up is for the settings to say', async (t) => {
   });
 });
 
-t.test('the other endpoints say what is wrong, too', async (t) => {
+t.test('other endpoints reject invalid requests', async (t) => {
   const server = await startAuthServer(t);
   const cases: readonly (readonly [string, object, number, string])[] = [
     ['/otp', {}, 400, 'One of email or phone must be set'],
     ['/otp', { email, phone }, 400, 'Only an email address or phone number should be provided'],
     ['/otp', { email, channel: 'sms' }, 400, 'Channel should only be specified with Phone OTP'],
-    ['/otp', { email: 'nobody' }, 400, 'Unable to validate email address: invalid format'],
+    ['/otp', { email: 'unknown' }, 400, 'Unable to validate email address: invalid format'],
     ['/magiclink', {}, 422, 'Password recovery requires an email'],
     ['/recover', {}, 400, 'Password recovery requires an email'],
     ['/resend', {}, 400, 'Missing one of these types: signup, email_change, sms, phone_change'],
@@ -127,70 +127,64 @@ t.test('the other endpoints say what is wrong, too', async (t) => {
     );
 });
 
-t.test(
-  'who signs up with the address of somebody else gets the answer of a user who is nobody',
-  async (t) => {
-    const { server, smtp } = await startMailingServer(t);
-    await signUp(server, ada);
-    const token = codeIn(await smtp.mailTo(email));
-    const { body } = await server.call('POST', '/verify', { body: { type: 'signup', email, token } });
-    const real = body.user as { readonly id: string }; // a session, as another test proves
+t.test('sign-up with the address of a confirmed user returns a decoy user', async (t) => {
+  const { server, smtp } = await startMailingServer(t);
+  await signUp(server, ada);
+  const token = codeIn(await smtp.mailTo(email));
+  const { body } = await server.call('POST', '/verify', { body: { type: 'signup', email, token } });
+  const real = body.user as { readonly id: string }; // parsed boundary: a session
 
-    const fake = await signUp(server, { ...ada, password: 'battery staple', data: { name: 'Eve' } });
-    t.equal(fake.status, 200);
-    t.match(fake.body, {
-      id: /^[0-9a-f-]{36}$/,
-      aud: '',
-      role: '',
-      email,
-      phone: '',
-      confirmation_sent_at: /^20/,
-      app_metadata: { provider: 'email', providers: ['email'] },
-      user_metadata: { name: 'Eve' },
-      identities: [],
-      is_anonymous: false,
-    });
-    t.not(fake.body.id, real.id);
-    t.equal(fake.body.created_at, fake.body.confirmation_sent_at);
-    t.same(
-      Object.keys(fake.body).filter((key) => /confirmed|last_sign_in|change/.test(key)),
-      [],
-    );
-    t.equal(smtp.mails().length, 1);
-    t.equal((await server.call('POST', '/token?grant_type=password', { body: ada })).status, 200);
-  },
-);
+  const fake = await signUp(server, { ...ada, password: 'battery staple', data: { name: 'Eve' } });
+  t.equal(fake.status, 200);
+  t.match(fake.body, {
+    id: /^[0-9a-f-]{36}$/,
+    aud: '',
+    role: '',
+    email,
+    phone: '',
+    confirmation_sent_at: /^20/,
+    app_metadata: { provider: 'email', providers: ['email'] },
+    user_metadata: { name: 'Eve' },
+    identities: [],
+    is_anonymous: false,
+  });
+  t.not(fake.body.id, real.id);
+  t.equal(fake.body.created_at, fake.body.confirmation_sent_at);
+  t.same(
+    Object.keys(fake.body).filter((key) => /confirmed|last_sign_in|change/.test(key)),
+    [],
+  );
+  t.equal(smtp.mails().length, 1);
+  t.equal((await server.call('POST', '/token?grant_type=password', { body: ada })).status, 200);
+});
 
-t.test(
-  'the latest sign-up of somebody who has not confirmed is in force, once they have been told',
-  async (t) => {
-    const { server, smtp } = await startMailingServer(t);
-    const first = await signUp(server, { ...ada, data: { name: 'Ada', kept: true } });
-    const latest = { email, password: 'battery staple', data: { name: 'Countess' } };
-    t.match(await signUp(server, latest), {
-      status: 429,
-      body: { error_code: 'over_email_send_rate_limit' },
-    });
-    server.clock.advance(15 * minuteMs);
-    const second = await signUp(server, latest);
-    t.match(second, {
-      status: 200,
-      body: {
-        id: first.body.id,
-        user_metadata: { name: 'Countess', kept: true },
-        identities: [{ provider: 'email' }],
-      },
-    });
-    const token = codeIn(await smtp.mailTo(email, 2));
-    await server.call('POST', '/verify', { body: { type: 'signup', email, token } });
-    const signIn = (password: string) =>
-      server.call('POST', '/token?grant_type=password', { body: { email, password } });
-    t.equal((await signIn(latest.password)).status, 200);
-    t.equal((await signIn(ada.password)).status, 400);
-  },
-);
+t.test('latest sign-up of an unconfirmed user applies once its mail was sent', async (t) => {
+  const { server, smtp } = await startMailingServer(t);
+  const first = await signUp(server, { ...ada, data: { name: 'Ada', kept: true } });
+  const latest = { email, password: 'battery staple', data: { name: 'Countess' } };
+  t.match(await signUp(server, latest), {
+    status: 429,
+    body: { error_code: 'over_email_send_rate_limit' },
+  });
+  server.clock.advance(15 * minuteMs);
+  const second = await signUp(server, latest);
+  t.match(second, {
+    status: 200,
+    body: {
+      id: first.body.id,
+      user_metadata: { name: 'Countess', kept: true },
+      identities: [{ provider: 'email' }],
+    },
+  });
+  const token = codeIn(await smtp.mailTo(email, 2));
+  await server.call('POST', '/verify', { body: { type: 'signup', email, token } });
+  const signIn = (password: string) =>
+    server.call('POST', '/token?grant_type=password', { body: { email, password } });
+  t.equal((await signIn(latest.password)).status, 200);
+  t.equal((await signIn(ada.password)).status, 400);
+});
 
-t.test('a user who cannot be told to confirm is not kept, and may try again at once', async (t) => {
+t.test('user is removed if the confirmation cannot be sent, and may retry immediately', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   smtp.refuse('550 no');
   for (const path of ['/signup', '/otp']) {
@@ -204,7 +198,7 @@ t.test('a user who cannot be told to confirm is not kept, and may try again at o
   t.equal((await signUp(server, ada)).status, 200);
 });
 
-t.test('mails of all users together are limited', async (t) => {
+t.test('quota limits the mails of all users', async (t) => {
   const { server } = await startMailingServer(t, { RATE_LIMIT_EMAIL_SENT: '1' });
   t.equal((await signUp(server, ada)).status, 200);
   t.match(await signUp(server, { ...ada, email: 'bob@example.com' }), {
@@ -214,7 +208,7 @@ t.test('mails of all users together are limited', async (t) => {
   t.same(await ask(server, 'select email from auth.users'), [{ email }]);
 });
 
-t.test('of many who sign up with one address at once there is one user and one mail', async (t) => {
+t.test('parallel sign-ups with one address create one user and send one mail', async (t) => {
   for (const path of ['/signup', '/otp']) {
     const { server, smtp } = await startMailingServer(t);
     const answers = await Promise.all(
@@ -229,14 +223,14 @@ t.test('of many who sign up with one address at once there is one user and one m
   }
 });
 
-t.test('who is confirmed at once and signs up in parallel is one user as well', async (t) => {
+t.test('parallel sign-ups with automatic confirmation create one user', async (t) => {
   const server = await startAuthServer(t);
   const answers = await Promise.all(Array.from({ length: 8 }, () => signUp(server, ada)));
   const statuses = answers.map(({ status }) => status).toSorted();
   t.same(statuses, [200, ...Array.from({ length: 7 }, () => 400)]);
 });
 
-t.test('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS nobody has to confirm before they sign in', async (t) => {
+t.test('MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS allows sign-in before confirmation', async (t) => {
   const { server } = await startMailingServer(t, { MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: 'true' });
   await signUp(server, ada);
   t.match(await server.call('POST', '/token?grant_type=password', { body: ada }), {
@@ -245,7 +239,7 @@ t.test('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS nobody has to confirm before
   });
 });
 
-t.test('a phone is signed up with, and confirmed by its code', async (t) => {
+t.test('sign-up by phone is confirmed by a code', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, texts.variables);
   const user = { phone: `+${phone}`, password: ada.password };
@@ -273,7 +267,7 @@ t.test('a phone is signed up with, and confirmed by its code', async (t) => {
   });
 });
 
-t.test('the quiet resend of a phone code', async (t) => {
+t.test('resend to an unknown phone returns 200 and sends nothing', async (t) => {
   const texts = await textMessages(t);
   const server = await startAuthServer(t, texts.variables);
   await signUp(server, { phone, password: ada.password });
@@ -284,7 +278,7 @@ t.test('the quiet resend of a phone code', async (t) => {
   t.equal(texts.texts.length, 2);
 });
 
-t.test('roles, ids and what operators say of users are not for those who sign up', async (t) => {
+t.test('sign-up cannot set role, id or app metadata', async (t) => {
   const server = await startAuthServer(t);
   const answer = await signUp(server, {
     ...ada,

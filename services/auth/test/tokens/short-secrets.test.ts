@@ -20,7 +20,7 @@ function octet(kid: string, bytes: number) {
   return { kty: 'oct', alg: 'HS256', kid, k, key_ops: ['verify'] };
 }
 
-t.test('JWT_SECRET is short below 32 bytes, if tokens of HS256 are taken at all', (t) => {
+t.test('JWT_SECRET under 32 bytes is reported if HS256 tokens are accepted', (t) => {
   t.same(shortOf('x'.repeat(31)), ['the secret']);
   t.same(shortOf(secret), []);
   t.same(shortOf('ü'.repeat(16)), [], 'bytes count, not characters');
@@ -29,7 +29,7 @@ t.test('JWT_SECRET is short below 32 bytes, if tokens of HS256 are taken at all'
   t.end();
 });
 
-t.test('secrets among the keys are short below 32 bytes, too', (t) => {
+t.test('secrets under 32 bytes among the keys are reported', (t) => {
   t.same(shortOf(secret, [signing, octet('long', 32), octet('weak', 31)]), ['weak']);
   t.end();
 });

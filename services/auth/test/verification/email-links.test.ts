@@ -1,4 +1,4 @@
-// Sign-up, links and codes by mail with the client library as it is on npm, against a real PostgreSQL and a real SMTP server.
+// Uses the published client library over HTTP, and a real SMTP server.
 import { AuthClient } from '@supabase/auth-js';
 import t from 'tap';
 import type { AuthServer } from '../helpers/auth-server.ts';
@@ -24,7 +24,9 @@ function clientOf(server: AuthServer, flowType: 'implicit' | 'pkce' = 'implicit'
   });
 }
 
-/** Follows a link of a mail to this server, whatever host the mail names; answers where it leads. */
+/**
+ * Follows the link of a mail, on this server regardless of its host. Returns the redirect target.
+ */
 async function follow(server: AuthServer, link: URL): Promise<URL> {
   const { status, headers, text } = await server.call('GET', `${link.pathname}${link.search}`);
   if (status !== 303) throw new Error(`no redirect: ${status} ${text}`);
@@ -35,7 +37,7 @@ function fragmentOf({ hash }: URL): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(hash.slice(1)));
 }
 
-t.test('signs up, confirms by the link in the mail, and then may sign in', async (t) => {
+t.test('user signs up, confirms with the link and signs in', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
 
@@ -72,7 +74,7 @@ t.test('signs up, confirms by the link in the mail, and then may sign in', async
   t.equal((await client.signInWithPassword(ada)).error, null);
 });
 
-t.test('a code does what the link does', async (t) => {
+t.test('code is equivalent to the link', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -89,7 +91,7 @@ t.test('a code does what the link does', async (t) => {
   t.equal(again.error?.code, 'otp_expired');
 });
 
-t.test('the hash of a link does as well', async (t) => {
+t.test('token hash is equivalent to the link', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -121,7 +123,7 @@ for (const sender of ['signUp', 'signInWithOtp', 'resetPasswordForEmail'] as con
             : await client.resetPasswordForEmail(email);
       t.equal(asked.error, null);
 
-      // A mailbox is looked at when its owner feels like it.
+      // The time in the mailbox does not count against the lifetime of the code.
       server.clock.advance(2 * hourMs);
       const link = linkIn(await smtp.mailTo(email, isNew ? 1 : 2));
       t.match(link.searchParams.get('token'), /^pkce_[0-9a-f]{56}$/);
@@ -130,10 +132,10 @@ for (const sender of ['signUp', 'signInWithOtp', 'resetPasswordForEmail'] as con
       const code = target.searchParams.get('code') ?? '';
       t.match(code, /^[0-9a-f-]{36}$/);
 
-      const stranger = await server.call('POST', '/token?grant_type=pkce', {
+      const attacker = await server.call('POST', '/token?grant_type=pkce', {
         body: { auth_code: code, code_verifier: 'v'.repeat(56) },
       });
-      t.match(stranger, { status: 400, body: { error_code: 'bad_code_verifier' } });
+      t.match(attacker, { status: 400, body: { error_code: 'bad_code_verifier' } });
       const { data, error } = await client.exchangeCodeForSession(code);
       t.equal(error, null);
       t.equal(data.user?.email, email);
@@ -143,7 +145,7 @@ for (const sender of ['signUp', 'signInWithOtp', 'resetPasswordForEmail'] as con
   );
 }
 
-t.test('a link to sign in goes to those who are known and to those who are not', async (t) => {
+t.test('magic link is sent to known and unknown users', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
 
@@ -159,7 +161,7 @@ t.test('a link to sign in goes to those who are known and to those who are not',
   t.match(data.user, { email, user_metadata: { name: 'Ada' } });
 });
 
-t.test('who must not sign up by it is told so', async (t) => {
+t.test('magic link without sign-up rejects unknown users', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const { error } = await clientOf(server, 'pkce').signInWithOtp({
     email,
@@ -169,7 +171,7 @@ t.test('who must not sign up by it is told so', async (t) => {
   t.same(smtp.mails(), []);
 });
 
-t.test('a lost password: the link signs in, and a new one can be set', async (t) => {
+t.test('recovery link signs in, and a new password can be set', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -185,7 +187,7 @@ t.test('a lost password: the link signs in, and a new one can be set', async (t)
   t.equal((await client.signInWithPassword(ada)).error?.code, 'invalid_credentials');
 });
 
-t.test('a confirmation is sent again after a while, and then the first link is void', async (t) => {
+t.test('confirmation can be resent after the spacing, and invalidates the first link', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -202,11 +204,11 @@ t.test('a confirmation is sent again after a while, and then the first link is v
   const stale = await client.verifyOtp({ email, token: codeIn(first ?? second), type: 'signup' });
   t.equal(stale.error?.code, 'otp_expired');
   t.equal((await client.verifyOtp({ email, token: codeIn(second), type: 'signup' })).error, null);
-  t.same((await client.resend({ type: 'signup', email })).error, null, 'who has confirmed is not told so');
+  t.same((await client.resend({ type: 'signup', email })).error, null, 'does not disclose a confirmed user');
   t.equal(smtp.mails().length, 2);
 });
 
-t.test('a new address is confirmed at both, whichever comes first', async (t) => {
+t.test('change of email is confirmed at both addresses, in any order', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -228,7 +230,7 @@ t.test('a new address is confirmed at both, whichever comes first', async (t) =>
   t.equal((await client.signInWithPassword({ ...ada, email: next })).error, null);
 });
 
-t.test('the first confirmation by code is told that the other is missing', async (t) => {
+t.test('first confirmation by code reports that the other is missing', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const client = clientOf(server);
   await client.signUp(ada);
@@ -244,7 +246,7 @@ t.test('the first confirmation by code is told that the other is missing', async
   });
 });
 
-t.test('with MAILER_SECURE_EMAIL_CHANGE_ENABLED=false the new address is enough', async (t) => {
+t.test('with MAILER_SECURE_EMAIL_CHANGE_ENABLED=false only the new address confirms', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
     MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true',

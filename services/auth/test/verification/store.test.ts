@@ -7,7 +7,7 @@ import { testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
-t.test('a token replaces its predecessor, is found by its hash, and spent once', async (t) => {
+t.test('token replaces its predecessor, is found by its hash and spent once', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
   const at = new Date(metadata.nowMs);
@@ -29,10 +29,10 @@ t.test('a token replaces its predecessor, is found by its hash, and spent once',
 
   if (found === undefined) throw new Error('just found');
   const spent = await Promise.all([1, 2, 3].map(() => store.oneTimeTokens.spend(found.token)));
-  t.same(spent.filter(Boolean), [true], 'one of three that come together');
+  t.same(spent.filter(Boolean), [true], 'one of three concurrent requests');
 });
 
-t.test('of tokens that are sent too soon after one another only the first is kept', async (t) => {
+t.test('token sent before the spacing has passed is not stored', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'user_recovery_requested', { metadata });
@@ -45,13 +45,13 @@ t.test('of tokens that are sent too soon after one another only the first is kep
   const { nowMs } = metadata;
   const together = await Promise.all(['a', 'b', 'c'].map((hash) => send(hash, 'recovery_token', nowMs)));
   t.same(together.filter(Boolean), [true]);
-  t.equal(await send('d', 'confirmation_token', nowMs), true, 'of another kind');
+  t.equal(await send('d', 'confirmation_token', nowMs), true, 'another type');
   t.equal(await send('e', 'recovery_token', nowMs + 59_999), false);
   t.equal(await store.oneTimeTokens.find(['e'], ['recovery_token']), undefined);
   t.equal(await send('f', 'recovery_token', nowMs + 60_000), true);
 });
 
-t.test('a token is as old as its last sending, whichever of two for a change of email it is', async (t) => {
+t.test('time of a token is that of the last message, also for a change of email', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'user_modified', { metadata });
@@ -65,7 +65,7 @@ t.test('a token is as old as its last sending, whichever of two for a change of 
   t.same(found?.token.at, later.at);
 });
 
-t.test('a token that could not be sent leaves no trace', async (t) => {
+t.test('withdrawn token leaves no trace', async (t) => {
   const store = await testStore(t);
   const user = await insertUser(store, { email: 'ada@example.com' });
   const at = new Date(metadata.nowMs);
@@ -86,7 +86,7 @@ t.test('a token that could not be sent leaves no trace', async (t) => {
   t.same(after?.confirmationSentAt, at);
 });
 
-t.test('the column of its user where GoTrue keeps a token is emptied with it', async (t) => {
+t.test('spending a token empties the column of the user where GoTrue stores it', async (t) => {
   const { url: databaseUrl } = await testDatabase(t);
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => disconnect(sql));
@@ -128,5 +128,5 @@ t.test('the column of its user where GoTrue keeps a token is emptied with it', a
   const digesting = new Store(sql, { cipher: unencrypted });
   await store.oneTimeTokens.replace([token], audit);
   await digesting.oneTimeTokens.replace([next], audit);
-  t.match(await columns(), { recovery_token: '' }, 'a digest is of no use to GoTrue');
+  t.match(await columns(), { recovery_token: '' }, 'GoTrue cannot use a digest');
 });

@@ -12,7 +12,7 @@ async function post(server: AuthServer, path: string, body: unknown) {
   return server.call('POST', path, { body });
 }
 
-t.test('what is missing or too much is said', async (t) => {
+t.test('missing and extra parameters are rejected', async (t) => {
   const server = await startAuthServer(t);
   const hash = 'a'.repeat(56);
   const cases: readonly (readonly [object, number, string])[] = [
@@ -39,7 +39,7 @@ t.test('what is missing or too much is said', async (t) => {
     [{ type: 'toString', token_hash: hash }, 400, 'Invalid email verification type'],
     [{ type: 'telepathy', token: '1', email }, 400, 'Unsupported verification type'],
     [
-      { type: 'signup', token: '1', email: 'nobody' },
+      { type: 'signup', token: '1', email: 'unknown' },
       400,
       'Unable to validate email address: invalid format',
     ],
@@ -52,7 +52,7 @@ t.test('what is missing or too much is said', async (t) => {
     t.match(await post(server, '/verify', body), { status, body: { msg } }, JSON.stringify(body));
 });
 
-t.test('the answer says what was verified', async (t) => {
+t.test('response has the verified type', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   await post(server, '/signup', ada);
   const token = codeIn(await smtp.mailTo(email));
@@ -61,7 +61,7 @@ t.test('the answer says what was verified', async (t) => {
   t.equal(answer.headers.get('cache-control'), 'no-store');
 });
 
-t.test('a code and a link are good for MAILER_OTP_EXP', async (t) => {
+t.test('code and link expire after MAILER_OTP_EXP', async (t) => {
   const { server, smtp } = await startMailingServer(t, { MAILER_OTP_EXP: '3600' });
   await post(server, '/signup', ada);
   const mail = await smtp.mailTo(email);
@@ -78,7 +78,7 @@ t.test('a code and a link are good for MAILER_OTP_EXP', async (t) => {
   );
 });
 
-t.test('of many that spend a code at once one is let in', async (t) => {
+t.test('one of many concurrent requests spends a code', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   await post(server, '/signup', ada);
   const token = codeIn(await smtp.mailTo(email));
@@ -88,7 +88,7 @@ t.test('of many that spend a code at once one is let in', async (t) => {
   t.same(answers.map(({ status }) => status).toSorted(), [200, ...Array.from({ length: 9 }, () => 403)]);
 });
 
-t.test('who only looks at a link does not spend it', async (t) => {
+t.test('HEAD does not spend a link', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   await post(server, '/signup', ada);
   const { pathname, search } = linkIn(await smtp.mailTo(email));
@@ -96,7 +96,7 @@ t.test('who only looks at a link does not spend it', async (t) => {
   t.match((await server.call('GET', pathname + search)).headers.get('location'), /access_token=/);
 });
 
-t.test('a link without token or type is answered, as there is nobody to send back', async (t) => {
+t.test('link without token or type gets a response without redirect', async (t) => {
   const server = await startAuthServer(t);
   t.match(await server.call('GET', '/verify?token=x'), {
     status: 400,
@@ -108,7 +108,7 @@ t.test('a link without token or type is answered, as there is nobody to send bac
   });
 });
 
-t.test('a link leads to where its sender asked for, if that is allowed', async (t) => {
+t.test('link redirects to the requested target if it is allowed', async (t) => {
   const { server } = await startMailingServer(t, { URI_ALLOW_LIST: 'https://*.example.org/in' });
   const target = async (redirectTo: string, token = 'x') =>
     (
@@ -125,7 +125,7 @@ t.test('a link leads to where its sender asked for, if that is allowed', async (
   t.equal(pkce, `https://app.example.org/in?${parameters}#${parameters}&sb=`);
 });
 
-t.test('a banned user is not let in', async (t) => {
+t.test('banned user is rejected', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   await post(server, '/signup', ada);
   const token = codeIn(await smtp.mailTo(email));
@@ -138,7 +138,7 @@ t.test('a banned user is not let in', async (t) => {
   });
 });
 
-t.test('who has no password may choose one when they confirm, if it is good enough', async (t) => {
+t.test('user without a password may set one with the confirmation', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   await post(server, '/otp', { email });
   const token = codeIn(await smtp.mailTo(email));
@@ -149,11 +149,11 @@ t.test('who has no password may choose one when they confirm, if it is good enou
 });
 
 t.test(
-  'a password that nobody has confirmed is gone when the owner of the address comes by another way',
+  'unconfirmed password is removed when the owner of the address signs in by another link',
   async (t) => {
     for (const path of ['/otp', '/magiclink', '/recover'] as const) {
       const { server, smtp } = await startMailingServer(t);
-      // Somebody else waits for the owner to confirm this.
+      // An attacker signs up and waits for the owner to confirm.
       await post(server, '/signup', ada);
       server.clock.advance(hourMs);
       t.equal((await post(server, path, { email })).status, 200);
@@ -165,7 +165,7 @@ t.test(
   },
 );
 
-t.test('a code is exchanged once, in its time', async (t) => {
+t.test('code is exchanged once before it expires', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const verifier = 'v'.repeat(43);
   const challenge = { code_challenge: verifier, code_challenge_method: 'plain' };
@@ -199,7 +199,7 @@ t.test('a code is exchanged once, in its time', async (t) => {
   });
 });
 
-t.test('a request that is refused does not disturb the flow of the user whom it is for', async (t) => {
+t.test('rejected request does not affect a pending flow of the user', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const ask = (verifier: string) =>
     post(server, '/otp', { email, code_challenge: verifier, code_challenge_method: 'plain' });
@@ -213,7 +213,7 @@ t.test('a request that is refused does not disturb the flow of the user whom it 
   t.equal(answer.status, 200);
 });
 
-t.test('an OAuth 2.0 client exchanges it as authorization_code', async (t) => {
+t.test('OAuth 2.0 client exchanges the code as authorization_code', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const verifier = 'v'.repeat(43);
   await post(server, '/signup', { ...ada, code_challenge: verifier, code_challenge_method: 'plain' });
@@ -233,7 +233,7 @@ t.test('an OAuth 2.0 client exchanges it as authorization_code', async (t) => {
   t.match(await form(verifier), { status: 200, body: { token_type: 'bearer' } });
 });
 
-t.test('a link and a code whose session cannot be written are good for another try', async (t) => {
+t.test('link and code stay valid if the session cannot be stored', async (t) => {
   const { server, smtp } = await startMailingServer(t);
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
