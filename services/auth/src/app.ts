@@ -22,7 +22,7 @@ import { TokenCache } from './ext-authz/token-cache.ts';
 import type { OpenApiDocument } from './http/open-api.ts';
 import { ApiServer } from './http/server.ts';
 import { ColumnCipher } from './keys/column-encryption.ts';
-import { openSigningKeys } from './keys/key-source.ts';
+import { SigningKeySource } from './keys/key-source.ts';
 import { systemRandomness } from './keys/random.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import { Background } from './messages/background.ts';
@@ -66,7 +66,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const ports: Ports = { http: settings.port };
   const health = new Health();
   const startup = health.component('startup', { healthy: false });
-  const signingKeys = await openSigningKeys(settings, { logger });
+  const signingKeys = await SigningKeySource.open(settings, { logger });
   const telemetry = await startTelemetry(settings, options);
   const sql = connect(settings);
   const parts = createContext(settings, options, { sql, telemetry, keys: signingKeys.keys });
@@ -80,7 +80,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const components: readonly (LifecycleComponent | undefined)[] = [
     ...telemetry.components,
     foundation,
-    signingKeys.watch,
+    signingKeys,
     {
       name: 'schema',
       start: async ({ signal }) => {
@@ -112,7 +112,12 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
   const lifecycle = new Lifecycle({ logger, drainTimeoutMs });
   for (const component of components) if (component !== undefined) lifecycle.add(component);
-  return { lifecycle, ports, replaceKeys: signingKeys.replace, openApi: () => api.openApi() };
+  return {
+    lifecycle,
+    ports,
+    replaceKeys: (jwtKeys) => signingKeys.replace(jwtKeys),
+    openApi: () => api.openApi(),
+  };
 }
 
 /** The context, and the parts of it that have a life of their own. */

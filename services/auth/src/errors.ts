@@ -2,12 +2,11 @@ import { AppError, defineErrors, type ErrorDefinition, grpcStatus } from '@tollg
 
 const g = grpcStatus;
 
-/** A definition in one line: the catalogue is a table. */
 function define(httpStatus: number, status: ErrorDefinition['grpcStatus'], message: string): ErrorDefinition {
   return { httpStatus, grpcStatus: status, message };
 }
 
-/** Everything a caller can be told, by its stable code. Codes and messages are those that clients of GoTrue know. */
+/** Errors of the API by their stable code. Codes and messages are those of GoTrue, on which clients depend. */
 export const errors = defineErrors({
   // The request itself.
   unexpected_failure: define(
@@ -33,7 +32,7 @@ export const errors = defineErrors({
     'Too many passwords are being checked, please retry after a moment',
   ),
 
-  // Who is asking.
+  // Authentication.
   no_authorization: define(401, g.unauthenticated, 'This endpoint requires a valid Bearer token'),
   bad_jwt: define(403, g.unauthenticated, 'invalid JWT: unable to parse or verify signature'),
   not_admin: define(403, g.permissionDenied, 'User not allowed'),
@@ -44,16 +43,16 @@ export const errors = defineErrors({
     'AAL2 session is required to update email, phone or password when MFA is enabled.',
   ),
 
-  // What external authorization answers beside these.
-  path_not_canonical: define(400, g.invalidArgument, 'The path could be read in more than one way'),
-  not_http: define(403, g.permissionDenied, 'Only requests of HTTP can be authorized'),
-  route_denied: define(403, g.permissionDenied, 'Nobody may call this'),
-  role_not_allowed: define(403, g.permissionDenied, 'The role of the user may not call this'),
-  anonymous_not_allowed: define(403, g.permissionDenied, 'Anonymous users may not call this'),
+  // External authorization.
+  path_not_canonical: define(400, g.invalidArgument, 'The request path is ambiguous'),
+  not_http: define(403, g.permissionDenied, 'Only HTTP requests can be authorized'),
+  route_denied: define(403, g.permissionDenied, 'Access denied'),
+  role_not_allowed: define(403, g.permissionDenied, 'The role of the user does not permit this request'),
+  anonymous_not_allowed: define(403, g.permissionDenied, 'Anonymous users are not allowed'),
   authorization_unavailable: define(
     503,
     g.unavailable,
-    'Who calls cannot be told right now, please retry after a moment',
+    'Authorization is temporarily unavailable, retry later',
   ),
 
   // Users.
@@ -137,10 +136,9 @@ export const errors = defineErrors({
   mfa_ip_address_mismatch: define(422, g.failedPrecondition, 'Challenge and verify IP addresses mismatch.'),
 });
 
-/** What a password lacks. */
 export type WeakPasswordReason = 'length' | 'characters' | 'pwned';
 
-/** `weak_password` with its reasons, which replies carry beside the message. */
+/** `weak_password` with its reasons, which are part of the response. */
 export class WeakPasswordError extends AppError {
   override readonly name = 'WeakPasswordError';
   readonly reasons: readonly WeakPasswordReason[];
@@ -152,7 +150,7 @@ export class WeakPasswordError extends AppError {
 }
 
 /**
- * An error in the form of OAuth 2.0, whatever the API version: `{ error, error_description }`.
+ * An error in the format of OAuth 2.0, in all API versions: `{ error, error_description }`.
  *
  * @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
@@ -165,7 +163,7 @@ export class OAuthError extends AppError {
   }
 }
 
-/** A 429 or 503 that says when to try again. */
+/** An error with `retry-after`. */
 export class RetryLaterError extends AppError {
   override readonly name = 'RetryLaterError';
   readonly retryAfterSeconds: number;

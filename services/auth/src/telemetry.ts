@@ -9,7 +9,6 @@ import packageJson from '../package.json' with { type: 'json' };
 import { telemetrySettings } from './config/server.ts';
 import type { Settings } from './config/settings.ts';
 
-/** The settings that say what leaves, and how. */
 export type TelemetrySettings = Pick<
   Settings,
   | 'tracingEnabled'
@@ -25,25 +24,24 @@ export type TelemetrySettings = Pick<
 /** Traces and metrics of the service. */
 export interface Telemetry {
   readonly tracing: Tracing;
-  /** Absent when metrics are off: nothing is counted then. */
+  /** Undefined if metrics are off. */
   readonly registry: Registry | undefined;
-  /** To be started before everything that is measured, and stopped after it. */
+  /** Started first and stopped last. */
   readonly components: readonly LifecycleComponent[];
 }
 
-/** Puts together what the settings ask for. */
 export async function startTelemetry(
   settings: TelemetrySettings,
   { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
 ): Promise<Telemetry> {
   if (settings.debug) await logTelemetrySdk(logger);
-  const about = {
+  const common = {
     serviceName: settings.otelServiceName,
     resourceAttributes: { 'auth.version': `v${packageJson.version}` },
-    protocol: protocolOf(settings.otlpProtocol),
+    protocol: toOtlpProtocol(settings.otlpProtocol),
     logger,
   };
-  const tracing = await startTracing({ ...about, enabled: settings.tracingEnabled, samplingRate: 1 });
+  const tracing = await startTracing({ ...common, enabled: settings.tracingEnabled, samplingRate: 1 });
   const components: LifecycleComponent[] = [{ name: 'tracing', stop: () => tracing.shutdown() }];
   if (!settings.metricsEnabled) return { tracing, registry: undefined, components };
 
@@ -52,8 +50,8 @@ export async function startTelemetry(
   new Gauge({ name: 'gotrue_running', help: 'Whether the service runs.', registers: [registry] }).set(1);
   components.push(
     settings.metricsExporter === 'opentelemetry'
-      ? new MetricsExport({ ...about, registry, nowMs })
-      : announced(
+      ? new MetricsExport({ ...common, registry, nowMs })
+      : withListenLog(
           new MetricsServer({
             registry,
             host: settings.otelExporterPullHost,
@@ -67,12 +65,11 @@ export async function startTelemetry(
   return { tracing, registry, components };
 }
 
-/** The variable names JSON; the exporter of our kit is called after HTTP. */
-function protocolOf(protocol: Settings['otlpProtocol']): OtlpProtocol {
+function toOtlpProtocol(protocol: Settings['otlpProtocol']): OtlpProtocol {
   return protocol === 'http/json' ? 'http' : protocol;
 }
 
-function announced(server: MetricsServer, logger: Logger): LifecycleComponent {
+function withListenLog(server: MetricsServer, logger: Logger): LifecycleComponent {
   return {
     name: server.name,
     stop: () => server.stop(),
@@ -81,7 +78,7 @@ function announced(server: MetricsServer, logger: Logger): LifecycleComponent {
         host: telemetrySettings.otelExporterPullHost.env,
         port: telemetrySettings.otelExporterPullPort.env,
       });
-      logger.info({ url: server.url() }, 'metrics can be pulled');
+      logger.info({ url: server.url() }, 'serving metrics');
     },
   };
 }

@@ -64,7 +64,7 @@ async function killDuringLoad(server: ServerCommand, known: Known[], crash: () =
   await Promise.all(running);
 }
 
-t.test('killed in the middle of load, the server loses nobody and comes back by itself', async (t) => {
+t.test('after a SIGKILL under load no committed data is lost and the server recovers', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const known: Known[] = [];

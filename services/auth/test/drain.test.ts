@@ -21,7 +21,7 @@ async function withRequestInFlight(t: Test, variables: Readonly<Record<string, s
   return { server, smtp, answer };
 }
 
-t.test('a server that stops answers what has come in, and takes in nothing more', async (t) => {
+t.test('a stopping server completes requests in flight and accepts no new ones', async (t) => {
   const { server, smtp, answer } = await withRequestInFlight(t);
   const stopped = server.stop();
   await awaitUntil(
@@ -39,13 +39,13 @@ t.test('a server that stops answers what has come in, and takes in nothing more'
   t.match(await stopped, { failed: false, late: [] });
 });
 
-t.test('what takes longer than DRAIN_TIMEOUT is cut off', async (t) => {
+t.test('requests that exceed DRAIN_TIMEOUT are aborted', async (t) => {
   const { server, answer } = await withRequestInFlight(t, { DRAIN_TIMEOUT: '50ms' });
   t.match(await server.stop(), { failed: false });
   await t.rejects(answer, { message: 'fetch failed' });
 });
 
-t.test('during SHUTDOWN_DELAY answers on connections that are kept say that these close', async (t) => {
+t.test('during SHUTDOWN_DELAY responses close keep-alive connections', async (t) => {
   const server = await startAuthServer(t, { SHUTDOWN_DELAY: '3s' });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());

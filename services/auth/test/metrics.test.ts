@@ -11,7 +11,7 @@ function samplesOf(text: string, names: RegExp): string[] {
   return text.split('\n').filter((line) => names.test(line));
 }
 
-t.test('a server counts answers, passwords and mails beyond the quota', async (t) => {
+t.test('a server counts responses, passwords and refused emails', async (t) => {
   const server = await startAuthServer(t, {
     METRICS_ENABLED: 'true',
     METRICS_EXPORTER: 'pull',

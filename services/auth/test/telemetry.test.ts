@@ -29,7 +29,7 @@ const logger = createLogger({ level: 'fatal', format: 'json' });
 const deps = { logger, nowMs: Date.now };
 const signal = new AbortController().signal;
 
-t.test('a request is a span with its route and parameters, within the trace of its caller', async (t) => {
+t.test('a request is a span with route and parameters, in the trace of the caller', async (t) => {
   const collected = await startCollector(t);
   process.env.OTEL_RESOURCE_ATTRIBUTES = 'deployment.environment.name=test';
   t.teardown(() => delete process.env.OTEL_RESOURCE_ATTRIBUTES);
@@ -69,7 +69,7 @@ t.test('a request is a span with its route and parameters, within the trace of i
   t.notMatch(JSON.stringify(collected), /secret/);
 });
 
-t.test('the server exports spans and metrics when told so, the last ones when it stops', async (t) => {
+t.test('the server exports spans and metrics, including the last ones on stop', async (t) => {
   const collected = await startCollector(t);
   const server = await startAuthServer(t, {
     TRACING_ENABLED: 'true',
@@ -91,7 +91,7 @@ t.test('the server exports spans and metrics when told so, the last ones when it
   t.ok(exported.some(({ name }) => name.startsWith('nodejs_eventloop_lag')));
 });
 
-t.test('statements are spans of their request, without values; a refusal has its error code', async (t) => {
+t.test('statements are child spans without values, and errors have their code', async (t) => {
   const collected = await startCollector(t);
   const server = await startAuthServer(t, {
     TRACING_ENABLED: 'true',
@@ -134,7 +134,7 @@ t.test('statements are spans of their request, without values; a refusal has its
   );
 });
 
-t.test('a check of external authorization says what decided', async (t) => {
+t.test('the span of an ext_authz check has rule and outcome', async (t) => {
   const collected = await startCollector(t);
   const folder = makeTextFolder(t);
   folder.write(
@@ -194,7 +194,7 @@ t.test('a check of external authorization says what decided', async (t) => {
   t.notMatch(JSON.stringify(collected), new RegExp(`secret=|${accessToken}`));
 });
 
-t.test('protobuf is what goes out when no protocol is named', async (t) => {
+t.test('the default export protocol is protobuf', async (t) => {
   const collected = await startCollector(t);
   const server = await startAuthServer(t, { TRACING_ENABLED: 'true', METRICS_ENABLED: 'true' });
   await server.call('GET', '/health');
@@ -205,7 +205,7 @@ t.test('protobuf is what goes out when no protocol is named', async (t) => {
   );
 });
 
-t.test('nothing is exported unless told so', async (t) => {
+t.test('nothing is exported by default', async (t) => {
   const collected = await startCollector(t);
   const server = await startAuthServer(t);
   await server.call('GET', '/health');
@@ -213,7 +213,7 @@ t.test('nothing is exported unless told so', async (t) => {
   t.same(collected, []);
 });
 
-t.test('metrics can be pulled at / and /metrics', async (t) => {
+t.test('metrics are served at / and /metrics', async (t) => {
   for (const exporter of ['pull', 'prometheus']) {
     const server = await startAuthServer(t, {
       METRICS_ENABLED: 'true',
@@ -245,7 +245,7 @@ t.test('metrics can be pulled at / and /metrics', async (t) => {
   }
 });
 
-t.test('a client that goes away is counted, and is no longer active', async (t) => {
+t.test('a client that disconnects is counted and no longer active', async (t) => {
   const { registry, components } = await startTelemetry(
     { ...off, metricsEnabled: true, metricsExporter: 'pull' },
     deps,
@@ -268,7 +268,7 @@ t.test('a client that goes away is counted, and is no longer active', async (t) 
   t.match(await registry?.metrics(), /route="\/slow",status="499"\} 1/);
 });
 
-t.test('DEBUG=true shows what the SDK says', async (t) => {
+t.test('DEBUG=true logs messages of the SDK', async (t) => {
   await startCollector(t);
   const server = await startAuthServer(t, { DEBUG: 'true', TRACING_ENABLED: 'true' });
   await server.call('GET', '/health');
@@ -276,7 +276,7 @@ t.test('DEBUG=true shows what the SDK says', async (t) => {
   t.match(server.logs(), /"component":"telemetry SDK"/);
 });
 
-t.test('statements that wait for a connection are in flight', async (t) => {
+t.test('statements that wait for a connection count as in flight', async (t) => {
   const registry = new Registry();
   const { url } = await testDatabase(t);
   const pool = connect({ databaseUrl: url, dbNamespace: 'auth', dbMaxPoolSize: 1 });

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type AddRoutes, body, optionalObject, optionalText, uuidParameter } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
-import { pageQuery, readPage, setPageHeaders } from '../http/pagination.ts';
+import { pageQuery, parsePage, setPageHeaders } from '../http/pagination.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { toSessionJson } from '../sessions/sessions.ts';
@@ -134,7 +134,7 @@ const auditQuery = Type.Object({ ...pageQuery, query: Type.Optional(Type.String(
 export const addAdminAuditRoutes: AddRoutes = (api, context) => {
   api.get('/admin/audit', { schema: { querystring: auditQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);
-    const page = readPage(request.query);
+    const page = parsePage(request.query);
     const { query = '' } = request.query;
     const { items, total } = await listAuditEntries(context.store, { ...page, query });
     setPageHeaders(request, reply, { page, total });

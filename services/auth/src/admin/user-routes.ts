@@ -11,7 +11,7 @@ import {
 } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
-import { pageQuery, readPage, setPageHeaders } from '../http/pagination.ts';
+import { pageQuery, parsePage, setPageHeaders } from '../http/pagination.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toUserJson } from '../users/user-json.ts';
@@ -50,7 +50,7 @@ export const addAdminUserRoutes: AddRoutes = (api, context) => {
 
   api.get('/admin/users', { schema: { querystring: listQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);
-    const page = readPage(request.query);
+    const page = parsePage(request.query);
     const aud = requestedAudience(request, context);
     const { filter = '', sort = '' } = request.query;
     const { items, total } = await listUsers(store, { ...page, aud, filter, sort });

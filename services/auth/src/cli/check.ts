@@ -4,7 +4,7 @@ import { givenValue } from '../config/builders.ts';
 import { readSettings, type Settings, settingsSpec } from '../config/settings.ts';
 import { settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
-import { openSigningKeys } from '../keys/key-source.ts';
+import { SigningKeySource } from '../keys/key-source.ts';
 import { inspectDatabase } from './inspect-database.ts';
 import { readEnvironment, readVariables } from './load-settings.ts';
 import type { Command } from './run-command.ts';
@@ -163,7 +163,7 @@ function warningFinding({
 async function fileProblems(settings: Settings): Promise<Finding[]> {
   const found: Finding[] = [];
   const silent = createLogger({ level: 'fatal', format: 'json', destination: { write: () => undefined } });
-  await openSigningKeys(settings, { logger: silent }).catch((error: unknown) => {
+  await SigningKeySource.open(settings, { logger: silent }).catch((error: unknown) => {
     found.push({ subject: settingsSpec.jwtKeysFile.env, text: messageOf(error) });
   });
   const { extAuthzRoutesFile } = settings;

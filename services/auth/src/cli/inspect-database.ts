@@ -1,14 +1,14 @@
 import { type Client, escapeIdentifier } from 'pg';
-import { describeDatabase, explainStartFailure } from '../db/connection.ts';
+import { describeDatabase, explainMigrationFailure } from '../db/connection.ts';
 import { openClient, UnreadableCertificate } from '../db/connection-string.ts';
-import { migrationsTable, pendingMigrations, type ReadRows } from '../db/migrate.ts';
+import { findPendingMigrations, migrationsTable, type ReadRows } from '../db/migrate.ts';
 import {
   describeTooOld,
-  isColumnOfGotrue,
+  isGotrueColumn,
   type SchemaProblems,
-  schemaProblemsOf,
   schemaProblemsParameters,
   schemaProblemsQuery,
+  toSchemaProblems,
   usedColumns,
   widensSessions,
 } from '../db/schema.ts';
@@ -192,7 +192,8 @@ export async function inspectDatabase(options: InspectedDatabase): Promise<Inspe
     );
     return await inspect(readOnly(client), options);
   } catch (error) {
-    const { message } = error instanceof UnreadableCertificate ? error : explainStartFailure(error, options);
+    const { message } =
+      error instanceof UnreadableCertificate ? error : explainMigrationFailure(error, options);
     return { stops: [{ subject: 'DATABASE_URL', text: message }] };
   } finally {
     await client?.end().catch(() => undefined);
@@ -215,11 +216,11 @@ function readOnly(client: Client): ReadRows {
 async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<Inspection> {
   const { dbNamespace } = options;
   const tables = await tablesOf(readRows, dbNamespace);
-  const pending = await pendingMigrations(readRows, dbNamespace);
-  const problems = schemaProblemsOf(
+  const pending = await findPendingMigrations(readRows, dbNamespace);
+  const problems = toSchemaProblems(
     await readRows(schemaProblemsQuery, schemaProblemsParameters(usedColumns, dbNamespace)),
   );
-  const tooOld = problems.missingColumns.filter(isColumnOfGotrue);
+  const tooOld = problems.missingColumns.filter(isGotrueColumn);
   const isGotrue = tables.includes('schema_migrations');
   const stops = [
     ...(tooOld.length === 0 ? [] : [{ subject: `schema ${dbNamespace}`, text: describeTooOld(tooOld) }]),

@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { migrate } from '../db/migrate.ts';
 import { withDefaultsOfMode } from '../dev/environment.ts';
 import { signJwt } from '../keys/jwt.ts';
-import { openSigningKeys } from '../keys/key-source.ts';
+import { SigningKeySource } from '../keys/key-source.ts';
 import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin.ts';
 import { checkCommand } from './check.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
@@ -34,7 +34,7 @@ const tokenCommand: Command = async ({ environmentFiles, flags }) => {
     process.exitCode = 1;
     return;
   }
-  const { keys } = await openSigningKeys(settings, { logger: createCommandLogger(settings) });
+  const { keys } = await SigningKeySource.open(settings, { logger: createCommandLogger(settings) });
   process.stdout.write(`${signJwt({ role, iat: Math.floor(Date.now() / 1000) }, keys)}\n`);
 };
 

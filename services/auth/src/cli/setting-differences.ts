@@ -16,7 +16,7 @@ const isUnset = (value: string | undefined): boolean => value === undefined;
 const isZero = (value: string | undefined): boolean => value !== undefined && /^0+[a-z]*$/.test(value);
 const isEmpty = (value: string | undefined): boolean => value === undefined || value === '';
 
-const knowsClients = [
+const canIdentifyClients = [
   settingsSpec.trustedProxies,
   settingsSpec.rateLimitHeader,
   settingsSpec.forwardedForEnabled,
@@ -36,7 +36,7 @@ const differences: readonly Difference[] = [
   },
   {
     setting: settingsSpec.trustedProxies,
-    applies: (_value, env) => knowsClients.every((setting) => isEmpty(givenValue(setting, env))),
+    applies: (_value, env) => canIdentifyClients.every((setting) => isEmpty(givenValue(setting, env))),
     text: 'not set: X-Forwarded-For is not believed, so that sessions and the audit log have the address of the proxy; GoTrue believes it from everyone',
     isOurs: true,
   },

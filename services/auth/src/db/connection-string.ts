@@ -2,45 +2,44 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { Client, type ClientConfig } from 'pg';
 
-/** Whether connections are encrypted: never, where the server offers it, or always. */
+/** `if offered`: plaintext if the server does not support TLS. */
 type DatabaseTls =
   | { readonly use: 'never' }
   | { readonly use: 'if offered' | 'always'; readonly options: ConnectionOptions };
 
-/** A connection string without its TLS parameters, which our two libraries interpret differently. */
-export interface ReadConnectionString {
-  /** Without `search_path` as well: DB_NAMESPACE names the schema. */
+/** A connection string without TLS parameters, which the two client libraries interpret differently. */
+export interface ParsedConnectionString {
+  /** Also without `search_path`: DB_NAMESPACE sets the schema. */
   readonly url: string;
   readonly tls: DatabaseTls;
 }
 
-/** The values of `sslmode`. */
 export const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
 const ownParameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'search_path'];
-/** What pg says, without a code. */
+/** The message of pg, which has no code. */
 const notOffered = 'The server does not support SSL connections';
 
 /**
- * Reads a connection string as libpq and pgx do. Without `sslmode` connections are encrypted if the
- * server offers it. Up to `require` the certificate is not verified, unless `sslrootcert` is set.
+ * Parses a connection string as libpq and pgx do. Without `sslmode` connections are encrypted if the
+ * server supports it. Up to `require` the certificate is not verified, unless `sslrootcert` is set.
  *
- * @throws Error that names the parameter, when a file that it names cannot be read.
+ * @throws UnreadableCertificate
  * @see https://www.postgresql.org/docs/current/libpq-ssl.html
  */
-export function readConnectionString(databaseUrl: string): ReadConnectionString {
+export function parseConnectionString(databaseUrl: string): ParsedConnectionString {
   const at = databaseUrl.indexOf('?');
-  if (at === -1) return { url: databaseUrl, tls: tlsOf(new URLSearchParams()) };
+  if (at === -1) return { url: databaseUrl, tls: parseTls(new URLSearchParams()) };
   const parameters = new URLSearchParams(databaseUrl.slice(at + 1));
   const others = databaseUrl
     .slice(at + 1)
     .split('&')
     .filter((pair) => !ownParameters.includes(pair.split('=', 1)[0] ?? ''));
   const query = others.join('&');
-  return { url: databaseUrl.slice(0, at) + (query === '' ? '' : `?${query}`), tls: tlsOf(parameters) };
+  return { url: databaseUrl.slice(0, at) + (query === '' ? '' : `?${query}`), tls: parseTls(parameters) };
 }
 
-function tlsOf(parameters: URLSearchParams): DatabaseTls {
+function parseTls(parameters: URLSearchParams): DatabaseTls {
   const rootCertificate = parameters.get('sslrootcert');
   const mode = rootCertificate === 'system' ? 'verify-full' : (parameters.get('sslmode') ?? 'prefer');
   const options: ConnectionOptions = {
@@ -60,7 +59,7 @@ function tlsOf(parameters: URLSearchParams): DatabaseTls {
     case 'verify-ca':
       return { use: 'always', options: { ...options, checkServerIdentity: () => undefined } };
     default:
-      // As `verify-ca` where there is an authority to look for.
+      // With a CA, `require` is the same as `verify-ca`.
       return options.ca === undefined
         ? { use: 'always', options: { ...options, rejectUnauthorized: false } }
         : { use: 'always', options: { ...options, checkServerIdentity: () => undefined } };
@@ -80,16 +79,16 @@ function readPem(path: string, parameter: string): string {
   }
 }
 
-/** The message needs no explanation about the database. */
+/** A file of a TLS parameter cannot be read. */
 export class UnreadableCertificate extends Error {}
 
-/** Opens a connection. Calls `prepare` with each client before it connects; there may be two. */
+/** Opens a connection. `prepare` is called with each client before it connects; there may be two. */
 export async function openClient(
   databaseUrl: string,
   config: ClientConfig,
   prepare: (client: Client) => void,
 ): Promise<Client> {
-  const { url, tls } = readConnectionString(databaseUrl);
+  const { url, tls } = parseConnectionString(databaseUrl);
   const open = async (ssl: ConnectionOptions | false): Promise<Client> => {
     const client = new Client({ ...config, connectionString: url, ssl });
     prepare(client);

@@ -5,104 +5,99 @@ import type { Logger } from '@tollgate/kit/logger';
 import { compareText } from '@tollgate/kit/text';
 import { runner } from 'node-pg-migrate';
 import { type Client, escapeIdentifier } from 'pg';
-import { describeDatabase, explainStartFailure, isAway } from './connection.ts';
+import { describeDatabase, explainMigrationFailure, isUnavailable } from './connection.ts';
 import { openClient, UnreadableCertificate } from './connection-string.ts';
 import {
   describeProblems,
   describeTooOld,
-  isColumnOfGotrue,
+  isGotrueColumn,
   type SchemaProblems,
-  schemaProblemsOf,
   schemaProblemsParameters,
   schemaProblemsQuery,
+  toSchemaProblems,
   usedColumns,
   widensSessions,
 } from './schema.ts';
 
-/** Runs a statement and answers its rows. */
+/** Runs a statement. */
 export type ReadRows = (
   text: string,
   values?: readonly unknown[],
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-/** Holds the names of the migrations that have run. */
+/** Has the names of completed migrations. */
 export const migrationsTable = 'tollgate_migrations';
-/** Its files run in the order of their names. */
+/** Files run in alphabetical order. */
 const migrationsFolder = join(import.meta.dirname, 'migrations');
 
-/** Names of the migrations that have not run in a schema, in the order in which they will. */
-export async function pendingMigrations(readRows: ReadRows, schema: string): Promise<string[]> {
+/** Names of the pending migrations of a schema, in order. */
+export async function findPendingMigrations(readRows: ReadRows, schema: string): Promise<string[]> {
   const files = await readdir(migrationsFolder);
   const names = files.filter((file) => file.endsWith('.sql')).map((file) => file.slice(0, -'.sql'.length));
   const table = `${escapeIdentifier(schema)}.${migrationsTable}`;
-  const [found] = await readRows(`select has_table_privilege(to_regclass($1), 'SELECT') as readable`, [
-    table,
-  ]);
-  if (found?.readable !== true) return names.sort(compareText);
-  const ran = new Set((await readRows(`select name from ${table}`)).map(({ name }) => name));
-  return names.filter((name) => !ran.has(name)).sort(compareText);
+  const [row] = await readRows(`select has_table_privilege(to_regclass($1), 'SELECT') as readable`, [table]);
+  if (row?.readable !== true) return names.sort(compareText);
+  const completed = new Set((await readRows(`select name from ${table}`)).map(({ name }) => name));
+  return names.filter((name) => !completed.has(name)).sort(compareText);
 }
 
-/** What the migrations run against. */
 export interface MigrationOptions {
   readonly databaseUrl: string;
   readonly dbNamespace: string;
-  /** How long to wait for a database that does not answer. Default 0: not at all. */
+  /** How long to wait for an unavailable database. Default 0: no retries. */
   readonly dbStartupTimeoutMs?: number;
-  /** Passwords are encrypted: the column of GoTrue is too short for some. Default false. */
+  /** Widens the password column, which is too short in GoTrue's schema. Default false. */
   readonly dbEncryptionEncrypt?: boolean;
 }
 
-/** What they need besides. */
-export interface MigrationDeps {
+export interface MigrationControl {
   readonly logger: Logger;
-  /** Ends the waiting. */
+  /** Stops retries. */
   readonly signal?: AbortSignal;
 }
 
 const connectTimeoutMs = 10_000;
-/** Quick at first: in a pod beside its database it is a matter of seconds. */
-const pauses = { initialMs: 250, maxMs: 5_000, jitter: 0.2 };
+/** Short at first: a database that starts at the same time is ready within seconds. */
+const backoff = { initialMs: 250, maxMs: 5_000, jitter: 0.2 };
 
 /**
- * Brings the schema up to date and answers the names of the migrations that ran. Of several that start together one works
- * and the others wait for it.
+ * Runs pending migrations and returns their names. Concurrent calls wait for each other.
  *
- * @throws Error that says what is wrong with DATABASE_URL or the database, and what to do.
+ * @throws Error for operators: what is wrong with DATABASE_URL or the database, and what to do.
  */
-export async function migrate(options: MigrationOptions, deps: MigrationDeps): Promise<string[]> {
+export async function migrate(options: MigrationOptions, control: MigrationControl): Promise<string[]> {
   try {
-    return await migrateWith(await connect(options, deps), options, deps);
+    return await migrateWith(await connect(options, control), options, control);
   } catch (error) {
-    deps.signal?.throwIfAborted();
-    const isClear = error instanceof UnusableSchema || error instanceof UnreadableCertificate;
-    throw isClear ? error : explainStartFailure(error, options);
+    control.signal?.throwIfAborted();
+    const isExplained = error instanceof UnusableSchema || error instanceof UnreadableCertificate;
+    throw isExplained ? error : explainMigrationFailure(error, options);
   }
 }
 
-/** The database answers, and its schema is of no use. */
+/** The schema is not one that this version can use. */
 class UnusableSchema extends Error {}
 
-/** A connection, once there is a database to connect to. */
-function connect(options: MigrationOptions, { logger, signal }: MigrationDeps): Promise<Client> {
+/** Connects, with retries while the database is unavailable. */
+function connect(options: MigrationOptions, { logger, signal }: MigrationControl): Promise<Client> {
   const { databaseUrl, dbStartupTimeoutMs = 0 } = options;
   const attempt = (): Promise<Client> =>
     openClient(
       databaseUrl,
       { connectionTimeoutMillis: connectTimeoutMs, application_name: 'tollgate-auth-migrate' },
-      // A connection that breaks fails what runs on it; the event would end the process.
+      // Queries report a lost connection; an unhandled error event would end the process.
       (client) => client.on('error', () => undefined),
     );
   if (dbStartupTimeoutMs === 0) return attempt();
   return retry(attempt, {
-    backoff: pauses,
+    backoff,
     maxElapsedMs: dbStartupTimeoutMs,
-    isRetryable: isAway,
+    isRetryable: isUnavailable,
     ...(signal && { signal }),
     onRetry: ({ error, delayMs }) =>
       logger.warn(
-        { problem: explainStartFailure(error, options).message, retryInMs: Math.round(delayMs) },
-        'the database does not answer, trying again',
+        { problem: explainMigrationFailure(error, options).message, retryInMs: Math.round(delayMs) },
+        'database unavailable, retrying',
       ),
   });
 }
@@ -110,12 +105,12 @@ function connect(options: MigrationOptions, { logger, signal }: MigrationDeps): 
 async function migrateWith(
   client: Client,
   options: MigrationOptions,
-  { logger }: MigrationDeps,
+  { logger }: MigrationControl,
 ): Promise<string[]> {
   const { dbNamespace } = options;
   try {
     const before = await findProblems(client, options);
-    refuseOldSchema(before, options);
+    rejectOldSchema(before, options);
     const ran = await runner({
       dbClient: client,
       dir: migrationsFolder,
@@ -135,7 +130,7 @@ async function migrateWith(
     await checkSchema(client, options);
     if (widensSessions(before))
       logger.warn(
-        'added columns to sessions: GoTrue from before October 2025 cannot refresh sessions on this database any more',
+        'added columns to sessions: GoTrue versions before October 2025 can no longer refresh sessions on this database',
       );
     const names = ran.map(({ name }) => name);
     logger.info({ migrations: names, schema: dbNamespace }, 'schema is up to date');
@@ -145,15 +140,15 @@ async function migrateWith(
   }
 }
 
-/** Creating a schema takes a privilege on the database, even if it is there. */
+/** Creating a schema requires a privilege on the database, even if the schema exists. */
 async function hasSchema(client: Client, name: string): Promise<boolean> {
   const { rows } = await client.query('select 1 from pg_namespace where nspname = $1', [name]);
   return rows.length > 0;
 }
 
-/** Runs before anything is changed: an old schema would fail in the middle of the migrations. */
-function refuseOldSchema({ missingColumns }: SchemaProblems, options: MigrationOptions): void {
-  const missing = missingColumns.filter(isColumnOfGotrue);
+/** Runs before any change: an old schema would fail in the middle of the migrations. */
+function rejectOldSchema({ missingColumns }: SchemaProblems, options: MigrationOptions): void {
+  const missing = missingColumns.filter(isGotrueColumn);
   if (missing.length === 0) return;
   throw new UnusableSchema(
     `the schema ${options.dbNamespace} of ${describeDatabase(options)} is ${describeTooOld(missing)}`,
@@ -164,7 +159,7 @@ async function checkSchema(client: Client, options: MigrationOptions): Promise<v
   const problems = describeProblems(await findProblems(client, options));
   if (problems === undefined) return;
   throw new UnusableSchema(
-    `the schema ${options.dbNamespace} of ${describeDatabase(options)} ${problems}. Restore what was changed by hand, or use a version of Tollgate that knows this schema`,
+    `the schema ${options.dbNamespace} of ${describeDatabase(options)} ${problems}: revert manual changes, or use a version of Tollgate that supports this schema`,
   );
 }
 
@@ -173,12 +168,12 @@ async function findProblems(client: Client, { dbNamespace }: MigrationOptions): 
     schemaProblemsQuery,
     schemaProblemsParameters(usedColumns, dbNamespace),
   );
-  return schemaProblemsOf(rows);
+  return toSchemaProblems(rows);
 }
 
 /**
- * An encrypted hash is half as long again as the hash. A column that a view uses stays as it is,
- * which is enough for the hashes that this server makes.
+ * Encryption makes hashes 50 % longer. A column that a view uses is not changed; it is long enough for
+ * the hashes of this server.
  */
 async function widenPasswords(client: Client): Promise<void> {
   await client.query(`do $$ begin

@@ -4,20 +4,20 @@ import type { Sql, TransactionSql } from 'postgres';
 import { Gauge, type Registry } from 'prom-client';
 
 /**
- * Shows how many statements and transactions are sent or wait for a connection, beside how many
- * connections there may be. The library has no such number. Without a registry, nothing.
+ * Exports the number of statements and transactions in flight, which the library does not report, and
+ * the size of the pool. Without a registry, returns `sql`.
  */
 export function measureDatabase(sql: Sql, registry: Registry | undefined): Sql {
   if (registry === undefined) return sql;
   const registers = [registry];
   const inFlight = new Gauge({
     name: 'auth_database_statements_in_flight',
-    help: 'Statements and transactions that were sent to the database or wait for a connection.',
+    help: 'Statements and transactions that are running or waiting for a connection.',
     registers,
   });
   new Gauge({
     name: 'auth_database_pool_connections',
-    help: 'Most connections to the database.',
+    help: 'Maximum number of connections to the database.',
     registers,
   }).set(sql.options.max);
 
@@ -37,14 +37,14 @@ export function measureDatabase(sql: Sql, registry: Registry | undefined): Sql {
   });
 }
 
-/** Statements are constants; a set of them that grows would be a mistake, and must not fill the memory. */
+/** Statements are constants. The limit protects the memory if one is not. */
 const maxStatements = 1_000;
-/** Longer statements are cut off in spans. */
+/** Longer statements are truncated in spans. */
 const maxTextLength = 2_048;
 
 /**
- * Gives each statement and transaction of a request a span. Statements are recorded as they are written in the program, with `$1` in
- * the place of values, which are not recorded. Without tracing, nothing.
+ * Records statements and transactions of requests as spans, with `$1` instead of values. Without
+ * tracing, returns `sql`.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/db/postgresql/
  */
@@ -59,13 +59,13 @@ export function traceDatabase(sql: Sql, tracing: Tracing): Sql {
   };
   const known = new Map<string, Statement>();
 
-  function statementOf(text: string): Statement {
+  function getStatement(text: string): Statement {
     const statement = known.get(text) ?? describe(text);
     if (known.size < maxStatements) known.set(text, statement);
     return statement;
   }
 
-  /** Statements outside of requests, such as those of the clean-up, are not traced: each would be a trace of its own. */
+  /** Statements outside of requests, such as the clean-up, are not traced: each would be a trace. */
   function begin({ name, attributes }: Statement): Span | undefined {
     if (tracing.activeSpan()?.isRecording() !== true) return undefined;
     return tracing.startSpan(name, { kind: SpanKind.CLIENT, attributes: { ...common, ...attributes } });
@@ -85,7 +85,7 @@ export function traceDatabase(sql: Sql, tracing: Tracing): Sql {
       get(target, property) {
         if (property === 'unsafe')
           return (...args: Parameters<Sql['unsafe']>) =>
-            follow(begin(statementOf(args[0])), target.unsafe(...args));
+            follow(begin(getStatement(args[0])), target.unsafe(...args));
         if (property === 'begin' && 'begin' in target)
           return (work: (connection: TransactionSql) => unknown) => {
             const span = begin(transaction);
@@ -107,7 +107,7 @@ interface Statement {
 
 const transaction: Statement = { name: 'TRANSACTION', attributes: { 'db.operation.name': 'TRANSACTION' } };
 
-/** Names a statement by what it does and the first table that it names. */
+/** Names a statement by its operation and its first table. */
 function describe(text: string): Statement {
   const operation = /\b(?:select|insert|update|delete|with)\b/i.exec(text)?.[0].toUpperCase() ?? 'STATEMENT';
   const table = /\b(?:from|into|update|join)\s+([\w."]+)/i.exec(text)?.[1];
@@ -121,7 +121,7 @@ function describe(text: string): Statement {
   };
 }
 
-/** The message of an error may quote values; its code does not. */
+/** Records the code only: the message may have values. */
 function fail(span: Span, error: unknown): void {
   const code =
     typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : undefined;

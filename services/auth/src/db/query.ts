@@ -3,45 +3,43 @@ import type { ParameterOrJSON, Sql, TransactionSql } from 'postgres';
 /** A pool, or the connection of a transaction. */
 export type Queryable = Sql | TransactionSql;
 
-/** A row as the database answers it: nobody has looked at it yet. */
+/** A row, not validated. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What a statement takes: text, numbers, booleans, dates, `null`, lists of them, and objects for JSON. */
+/** Text, number, boolean, date, `null`, a list of them, or an object for JSON. */
 export type Parameter = unknown;
 
 /**
- * Runs a statement and answers its rows. `text` is a constant of the program, never made from what a caller sent: values go into
- * `parameters`. Constants, unlike tagged templates with parts, cost nothing to put together at each call, and each is prepared once
- * per connection.
+ * Runs a statement. `text` must be a constant, which is prepared once per connection; values go into
+ * `parameters`.
  */
 export async function query(
   sql: Queryable,
   text: string,
   parameters: readonly Parameter[],
 ): Promise<readonly Row[]> {
-  // Parsed boundary: the library's type does not know that the server tells it the types of parameters.
+  // Parsed boundary: the server, not the library's type, determines the types of parameters.
   return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: true });
 }
 
 /** @see https://www.postgresql.org/docs/18/errcodes-appendix.html */
 const uniqueViolation = '23505';
 
-/** Did a statement fail because something that must be unique is there already? */
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === uniqueViolation;
 }
 
-/** The pattern of `like` for whatever has that text in it; `%` and `_` in it stand for themselves. */
+/** A `like` pattern for a substring. */
 export function containing(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
-// GoTrue cannot read rows with a null in one of these columns.
+// GoTrue cannot read rows with null in one of these columns.
 
-/** Value of all columns `instance_id`. */
+/** Value of `instance_id` columns. */
 export const noInstance = `'00000000-0000-0000-0000-000000000000'::uuid`;
 
-/** Columns of a new user that are empty. */
+/** Columns of a new user that are empty strings. */
 export const emptyUserColumns = [
   'confirmation_token',
   'recovery_token',

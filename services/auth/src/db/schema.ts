@@ -1,4 +1,4 @@
-/** Columns, by table. */
+/** Column names by table. */
 export type Columns = Readonly<Record<string, readonly string[]>>;
 
 const factorColumns = [
@@ -27,8 +27,8 @@ const sessionColumns = [
   ...['ip', 'tag'],
 ];
 
-/** Required of the tables of GoTrue, which have had all of them since March 2024. */
-const columnsOfGotrue = {
+/** Columns of GoTrue's tables since March 2024. */
+const gotrueColumns = {
   users: [
     ...[
       'id',
@@ -88,16 +88,16 @@ const columnsOfGotrue = {
   ],
 } as const satisfies Columns;
 
-/** Is `table.column` one of those? */
-export function isColumnOfGotrue(name: string): boolean {
-  return Object.entries<readonly string[]>(columnsOfGotrue).some(([table, columns]) =>
+/** Whether `table.column` is a column of GoTrue. */
+export function isGotrueColumn(name: string): boolean {
+  return Object.entries<readonly string[]>(gotrueColumns).some(([table, columns]) =>
     columns.some((column) => name === `${table}.${column}`),
   );
 }
 
-/** What requests read and write, once migrations have added what was missing. */
+/** Columns that requests use, which exist after the migrations. */
 export const usedColumns: Columns = {
-  ...columnsOfGotrue,
+  ...gotrueColumns,
   sessions: [...sessionColumns, 'refresh_token_hmac_key', 'refresh_token_counter'],
   mfa_factors: [...factorColumns, 'phone', 'last_challenged_at'],
   mfa_challenges: [...challengeColumns, 'otp_code'],
@@ -106,17 +106,16 @@ export const usedColumns: Columns = {
   tollgate_totp_periods: ['factor_id', 'period'],
 };
 
-/** What is wrong with a schema, for those who use it. */
 export interface SchemaProblems {
-  /** Tables without any column that is used. */
+  /** Tables that do not exist. */
   readonly missingTables: readonly string[];
-  /** `table.column`, of tables that are there. */
+  /** `table.column` of existing tables. */
   readonly missingColumns: readonly string[];
-  /** `table.column`: values that are required, that have no default, and that nothing here writes. */
+  /** `table.column`: required columns without a default that this service does not write. */
   readonly unknownColumns: readonly string[];
 }
 
-/** Takes {@link schemaProblemsParameters}; {@link schemaProblemsOf} reads its rows. */
+/** Its parameters are {@link schemaProblemsParameters}, its rows are parsed by {@link toSchemaProblems}. */
 export const schemaProblemsQuery = `
   with used as (
     select t.key as table_name, c.column_name
@@ -139,19 +138,22 @@ export const schemaProblemsQuery = `
     where required and (table_name, column_name) not in (select table_name, column_name from used)
   order by 1, 2`;
 
-/** The parameters of {@link schemaProblemsQuery}; without a schema, that of the connection. */
+/** `schema` defaults to that of the connection. */
 export function schemaProblemsParameters(columns: Columns, schema?: string): unknown[] {
   return [JSON.stringify(columns), schema ?? null];
 }
 
-/** Reads the rows of {@link schemaProblemsQuery}. */
-export function schemaProblemsOf(rows: readonly Readonly<Record<string, unknown>>[]): SchemaProblems {
-  const named = (problem: string): string[] =>
+export function toSchemaProblems(rows: readonly Readonly<Record<string, unknown>>[]): SchemaProblems {
+  const getNames = (problem: string): string[] =>
     rows.filter((row) => row.problem === problem).map(({ name }) => String(name));
-  return { missingTables: named('table'), missingColumns: named('column'), unknownColumns: named('unknown') };
+  return {
+    missingTables: getNames('table'),
+    missingColumns: getNames('column'),
+    unknownColumns: getNames('unknown'),
+  };
 }
 
-/** What to say of problems; undefined where there are none. */
+/** Undefined if there are no problems. */
 export function describeProblems({
   missingTables,
   missingColumns,
@@ -165,12 +167,11 @@ export function describeProblems({
   return parts.length === 0 ? undefined : parts.join(' and ');
 }
 
-/** What to say of a schema of GoTrue that lacks columns which it had in March 2024. */
 export function describeTooOld(missingColumns: readonly string[]): string {
-  return `too old: it lacks ${missingColumns.join(', ')}. The oldest that works is that of GoTrue in March 2024 (its migration 20240314092811). Run a newer GoTrue on it once, which migrates it; or name another schema in DB_NAMESPACE if this one is not of GoTrue`;
+  return `too old: it lacks ${missingColumns.join(', ')}. The oldest supported schema is that of GoTrue from March 2024 (migration 20240314092811). Run a newer version of GoTrue once to migrate it, or set DB_NAMESPACE to another schema if this one is not GoTrue's`;
 }
 
-/** Whether the migrations add columns to sessions, which GoTrue of before October 2025 cannot read any more then. */
+/** Whether the migrations add columns to sessions, which GoTrue before October 2025 cannot read. */
 export function widensSessions({ missingColumns }: SchemaProblems): boolean {
   return missingColumns.includes('sessions.refresh_token_hmac_key');
 }

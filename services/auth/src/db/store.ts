@@ -16,9 +16,9 @@ import { CleanupStore } from './cleanup.ts';
 import { type Queryable, query } from './query.ts';
 import {
   describeProblems,
-  schemaProblemsOf,
   schemaProblemsParameters,
   schemaProblemsQuery,
+  toSchemaProblems,
   usedColumns,
 } from './schema.ts';
 
@@ -97,7 +97,7 @@ export class Store {
   /** Rejects when the database does not answer, or lacks a column that requests use. */
   async ping(): Promise<void> {
     const rows = await query(this.#sql, schemaProblemsQuery, schemaProblemsParameters(usedColumns));
-    const problems = describeProblems(schemaProblemsOf(rows));
+    const problems = describeProblems(toSchemaProblems(rows));
     if (problems !== undefined) throw new Error(`the schema ${problems}`);
   }
 }

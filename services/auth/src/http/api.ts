@@ -11,7 +11,7 @@ import { type TSchema, Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 
-/** The application that routes are added to: the type of a body is that of its schema. */
+/** The Fastify instance. Bodies have the type of their schema. */
 export type Api = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,
@@ -20,53 +20,47 @@ export type Api = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
-/** Adds the routes of one area to the application. */
+/** Adds the routes of a feature. */
 export type AddRoutes = (api: Api, context: Context) => void;
 
-/** A member that may be absent; `null` is taken for absent before schemas are looked at. */
+/** `null` is removed before validation. */
 export const optionalText = Type.Optional(Type.String());
 
-/** Yes or no. */
 export const optionalFlag = Type.Optional(Type.Boolean());
 
-/** An object whose members nobody looks at: metadata. */
+/** An object with any members: metadata. */
 export const optionalObject = Type.Optional(Type.Record(Type.String(), Type.Unknown()));
 
-/** A body, or none at all: clients leave it out where every member may be absent. */
+/** Clients may omit the body if all members are optional. */
 export function body<T extends Record<string, TSchema>>(members: T) {
   return Type.Object(members);
 }
 
-const form = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Has the text the form of a UUID? @see RFC 9562 §4 https://www.rfc-editor.org/rfc/rfc9562#section-4 */
+/** @see RFC 9562 §4 https://www.rfc-editor.org/rfc/rfc9562#section-4 */
 export function isUuid(text: string): boolean {
-  return form.test(text);
+  return uuidForm.test(text);
 }
 
-/** A UUID of the path, in lower case. @throws AppError `validation_failed` with 404: whatever has no such form names nothing. */
+/** A UUID of the path, in lower case. @throws AppError `validation_failed` with 404: the resource does not exist. */
 export function uuidParameter<K extends string>(parameters: Readonly<Record<K, string>>, name: K): string {
   const value = parameters[name];
   if (!isUuid(value)) throw errors.validation_failed({ message: `${name} must be an UUID`, httpStatus: 404 });
   return value.toLowerCase();
 }
 
-/** The route of a request as OpenTelemetry and OpenAPI write it, `/admin/users/{user_id}`; undefined when it met none. */
+/** The route in the notation of OpenTelemetry and OpenAPI, `/admin/users/{user_id}`. Undefined: no route matched. */
 export function routePattern(request: Pick<FastifyRequest, 'routeOptions'>): string | undefined {
   const { url } = request.routeOptions;
-  return url === undefined || url === '*' ? undefined : inBraces(url);
+  return url === undefined || url === '*' ? undefined : url.replaceAll(/:(\w+)/g, '{$1}');
 }
 
-/** Rewrites `/admin/users/:user_id` as `/admin/users/{user_id}`. */
-function inBraces(url: string): string {
-  return url.replaceAll(/:(\w+)/g, '{$1}');
-}
-
-/** The values of a route's parameters, by name. */
+/** Names and values of the path parameters. */
 export function routeParameters(
   request: Pick<FastifyRequest, 'params' | 'routeOptions'>,
 ): [string, string][] {
   if (routePattern(request) === undefined) return [];
-  // Parsed boundary: the router makes an object of texts.
+  // Parsed boundary: the router returns an object of strings.
   return Object.entries((request.params ?? {}) as Readonly<Record<string, string>>);
 }

@@ -7,21 +7,21 @@ import { type Session, sessionExpiry } from '../sessions/sessions.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { type Api, isUuid } from './api.ts';
 
-/** Who calls with a user's access token. */
+/** The user who owns the access token. */
 export interface Caller {
   readonly user: User;
-  /** Absent for a token that names no session. */
+  /** Undefined for a token without a session. */
   readonly session: Session | undefined;
   readonly claims: JwtClaims;
 }
 
 /**
- * Verifies the access token and loads its user and session, in one statement.
+ * Verifies the access token and loads its user and session with one statement.
  *
  * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`, `session_expired`, `user_banned`.
  */
-export async function authenticateUser(request: FastifyRequest, deps: Context): Promise<Caller> {
-  const claims = verifyBearer(request, deps);
+export async function authenticateUser(request: FastifyRequest, context: Context): Promise<Caller> {
+  const claims = verifyBearer(request, context);
   const { sub, session_id: sessionId } = claims;
   if (typeof sub !== 'string' || sub === '')
     throw errors.bad_jwt({ message: 'invalid claim: missing sub claim' });
@@ -29,32 +29,31 @@ export async function authenticateUser(request: FastifyRequest, deps: Context): 
     throw errors.bad_jwt({ message: 'invalid claim: sub claim must be a UUID', httpStatus: 400 });
   const namesSession = typeof sessionId === 'string' && sessionId !== '';
   if (namesSession && !isUuid(sessionId)) throw errors.session_not_found();
-  const found = await deps.store.sessions.findWithUser(sub, namesSession ? sessionId : undefined);
+  const found = await context.store.sessions.findWithUser(sub, namesSession ? sessionId : undefined);
   if (found === undefined)
     throw errors.user_not_found({ message: 'User from sub claim in JWT does not exist', httpStatus: 403 });
   const { user, session } = found;
-  if (isBanned(user, deps.nowMs())) throw errors.user_banned();
-  if (namesSession && deps.settings.statefulBearer) checkSession(session, deps);
+  if (isBanned(user, context.nowMs())) throw errors.user_banned();
+  if (namesSession && context.settings.statefulBearer) checkSession(session, context);
   return { user, session, claims };
 }
 
-/** Who calls as an administrator. */
 export interface AdminCaller {
   readonly claims: JwtClaims;
-  /** Who the audit log names. */
+  /** For the audit log. */
   readonly actor: AuditActor;
 }
 
 /**
- * Verifies the access token of an administrator: one whose role may call `/admin`. It need not name a user; where it names a session,
- * that session must last.
+ * Verifies the access token of an administrator, whose role permits `/admin`. A user is optional; a
+ * session must be active.
  *
  * @throws AppError as `authenticateUser`, and `not_admin`.
  */
-export async function authenticateAdmin(request: FastifyRequest, deps: Context): Promise<AdminCaller> {
-  const claims = verifyAdmin(request, deps);
+export async function authenticateAdmin(request: FastifyRequest, context: Context): Promise<AdminCaller> {
+  const claims = verifyAdmin(request, context);
   if (typeof claims.session_id === 'string' && claims.session_id !== '') {
-    const { user } = await authenticateUser(request, deps);
+    const { user } = await authenticateUser(request, context);
     return { claims, actor: user };
   }
   const { sub, email } = claims;
@@ -68,10 +67,10 @@ export async function authenticateAdmin(request: FastifyRequest, deps: Context):
   return { claims, actor };
 }
 
-/** Verifies the access token of an administrator, but not that its session lasts. @throws AppError `not_admin` and others. */
-function verifyAdmin(request: FastifyRequest, deps: Context): JwtClaims {
-  const claims = verifyBearer(request, deps);
-  if (!isAdmin(claims, deps.settings.jwtAdminRoles)) throw errors.not_admin();
+/** Does not check the session. @throws AppError `not_admin` and others. */
+function verifyAdmin(request: FastifyRequest, context: Context): JwtClaims {
+  const claims = verifyBearer(request, context);
+  if (!isAdmin(claims, context.settings.jwtAdminRoles)) throw errors.not_admin();
   return claims;
 }
 
@@ -90,7 +89,7 @@ function verifyBearer(request: FastifyRequest, { keys, nowMs, settings }: Contex
   const verified = verifyJwt(token, keys, nowMs());
   if (!verified.ok) throw badJwt(verified.reason);
   const { claims } = verified;
-  // Administrators are given keys that do not expire; users are not.
+  // Only administrators may have tokens that do not expire.
   if (claims.exp === undefined && !isAdmin(claims, settings.jwtAdminRoles))
     throw badJwt('token has no exp claim');
   return claims;
@@ -100,13 +99,10 @@ function badJwt(reason: string) {
   return errors.bad_jwt({ message: `${errors.bad_jwt.definition.message}, ${reason}` });
 }
 
-/**
- * Refuses whoever is no administrator at every route of theirs, before the body is taken in. That the session of the token still lasts
- * is asked in the route, which needs to know who it is.
- */
-export function guardAdminRoutes(api: Api, deps: Context): void {
+/** Rejects other callers of admin routes before the body is read. The routes check the session. */
+export function guardAdminRoutes(api: Api, context: Context): void {
   api.addHook('onRequest', (request, _reply, done) => {
-    if (isAdminRoute(request.routeOptions.url ?? '')) verifyAdmin(request, deps);
+    if (isAdminRoute(request.routeOptions.url ?? '')) verifyAdmin(request, context);
     done();
   });
 }

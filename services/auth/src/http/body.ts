@@ -4,36 +4,35 @@ import type { Api } from './api.ts';
 
 const kib = 1024;
 
-/** Maximum body sizes in bytes. Parsing blocks the event loop, and most callers are not authenticated yet. */
+/** Limits in bytes. Parsing blocks the event loop, and most callers are not authenticated yet. */
 export const bodyLimits = {
-  /** No body, or a few ids, codes and names. The default. */
+  /** Ids, codes and names. The default. */
   small: 4 * kib,
   /** A contact with a CAPTCHA token, or a code with a password and a `redirect_to`. */
   contact: 16 * kib,
-  /** 4 KiB of `user_metadata`, of which each byte may be escaped with six, beside a contact and a password. */
+  /** 4 KiB of `user_metadata` (24 KiB if escaped), a contact and a password. */
   metadata: 32 * kib,
-  /** An ID token and an access token of a provider, or a signed message of 20 KiB. */
+  /** The ID token and access token of a provider, or a signed message of 20 KiB. */
   token: 32 * kib,
-  /** Metadata of both kinds and a password hash; read after the token of the administrator has been verified. */
+  /** User and app metadata and a password hash. Read after the token has been verified. */
   admin: 64 * kib,
 } as const;
 
-/** Metadata are not nested deeper than this. */
 const maxDepth = 64;
-/** Metadata of both kinds have at most 6 KiB, which is 1,024 of the shortest members (`"a":1,`). */
+/** User and app metadata have at most 6 KiB: 1,024 of the shortest members (`"a":1,`). */
 const maxMembers = 1024;
 /** The same for the shortest list items (`1,`). */
 const maxItems = 3 * 1024;
-/** Fields of a form. Grants have less than a dozen. */
+/** Grants have fewer than a dozen form fields. */
 const maxFields = 64;
 
 /**
- * Checks the nesting and the number of members of JSON before it is parsed, in one pass without allocation. Syntax errors are left to
- * the parser.
+ * Checks depth and number of members of JSON before it is parsed, without allocations. Syntax errors
+ * are left to the parser.
  *
- * @returns the reason to refuse the text, or undefined
+ * @returns the reason to reject the text, or undefined
  */
-export function jsonShapeProblem(text: string): string | undefined {
+export function findJsonProblem(text: string): string | undefined {
   let depth = 0;
   let members = 0;
   let items = 0;
@@ -44,7 +43,7 @@ export function jsonShapeProblem(text: string): string | undefined {
         break;
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > maxDepth) return `it is nested deeper than ${maxDepth} levels`;
+        if (++depth > maxDepth) return `it has more than ${maxDepth} levels`;
         break;
       case 0x5d: // ]
       case 0x7d: // }
@@ -61,7 +60,7 @@ export function jsonShapeProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Index of the closing quotation mark of a string, or the length of an unterminated text. */
+/** Index of the closing quotation mark, or the length of the text if there is none. */
 function endOfString(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at);
@@ -72,8 +71,8 @@ function endOfString(text: string, from: number): number {
   return text.length;
 }
 
-/** The reason to refuse a form before it is parsed, or undefined. */
-export function formShapeProblem(text: string): string | undefined {
+/** The reason to reject a form before it is parsed, or undefined. */
+export function findFormProblem(text: string): string | undefined {
   let fields = 1;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1))
     if (++fields > maxFields) return `the form has more than ${maxFields} fields`;
@@ -81,20 +80,20 @@ export function formShapeProblem(text: string): string | undefined {
 }
 
 const formType = 'application/x-www-form-urlencoded';
-/** Escapes of what PostgreSQL cannot store: NUL, and a half of a surrogate pair, which two of them may make whole. */
+/** NUL and surrogates. PostgreSQL cannot store NUL and unpaired surrogates. */
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
 /**
- * Reads bodies as JSON whatever their content type says; forms are read as such only when they are no JSON, because curl announces
- * a form by default. No body and an empty one are `undefined`: clients announce JSON and send nothing. A `null` at the top is the
- * same as no such key. Members named `__proto__` are dropped.
+ * Parses bodies as JSON, whatever their content type. Forms are parsed as such unless they look like
+ * JSON: curl sends the form content type by default. An empty body is `undefined`. Top-level members
+ * that are `null` and members named `__proto__` are removed.
  */
 export function addBodyParsers(api: Api): void {
   const defaultParser = api.getDefaultJsonParser('remove', 'remove');
   const parseJson: BodyParser = (request, text, done) => {
     if (text.trim() === '') return done(null, undefined);
-    const shape = jsonShapeProblem(text);
-    if (shape !== undefined) return done(notJson(shape));
+    const problem = findJsonProblem(text);
+    if (problem !== undefined) return done(invalidBody(problem));
     return defaultParser(request, text, (error, value: unknown) => {
       if (error) return done(error);
       if (suspiciousEscape.test(text) && !isStorable(value)) return done(unstorable());
@@ -102,14 +101,14 @@ export function addBodyParsers(api: Api): void {
       return done(null, value);
     });
   };
-  // Each route says how large its body may be.
+  // Routes set the size limit.
   const options = { parseAs: 'string' } as const;
   api.removeAllContentTypeParsers();
   api.addContentTypeParser<string>('*', options, parseJson);
   api.addContentTypeParser<string>(formType, options, (request, text, done) => {
     if (text.trimStart().startsWith('{')) return parseJson(request, text, done);
-    const shape = formShapeProblem(text);
-    if (shape !== undefined) return done(notJson(shape));
+    const problem = findFormProblem(text);
+    if (problem !== undefined) return done(invalidBody(problem));
     const form = Object.fromEntries(new URLSearchParams(text));
     return text.includes('%00') ? done(unstorable()) : done(null, form);
   });
@@ -121,7 +120,7 @@ type BodyParser = (
   done: (error: Error | null, body?: unknown) => void,
 ) => void;
 
-/** Did the client send the form that OAuth 2.0 has for `/token`? Its `grant_type` then is in the body. */
+/** Whether a request to `/token` is an OAuth 2.0 form, with `grant_type` in the body. */
 export function isTokenForm(
   contentType: string | undefined,
   body: Readonly<Record<string, unknown>>,
@@ -129,21 +128,20 @@ export function isTokenForm(
   return (contentType?.toLowerCase().startsWith(formType) ?? false) && 'grant_type' in body;
 }
 
-/** Removes the members of the top level that are null. */
 function removeNulls(value: unknown): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
   for (const [key, member] of Object.entries(value)) if (member === null) Reflect.deleteProperty(value, key);
 }
 
-function notJson(reason: string): Error {
+function invalidBody(reason: string): Error {
   return errors.bad_json({ message: `${errors.bad_json.definition.message}: ${reason}` });
 }
 
 function unstorable(): Error {
-  return notJson('a text has NUL or half a surrogate pair');
+  return invalidBody('a string has NUL or an unpaired surrogate');
 }
 
-/** Its depth and size have been checked before it was parsed. */
+/** The recursion is limited: depth and size were checked before parsing. */
 function isStorable(value: unknown): boolean {
   if (typeof value === 'string') return !value.includes('\0') && value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;

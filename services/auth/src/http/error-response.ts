@@ -4,48 +4,53 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errors, OAuthError, RetryLaterError, WeakPasswordError } from '../errors.ts';
 import { echoApiVersion, wantsNewErrors } from './request-guards.ts';
 
-/** Codes whose status was another one before the API had versions. */
+/** Codes with a different status in the legacy format. */
 const statusWithoutVersion: Readonly<Record<string, number>> = { user_already_exists: 400 };
 
-/** Answers whatever a handler threw, in the shape that the version of the API asks for, and logs what is our own fault. */
-export function createErrorHandler(logger: Logger) {
-  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const error = toAppError(thrown);
-    logFailure(logger, request, { thrown, error });
-    if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
-    if (error instanceof OAuthError) return sendOAuthError(reply, error);
-    reply.header('x-sb-error-code', error.code);
-    echoApiVersion(request, reply);
-    if (wantsNewErrors(request)) return reply.code(error.httpStatus).send(newShape(error));
-    const status = statusWithoutVersion[error.code] ?? error.httpStatus;
-    return reply.code(status).send(legacyShape(error, status, request.id));
-  };
+/** Sends an error in the format of the API version, and logs it. */
+export function sendError(
+  thrown: unknown,
+  {
+    request,
+    reply,
+    logger,
+  }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly logger: Logger },
+): FastifyReply {
+  const error = toAppError(thrown);
+  logError(logger, request, { thrown, error });
+  if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
+  if (error instanceof OAuthError) return sendOAuthError(reply, error);
+  reply.header('x-sb-error-code', error.code);
+  echoApiVersion(request, reply);
+  if (wantsNewErrors(request)) return reply.code(error.httpStatus).send(newFormat(error));
+  const status = statusWithoutVersion[error.code] ?? error.httpStatus;
+  return reply.code(status).send(legacyFormat(error, status, request.id));
 }
 
-/** Sends an error as OAuth 2.0 wants it. @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+/** @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 function sendOAuthError(reply: FastifyReply, error: OAuthError): FastifyReply {
   return reply.code(error.httpStatus).send({ error: error.code, error_description: error.message });
 }
 
-function newShape(error: AppError) {
-  return { code: error.code, message: error.message, ...weakness(error) };
+function newFormat(error: AppError) {
+  return { code: error.code, message: error.message, ...weakPasswordReasons(error) };
 }
 
-function legacyShape(error: AppError, status: number, requestId: string) {
+function legacyFormat(error: AppError, status: number, requestId: string) {
   return {
     code: status,
     error_code: error.code,
     msg: error.message,
-    ...weakness(error),
+    ...weakPasswordReasons(error),
     ...(status >= 500 && { error_id: requestId }),
   };
 }
 
-function weakness(error: AppError) {
+function weakPasswordReasons(error: AppError) {
   return error instanceof WeakPasswordError ? { weak_password: { reasons: error.reasons } } : {};
 }
 
-/** Gives an error of the framework its code; everything else that is no AppError is our own fault. */
+/** Maps errors of Fastify to codes. Anything else is an unexpected failure. */
 function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   if (!(thrown instanceof Error)) return errors.unexpected_failure({ cause: thrown });
@@ -62,12 +67,12 @@ function toAppError(thrown: unknown): AppError {
   return errors.unexpected_failure({ cause: thrown });
 }
 
-function logFailure(
+function logError(
   logger: Logger,
   request: FastifyRequest,
   { thrown, error }: { readonly thrown: unknown; readonly error: AppError },
 ): void {
   const fields = { request_id: request.id, code: error.code, detail: error.detail };
   if (error.httpStatus >= 500) logger.error({ ...fields, err: thrown }, 'request failed');
-  else logger.debug(fields, 'request refused');
+  else logger.debug(fields, 'request rejected');
 }

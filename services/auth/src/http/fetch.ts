@@ -15,9 +15,9 @@ const privateNetworks = blockList([
   'fc00::/7',
 ]);
 
-// Where nobody keeps a document: this host, neighbours on the link (and the credentials that clouds serve there), documentation,
-// multicast, and addresses that stand for another one.
-const neverNetworks = blockList([
+// Never fetched from: this host, link-local (which has the metadata services of clouds),
+// documentation, multicast, and addresses that translate to others.
+const reservedNetworks = blockList([
   '0.0.0.0/8',
   '169.254.0.0/16',
   '192.0.0.0/24',
@@ -46,48 +46,46 @@ function blockList(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** What kind of network an address belongs to; an IPv4 address in the clothes of IPv6 is what it stands for. */
-export function networkOf(address: string): 'public' | 'private' | 'never' {
+/** IPv4-mapped addresses are IPv4. */
+export function classifyAddress(address: string): 'public' | 'private' | 'reserved' {
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-  if (neverNetworks.check(address, family)) return 'never';
+  if (reservedNetworks.check(address, family)) return 'reserved';
   return privateNetworks.check(address, family) ? 'private' : 'public';
 }
 
-/** What may be fetched, and how much of it. */
-export interface FetchTextOptions {
-  /** Hosts that may be at an address that is not of the Internet; in lower case. */
+interface FetchTextOptions {
+  /** Hosts that may have a private address; in lower case. */
   readonly privateHosts: readonly string[];
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  /** Sent along, to redirects as well: no secrets. */
+  /** Also sent to redirect targets, so no secrets. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Says why a text was not fetched. */
-class FetchRefused extends Error {
-  override readonly name = 'FetchRefused';
+class FetchRejected extends Error {
+  override readonly name = 'FetchRejected';
 }
 
-/** A redirect may lead to another one, and so on. */
 const maxRedirects = 3;
 
 /**
- * Fetches a text by HTTP from somewhere that may be hostile. Each host, also of redirects, must be at a public address, or be one of
- * `privateHosts`; the address that was looked at is the one that is connected to. Time and size have a bound over all.
+ * Fetches a text from a URL that may be hostile. All hosts, including those of redirects, must have
+ * public addresses or be in `privateHosts`; the address that was checked is the one connected to
+ * (DNS rebinding). Total time and size are limited.
  *
- * @throws FetchRefused, or what the network threw.
+ * @throws FetchRejected, or an error of the network.
  */
 export async function fetchText(url: URL, options: FetchTextOptions): Promise<string> {
   const signal = AbortSignal.timeout(options.timeoutMs);
   let at = url;
   for (let hop = 0; hop <= maxRedirects; hop++) {
     const response = await get(at, options, signal);
-    const location = redirectOf(response);
+    const location = getRedirect(response);
     if (location === undefined) return readText(response, options.maxBytes);
     response.destroy();
     at = new URL(location, at);
   }
-  throw new FetchRefused(`more than ${maxRedirects} redirects`);
+  throw new FetchRejected(`more than ${maxRedirects} redirects`);
 }
 
 function get(
@@ -96,11 +94,11 @@ function get(
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const check = (address: string): Error | undefined => problemOf(host, address, privateHosts);
+  const check = (address: string): Error | undefined => findProblem(host, address, privateHosts);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new FetchRefused(`${url.protocol} is neither http nor https`);
-  if (url.username !== '' || url.password !== '') throw new FetchRefused('the URL has a user or password');
-  // Addresses are not looked up: nobody else would look at them.
+    throw new FetchRejected(`${url.protocol} is neither http nor https`);
+  if (url.username !== '' || url.password !== '') throw new FetchRejected('the URL has a user or password');
+  // The lookup function is not called for addresses.
   const problem = isIP(host) === 0 ? undefined : check(host);
   if (problem) throw problem;
   const options = {
@@ -116,34 +114,34 @@ function get(
   });
 }
 
-function problemOf(host: string, address: string, privateHosts: readonly string[]): Error | undefined {
-  const network = networkOf(address);
+function findProblem(host: string, address: string, privateHosts: readonly string[]): Error | undefined {
+  const network = classifyAddress(address);
   if (network === 'public') return undefined;
   if (network === 'private' && privateHosts.includes(host.toLowerCase())) return undefined;
-  return new FetchRefused(`${host} is at ${address}, which is not a public address`);
+  return new FetchRejected(`${host} has the address ${address}, which is not public`);
 }
 
-/** Refuses a name when any of its addresses is refused: which of them is connected to is not ours to choose. */
+/** Rejects a name if any of its addresses is rejected: Node may connect to any of them. */
 function guardedLookup(check: (address: string) => Error | undefined): LookupFunction {
   return (hostname, options, callback) => {
     lookUpName(hostname, { ...options, all: true }, (error, addresses) => {
       const problem = error ?? addresses.map(({ address }) => check(address)).find(Boolean);
       const [first] = addresses ?? [];
-      if (problem || first === undefined) callback(problem ?? new FetchRefused('no address'), '', 0);
+      if (problem || first === undefined) callback(problem ?? new FetchRejected('no address'), '', 0);
       else if (options.all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
   };
 }
 
-function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | undefined {
+function getRedirect({ statusCode = 0, headers }: IncomingMessage): string | undefined {
   return [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined;
 }
 
 async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
   if (response.statusCode !== 200) {
     response.destroy();
-    throw new FetchRefused(`the answer has status ${response.statusCode}`);
+    throw new FetchRejected(`the response has status ${response.statusCode}`);
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -152,7 +150,7 @@ async function readText(response: IncomingMessage, maxBytes: number): Promise<st
     bytes += buffer.length;
     if (bytes > maxBytes) {
       response.destroy();
-      throw new FetchRefused(`the answer has more than ${maxBytes} bytes`);
+      throw new FetchRejected(`the response has more than ${maxBytes} bytes`);
     }
     chunks.push(buffer);
   }

@@ -1,11 +1,11 @@
-/** A glob, ready to be matched: the steps of a machine that is in many states at once, and so never goes back. */
+/** A compiled glob: a nondeterministic finite automaton, which never backtracks. */
 export interface Glob {
   readonly source: string;
   readonly steps: readonly Step[];
   readonly start: number;
 }
 
-/** Reads a character, goes on in several places, or has matched. Numbers are positions in the list of steps. */
+/** Numbers are indexes of steps. */
 type Step =
   | { readonly kind: 'read'; readonly accepts: Accepts; readonly next: number }
   | { readonly kind: 'fork'; readonly to: number[] }
@@ -13,49 +13,50 @@ type Step =
 
 type Accepts = (char: string) => boolean;
 
-/** A piece of a glob: one character, any number of them, or one of several sequences. */
+/** One character, any number of characters, or one of several sequences. */
 type Piece =
   | { readonly kind: 'one' | 'many'; readonly accepts: Accepts }
   | { readonly kind: 'choice'; readonly choices: readonly (readonly Piece[])[] };
 
-/** The part of a URL that a piece stands in: its wildcards end where that part does. */
+/** The part of the URL that a piece is in. Wildcards do not match beyond it. */
 type Region = 'scheme' | 'authority' | 'rest';
 
-/** Longest glob that is taken; together with the longest URL it bounds the work of a match. */
+/** Limits the cost of a match, with the limit of URLs. */
 export const maxGlobChars = 1024;
-/** Braces are not nested deeper. */
+/** Of nested braces. */
 const maxDepth = 8;
 
-/** What `*` and `?` never pass. */
+/** Characters that `*` and `?` do not match. */
 const separators = './';
-/** What ends a region. */
+/** Characters that end a region. */
 const ends: Readonly<Record<Region, string>> = { scheme: ':/?#', authority: '/?#\\@', rest: '' };
-/** From the strictest on: after choices that end in different regions the strictest holds. */
+/** Strictest first. After choices that end in different regions, the strictest applies. */
 const regions: readonly Region[] = ['scheme', 'authority', 'rest'];
 
-class NoGlob extends Error {}
+class InvalidGlob extends Error {}
 
 /**
- * Reads a glob for URLs: `*` any characters but `.` and `/`, `**` any, `?` one but `.` and `/`, `[abc]`, `[!a]`, `[a-z]`, `{a,b}`,
- * and `\` before a character that stands for itself.
+ * Compiles a glob for URLs: `*` matches any characters except `.` and `/`, `**` any characters, `?` one
+ * character except `.` and `/`; `[abc]`, `[!a]`, `[a-z]`, `{a,b}`; `\` escapes a character.
  *
- * Wildcards in the scheme or the authority end there, also `**`: `https://**.example.com/**` does not match
- * `https://evil.test/.example.com/`. Only `**` at the very end passes everything.
+ * Wildcards in scheme or authority, including `**`, do not match beyond them:
+ * `https://**.example.com/**` does not match `https://evil.test/.example.com/`. Only `**` at the end
+ * matches everything.
  *
- * Answers undefined for what is no glob, and for one longer than {@link maxGlobChars}.
+ * Returns undefined for an invalid glob, or one longer than {@link maxGlobChars}.
  */
 export function parseGlob(source: string): Glob | undefined {
   if (source === '' || source.length > maxGlobChars) return undefined;
   try {
     const steps: Step[] = [{ kind: 'matched' }];
-    return { source, steps, start: compile(parsePieces(source), steps, 0) };
+    return { source, steps, start: compile(new GlobParser(source).parse(), steps, 0) };
   } catch (error) {
-    if (error instanceof NoGlob) return undefined;
+    if (error instanceof InvalidGlob) return undefined;
     throw error;
   }
 }
 
-/** Does the glob match the whole text? The time is bounded by the product of their lengths. */
+/** Matches the whole text, in time proportional to the product of both lengths. */
 export function matchesGlob({ steps, start }: Glob, text: string): boolean {
   let states = withForks(steps, [start]);
   for (const char of text) {
@@ -80,7 +81,7 @@ function withForks(steps: readonly Step[], from: readonly number[]): ReadonlySet
   return reached;
 }
 
-/** Adds the steps of the pieces, last first, and answers where they start. `next` is where they lead. */
+/** Adds the steps of the pieces, last first, and returns the first one. `next` follows the last. */
 function compile(pieces: readonly Piece[], steps: Step[], next: number): number {
   return pieces.reduceRight((after, piece) => {
     if (piece.kind === 'one') return steps.push({ kind: 'read', accepts: piece.accepts, next: after }) - 1;
@@ -95,72 +96,81 @@ function compile(pieces: readonly Piece[], steps: Step[], next: number): number 
   }, next);
 }
 
-function parsePieces(source: string): readonly Piece[] {
-  let at = 0;
-  let region: Region = 'scheme';
+class GlobParser {
+  readonly #source: string;
+  #at = 0;
+  #region: Region = 'scheme';
 
-  function sequence(depth: number): readonly Piece[] {
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  /** Parses up to the end, or within braces up to `,` or `}`. */
+  parse(depth = 0): readonly Piece[] {
     const pieces: Piece[] = [];
-    while (at < source.length && !(depth > 0 && ',}'.includes(source.charAt(at)))) pieces.push(piece(depth));
+    while (this.#at < this.#source.length && !(depth > 0 && ',}'.includes(this.#source.charAt(this.#at))))
+      pieces.push(this.#piece(depth));
     return pieces;
   }
 
-  function piece(depth: number): Piece {
-    const char = source.charAt(at++);
-    if (char === '*') return stars();
-    if (char === '?') return { kind: 'one', accepts: except(separators + ends[region]) };
-    if (char === '[') return characterClass();
-    if (char === '{') return choice(depth + 1);
-    return literal(char === '\\' ? source.charAt(at++) : char);
+  #next(): string {
+    return this.#source.charAt(this.#at++);
   }
 
-  function stars(): Piece {
-    const isDouble = source.charAt(at) === '*';
-    if (!isDouble) return { kind: 'many', accepts: except(separators + ends[region]) };
-    at++;
-    return { kind: 'many', accepts: at === source.length ? () => true : except(ends[region]) };
+  #piece(depth: number): Piece {
+    const char = this.#next();
+    if (char === '*') return this.#wildcard();
+    if (char === '?') return { kind: 'one', accepts: except(separators + ends[this.#region]) };
+    if (char === '[') return this.#characterClass();
+    if (char === '{') return this.#choice(depth + 1);
+    return this.#literal(char === '\\' ? this.#next() : char);
   }
 
-  function literal(wanted: string): Piece {
-    if (wanted === '') throw new NoGlob();
-    const isEnd = ends[region].includes(wanted);
-    if (region === 'scheme' && wanted === ':' && source.startsWith('//', at)) {
-      at += 2;
-      region = 'authority';
-      const choices = [[...'://'].map((char) => one(char))];
-      return { kind: 'choice', choices };
+  #wildcard(): Piece {
+    const isDouble = this.#source.charAt(this.#at) === '*';
+    if (!isDouble) return { kind: 'many', accepts: except(separators + ends[this.#region]) };
+    this.#at++;
+    const isLast = this.#at === this.#source.length;
+    return { kind: 'many', accepts: isLast ? () => true : except(ends[this.#region]) };
+  }
+
+  #literal(char: string): Piece {
+    if (char === '') throw new InvalidGlob();
+    const isEnd = ends[this.#region].includes(char);
+    if (this.#region === 'scheme' && char === ':' && this.#source.startsWith('//', this.#at)) {
+      this.#at += 2;
+      this.#region = 'authority';
+      return { kind: 'choice', choices: [[...'://'].map((each) => one(each))] };
     }
-    if (isEnd) region = 'rest';
-    return one(wanted);
+    if (isEnd) this.#region = 'rest';
+    return one(char);
   }
 
-  function characterClass(): Piece {
-    const end = source.indexOf(']', at);
-    const isNegated = source.charAt(at) === '!';
-    const members = source.slice(isNegated ? at + 1 : at, end);
-    if (end === -1 || members === '') throw new NoGlob();
-    at = end + 1;
-    const isMember = memberOf(members);
-    const passes = except(isNegated ? separators + ends[region] : ends[region]);
+  #characterClass(): Piece {
+    const end = this.#source.indexOf(']', this.#at);
+    const isNegated = this.#source.charAt(this.#at) === '!';
+    const members = this.#source.slice(isNegated ? this.#at + 1 : this.#at, end);
+    if (end === -1 || members === '') throw new InvalidGlob();
+    this.#at = end + 1;
+    const isMember = parseClass(members);
+    const passes = except(isNegated ? separators + ends[this.#region] : ends[this.#region]);
     return { kind: 'one', accepts: (char) => isMember(char) !== isNegated && passes(char) };
   }
 
-  function choice(depth: number): Piece {
-    if (depth > maxDepth) throw new NoGlob();
-    const before = region;
+  #choice(depth: number): Piece {
+    if (depth > maxDepth) throw new InvalidGlob();
+    const before = this.#region;
     const after: Region[] = [];
     const choices: (readonly Piece[])[] = [];
     do {
-      region = before;
-      choices.push(sequence(depth));
-      after.push(region);
-    } while (source.charAt(at++) === ',');
-    if (source.charAt(at - 1) !== '}') throw new NoGlob();
-    region = regions.find((known) => after.includes(known)) ?? 'rest';
+      this.#region = before;
+      choices.push(this.parse(depth));
+      after.push(this.#region);
+    } while (this.#next() === ',');
+    if (this.#source.charAt(this.#at - 1) !== '}') throw new InvalidGlob();
+    this.#region = regions.find((region) => after.includes(region)) ?? 'rest';
     return { kind: 'choice', choices };
   }
-
-  return sequence(0);
 }
 
 function one(wanted: string): Piece {
@@ -171,8 +181,8 @@ function except(excluded: string): Accepts {
   return (char) => !excluded.includes(char);
 }
 
-/** Is a character one of a class such as `abc` or `a-z0-9`? */
-function memberOf(members: string): Accepts {
+/** Parses a class such as `abc` or `a-z0-9`. */
+function parseClass(members: string): Accepts {
   const ranges: (readonly [from: string, to: string])[] = [];
   for (let at = 0; at < members.length; at++) {
     const from = members.charAt(at);

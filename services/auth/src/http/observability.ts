@@ -8,15 +8,14 @@ import { type Api, routeParameters, routePattern } from './api.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The last entry that the request made for the audit log. */
+    /** The last audit entry of the request. */
     auditEntry: AuditEntry | undefined;
   }
 }
 
-/** Longer ones tell nobody more. */
 const maxRefererChars = 200;
 
-/** Logs each request when it has been answered: never its query, which may hold tokens, nor its headers and body. */
+/** Logs each response. Queries, headers and bodies are not logged: they may hold tokens. */
 export function addAccessLog(api: Api, logger: Logger): void {
   const log = logger.child({ component: 'api' });
   api.decorateRequest('auditEntry', undefined);
@@ -28,11 +27,11 @@ export function addAccessLog(api: Api, logger: Logger): void {
         path: request.url.split('?', 1)[0],
         route: request.routeOptions.url,
         remote_addr: request.ip,
-        referer: shownReferer(request.headers.referer),
+        referer: toLoggedReferer(request.headers.referer),
         request_id: request.id,
         status: reply.statusCode,
         duration: Math.round(reply.elapsedTime * 1e6),
-        ...(auditEntry && { auth_audit_event: shownEvent(auditEntry) }),
+        ...(auditEntry && { auth_audit_event: toLoggedEvent(auditEntry) }),
       },
       'request completed',
     );
@@ -40,48 +39,48 @@ export function addAccessLog(api: Api, logger: Logger): void {
   });
 }
 
-/** The page that a request came from, without what its query or fragment may give away; undefined for none. */
-function shownReferer(referer: string | undefined): string | undefined {
+/** Without query and fragment, which may hold tokens. */
+function toLoggedReferer(referer: string | undefined): string | undefined {
   const url = URL.parse(referer ?? '');
   if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
   return `${url.origin}${url.pathname}`.slice(0, maxRefererChars);
 }
 
-/** Who did what, by ids: names and addresses are in the audit log. */
-function shownEvent({
+/** Ids only: names and addresses are in the audit log. */
+function toLoggedEvent({
   payload: { action, log_type, actor_id, actor_via_sso },
 }: AuditEntry): Readonly<Record<string, unknown>> {
   return { action, log_type, actor_id, actor_via_sso };
 }
 
-/** From a cached answer to a password hash that waits its turn. */
+/** From a cached response to a password hash that waits in the queue. */
 const bucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Status, in the metrics only, of requests whose client did not wait for the answer. */
+/** In metrics only: the client closed the connection before the response. */
 const clientGone = 499;
 
 /** Values of the label `result`. */
 const results = ['success', 'client_error', 'rate_limited', 'client_gone', 'server_error'] as const;
 
-/** Counts requests and how long they take: by method, route and status, all of which are bounded. Without a registry, nothing. */
+/** Measures requests by method, route and status. */
 export function addRequestMetrics(api: Api, registry: Registry | undefined): void {
   if (registry === undefined) return;
   const registers = [registry];
   const duration = new Histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'Time from the first byte of a request to the last of its answer.',
+    help: 'Time from the first byte of the request to the last byte of the response.',
     labelNames: ['method', 'route', 'status'],
     buckets: bucketsSeconds,
     registers,
   });
   const statusCodes = new Counter({
     name: 'http_status_codes_total',
-    help: 'Answers by status and route.',
+    help: 'Responses by status and route.',
     labelNames: ['code', 'http_route'],
     registers,
   });
-  // Alerts read this one: a counter by route and status would not exist until the first failure,
-  // which rate() then misses.
+  // For alerts: a counter by route and status would not exist before the first failure, which rate()
+  // would miss.
   const responses = new Counter({
     name: 'auth_http_responses_total',
     help: 'Responses by result; `client_error` is 4xx other than 429.',
@@ -92,26 +91,26 @@ export function addRequestMetrics(api: Api, registry: Registry | undefined): voi
   duration.zero({ method: 'POST', route: '/token', status: 200 });
   const active = new Gauge({
     name: 'http_server_active_requests',
-    help: 'Requests that have not been answered yet.',
+    help: 'Requests without a response yet.',
     registers,
   });
   api.addHook('onRequest', (request, { raw }, done) => {
     const route = routePattern(request) ?? 'none';
     const startedMs = performance.now();
     active.inc();
-    // Also when the client has gone away.
+    // Also emitted if the client closes the connection.
     raw.once('close', () => {
       active.dec();
       const status = raw.writableFinished ? raw.statusCode : clientGone;
       duration.observe({ method: request.method, route, status }, (performance.now() - startedMs) / 1000);
       statusCodes.inc({ code: status, http_route: route });
-      responses.inc({ result: resultOf(status) });
+      responses.inc({ result: getResult(status) });
     });
     done();
   });
 }
 
-function resultOf(status: number): (typeof results)[number] {
+function getResult(status: number): (typeof results)[number] {
   if (status >= 500) return 'server_error';
   if (status === clientGone) return 'client_gone';
   if (status === 429) return 'rate_limited';
@@ -119,7 +118,8 @@ function resultOf(status: number): (typeof results)[number] {
 }
 
 /**
- * Gives every request a span, part of the trace of its caller. Neither query nor headers are recorded: they may hold tokens.
+ * Runs each request in a span of the caller's trace. Queries and headers are not recorded: they may
+ * hold tokens.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/#http-server-span
  */
@@ -151,7 +151,7 @@ export function addTracing(api: Api, tracing: Tracing): void {
       span.end();
     });
     spans.set(request.raw, span);
-    // Active for the rest of the request, so that statements become a part of it.
+    // The parent of the database spans.
     tracing.withSpan(span, done);
   });
   api.addHook('onSend', (request, reply, _payload, done) => {
@@ -160,7 +160,7 @@ export function addTracing(api: Api, tracing: Tracing): void {
       spans.get(request.raw)?.setAttribute('tollgate.auth.error_code', errorCode);
     done();
   });
-  // Once more: a body that has been read continues the request from an event of its connection.
+  // Again, because a request with a body continues in an event of its connection.
   api.addHook('preValidation', (request, _reply, done) => {
     const span = spans.get(request.raw);
     if (span === undefined) done();

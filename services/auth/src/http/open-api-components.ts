@@ -9,7 +9,7 @@ const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
 
 const identity = Type.Object({
   identity_id: uuid,
-  id: Type.String({ description: 'The user at the provider.' }),
+  id: Type.String({ description: 'Id of the user at the provider.' }),
   user_id: uuid,
   identity_data: object,
   provider: text,
@@ -37,7 +37,7 @@ const user = Type.Object({
   email: text,
   email_confirmed_at: maybe(time),
   invited_at: maybe(time),
-  phone: Type.String({ description: 'Digits of E.164, without +.' }),
+  phone: Type.String({ description: 'E.164 without +.' }),
   phone_confirmed_at: maybe(time),
   confirmation_sent_at: maybe(time),
   confirmed_at: maybe(time),
@@ -65,9 +65,9 @@ const session = Type.Object({
   access_token: Type.String({ description: 'A JWT.' }),
   token_type: Type.Literal('bearer'),
   expires_in: Type.Integer({ description: 'Seconds.' }),
-  expires_at: Type.Integer({ description: 'Seconds since 1970.' }),
+  expires_at: Type.Integer({ description: 'Unix time in seconds.' }),
   refresh_token: text,
-  type: maybe(Type.String({ description: 'After the verification of an email: what was verified.' })),
+  type: maybe(Type.String({ description: 'After an email verification: what was verified.' })),
   user,
 });
 
@@ -98,10 +98,10 @@ const error = Type.Object(
     code: Type.Integer({ description: 'The HTTP status.' }),
     error_code: Type.String({ description: 'Stable; docs/errors.md lists them.' }),
     msg: text,
-    error_id: maybe(Type.String({ description: 'The request in the log of the server.' })),
+    error_id: maybe(Type.String({ description: 'Id of the request in the server log.' })),
     weak_password: reasons,
   },
-  { description: 'Without a version of the API.' },
+  { description: 'Without an API version.' },
 );
 
 const versionedError = Type.Object(
@@ -110,12 +110,12 @@ const versionedError = Type.Object(
     message: text,
     weak_password: reasons,
   },
-  { description: 'From `X-Svc-Api-Version: 2024-01-01` on.' },
+  { description: 'With `X-Svc-Api-Version: 2024-01-01` or later.' },
 );
 
 const oauthError = Type.Object({ error: text, error_description: text }, { description: 'RFC 6749 §5.2.' });
 
-/** What answers are made of, by the name it has in the document. */
+/** Schemas by their name in the document. */
 export const components = {
   User: user,
   UserList: userList,
@@ -128,5 +128,4 @@ export const components = {
   OAuthError: oauthError,
 } as const satisfies Record<string, TSchema>;
 
-/** A name in {@link components}. */
 export type ComponentName = keyof typeof components;

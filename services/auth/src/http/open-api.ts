@@ -4,99 +4,106 @@ import type { Settings } from '../config/settings.ts';
 import type { AddRoutes, Api } from './api.ts';
 import { type ComponentName, components } from './open-api-components.ts';
 
-/** What the document says of a route besides what its schemas do. */
+/** What the document has in addition to the schemas of a route. */
 export interface Operation {
   readonly summary: string;
-  /** Whose token it takes; nobody's when absent. */
+  /** Whose token it requires. Undefined: none. */
   readonly caller?: 'user' | 'admin';
-  /** What it answers: the name of a component, a list of one, or several of which it is one. An object of no interest when absent. */
-  readonly answer?: ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
-  /** Status of the answer. Default 200. */
+  /** A component, a list of one, or one of several. Undefined: any object. */
+  readonly response?: ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
+  /** Default 200. */
   readonly status?: 200 | 204 | 303;
 }
 
 const user = { caller: 'user' } as const;
 const admin = { caller: 'admin' } as const;
 
-/** Every route as `METHOD /path`, parameters in braces. */
+/** By `METHOD /path`, with parameters in braces. */
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /health': { summary: 'Name and version of the server' },
   'GET /ready': {
-    summary: 'Whether the server can work: 200, or 503 while the database is away',
+    summary: 'Readiness: 200, or 503 if the database is unavailable',
   },
-  'GET /settings': { summary: 'What the server lets users do', answer: 'Settings' },
+  'GET /settings': { summary: 'Enabled features', response: 'Settings' },
   'GET /openapi.json': { summary: 'This document' },
   'GET /.well-known/jwks.json': { summary: 'Public keys of access tokens (RFC 7517)' },
 
   'POST /signup': {
     summary: 'Sign up by email or phone; with neither, as an anonymous user',
-    answer: { oneOf: ['Session', 'User'] },
+    response: { oneOf: ['Session', 'User'] },
   },
   'POST /token': {
-    summary: 'Get tokens: by password, refresh token or PKCE code; a form is answered as RFC 6749 has it',
-    answer: 'Session',
+    summary: 'Get tokens by password, refresh token or PKCE code. Forms get the response of RFC 6749',
+    response: 'Session',
   },
-  'POST /otp': { summary: 'Send a link or a code to sign in with' },
-  'POST /magiclink': { summary: 'Send a link to sign in with; /otp is newer' },
-  'POST /recover': { summary: 'Send a link for a new password' },
-  'POST /resend': { summary: 'Send a link or a code once more' },
+  'POST /otp': { summary: 'Send a sign-in link or code' },
+  'POST /magiclink': { summary: 'Send a sign-in link. Prefer /otp' },
+  'POST /recover': { summary: 'Send a password reset link' },
+  'POST /resend': { summary: 'Send a link or a code again' },
   'GET /verify': { summary: 'Follow a link: signs in and redirects', status: 303 },
-  'POST /verify': { summary: 'Spend a code or the token of a link', answer: 'Session' },
+  'POST /verify': { summary: 'Verify a code or the token of a link', response: 'Session' },
 
-  'GET /user': { ...user, summary: 'The caller', answer: 'User' },
+  'GET /user': { ...user, summary: 'Get the user', response: 'User' },
   'PUT /user': {
     ...user,
-    summary: 'Change email, phone, password or metadata of the caller',
-    answer: 'User',
+    summary: 'Change email, phone, password or metadata of the user',
+    response: 'User',
   },
-  'GET /reauthenticate': { ...user, summary: 'Send a nonce, which a change of password may ask for' },
+  'GET /reauthenticate': { ...user, summary: 'Send a nonce for a password change' },
   'POST /logout': { ...user, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
-  'GET /user/sessions': { ...user, summary: 'The sessions of the caller' },
-  'DELETE /user/sessions': { ...user, summary: 'End sessions of the caller: as /logout does' },
-  'DELETE /user/sessions/{session_id}': { ...user, summary: 'End a session of the caller' },
+  'GET /user/sessions': { ...user, summary: 'List the sessions of the user' },
+  'DELETE /user/sessions': { ...user, summary: 'End sessions of the user, as /logout' },
+  'DELETE /user/sessions/{session_id}': { ...user, summary: 'End a session of the user' },
 
   'POST /factors': { ...user, summary: 'Enroll a second factor' },
-  'POST /factors/{factor_id}/challenge': { ...user, summary: 'Begin to prove a factor' },
+  'POST /factors/{factor_id}/challenge': { ...user, summary: 'Create a challenge for a factor' },
   'POST /factors/{factor_id}/verify': {
     ...user,
-    summary: 'Prove a factor: a session with aal2',
-    answer: 'Session',
+    summary: 'Verify a factor. Returns a session with aal2',
+    response: 'Session',
   },
   'DELETE /factors/{factor_id}': { ...user, summary: 'Remove a factor' },
 
-  'POST /invite': { ...admin, summary: 'Invite a user by email', answer: 'User' },
+  'POST /invite': { ...admin, summary: 'Invite a user by email', response: 'User' },
   'GET /admin/users': {
     ...admin,
-    summary: 'Users, in pages (`X-Total-Count`, `Link`)',
-    answer: 'UserList',
+    summary: 'List users, paginated (`X-Total-Count`, `Link`)',
+    response: 'UserList',
   },
-  'POST /admin/users': { ...admin, summary: 'Create a user', answer: 'User' },
-  'GET /admin/users/{user_id}': { ...admin, summary: 'A user', answer: 'User' },
-  'POST /admin/users/{user_id}': { ...admin, summary: 'Create a user with this id', answer: 'User' },
-  'PUT /admin/users/{user_id}': { ...admin, summary: 'Change a user; `ban_duration` bans', answer: 'User' },
+  'POST /admin/users': { ...admin, summary: 'Create a user', response: 'User' },
+  'GET /admin/users/{user_id}': { ...admin, summary: 'Get a user', response: 'User' },
+  'POST /admin/users/{user_id}': { ...admin, summary: 'Create a user with this id', response: 'User' },
+  'PUT /admin/users/{user_id}': { ...admin, summary: 'Change a user; `ban_duration` bans', response: 'User' },
   'DELETE /admin/users/{user_id}': { ...admin, summary: 'Delete a user' },
-  'GET /admin/users/{user_id}/sessions': { ...admin, summary: 'The sessions of a user' },
+  'GET /admin/users/{user_id}/sessions': { ...admin, summary: 'List the sessions of a user' },
   'DELETE /admin/users/{user_id}/sessions': { ...admin, summary: 'End all sessions of a user' },
   'DELETE /admin/users/{user_id}/sessions/{session_id}': { ...admin, summary: 'End a session of a user' },
-  'GET /admin/users/{user_id}/factors': { ...admin, summary: 'Second factors of a user', answer: ['Factor'] },
+  'GET /admin/users/{user_id}/factors': {
+    ...admin,
+    summary: 'List the second factors of a user',
+    response: ['Factor'],
+  },
   'PUT /admin/users/{user_id}/factors/{factor_id}': {
     ...admin,
     summary: 'Change a factor',
-    answer: 'Factor',
+    response: 'Factor',
   },
   'DELETE /admin/users/{user_id}/factors/{factor_id}': {
     ...admin,
     summary: 'Remove a factor',
-    answer: 'Factor',
+    response: 'Factor',
   },
-  'POST /admin/generate_link': { ...admin, summary: 'Make a link without sending it', answer: 'ActionLink' },
-  'GET /admin/audit': { ...admin, summary: 'The audit log, newest first' },
+  'POST /admin/generate_link': {
+    ...admin,
+    summary: 'Generate a link without sending it',
+    response: 'ActionLink',
+  },
+  'GET /admin/audit': { ...admin, summary: 'List the audit log, newest first' },
 };
 
-/** A document of OpenAPI, as JSON. */
+/** An OpenAPI document as JSON. */
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
 
-/** What is filled in of an operation that the schemas of its route began. */
 interface OperationObject {
   summary?: string;
   security?: readonly Readonly<Record<string, readonly string[]>>[];
@@ -104,7 +111,7 @@ interface OperationObject {
   requestBody?: { content: Record<string, unknown> };
 }
 
-/** Collects the schemas of the routes that are added later, and serves what comes of them at `/openapi.json`. */
+/** Collects the schemas of the routes that are added later. */
 export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): void {
   void api.register(swagger, {
     openapi: {
@@ -116,7 +123,7 @@ export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExte
       },
       servers: [{ url: apiExternalUrl }],
       components: {
-        // Parsed boundary: TypeBox makes JSON Schema, which is what version 3.1 takes.
+        // Parsed boundary: TypeBox schemas are JSON Schema, as OpenAPI 3.1 requires.
         schemas: components as never,
         securitySchemes: {
           user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token.' },
@@ -124,15 +131,15 @@ export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExte
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'JWT',
-            description: 'An access token with a role of SVC_JWT_ADMIN_ROLES.',
+            description: 'An access token with a role in SVC_JWT_ADMIN_ROLES.',
           },
         },
       },
     },
     transformObject: (document) => {
-      if (!('openapiObject' in document)) throw new TypeError('the document is one of OpenAPI 3');
+      if (!('openapiObject' in document)) throw new TypeError('expected an OpenAPI 3 document');
       const { openapiObject } = document;
-      // Parsed boundary: all that the library puts below a path are operations.
+      // Parsed boundary: the library puts only operations below a path.
       for (const [path, methods] of Object.entries(openapiObject.paths ?? {}))
         for (const [method, operation] of Object.entries(methods ?? {}))
           describe(operation as OperationObject, operations[`${method.toUpperCase()} ${path}`], path);
@@ -141,56 +148,58 @@ export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExte
   });
 }
 
-/** The document of an application whose routes are all there. */
+/** Requires that all routes have been added. */
 export function openApiDocument(api: Api): OpenApiDocument {
   return { ...api.swagger() };
 }
 
 function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
   if (operation === undefined) return;
-  const { summary, caller, answer, status = 200 } = operation;
+  const { summary, caller, response, status = 200 } = operation;
   target.summary = summary;
   if (caller !== undefined) target.security = [{ [caller]: [] }];
-  target.responses = { [status]: success(answer, status), default: failure(path) };
+  target.responses = { [status]: successResponse(response, status), default: errorResponse(path) };
   const json = target.requestBody?.content['application/json'];
   if (path === '/token' && target.requestBody !== undefined)
     target.requestBody.content['application/x-www-form-urlencoded'] = json;
 }
 
-function success(answer: Operation['answer'], status: number) {
-  if (status === 204) return { description: 'Done.' };
+function successResponse(response: Operation['response'], status: number) {
+  if (status === 204) return { description: 'Success.' };
   if (status === 303)
     return {
-      description: 'To the application, with tokens, a code or an error in the fragment or the query.',
+      description: 'Redirect to the application, with tokens, a code or an error in the fragment or query.',
       headers: { Location: { schema: { type: 'string', format: 'uri' } } },
     };
-  return { description: 'Done.', ...jsonOf(schemaOf(answer)) };
+  return { description: 'Success.', ...jsonContent(responseSchema(response)) };
 }
 
-function failure(path: string) {
+function errorResponse(path: string) {
   const oneOf = [ref('Error'), ref('VersionedError'), ...(path === '/token' ? [ref('OAuthError')] : [])];
-  return { description: 'Refused or failed.', ...jsonOf({ oneOf }) };
+  return { description: 'Error.', ...jsonContent({ oneOf }) };
 }
 
-function schemaOf(answer: Operation['answer']): object {
-  if (answer === undefined) return { type: ['object', 'array'] };
-  if (typeof answer === 'string') return ref(answer);
-  return 'oneOf' in answer ? { oneOf: answer.oneOf.map(ref) } : { type: 'array', items: ref(answer[0]) };
+function responseSchema(response: Operation['response']): object {
+  if (response === undefined) return { type: ['object', 'array'] };
+  if (typeof response === 'string') return ref(response);
+  return 'oneOf' in response
+    ? { oneOf: response.oneOf.map(ref) }
+    : { type: 'array', items: ref(response[0]) };
 }
 
 function ref(name: string): object {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-function jsonOf(schema: object) {
+function jsonContent(schema: object) {
   return { content: { 'application/json': { schema } } };
 }
 
-/** The description of the API that it serves itself. @see https://spec.openapis.org/oas/v3.1.0 */
+/** @see https://spec.openapis.org/oas/v3.1.0 */
 export const addOpenApiRoutes: AddRoutes = (api) => {
   let json: string | undefined;
   api.get('/openapi.json', (_request, reply) => {
-    // Once: it does not change, and serializing it for each request would be a cost that anyone can cause.
+    // Cached: the route is not authenticated.
     json ??= JSON.stringify(openApiDocument(api));
     return reply
       .header('cache-control', 'public, max-age=300')

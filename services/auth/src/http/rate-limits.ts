@@ -4,30 +4,30 @@ import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { bucketQuota, type Quota } from '../messages/quotas.ts';
 import type { Api } from './api.ts';
-import { comesThroughUnknownProxy, knowsClients, rateLimitKey, requestMetadata } from './request-metadata.ts';
+import { canIdentifyClients, hasUntrustedProxy, rateLimitKey, requestMetadata } from './request-metadata.ts';
 
-/** Things that each client address may do only so often; the settings say how often. */
+/** Rate limits per client address. */
 export type Limiter = 'otp' | 'verify' | 'token' | 'anonymous' | 'factor';
 
 declare module 'fastify' {
   // The library's way to type `config` of a route.
   interface FastifyContextConfig {
-    /** Counts the requests of each client address against this limit, or the one that a request is for. */
+    /** The limit of the route, or a function that selects one per request. */
     limiter?: Limiter | ((request: FastifyRequest) => Limiter);
   }
 }
 
 const minuteMs = 60_000;
 
-/** Refuses requests of routes with `config.limiter` beyond the limit of their client. */
-export function addRequestLimits(api: Api, deps: Context): void {
-  const { settings, store } = deps;
-  if (!knowsClients(settings)) {
-    warnOfUnknownProxy(api, deps);
+/** Applies the limits of routes with `config.limiter`. */
+export function addRequestLimits(api: Api, context: Context): void {
+  const { settings, store } = context;
+  if (!canIdentifyClients(settings)) {
+    warnOfUntrustedProxy(api, context);
     return;
   }
-  const quotas = quotasOf(settings);
-  // Before the body is read, unless it decides which limit the request counts against.
+  const quotas = getQuotas(settings);
+  // Before the body is read, unless the limit depends on it.
   api.addHook('onRequest', async (request) => {
     const { limiter } = request.routeOptions.config;
     if (typeof limiter === 'string') await take(limiter, request);
@@ -38,15 +38,15 @@ export function addRequestLimits(api: Api, deps: Context): void {
   });
 
   async function take(limiter: Limiter, request: FastifyRequest): Promise<void> {
-    const { nowMs, clientAddress } = requestMetadata(request, deps);
+    const { nowMs, clientAddress } = requestMetadata(request, context);
     const key = rateLimitKey(request, settings) ?? clientAddress;
-    const answer = await store.quotas.take({ limiter, key, quota: quotas[limiter] }, nowMs);
-    if (!answer.allowed)
-      throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(answer.retryAfterMs / 1000));
+    const result = await store.quotas.take({ limiter, key, quota: quotas[limiter] }, nowMs);
+    if (!result.allowed)
+      throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(result.retryAfterMs / 1000));
   }
 }
 
-function quotasOf(s: Settings): Readonly<Record<Limiter, Quota>> {
+function getQuotas(s: Settings): Readonly<Record<Limiter, Quota>> {
   return {
     otp: bucketQuota(s.rateLimitOtp, 5 * minuteMs),
     verify: bucketQuota(s.rateLimitVerify, 5 * minuteMs),
@@ -56,15 +56,15 @@ function quotasOf(s: Settings): Readonly<Record<Limiter, Quota>> {
   };
 }
 
-/** Logs one warning when requests come through an untrusted proxy: limits by client address are off then. */
-function warnOfUnknownProxy(api: Api, { settings, logger }: Context): void {
+/** Without a trusted proxy, all clients would share the limits of the proxy's address. */
+function warnOfUntrustedProxy(api: Api, { settings, logger }: Context): void {
   let warned = false;
   api.addHook('onRequest', (request, _reply, done) => {
-    if (!warned && comesThroughUnknownProxy(request, settings)) {
+    if (!warned && hasUntrustedProxy(request, settings)) {
       warned = true;
       logger.warn(
         { proxy: request.socket.remoteAddress, setting: settingsSpec.trustedProxies.env },
-        'proxy not trusted, limits by client address are off',
+        'untrusted proxy, rate limits by client address are disabled',
       );
     }
     done();

@@ -2,26 +2,25 @@ import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { type Glob, matchesGlob, parseGlob } from './glob.ts';
 
-/** Where users may be sent: the site itself, and what the list has. */
+/** Allowed redirect targets: the site, and URLs that match the allow list. */
 export interface RedirectPolicy {
   readonly siteUrl: string;
   readonly globs: readonly Glob[];
 }
 
-/** May somebody be sent there? If not, why, for the log. */
-export type RedirectVerdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+type RedirectCheck = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
-/** Longer ones fit into no mail, and would take too long to match. */
+/** Longer URLs do not fit into emails, and take too long to match. */
 const maxTargetChars = 2048;
 
-// What browsers strip, take for something else, or decode into something else never gets to the parts below.
+// Rejects characters that browsers strip, or interpret differently.
 const printable = /^[!-~]+$/;
-const misread = /[\\<>"^`{|}]/;
+const ambiguous = /[\\<>"^`{|}]/;
 const urlForm = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?/i;
 const authorityForm = /^(\[[0-9a-f:.]+\]|[^:[\]]*)(?::(\d{1,5}))?$/i;
 const hostForm = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i;
 
-/** Schemes that run or show what the URL itself holds. */
+/** Schemes that execute or display the URL itself. */
 const forbiddenSchemes = [
   'javascript',
   'data',
@@ -33,46 +32,46 @@ const forbiddenSchemes = [
   'filesystem',
 ];
 
-/** Makes the policy. Throws when an entry is no glob; settings have been checked for that. */
-export function redirectPolicy(siteUrl: string, allowList: readonly string[]): RedirectPolicy {
+/** Throws if an entry is not a glob, which the settings rule out. */
+export function createRedirectPolicy(siteUrl: string, allowList: readonly string[]): RedirectPolicy {
   const globs = allowList.map((entry) => {
     const glob = parseGlob(entry);
-    if (glob === undefined) throw new TypeError(`no glob: ${entry}`);
+    if (glob === undefined) throw new TypeError(`not a glob: ${entry}`);
     return glob;
   });
   return { siteUrl, globs };
 }
 
 /**
- * Looks at a URL as it was sent: it is the text itself that is matched and later answered, not what a parser makes of it.
- * Whatever two parsers might read in two ways is refused first.
+ * Checks a URL as it was sent: the text itself is matched, and sent in the response, not a parsed form.
+ * URLs that parsers may read differently are rejected.
  */
-export function checkRedirect(target: string, { siteUrl, globs }: RedirectPolicy): RedirectVerdict {
-  if (target.length > maxTargetChars) return refuse(`longer than ${maxTargetChars} characters`);
-  if (!printable.test(target) || misread.test(target))
-    return refuse('it has characters that URLs do not have');
-  const parts = partsOf(target);
-  if (parts === undefined) return refuse('it is no absolute URL');
-  if (forbiddenSchemes.includes(parts.scheme)) return refuse('its scheme is never allowed');
-  const site = partsOf(siteUrl);
+export function checkRedirect(target: string, { siteUrl, globs }: RedirectPolicy): RedirectCheck {
+  if (target.length > maxTargetChars) return reject(`longer than ${maxTargetChars} characters`);
+  if (!printable.test(target) || ambiguous.test(target))
+    return reject('it has characters that are invalid in URLs');
+  const parts = parseUrl(target);
+  if (parts === undefined) return reject('it is not an absolute URL');
+  if (forbiddenSchemes.includes(parts.scheme)) return reject('its scheme is never allowed');
+  const site = parseUrl(siteUrl);
   if (site !== undefined && isSameSite(parts, site)) return { ok: true };
-  const problem = hostProblem(parts);
-  if (problem !== undefined) return refuse(problem);
+  const problem = findHostProblem(parts);
+  if (problem !== undefined) return reject(problem);
   const [beforeFragment = ''] = target.split('#', 1);
   return globs.some((glob) => matchesGlob(glob, beforeFragment))
     ? { ok: true }
-    : refuse('it is neither of the site nor matched by SVC_URI_ALLOW_LIST');
+    : reject('it matches neither SITE_URL nor SVC_URI_ALLOW_LIST');
 }
 
 interface UrlParts {
   readonly scheme: string;
-  /** In lower case; undefined for a URL without authority, such as `com.example:/path`. */
+  /** In lower case. Undefined for a URL without authority, such as `com.example:/path`. */
   readonly host: string | undefined;
-  /** Of the scheme when the URL names none; empty where the scheme has none. */
+  /** The default port of the scheme if the URL has none; empty if the scheme has none. */
   readonly port: string;
 }
 
-function partsOf(url: string): UrlParts | undefined {
+function parseUrl(url: string): UrlParts | undefined {
   const [, scheme = '', authority] = urlForm.exec(url) ?? [];
   if (scheme === '') return undefined;
   const known = { scheme: scheme.toLowerCase() };
@@ -86,7 +85,7 @@ function partsOf(url: string): UrlParts | undefined {
 
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
-/** Of the same origin; also by https where the site has http, and on any port where it is on this machine. */
+/** Same origin. https is also allowed for an http site, and any port for a loopback site. */
 function isSameSite(target: UrlParts, site: UrlParts): boolean {
   if (target.host !== site.host || target.host === undefined) return false;
   const isUpgrade = site.scheme === 'http' && target.scheme === 'https';
@@ -96,15 +95,16 @@ function isSameSite(target: UrlParts, site: UrlParts): boolean {
   return bothDefault || (target.scheme === site.scheme && target.port === site.port);
 }
 
-/** Addresses are allowed on this machine only, and in their plain form. */
-function hostProblem({ scheme, host }: UrlParts): string | undefined {
+/** Of IP addresses only loopback is allowed, in its plain form. */
+function findHostProblem({ scheme, host }: UrlParts): string | undefined {
   if (host === undefined || host === '') return undefined;
-  if (isAddress(host)) return isLoopback(host) ? undefined : 'its host is an address, or is read as one';
+  if (isAddress(host))
+    return isLoopback(host) ? undefined : 'its host is an IP address, or may be read as one';
   const isWeb = scheme === 'http' || scheme === 'https';
-  return isWeb && !hostForm.test(host) ? 'its host is no name' : undefined;
+  return isWeb && !hostForm.test(host) ? 'its host is not a name' : undefined;
 }
 
-/** What browsers read as an address: the last label is a number. @see https://url.spec.whatwg.org/#ends-in-a-number-checker */
+/** Browsers parse a host as an address if its last label is a number. @see https://url.spec.whatwg.org/#ends-in-a-number-checker */
 function isAddress(host: string): boolean {
   if (host.startsWith('[')) return true;
   const labels = host.replace(/\.$/, '').split('.');
@@ -114,7 +114,7 @@ function isAddress(host: string): boolean {
 function isLoopback(host: string | undefined): boolean {
   if (host === undefined) return false;
   if (host === 'localhost' || isLoopbackIpv4(host)) return true;
-  // The one notation of `::1` that the parser of URLs answers, whatever it was given.
+  // The URL parser normalizes all notations of `::1` to this one.
   return host.startsWith('[') && URL.parse(`http://${host}`)?.hostname === '[::1]';
 }
 
@@ -122,61 +122,58 @@ function isLoopbackIpv4(host: string): boolean {
   return /^127(?:\.(?:0|[1-9]\d{0,2})){3}$/.test(host) && URL.parse(`http://${host}`)?.hostname === host;
 }
 
-function refuse(reason: string): RedirectVerdict {
+function reject(reason: string): RedirectCheck {
   return { ok: false, reason };
 }
 
-/** Policies by the settings they are made from: globs are read once. */
+/** Globs are parsed once per settings. */
 const policies = new WeakMap<Context['settings'], RedirectPolicy>();
 
 /**
- * Where the user is to be sent in the end: what the header or the query or the body calls `redirect_to`, else the page that sent the
- * request, if that is allowed; SITE_URL otherwise. Answered as it was sent, never changed.
+ * The final redirect target: `redirect_to` of header, query or body, or else the referer, if it is
+ * allowed; SITE_URL otherwise. The target is not modified.
  */
 export function redirectTarget(
   request: FastifyRequest,
   body: { readonly redirect_to?: string | undefined } | undefined,
   { settings, logger }: Context,
 ): string {
-  const policy = policyOf(settings);
-  const wanted = wantedTarget(request, body);
-  for (const target of [wanted, request.headers.referer ?? '']) {
+  const policy = getPolicy(settings);
+  const requested = requestedTarget(request, body);
+  for (const target of [requested, request.headers.referer ?? '']) {
     if (target === '') continue;
-    const verdict = checkRedirect(target, policy);
-    if (verdict.ok) return target;
-    if (target === wanted)
-      logger.info(
-        { request_id: request.id, reason: verdict.reason },
-        'redirect_to refused, SITE_URL instead',
-      );
+    const check = checkRedirect(target, policy);
+    if (check.ok) return target;
+    if (target === requested)
+      logger.info({ request_id: request.id, reason: check.reason }, 'rejected redirect_to, using SITE_URL');
   }
   return settings.siteUrl;
 }
 
-function wantedTarget(
+function requestedTarget(
   request: FastifyRequest,
   body: { readonly redirect_to?: string | undefined } | undefined,
 ): string {
   const { redirect_to: header } = request.headers;
   if (typeof header === 'string' && header !== '') return header;
-  // Parsed boundary: the query is an object; a name that comes twice is a list, and that is no target.
+  // Parsed boundary: the query is an object; a repeated parameter is a list, which is ignored.
   const { redirect_to: query } = request.query as { readonly redirect_to?: unknown };
   if (typeof query === 'string' && query !== '') return query;
   return body?.redirect_to ?? '';
 }
 
-function policyOf(settings: Context['settings']): RedirectPolicy {
+function getPolicy(settings: Context['settings']): RedirectPolicy {
   const known = policies.get(settings);
   if (known !== undefined) return known;
-  const policy = redirectPolicy(settings.siteUrl, settings.uriAllowList);
+  const policy = createRedirectPolicy(settings.siteUrl, settings.uriAllowList);
   policies.set(settings, policy);
   return policy;
 }
 
-/** What a redirect carries; sent in the order of the names. */
-export type RedirectParameters = Readonly<Record<string, string>>;
+/** Sent in the order of the names. */
+type RedirectParameters = Readonly<Record<string, string>>;
 
-/** Where a redirect goes with parameters in its query, its fragment, or both. The target stays as it was typed. */
+/** Adds parameters to query and fragment of a target, which is not modified otherwise. */
 export function redirectUrl(
   target: string,
   {
@@ -191,7 +188,7 @@ export function redirectUrl(
   return `${withPath(base)}${search === '' ? '' : separator + search}${hash === '' ? '' : `#${hash}`}`;
 }
 
-/** A site without a path has the path `/`: browsers would put it there. */
+/** Adds the path `/` to an origin, as browsers do. */
 function withPath(base: string): string {
   return /^https?:\/\/[^/?]+$/.test(base) ? `${base}/` : base;
 }

@@ -26,7 +26,7 @@ const exposedHeaders = [
   'X-Svc-Api-Version',
 ];
 
-/** Lets browsers of any origin call the API: it knows its callers by their token, not by cookies. */
+/** Allows all origins: callers are authenticated by tokens, not by cookies. */
 export function addCors(api: Api, { corsAllowedHeaders }: Pick<Settings, 'corsAllowedHeaders'>): void {
   void api.register(cors, {
     origin: '*',
@@ -38,55 +38,52 @@ export function addCors(api: Api, { corsAllowedHeaders }: Pick<Settings, 'corsAl
   });
 }
 
-/** Methods that are answered with 405 where the path has none of them; browsers ask for OPTIONS everywhere. */
+/** Methods that get a 405 if the path does not support them. OPTIONS is left to CORS. */
 const methods = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT'];
 
 /**
- * Watches which routes are added from now on. The function that it answers is called when all are there: then their other
- * methods are refused with 405 and `Allow`.
+ * Records the routes that are added from now on. The returned function must be called after the
+ * last one; it adds routes that reject other methods with 405 and `Allow`.
  *
  * @see RFC 9110 §15.5.6 https://www.rfc-editor.org/rfc/rfc9110#section-15.5.6
  */
-export function watchRoutes(api: Api): () => void {
+export function trackRoutes(api: Api): () => void {
   const known = new Map<string, Set<string>>();
   let watching = true;
   api.addHook('onRoute', ({ url, method }) => {
     if (!watching) return;
-    const own = known.get(url) ?? new Set<string>();
-    known.set(url, own);
-    for (const one of [method].flat()) own.add(one);
+    const allowed = known.get(url) ?? new Set<string>();
+    known.set(url, allowed);
+    for (const one of [method].flat()) allowed.add(one);
   });
   return () => {
     watching = false;
     for (const [url, allowed] of known) {
-      const refused = methods.filter((method) => !allowed.has(method));
-      if (refused.length === 0) continue;
-      const refuse = refusal([...allowed].toSorted(compareText));
+      const rejected = methods.filter((method) => !allowed.has(method));
+      if (rejected.length === 0) continue;
+      const reject = rejectMethod([...allowed].toSorted(compareText));
       api.route({
         url,
-        method: refused,
+        method: rejected,
         exposeHeadRoute: false,
         schema: { hide: true },
-        // Before the body is looked at.
-        onRequest: refuse,
-        handler: refuse,
+        // Before the body is read.
+        onRequest: reject,
+        handler: reject,
       });
     }
   };
 }
 
-function refusal(allowed: readonly string[]) {
+function rejectMethod(allowed: readonly string[]) {
   return async (_request: FastifyRequest, reply: FastifyReply): Promise<never> => {
     reply.header('allow', allowed.join(', '));
     throw errors.method_not_allowed();
   };
 }
 
-/**
- * Refuses requests by their URL, before the body is read: those to a path that does not exist, and those with a NUL, which PostgreSQL
- * can neither store nor look for.
- */
-export function addUrlRefusals(api: Api): void {
+/** Rejects unknown paths, and URLs with NUL, which PostgreSQL does not support, before the body is read. */
+export function addUrlChecks(api: Api): void {
   api.addHook('onRequest', (request, _reply, done) => {
     if (request.url.includes('%00'))
       done(errors.validation_failed({ message: 'The URL must not contain the character NUL (%00)' }));
@@ -95,19 +92,19 @@ export function addUrlRefusals(api: Api): void {
   });
 }
 
-/** Request headers that name the version of the API, in the order they are looked for. */
+/** Request headers with the API version, in order of precedence. */
 const versionHeaders = ['x-supabase-api-version', 'x-svc-api-version'] as const;
 
-/** From this version on errors have the new shape. */
+/** Versions since this one have the new error format. */
 const newErrorsSince = '2024-01-01';
 
-/** Does the caller want errors in the new shape? A version is a date; what is none counts as absent. */
+/** Whether the caller expects the new error format. A version that is not a date is ignored. */
 export function wantsNewErrors(request: Pick<FastifyRequest, 'headers'>): boolean {
   const version = versionHeaders.map((name) => request.headers[name]).find((value) => value !== undefined);
   return typeof version === 'string' && isDate(version) && version >= newErrorsSince;
 }
 
-/** Sends the version back: clients read the shape of an error from it. */
+/** Clients detect the error format by the version in the response. */
 export function echoApiVersion(request: FastifyRequest, reply: FastifyReply): void {
   if (!wantsNewErrors(request)) return;
   for (const name of versionHeaders) {

@@ -5,11 +5,11 @@ import type { Context } from '../context.ts';
 import type { AuditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { Api } from './api.ts';
-import { networkOf } from './fetch.ts';
+import { classifyAddress } from './fetch.ts';
 
 /**
- * The network of a client address that limits count together: /24 of IPv4, /64 of IPv6, which is what one subscriber is given. An
- * IPv4 address that is mapped into IPv6 is the IPv4 address.
+ * The network by which rate limits group clients: /24 of IPv4, /64 of IPv6, the usual size of a
+ * subscriber. IPv4-mapped addresses are IPv4.
  *
  * @param address a valid IP address
  * @see RFC 6177 §2 https://www.rfc-editor.org/rfc/rfc6177#section-2
@@ -25,51 +25,48 @@ export function clientNetwork(address: string): string {
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
 }
 
-/** What every use case knows of the request it serves. */
 export interface RequestMetadata {
-  /** When it came, Unix time in milliseconds: one moment for all that it causes. */
+  /** Time of the request, Unix time in milliseconds. */
   readonly nowMs: number;
-  /** IP address of the client, trusted proxies looked through. */
+  /** IP address of the client, behind trusted proxies. */
   readonly clientAddress: string;
-  /** The network of the client, for limits; undefined when a proxy hides it. */
+  /** For rate limits. Undefined if it is hidden by a proxy. */
   readonly clientNetwork?: string | undefined;
-  /** Empty for none. */
+  /** Empty if the header is missing. */
   readonly userAgent: string;
   readonly requestId: string;
-  /** What the client calls the kind of session that it asks for, if the settings know it. */
+  /** The requested kind of session, if the settings list it. */
   readonly sessionTag?: string;
-  /** Told of each entry that the request makes for the audit log. */
+  /** Called with each audit entry of the request. */
   readonly onAudit?: (entry: AuditEntry) => void;
 }
 
-/** Headers that may name the client, when the operator says so. */
+/** Headers with the client address, if enabled. */
 const forwardedForHeaders = ['svc-forwarded-for', 'sb-forwarded-for'] as const;
 
-/** Header in which a client that signs in says what kind of session it wants: `mobile`, `web`, … */
+/** The requested kind of session, such as `mobile` or `web`. */
 const sessionTagHeader = 'x-svc-session-tag';
 
-/** Longer ones are of nobody; the column is not meant for them. */
 const maxUserAgentChars = 512;
 
-/** The metadata of a request that use cases are given. */
-export function requestMetadata(request: FastifyRequest, deps: Context): RequestMetadata {
+export function requestMetadata(request: FastifyRequest, { settings, nowMs }: Context): RequestMetadata {
   return {
-    nowMs: deps.nowMs(),
-    clientAddress: clientAddress(request, deps.settings.forwardedForEnabled),
-    clientNetwork: networkOfClient(request, deps.settings),
+    nowMs: nowMs(),
+    clientAddress: getClientAddress(request, settings.forwardedForEnabled),
+    clientNetwork: getClientNetwork(request, settings),
     userAgent: (request.headers['user-agent'] ?? '').slice(0, maxUserAgentChars),
     requestId: request.id,
     onAudit: (entry) => {
       request.auditEntry = entry;
     },
-    ...sessionTag(request.headers[sessionTagHeader], deps.settings.sessionTags),
+    ...sessionTag(request.headers[sessionTagHeader], settings.sessionTags),
   };
 }
 
-/** What the column holds. */
+/** Size of the column. */
 const maxAudienceChars = 255;
 
-/** Audience that a request is for: the header `X-JWT-AUD`, else the default. @throws AppError `validation_failed` for one too long. */
+/** The header `X-JWT-AUD`, or the default audience. @throws AppError `validation_failed` if it is too long. */
 export function requestedAudience(request: FastifyRequest, { settings }: Context): string {
   const header = request.headers['x-jwt-aud'];
   if (typeof header !== 'string' || header === '') return settings.jwtAud;
@@ -82,10 +79,10 @@ function sessionTag(header: string | string[] | undefined, tags: readonly string
   return typeof header === 'string' && tags.includes(header) ? { sessionTag: header } : {};
 }
 
-/** Longer values are cut. */
+/** Longer values are truncated. */
 const maxKeyChars = 256;
 
-/** The first item of the header that names clients for limits (`RATE_LIMIT_HEADER`); undefined for none. */
+/** The first item of the header that identifies clients (`RATE_LIMIT_HEADER`). */
 export function rateLimitKey(
   request: FastifyRequest,
   { rateLimitHeader }: Pick<Settings, 'rateLimitHeader'>,
@@ -95,8 +92,8 @@ export function rateLimitKey(
   return first === '' ? undefined : first.slice(0, maxKeyChars);
 }
 
-/** Whether the settings tell how to identify clients. Otherwise all requests may have the address of one proxy. */
-export function knowsClients({
+/** Otherwise all requests may have the address of the same proxy. */
+export function canIdentifyClients({
   rateLimitHeader,
   forwardedForEnabled,
   trustedProxies,
@@ -104,8 +101,8 @@ export function knowsClients({
   return rateLimitHeader !== '' || forwardedForEnabled || trustedProxies.length > 0;
 }
 
-/** Whether the request comes through a proxy in a private network that no setting trusts. */
-export function comesThroughUnknownProxy(
+/** Whether the request was forwarded by a proxy in a private network that is not trusted. */
+export function hasUntrustedProxy(
   request: FastifyRequest,
   { forwardedForEnabled, trustedProxies }: ClientSettings,
 ): boolean {
@@ -114,51 +111,53 @@ export function comesThroughUnknownProxy(
     !forwardedForEnabled &&
     trustedProxies.length === 0 &&
     request.headers['x-forwarded-for'] !== undefined &&
-    networkOf(remoteAddress) === 'private'
+    classifyAddress(remoteAddress) === 'private'
   );
 }
 
 type ClientSettings = Pick<Settings, 'rateLimitHeader' | 'forwardedForEnabled' | 'trustedProxies'>;
 
 /**
- * The client network for limits of guesses. Behind a proxy that no setting names it is that of the last public address in
- * `X-Forwarded-For`: a forged one only evades the limit per network, not the one per account, whereas the address of the proxy
- * would make one network of all clients, in which an attacker could lock out everyone.
+ * The network for guess limits. Behind an untrusted proxy it is that of the last public address in
+ * `X-Forwarded-For`. A forged address evades the limit per network, but not the one per account; the
+ * address of the proxy would let an attacker lock out all clients.
  */
-function networkOfClient(request: FastifyRequest, settings: Settings): string | undefined {
+function getClientNetwork(request: FastifyRequest, settings: Settings): string | undefined {
   const key = rateLimitKey(request, settings);
   if (key !== undefined) return isIP(key) === 0 ? key : clientNetwork(key);
-  if (comesThroughUnknownProxy(request, settings)) {
+  if (hasUntrustedProxy(request, settings)) {
     const forwarded = request.headers['x-forwarded-for']?.toString().split(',') ?? [];
     const client = forwarded
       .map((address) => address.trim())
-      .findLast((address) => isIP(address) !== 0 && networkOf(address) !== 'private');
+      .findLast((address) => isIP(address) !== 0 && classifyAddress(address) !== 'private');
     return client === undefined ? undefined : clientNetwork(client);
   }
-  const address = clientAddress(request, settings.forwardedForEnabled);
+  const address = getClientAddress(request, settings.forwardedForEnabled);
   return address === '' ? undefined : clientNetwork(address);
 }
 
-function clientAddress(request: FastifyRequest, forwardedForEnabled: boolean): string {
+function getClientAddress(request: FastifyRequest, forwardedForEnabled: boolean): string {
   if (forwardedForEnabled) {
     for (const name of forwardedForHeaders) {
       const first = request.headers[name]?.toString().split(',', 1)[0]?.trim() ?? '';
       if (isIP(first) !== 0) return first;
     }
   }
-  // Fastify has looked through the trusted proxies; what they say may be no address at all.
+  // Fastify has resolved trusted proxies, which may report something other than an address.
   return isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip;
 }
 
-/** Longest part of `X-Forwarded-For` that is read, enough for two dozen proxies. Each address is matched against all trusted networks. */
-const maxChars = 1024;
+/** Enough for two dozen proxies. Each address is matched against all trusted networks. */
+const maxForwardedForChars = 1024;
 
-/** Cuts an overlong `X-Forwarded-For` at the front, which the client controls: proxies append to the end. */
-export function addForwardedForBound(api: Api): void {
+/** Truncates `X-Forwarded-For` at the start, which the client controls: proxies append to the end. */
+export function limitForwardedFor(api: Api): void {
   api.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
     const header = headers['x-forwarded-for'];
-    if (typeof header === 'string' && header.length > maxChars)
-      headers['x-forwarded-for'] = header.slice(header.indexOf(',', header.length - maxChars) + 1);
+    if (typeof header === 'string' && header.length > maxForwardedForChars)
+      headers['x-forwarded-for'] = header.slice(
+        header.indexOf(',', header.length - maxForwardedForChars) + 1,
+      );
     done();
   });
 }

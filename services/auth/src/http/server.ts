@@ -26,12 +26,12 @@ import { addVerifyRoutes } from '../verification/routes.ts';
 import type { AddRoutes, Api } from './api.ts';
 import { guardAdminRoutes } from './authenticate.ts';
 import { addBodyParsers, bodyLimits } from './body.ts';
-import { createErrorHandler } from './error-response.ts';
+import { sendError } from './error-response.ts';
 import { addAccessLog, addRequestMetrics, addTracing } from './observability.ts';
 import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } from './open-api.ts';
 import { addRequestLimits } from './rate-limits.ts';
-import { addCors, addUrlRefusals, watchRoutes } from './request-guards.ts';
-import { addForwardedForBound } from './request-metadata.ts';
+import { addCors, addUrlChecks, trackRoutes } from './request-guards.ts';
+import { limitForwardedFor } from './request-metadata.ts';
 import { addStatusRoutes } from './status.ts';
 
 const allRoutes: readonly AddRoutes[] = [
@@ -98,7 +98,7 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     // No type coercion; unknown members are ignored.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
-  addForwardedForBound(api);
+  limitForwardedFor(api);
   // Before the other hooks, so that the requests they reject are recorded.
   addTracing(api, tracing);
   addRequestMetrics(api, registry);
@@ -108,20 +108,20 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
   addAccessLog(api, logger);
   // After the CORS plugin has added its hooks: browsers hide a response without CORS headers.
   api.after(() => {
-    addUrlRefusals(api);
+    addUrlChecks(api);
     addRequestLimits(api, context);
     guardAdminRoutes(api, context);
   });
-  api.setErrorHandler(createErrorHandler(logger));
+  api.setErrorHandler((thrown, request, reply) => sendError(thrown, { request, reply, logger }));
   api.setNotFoundHandler(() => {
     throw errors.not_found();
   });
   // In a separate scope, which starts once the plugins above have loaded.
   void api.register((scope, _options, done) => {
     const typed = scope.withTypeProvider<TypeBoxTypeProvider>();
-    const refuseOtherMethods = watchRoutes(typed);
+    const rejectOtherMethods = trackRoutes(typed);
     for (const addRoutes of allRoutes) addRoutes(typed, context);
-    refuseOtherMethods();
+    rejectOtherMethods();
     done();
   });
   return api;

@@ -4,49 +4,52 @@ import type { Context } from '../context.ts';
 import { providerNames } from '../sign-in/providers.ts';
 import type { AddRoutes } from './api.ts';
 
-/** Can requests be served? */
-type CheckReady = () => Promise<boolean>;
-
-/** Whoever asks gives up soon: Kubernetes after a second unless told otherwise. */
+/** Less than the default probe timeout of Kubernetes, which is a second. */
 const timeoutMs = 900;
 
 /**
- * Creates {@link CheckReady}: queries the database. Concurrent checks share one query, however long
- * it takes. The first failure after a success is logged.
+ * Checks readiness by querying the database. Concurrent checks share one query, however long it
+ * takes. The first failure after a success is logged.
  */
-function createCheckReady({ store, logger }: Pick<Context, 'store' | 'logger'>): CheckReady {
-  let asked: Promise<boolean> | undefined;
-  let isFailing = false;
+class ReadinessCheck {
+  readonly #context: Pick<Context, 'store' | 'logger'>;
+  #pending: Promise<boolean> | undefined;
+  #isFailing = false;
 
-  async function ask(): Promise<boolean> {
-    try {
-      await store.ping();
-      isFailing = false;
-      return true;
-    } catch (error) {
-      if (!isFailing) logger.warn({ err: error }, 'not ready');
-      isFailing = true;
-      return false;
-    } finally {
-      asked = undefined;
-    }
+  constructor(context: Pick<Context, 'store' | 'logger'>) {
+    this.#context = context;
   }
 
-  return async () => {
-    asked ??= ask();
-    const late = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => late.resolve(false), timeoutMs);
+  async isReady(): Promise<boolean> {
+    this.#pending ??= this.#query();
+    const timeout = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => timeout.resolve(false), timeoutMs);
     try {
-      return await Promise.race([asked, late.promise]);
+      return await Promise.race([this.#pending, timeout.promise]);
     } finally {
       clearTimeout(timer);
     }
-  };
+  }
+
+  async #query(): Promise<boolean> {
+    const { store, logger } = this.#context;
+    try {
+      await store.ping();
+      this.#isFailing = false;
+      return true;
+    } catch (error) {
+      if (!this.#isFailing) logger.warn({ err: error }, 'not ready');
+      this.#isFailing = true;
+      return false;
+    } finally {
+      this.#pending = undefined;
+    }
+  }
 }
 
-/** `/health`: is the process there; `/ready`: can it work; `/settings`: what clients may offer their users. */
+/** `/health` (liveness), `/ready` (readiness) and `/settings` (what clients may offer). */
 export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => {
-  const isReady = createCheckReady({ store, logger });
+  const readiness = new ReadinessCheck({ store, logger });
   const health = {
     version: `v${packageJson.version}`,
     name: 'GoTrue',
@@ -55,8 +58,8 @@ export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => 
   const shown = publicSettings(settings);
   api.get('/health', (_request, reply) => reply.send(health));
   api.get('/ready', async (_request, reply) => {
-    const ready = await isReady();
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'the database cannot be used' });
+    const ready = await readiness.isReady();
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'database unavailable' });
   });
   api.get('/settings', (_request, reply) => reply.send(shown));
 };
@@ -64,7 +67,7 @@ export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => 
 function publicSettings(s: Settings) {
   return {
     external: {
-      // Whatever the settings say of them: what is not served must not be offered.
+      // Not implemented, whatever the settings.
       ...Object.fromEntries(providerNames.map((name) => [name, false])),
       email: s.externalEmailEnabled,
       phone: s.externalPhoneEnabled,

@@ -1,7 +1,6 @@
 import { createHmac, type KeyObject, sign, timingSafeEqual, verify } from 'node:crypto';
 import type { SigningKeys, TokenKey } from './signing-keys.ts';
 
-/** How a signature is made and checked, and what kind of key that takes. */
 interface JwsAlgorithmDefinition {
   readonly kty: 'oct' | 'RSA' | 'EC' | 'OKP';
   readonly crv?: string;
@@ -10,8 +9,8 @@ interface JwsAlgorithmDefinition {
 }
 
 /**
- * Signature algorithms of access tokens, in `node:crypto`'s synchronous calls: WebCrypto runs on the threads that password hashes
- * occupy, where a check that takes microseconds would wait for hundreds of milliseconds.
+ * Signature algorithms of access tokens. Synchronous: WebCrypto shares libuv's threads with password
+ * hashes, where a verification that takes microseconds would wait for hundreds of milliseconds.
  *
  * @see RFC 7518 §3.1 https://www.rfc-editor.org/rfc/rfc7518#section-3.1
  */
@@ -45,7 +44,7 @@ function asymmetric(options: {
   readonly crv?: string;
 }): JwsAlgorithmDefinition {
   const { kty, hash, crv } = options;
-  // JWS has the two numbers of an ECDSA signature side by side; other keys ignore this.
+  // The ECDSA signature format of JWS; other keys ignore this.
   const dsaEncoding = 'ieee-p1363';
   return {
     kty,
@@ -55,15 +54,14 @@ function asymmetric(options: {
   };
 }
 
-/** Claims of a JWT, not looked at yet. */
+/** Claims of a JWT, not validated. */
 export type JwtClaims = Readonly<Record<string, unknown>>;
 
-/** Claims, or why the token is not to be believed. */
 export type VerifiedJwt =
   | { readonly ok: true; readonly claims: JwtClaims }
   | { readonly ok: false; readonly reason: string };
 
-/** Longer tokens are refused before anything is decoded; a header line is bounded as well. */
+/** Longer tokens are rejected before decoding. */
 const maxTokenChars = 16_384;
 const base64url = /^[\w-]+$/;
 
@@ -75,43 +73,43 @@ export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
 }
 
 /**
- * Verifies signature, `exp` and `nbf`. The algorithm is that of the key, never that of the token: a token that says another one
- * is refused, and so is one with `crit`. Who may leave out `exp` is for the caller to say.
+ * Verifies signature, `exp` and `nbf`. The algorithm is that of the key: a token with another one is
+ * rejected, and so is one with `crit`. The caller decides whether `exp` is required.
  *
  * @see RFC 7519 §7.2 https://www.rfc-editor.org/rfc/rfc7519#section-7.2
  */
 export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
-  if (token.length > maxTokenChars) return refuse('token is too long');
+  if (token.length > maxTokenChars) return reject('token is too long');
   const parts = token.split('.');
   const [header64 = '', claims64 = '', signature64 = ''] = parts;
-  if (parts.length !== 3) return refuse('token contains an invalid number of segments');
+  if (parts.length !== 3) return reject('token contains an invalid number of segments');
   const header = decode(header64);
-  if (header === undefined) return refuse('token is malformed');
-  if (header.crit !== undefined) return refuse('critical header parameters are not supported');
+  if (header === undefined) return reject('token is malformed');
+  if (header.crit !== undefined) return reject('critical header parameters are not supported');
   const named = typeof header.kid === 'string' ? keys.byKid.get(header.kid) : undefined;
   const key = named ?? keys.fallback;
   if (header.alg !== key.alg || !keys.algorithms.has(key.alg)) {
-    // After a change of keys this is what operators have to find.
+    // Helps operators after a key rotation.
     const namesUnknown = named === undefined && header.kid !== undefined;
-    return refuse(namesUnknown ? 'no key has the kid of the token' : 'signing method is invalid');
+    return reject(namesUnknown ? 'no key has the kid of the token' : 'signing method is invalid');
   }
-  // Buffer.from skips what is no base64url: one signature could be written in endless ways.
-  if (!base64url.test(signature64)) return refuse('signature is invalid');
+  // Buffer.from skips invalid characters, so a signature would have many encodings.
+  if (!base64url.test(signature64)) return reject('signature is invalid');
   const signature = Buffer.from(signature64, 'base64url');
   if (!isValidSignature(key.alg, `${header64}.${claims64}`, key, signature))
-    return refuse('signature is invalid');
-  // Only now: parsing what anyone may send costs more than the signature.
+    return reject('signature is invalid');
+  // Parsed last: parsing unauthenticated input costs more than the signature.
   const claims = decode(claims64);
-  if (claims === undefined) return refuse('token is malformed');
+  if (claims === undefined) return reject('token is malformed');
   return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
 }
 
-/** Why claims are not to be believed at that moment; undefined when their `exp` and `nbf` say nothing against it. */
+/** Checks `exp` and `nbf`. Undefined: the token is valid. */
 export function checkJwtTimes({ exp, nbf }: JwtClaims, nowMs: number): VerifiedJwt | undefined {
   const nowSeconds = nowMs / 1000;
-  if (exp !== undefined && (typeof exp !== 'number' || exp <= nowSeconds)) return refuse('token is expired');
+  if (exp !== undefined && (typeof exp !== 'number' || exp <= nowSeconds)) return reject('token is expired');
   if (nbf !== undefined && (typeof nbf !== 'number' || nbf > nowSeconds))
-    return refuse('token is not valid yet');
+    return reject('token is not valid yet');
   return undefined;
 }
 
@@ -124,18 +122,17 @@ function encode(value: unknown): string {
 }
 
 function decode(text: string): JwtClaims | undefined {
-  // As with the signature.
   if (!base64url.test(text)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
     return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as JwtClaims) // an object, whose members are unknown
+      ? (value as JwtClaims) // an object with unknown members
       : undefined;
   } catch {
     return undefined;
   }
 }
 
-function refuse(reason: string): VerifiedJwt {
+function reject(reason: string): VerifiedJwt {
   return { ok: false, reason };
 }

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
-/** Random values, all from a cryptographic source. */
+/** Cryptographically secure random values. */
 export interface Randomness {
   uuid(): string;
   /** 12 letters and digits: 60 bits. */
@@ -9,19 +9,18 @@ export interface Randomness {
   hmacKey(): string;
   /** 32 letters and digits of base32: 160 bits. */
   totpSecret(): string;
-  /** A code of so many decimal digits. */
+  /** A code of decimal digits. */
   otp(digits: number): string;
 }
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
-/** As GoTrue makes them: 60 bits. They are guessed online only, where requests are limited. */
+/** The length of GoTrue's: 60 bits. They can only be guessed online, where requests are limited. */
 const refreshTokenChars = 12;
-/** As long as the hash: what RFC 2104 §3 recommends. */
+/** The length of the hash, as RFC 2104 §3 recommends. */
 const hmacKeyBytes = 32;
-/** 160 bits, as long as the hash: what RFC 4226 §4 recommends. */
+/** 160 bits, the length of the hash, as RFC 4226 §4 recommends. */
 const totpSecretChars = 32;
 
-/** Randomness of the operating system. */
 export const systemRandomness: Randomness = {
   uuid: () => randomUUID(),
   refreshToken: () => letters(refreshTokenChars),

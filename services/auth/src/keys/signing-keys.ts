@@ -7,24 +7,22 @@ import {
 } from 'node:crypto';
 import { type JwsAlgorithm, jwsAlgorithms } from './jwt.ts';
 
-/** A key that verifies access tokens. */
 export interface TokenKey {
-  /** Empty for a key without name. */
+  /** Empty for a key without id. */
   readonly kid: string;
   readonly alg: JwsAlgorithm;
   /** Secret for HS256, public otherwise. */
   readonly verifyingKey: KeyObject;
-  /** What JWKS shows of it; undefined for a secret. */
+  /** Undefined for a secret. */
   readonly publicJwk: PublicJwk | undefined;
 }
 
-/** A key that signs access tokens, too. */
 interface SigningKey extends TokenKey {
   /** Secret for HS256, private otherwise. */
   readonly signingKey: KeyObject;
 }
 
-/** A public key as JWKS shows it (RFC 7517). */
+/** A public key in JWKS (RFC 7517). */
 interface PublicJwk extends JsonWebKey {
   readonly kid: string;
   readonly alg: JwsAlgorithm;
@@ -32,24 +30,23 @@ interface PublicJwk extends JsonWebKey {
   readonly key_ops: readonly ['verify'];
 }
 
-/** All keys of access tokens; they may change while the service runs. */
+/** The keys of access tokens, which may change while the service runs. */
 export interface SigningKeys {
   /** Signs new tokens. */
   readonly current: SigningKey;
-  /** Verify tokens that name them. Another map once any key has changed: whoever keeps what keys have proved compares it. */
+  /** Verify tokens with a `kid`. A new map after each change, by which caches detect it. */
   readonly byKid: ReadonlyMap<string, TokenKey>;
-  /** Verifies tokens that name no known key. */
+  /** Verifies tokens without a known `kid`. */
   readonly fallback: TokenKey;
-  /** Algorithms that a token may be signed with: those of the keys. */
+  /** The algorithms of the keys. */
   readonly algorithms: ReadonlySet<string>;
 }
 
-/** The settings that keys come from. */
 export interface KeySettings {
   readonly jwtSecret: string;
   readonly jwtKeys: string;
   readonly jwtKeyId: string;
-  /** The algorithms that tokens may be signed with. Default those of the keys, as for an empty list. */
+  /** Allowed algorithms. Default, and if empty: those of the keys. */
   readonly jwtValidMethods?: readonly string[];
 }
 
@@ -57,13 +54,13 @@ type ParsedKeys =
   | { readonly ok: true; readonly keys: SigningKeys }
   | { readonly ok: false; readonly expected: string };
 
-/** A key as JSON has it; nobody has looked at it yet. */
+/** A parsed key, not validated. */
 type Jwk = Readonly<Record<string, unknown>>;
 
-/** A bad key, as a phrase for the operator that shows nothing of it. */
-class BadKey extends Error {}
+/** The message states what was expected, without revealing the key. */
+class InvalidKey extends Error {}
 
-/** Reads `JWT_KEYS`, or makes one HS256 key of `JWT_SECRET` when it is empty. */
+/** Parses `JWT_KEYS`, or creates an HS256 key from `JWT_SECRET` if it is empty. */
 export function parseSigningKeys(settings: KeySettings): ParsedKeys {
   try {
     const fallback = secretKey(settings.jwtSecret, settings.jwtKeyId);
@@ -74,21 +71,22 @@ export function parseSigningKeys(settings: KeySettings): ParsedKeys {
     const signing = keys.filter((key) => 'signingKey' in key);
     const [current] = signing;
     if (signing.length !== 1 || current === undefined)
-      throw new BadKey(`exactly one key whose key_ops has "sign", there are ${signing.length}`);
-    if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new BadKey('keys with different kids');
+      throw new InvalidKey(`exactly one key whose key_ops has "sign", found ${signing.length}`);
+    if (new Set(keys.map(({ kid }) => kid)).size < keys.length)
+      throw new InvalidKey('keys with different kids');
     return { ok: true, keys: collect(current, keys, fallback) };
   } catch (error) {
-    if (error instanceof BadKey) return { ok: false, expected: error.message };
+    if (error instanceof InvalidKey) return { ok: false, expected: error.message };
     throw error;
   }
 }
 
-/** Tokens are verified with every key there is: one of another algorithm would be more than the operator allows. */
+/** Tokens are verified with all keys, so all must have an allowed algorithm. */
 function checkAlgorithms(keys: readonly TokenKey[], allowed: readonly string[]): void {
   const other = keys.find(({ alg }) => !allowed.includes(alg));
   if (allowed.length === 0 || other === undefined) return;
-  throw new BadKey(
-    `keys of the algorithms of JWT_VALID_METHODS (${allowed.join(', ')}), there is one of ${other.alg}`,
+  throw new InvalidKey(
+    `keys with an algorithm of JWT_VALID_METHODS (${allowed.join(', ')}), found ${other.alg}`,
   );
 }
 
@@ -111,61 +109,61 @@ function parseJwks(text: string): Jwk[] {
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw new BadKey('a JSON array of JWKs');
+    throw new InvalidKey('a JSON array of JWKs');
   }
   if (!Array.isArray(parsed) || parsed.length === 0 || !parsed.every(isObject))
-    throw new BadKey('a JSON array of JWKs');
+    throw new InvalidKey('a JSON array of JWKs');
   return parsed;
 }
 
 function parseJwk(jwk: Jwk, index: number): TokenKey | SigningKey {
   const { kid, alg, kty } = jwk;
-  if (typeof kid !== 'string' || kid === '') throw new BadKey(`a kid in key ${index}`);
+  if (typeof kid !== 'string' || kid === '') throw new InvalidKey(`a kid in key ${index}`);
   if (typeof alg !== 'string' || !Object.hasOwn(jwsAlgorithms, alg))
-    throw new BadKey(`an alg of ${Object.keys(jwsAlgorithms).join(', ')} in key ${kid}`);
-  const known = alg as JwsAlgorithm; // it is one of the keys just asked for
+    throw new InvalidKey(`an alg of ${Object.keys(jwsAlgorithms).join(', ')} in key ${kid}`);
+  const known = alg as JwsAlgorithm; // checked above
   if (kty !== jwsAlgorithms[known].kty)
-    throw new BadKey(`kty ${jwsAlgorithms[known].kty} in key ${kid}, as ${alg} wants it`);
+    throw new InvalidKey(`kty ${jwsAlgorithms[known].kty} in key ${kid}, as ${alg} requires`);
   return kty === 'oct' ? octetKey(jwk, kid) : asymmetricKey(jwk, kid, known);
 }
 
 function octetKey(jwk: Jwk, kid: string): TokenKey | SigningKey {
   const { k } = jwk;
-  if (typeof k !== 'string' || k === '') throw new BadKey(`a k in key ${kid}`);
+  if (typeof k !== 'string' || k === '') throw new InvalidKey(`a k in key ${kid}`);
   const key = createSecretKey(Buffer.from(k, 'base64url'));
   const verifying = { kid, alg: 'HS256', verifyingKey: key, publicJwk: undefined } as const;
-  return signs(jwk) ? { ...verifying, signingKey: key } : verifying;
+  return canSign(jwk) ? { ...verifying, signingKey: key } : verifying;
 }
 
 function asymmetricKey(jwk: Jwk, kid: string, alg: JwsAlgorithm): TokenKey | SigningKey {
-  const signingKey = signs(jwk) || jwk.d !== undefined ? privateKeyOf(jwk, kid) : undefined;
-  const verifyingKey = signingKey === undefined ? publicKeyOf(jwk, kid) : createPublicKey(signingKey);
-  const shown = verifyingKey.export({ format: 'jwk' });
+  const signingKey = canSign(jwk) || jwk.d !== undefined ? parsePrivateKey(jwk, kid) : undefined;
+  const verifyingKey = signingKey === undefined ? parsePublicKey(jwk, kid) : createPublicKey(signingKey);
+  const exported = verifyingKey.export({ format: 'jwk' });
   const { crv } = jwsAlgorithms[alg];
-  if (crv !== undefined && shown.crv !== crv)
-    throw new BadKey(`crv ${crv} in key ${kid}, as ${alg} wants it`);
-  const publicJwk: PublicJwk = { ...shown, kid, alg, use: 'sig', key_ops: ['verify'] };
+  if (crv !== undefined && exported.crv !== crv)
+    throw new InvalidKey(`crv ${crv} in key ${kid}, as ${alg} requires`);
+  const publicJwk: PublicJwk = { ...exported, kid, alg, use: 'sig', key_ops: ['verify'] };
   const verifying = { kid, alg, verifyingKey, publicJwk };
-  return signingKey !== undefined && signs(jwk) ? { ...verifying, signingKey } : verifying;
+  return signingKey !== undefined && canSign(jwk) ? { ...verifying, signingKey } : verifying;
 }
 
-function privateKeyOf(jwk: Jwk, kid: string): KeyObject {
+function parsePrivateKey(jwk: Jwk, kid: string): KeyObject {
   try {
     return createPrivateKey({ key: jwk, format: 'jwk' });
   } catch {
-    throw new BadKey(`a whole private key in key ${kid}`);
+    throw new InvalidKey(`a complete private key in key ${kid}`);
   }
 }
 
-function publicKeyOf(jwk: Jwk, kid: string): KeyObject {
+function parsePublicKey(jwk: Jwk, kid: string): KeyObject {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' });
   } catch {
-    throw new BadKey(`a whole public key in key ${kid}`);
+    throw new InvalidKey(`a complete public key in key ${kid}`);
   }
 }
 
-function signs({ key_ops: operations }: Jwk): boolean {
+function canSign({ key_ops: operations }: Jwk): boolean {
   return isStringList(operations) && operations.includes('sign');
 }
 

@@ -42,7 +42,7 @@ async function run(
   return { code, out, err };
 }
 
-t.test('an operator creates and deletes users on the command line', async (t) => {
+t.test('admin createuser and deleteuser create and delete users', async (t) => {
   const { call, databaseUrl } = await startAuthServer(t);
   const signIn = (password: string) =>
     call('POST', '/token?grant_type=password', { body: { email: 'ada@example.com', password } });
@@ -70,7 +70,7 @@ t.test('an operator creates and deletes users on the command line', async (t) =>
   t.match(log, /user_deleted[\s\S]*user_signedup/);
 });
 
-t.test('a user with an empty, short or too long password is refused', async (t) => {
+t.test('createuser rejects empty, short and overlong passwords', async (t) => {
   const { databaseUrl } = await startAuthServer(t);
   const create = (password: string) =>
     run(databaseUrl, ['admin', 'createuser', 'ada@example.com'], `${password}\n`);
@@ -81,7 +81,7 @@ t.test('a user with an empty, short or too long password is refused', async (t) 
   t.match(await create('longer'), { code: 0, err: '' }, 'nothing of the others was kept');
 });
 
-t.test('a user who is not there, and a database that is not, are said', async (t) => {
+t.test('an unknown user and an unavailable database are reported', async (t) => {
   const { databaseUrl } = await startAuthServer(t);
   const [unknown, nowhere] = await Promise.all([
     run(databaseUrl, ['admin', 'deleteuser', 'eve@example.com']),
@@ -91,7 +91,7 @@ t.test('a user who is not there, and a database that is not, are said', async (t
   t.match(nowhere, { code: 1, out: '', err: /ECONNREFUSED/ });
 });
 
-t.test('what the command line lacks or has too much of is said', async (t) => {
+t.test('missing and extra arguments are reported', async (t) => {
   const problem = (...args: string[]) => {
     const asked = readArguments(args);
     return asked.kind === 'nonsense' ? asked.problem : asked.kind;
@@ -106,7 +106,7 @@ t.test('what the command line lacks or has too much of is said', async (t) => {
   t.equal(problem('-c', 'file'), 'run', 'without a command it serves');
 });
 
-t.test('what is kept is encrypted by a command', async (t) => {
+t.test('admin reencrypt encrypts existing values', async (t) => {
   const { call, databaseUrl } = await startAuthServer(t);
   await call('POST', '/signup', { body: { email: 'ada@example.com', password: 'correct horse' } });
   const reencrypt = (key: string) =>
@@ -125,7 +125,7 @@ t.test('what is kept is encrypted by a command', async (t) => {
   );
 });
 
-t.test('an operator makes a token for the admin API, signed with the key of now', async (t) => {
+t.test('admin token prints a token signed with the current key', async (t) => {
   const { call, databaseUrl } = await startAuthServer(t);
   const { code, out } = await run(databaseUrl, ['admin', 'token']);
   t.equal(code, 0);

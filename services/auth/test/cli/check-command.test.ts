@@ -79,54 +79,51 @@ async function gotrueDatabase(t: Test, date: GotrueSchemaDate) {
   return { url, sql };
 }
 
-t.test(
-  'a deployment that would start: what has no effect, what differs, what its database holds',
-  async (t) => {
-    const { url, sql } = await gotrueDatabase(t, '2024-10');
-    await sql`update auth.users set encrypted_password = 'md5:1', raw_user_meta_data = ${sql.json({ x: 'y'.repeat(5000) })}
+t.test('check reports settings without effect, differences and database contents', async (t) => {
+  const { url, sql } = await gotrueDatabase(t, '2024-10');
+  await sql`update auth.users set encrypted_password = 'md5:1', raw_user_meta_data = ${sql.json({ x: 'y'.repeat(5000) })}
     where email = 'bob@example.com'`;
-    await sql`update auth.users set encrypted_password = ${'{"key_id": "old","data":"geheim"}'}, is_sso_user = true
+  await sql`update auth.users set encrypted_password = ${'{"key_id": "old","data":"geheim"}'}, is_sso_user = true
     where email = 'cleo@example.com'`;
-    await sql`update auth.identities set provider = 'google' where email = 'dora@example.com'`;
-    await sql`update auth.users set email = null where email = 'dora@example.com'`;
-    await sql`update auth.mfa_factors set factor_type = 'webauthn'`;
-    const before = await readCatalog(sql);
-    const { code, out, errors } = await check(t, environment, ['--database-url', url]);
-    t.equal(errors, '');
-    t.equal(code, 0);
-    for (const line of [
-      'The server would start.',
-      'GOTRUE_OPERATOR_TOKEN: accepted without effect',
-      'GOTRUE_UNKNOWN_SECRET: unknown',
-      'GOTRUE_COOKIE_KEY: No cookies are set.',
-      'GOTRUE_EXTERNAL_GOOGLE_ENABLED: identity providers are not served yet',
-      'GOTRUE_SMTP_MAX_FREQUENCY: 0: no spacing; with GoTrue 60 s',
-      'GOTRUE_DB_NAMESPACE: takes effect here; GoTrue reads DB_NAMESPACE only',
-      'GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: not set: 10 s',
-      'SVC_DB_SHARED_WITH_GOTRUE: not set',
-      'SVC_SECURITY_TRUSTED_PROXIES: not set',
-      /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue \(2024-\d\d-\d\d\), Tollgate has not run on it yet/,
-      /migrations to run: 0001_users, .*0032_tables_of_gotrue/,
-      /they add: rate_limits, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
-      'sessions: GoTrue of before October 2025 CANNOT REFRESH SESSIONS',
-      'users: 6',
-      'passwords: 1 bcrypt',
-      'passwords: 1 of an unknown form: CANNOT BE CHECKED',
-      'passwords: 1 encrypted with key old, which the settings do not have: CANNOT BE CHECKED',
-      'passwords: 3 users without a password',
-      'single sign-on: 1 users, who CANNOT SIGN IN',
-      'identities of google: 1',
-      'users without password, email and phone: 1, who CANNOT SIGN IN',
-      'factors by webauthn: 1, CANNOT BE VERIFIED',
-      'raw_user_meta_data: 1 users have more than 4 KiB',
-      'docs/coming-from-gotrue.md',
-    ])
-      t.match(out, line);
-    t.same(await readCatalog(sql), before, 'nothing has changed');
-  },
-);
+  await sql`update auth.identities set provider = 'google' where email = 'dora@example.com'`;
+  await sql`update auth.users set email = null where email = 'dora@example.com'`;
+  await sql`update auth.mfa_factors set factor_type = 'webauthn'`;
+  const before = await readCatalog(sql);
+  const { code, out, errors } = await check(t, environment, ['--database-url', url]);
+  t.equal(errors, '');
+  t.equal(code, 0);
+  for (const line of [
+    'The server would start.',
+    'GOTRUE_OPERATOR_TOKEN: accepted without effect',
+    'GOTRUE_UNKNOWN_SECRET: unknown',
+    'GOTRUE_COOKIE_KEY: No cookies are set.',
+    'GOTRUE_EXTERNAL_GOOGLE_ENABLED: identity providers are not served yet',
+    'GOTRUE_SMTP_MAX_FREQUENCY: 0: no spacing; with GoTrue 60 s',
+    'GOTRUE_DB_NAMESPACE: takes effect here; GoTrue reads DB_NAMESPACE only',
+    'GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: not set: 10 s',
+    'SVC_DB_SHARED_WITH_GOTRUE: not set',
+    'SVC_SECURITY_TRUSTED_PROXIES: not set',
+    /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue \(2024-\d\d-\d\d\), Tollgate has not run on it yet/,
+    /migrations to run: 0001_users, .*0032_tables_of_gotrue/,
+    /they add: rate_limits, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
+    'sessions: GoTrue of before October 2025 CANNOT REFRESH SESSIONS',
+    'users: 6',
+    'passwords: 1 bcrypt',
+    'passwords: 1 of an unknown form: CANNOT BE CHECKED',
+    'passwords: 1 encrypted with key old, which the settings do not have: CANNOT BE CHECKED',
+    'passwords: 3 users without a password',
+    'single sign-on: 1 users, who CANNOT SIGN IN',
+    'identities of google: 1',
+    'users without password, email and phone: 1, who CANNOT SIGN IN',
+    'factors by webauthn: 1, CANNOT BE VERIFIED',
+    'raw_user_meta_data: 1 users have more than 4 KiB',
+    'docs/coming-from-gotrue.md',
+  ])
+    t.match(out, line);
+  t.same(await readCatalog(sql), before, 'nothing has changed');
+});
 
-t.test('as JSON, for a database that Tollgate has migrated', async (t) => {
+t.test('check --json for a migrated database', async (t) => {
   const { url } = await testDatabase(t);
   const variables = { ...environment, GOTRUE_SECURITY_CAPTCHA_ENABLED: 'true', GOTRUE_JWT_EXP: 'soon' };
   const { code, out } = await check(t, variables, ['--json', `--database-url=${url}`]);
@@ -145,7 +142,7 @@ t.test('as JSON, for a database that Tollgate has migrated', async (t) => {
   });
 });
 
-t.test('a schema that DB_NAMESPACE does not name is found', async (t) => {
+t.test('check finds the schema of GoTrue if DB_NAMESPACE is wrong', async (t) => {
   const { url } = await gotrueDatabase(t, '2026-06');
   const { GOTRUE_DB_NAMESPACE: _schema, ...variables } = environment;
   const { code, out } = await check(t, { ...variables, DB_NAMESPACE: 'people' }, ['--database-url', url]);
@@ -156,11 +153,11 @@ t.test('a schema that DB_NAMESPACE does not name is found', async (t) => {
   );
 });
 
-t.test('databases that would stop the start', async (t) => {
+t.test('check reports databases that would prevent a start', async (t) => {
   const away = await check(t, environment);
   t.equal(away.code, 1);
   t.match(away.out, 'would not start: 1 problem.');
-  t.match(away.out, 'DATABASE_URL: no PostgreSQL answers at 127.0.0.1:1');
+  t.match(away.out, 'DATABASE_URL: PostgreSQL is not reachable at 127.0.0.1:1');
 
   const { url, sql } = await gotrueDatabase(t, '2024-03');
   await sql`alter table auth.users drop column is_anonymous`;
@@ -171,13 +168,13 @@ t.test('databases that would stop the start', async (t) => {
   t.equal(old.code, 1);
   t.match(
     old.out,
-    'schema auth: too old: it lacks users.is_anonymous. The oldest that works is that of GoTrue in March 2024',
+    'schema auth: too old: it lacks users.is_anonymous. The oldest supported schema is that of GoTrue from March 2024',
   );
   t.match(old.out, 'user stranger: may not create tables in the schema auth');
   t.match(old.out, /user stranger: does not own .*users.* of the schema auth/);
 });
 
-t.test('a file that cannot be read is one line', async (t) => {
+t.test('an unreadable file is a one-line error', async (t) => {
   t.match(await check(t, { 'A B': 'x' }), {
     code: 1,
     out: '',

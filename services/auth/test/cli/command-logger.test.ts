@@ -4,7 +4,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
 import { createCommandLogger } from '../../src/cli/load-settings.ts';
 
-t.test('with LOG_FILE lines are appended to that file, at LOG_LEVEL and above', (t) => {
+t.test('LOG_FILE gets lines of LOG_LEVEL and above appended', (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const logFile = join(folder.path, 'auth.log');
@@ -23,7 +23,7 @@ t.test('with LOG_FILE lines are appended to that file, at LOG_LEVEL and above', 
   t.end();
 });
 
-t.test('development mode writes text', (t) => {
+t.test('development mode logs text', (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const logFile = join(folder.path, 'auth.log');

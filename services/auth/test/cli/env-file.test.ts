@@ -6,7 +6,7 @@ function variablesOf(text: string): unknown {
   return read.ok ? read.variables : `${read.line}: ${read.problem}`;
 }
 
-t.test('values are read as godotenv reads them', (t) => {
+t.test('values are parsed as by godotenv', (t) => {
   const text = `\uFEFF# comment = none
 PLAIN=value
   export EXPORTED=value # comment
@@ -51,14 +51,14 @@ LAST=value`;
   t.end();
 });
 
-t.test('a line that is no variable is named', (t) => {
+t.test('an invalid line is reported with its number', (t) => {
   t.equal(variablesOf('A=1\n\nnonsense\nB=2'), '3: expected NAME=value');
   t.equal(variablesOf('A=1\nB="x\nC=2'), '2: the quotes of B are not closed, or text follows them');
   t.equal(variablesOf("A='x'y"), '1: the quotes of A are not closed, or text follows them');
   t.end();
 });
 
-t.test('a file that cannot be read is named', async (t) => {
+t.test('an unreadable file is named', async (t) => {
   const folder = import.meta.dirname;
   await t.rejects(readVariables(folder), { message: `${folder} cannot be read: not a regular file` });
 });

@@ -31,7 +31,7 @@ async function runWithFile(
   return out;
 }
 
-t.test('the schema comes up to date with settings of .env, and the environment goes before it', async (t) => {
+t.test('migrate uses settings of .env, which the environment overrides', async (t) => {
   const { url } = await testDatabase(t);
   const file = `SVC_SITE_URL=https://example.com
 SVC_API_EXTERNAL_URL=https://auth.example.com
@@ -56,6 +56,6 @@ SVC_SMTP_PORT=2525
   );
 });
 
-t.test('the version is told without settings', async (t) => {
+t.test('version works without settings', async (t) => {
   t.equal(await runWithFile(t, ['version'], { file: '' }), `tollgate-auth ${packageJson.version}\n`);
 });

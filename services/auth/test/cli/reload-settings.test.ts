@@ -53,7 +53,7 @@ async function followedFolder(t: Test, { own = '', late = '' } = {}) {
 
 const patience = { timeoutMs: 30_000 };
 
-t.test('of two files of a folder the last by name is believed', async (t) => {
+t.test('of two files in a folder the last by name wins', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   await writeFile(join(folder.path, '10-common.env'), common);
@@ -63,7 +63,7 @@ t.test('of two files of a folder the last by name is believed', async (t) => {
   t.match(await readSettingsFrom({ folder: '/nowhere' }), { ok: false, message: /\/nowhere/ });
 });
 
-t.test('the command line names file and folder', (t) => {
+t.test('flags set file and folder', (t) => {
   t.match(readArguments(['serve', '-c', 'auth.env', '-d', 'auth.d']), {
     kind: 'run',
     options: { environmentFiles: { file: 'auth.env', folder: 'auth.d' } },
@@ -71,37 +71,34 @@ t.test('the command line names file and folder', (t) => {
   t.end();
 });
 
-t.test('keys of a folder are taken while the service runs', async (t) => {
+t.test('keys in a folder are reloaded while the service runs', async (t) => {
   const { write, keys } = await followedFolder(t);
   const next = makeKeys('next');
   await write('keys.env', `SVC_JWT_KEYS='${next}'\n`);
   await awaitUntil(() => keys.at(-1) === next, { what: 'the new keys', ...patience });
 });
 
-t.test('keys are taken that have come while the service started', async (t) => {
+t.test('keys that changed during startup are loaded', async (t) => {
   const next = makeKeys('next');
   const { keys } = await followedFolder(t, { late: `SVC_JWT_KEYS='${next}'\n` });
   t.equal(keys.at(-1), next);
 });
 
-t.test(
-  'keys of a file stay those of the file, and where keys come from changes at the next start',
-  async (t) => {
-    const next = `SVC_JWT_KEYS='${makeKeys('next')}'\n`;
-    const ofFile = await followedFolder(t, { own: 'SVC_JWT_KEYS_FILE=keys.json\n' });
-    const ofFolder = await followedFolder(t, { own: next });
-    await ofFile.write('own.env', `SVC_JWT_KEYS_FILE=\n${next}`);
-    await ofFolder.write('own.env', 'SVC_JWT_KEYS_FILE=keys.json\nSVC_JWT_KEYS=\n');
-    for (const { keys, logs } of [ofFile, ofFolder]) {
-      const told = () => logs().includes('"variables":["SVC_JWT_KEYS","SVC_JWT_KEYS_FILE"]');
-      await awaitUntil(told, { what: 'the warning', ...patience });
-      t.notOk(keys.includes(''), 'nobody signs with JWT_SECRET of a sudden');
-    }
-    t.same(ofFile.keys, []);
-  },
-);
+t.test('the source of keys changes at the next start only', async (t) => {
+  const next = `SVC_JWT_KEYS='${makeKeys('next')}'\n`;
+  const ofFile = await followedFolder(t, { own: 'SVC_JWT_KEYS_FILE=keys.json\n' });
+  const ofFolder = await followedFolder(t, { own: next });
+  await ofFile.write('own.env', `SVC_JWT_KEYS_FILE=\n${next}`);
+  await ofFolder.write('own.env', 'SVC_JWT_KEYS_FILE=keys.json\nSVC_JWT_KEYS=\n');
+  for (const { keys, logs } of [ofFile, ofFolder]) {
+    const told = () => logs().includes('"variables":["SVC_JWT_KEYS","SVC_JWT_KEYS_FILE"]');
+    await awaitUntil(told, { what: 'the warning', ...patience });
+    t.notOk(keys.includes(''), 'nobody signs with JWT_SECRET of a sudden');
+  }
+  t.same(ofFile.keys, []);
+});
 
-t.test('what takes effect at the next start only is told, without its value', async (t) => {
+t.test('settings that require a restart are logged without values', async (t) => {
   const { write, logs } = await followedFolder(t);
   await write('own.env', 'SVC_SMTP_PASS=geheim\nSVC_JWT_EXP=900\n');
   const what = 'the warning';
@@ -113,7 +110,7 @@ t.test('what takes effect at the next start only is told, without its value', as
   t.notMatch(logs(), 'geheim');
 });
 
-t.test('nothing is used of settings of which one is wrong', async (t) => {
+t.test('invalid settings are rejected as a whole', async (t) => {
   const { write, keys, logs } = await followedFolder(t);
   await write('own.env', `SVC_JWT_EXP=soon\nSVC_JWT_KEYS='${makeKeys('next')}'\n`);
   await awaitUntil(() => logs().includes('changed settings not used'), { what: 'the problem', ...patience });

@@ -43,13 +43,13 @@ async function logOf(t: Test, variables: Readonly<Record<string, string>>): Prom
   return log;
 }
 
-t.test('a short secret is warned of, and not shown', async (t) => {
+t.test('a short secret is a warning that does not reveal it', async (t) => {
   const log = await logOf(t, { SVC_JWT_SECRET: shortSecret });
-  t.match(log, /"variable":"SVC_JWT_SECRET","leastBytes":32,"@message":"secret is short/);
+  t.match(log, /"variable":"SVC_JWT_SECRET","leastBytes":32,"@message":"secret is too short/);
   t.notMatch(log, shortSecret);
 });
 
-t.test('settings without effect and unknown ones are warned of at the start', async (t) => {
+t.test('unknown settings and settings without effect are warnings at startup', async (t) => {
   const log = await logOf(t, {
     GOTRUE_OPERATOR_TOKEN: 'geheim',
     SVC_SITE_ULR: 'https://example.com',
@@ -72,7 +72,7 @@ t.test('settings without effect and unknown ones are warned of at the start', as
   t.notMatch(log, 'geheim');
 });
 
-t.test('a misspelled name is pointed out where the log is not open yet', async (t) => {
+t.test('a misspelled name is reported with invalid settings', async (t) => {
   const output = await logOf(t, {
     SVC_JWT_EXP: 'soon',
     API_EXTERNAL_ULR: 'https://example.com',
@@ -87,13 +87,13 @@ t.test('a misspelled name is pointed out where the log is not open yet', async (
   );
 });
 
-t.test('a database that is not there is told with the setting that names it', async (t) => {
+t.test('an unavailable database is reported with its setting', async (t) => {
   const log = await logOf(t, { SVC_JWT_SECRET: `${shortSecret}!` });
   t.match(
     log,
-    'no PostgreSQL answers at 127.0.0.1:1. Is it running, and does DATABASE_URL name it: connect ECONNREFUSED',
+    'PostgreSQL is not reachable at 127.0.0.1:1: check that it is running and that DATABASE_URL is correct: connect ECONNREFUSED',
   );
-  t.notMatch(log, 'secret is short', 'of 32 bytes none is');
+  t.notMatch(log, 'secret is too short', 'not for 32 bytes');
 });
 
 async function takenPort(t: Test): Promise<string> {
@@ -104,7 +104,7 @@ async function takenPort(t: Test): Promise<string> {
   return String(typeof address === 'object' && address?.port);
 }
 
-t.test('a port that is taken is told with the settings that name it', async (t) => {
+t.test('a port in use is reported with its settings', async (t) => {
   const [database, port] = await Promise.all([testDatabase(t), takenPort(t)]);
   const api = await logOf(t, { SVC_DB_DATABASE_URL: database.url, PORT: port });
   t.match(api, 'cannot listen on the address set by SVC_API_HOST and PORT: listen EADDRINUSE');
@@ -120,7 +120,7 @@ t.test('a port that is taken is told with the settings that name it', async (t) 
   );
 });
 
-t.test('a deployment of GoTrue starts with its environment and its database as they are', async (t) => {
+t.test('a GoTrue deployment starts with its environment and database unchanged', async (t) => {
   const { url } = await emptyDatabase(t);
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());

@@ -129,7 +129,7 @@ t.test('a bucket is kept until it is full', (t) => {
   t.end();
 });
 
-t.test('a session goes with the last token of its revoked family', async (t) => {
+t.test('a session is removed with the last token of its revoked family', async (t) => {
   const sql = await openDatabase(t);
   await sql`insert into sessions (id, user_id, created_at) values (${uuid(1)}, ${user}, ${at(99)})`;
   for (const n of [1, 2, 3])
@@ -142,7 +142,7 @@ t.test('a session goes with the last token of its revoked family', async (t) => 
   t.match(await sql`select count(*)::int as n from sessions`, [{ n: 0 }]);
 });
 
-t.test('rows that somebody works on are left, and nobody waits', async (t) => {
+t.test('locked rows are skipped without waiting', async (t) => {
   const sql = await openDatabase(t);
   for (const n of [1, 2])
     await sql`insert into flow_state (id, provider_type, authentication_method, created_at)
@@ -154,7 +154,7 @@ t.test('rows that somebody works on are left, and nobody waits', async (t) => {
   t.equal(await new CleanupStore(sql).removeExpired('flow_states', at(1), 100), 1);
 });
 
-t.test('a server removes while it runs, unless SVC_DB_CLEANUP_ENABLED says no', async (t) => {
+t.test('a server removes expired rows, unless SVC_DB_CLEANUP_ENABLED is false', async (t) => {
   // Makes the tables; one that cleans up would take the row away.
   const { databaseUrl } = await startAuthServer(t, { DB_CLEANUP_ENABLED: 'false' });
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
@@ -205,7 +205,7 @@ t.test('cleanup runs repeatedly and continues after a failure', async (t) => {
   );
 });
 
-t.test('policies of row level security know the caller', async (t) => {
+t.test('row level security policies can read the claims of the caller', async (t) => {
   const { url } = await testDatabase(t);
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());

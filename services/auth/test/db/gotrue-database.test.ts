@@ -188,7 +188,7 @@ async function checkRows(t: Test, sql: Sql): Promise<void> {
 }
 
 for (const date of gotrueSchemaDates)
-  t.test(`a database of ${date} is taken over`, async (t) => {
+  t.test(`a GoTrue database of ${date} is migrated`, async (t) => {
     const { url, sql } = await gotrueDatabase(t, date);
     const server = await startAuthServer(t, {
       DB_DATABASE_URL: url,
@@ -197,11 +197,11 @@ for (const date of gotrueSchemaDates)
     });
     await useAll(t, server);
     await checkRows(t, sql);
-    const added = server.logs().includes('GoTrue from before October 2025 cannot refresh');
-    t.equal(added, date < '2025-10', 'a warning where sessions got columns');
+    const added = server.logs().includes('GoTrue versions before October 2025 can no longer refresh');
+    t.equal(added, date < '2025-10', 'a warning if columns were added to sessions');
   });
 
-t.test('a session of GoTrue whose refresh tokens have version 2 is refreshed', async (t) => {
+t.test('a GoTrue session with version 2 refresh tokens can be refreshed', async (t) => {
   const { url, sql } = await gotrueDatabase(t, '2025-10');
   const hmacKey = randomBytes(32).toString('base64url');
   await sql`update auth.sessions set refresh_token_hmac_key = ${hmacKey}, refresh_token_counter = 3 where id = ${ada.sessionId}`;
@@ -213,7 +213,7 @@ t.test('a session of GoTrue whose refresh tokens have version 2 is refreshed', a
   ]);
 });
 
-t.test('nothing relies on defaults of columns', async (t) => {
+t.test('no statement relies on column defaults', async (t) => {
   const { url, sql } = await gotrueDatabase(t, '2024-03');
   await dropDefaults(sql);
   const server = await startAuthServer(t, { DB_DATABASE_URL: url, JWT_AUD: 'authenticated' });
@@ -221,7 +221,7 @@ t.test('nothing relies on defaults of columns', async (t) => {
   await checkRows(t, sql);
 });
 
-t.test('what an earlier Tollgate has issued stays good', async (t) => {
+t.test('tokens of an earlier version remain valid', async (t) => {
   const { url } = await emptyDatabase(t);
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
@@ -266,7 +266,7 @@ t.test('the owner of the schema needs no other privilege', async (t) => {
   await useAll(t, server);
 });
 
-t.test('columns that were removed for an old GoTrue come back at the next start', async (t) => {
+t.test('columns that were removed for an old GoTrue are restored at the next start', async (t) => {
   const { url, sql } = await gotrueDatabase(t, '2024-10');
   const before = await startAuthServer(t, { DB_DATABASE_URL: url });
   await before.stop();
@@ -276,70 +276,64 @@ t.test('columns that were removed for an old GoTrue come back at the next start'
   await useAll(t, server);
 });
 
-t.test('a schema that is too old is refused before anything is changed', async (t) => {
+t.test('a schema that is too old is rejected before any change', async (t) => {
   const { url, sql } = await gotrueDatabase(t, '2024-03');
   await sql`alter table auth.users drop column is_anonymous`;
   await sql`alter table auth.flow_state drop column auth_code_issued_at`;
   await t.rejects(startAuthServer(t, { DB_DATABASE_URL: url }), {
     message:
-      /schema auth of database \w+ at .* is too old: it lacks flow_state.auth_code_issued_at, users.is_anonymous\. The oldest that works is that of GoTrue in March 2024/,
+      /schema auth of database \w+ at .* is too old: it lacks flow_state.auth_code_issued_at, users.is_anonymous\. The oldest supported schema is that of GoTrue from March 2024/,
   });
   t.same([...(await sql`select to_regclass('auth.one_time_tokens') as name`)], [{ name: null }]);
 });
 
-t.test(
-  'a server is not ready while its database lacks a column, or requires one that is unknown',
-  async (t) => {
-    const { url, sql } = await gotrueDatabase(t, '2026-06');
-    const server = await startAuthServer(t, { DB_DATABASE_URL: url });
-    const isReady = async () => (await server.call('GET', '/ready')).status === 200;
-    t.equal(await isReady(), true);
-    await sql`alter table auth.sessions rename column aal to level`;
-    t.equal(await isReady(), false);
-    t.match(server.logs(), /the schema lacks sessions\.aal/);
-    await sql`alter table auth.sessions rename column level to aal`;
-    t.equal(await isReady(), true);
-    await sql`alter table auth.refresh_tokens add column kind text not null default 'x'`;
-    t.equal(await isReady(), true, 'one with a default');
-    await sql`alter table auth.refresh_tokens alter column kind drop default`;
-    t.equal(await isReady(), false);
-    t.match(server.logs(), /the schema requires values for refresh_tokens\.kind/);
-    await server.stop();
-    await t.rejects(startAuthServer(t, { DB_DATABASE_URL: url }), { message: /refresh_tokens\.kind/ });
-  },
-);
+t.test('a server is not ready if its database lacks a column, or requires an unknown one', async (t) => {
+  const { url, sql } = await gotrueDatabase(t, '2026-06');
+  const server = await startAuthServer(t, { DB_DATABASE_URL: url });
+  const isReady = async () => (await server.call('GET', '/ready')).status === 200;
+  t.equal(await isReady(), true);
+  await sql`alter table auth.sessions rename column aal to level`;
+  t.equal(await isReady(), false);
+  t.match(server.logs(), /the schema lacks sessions\.aal/);
+  await sql`alter table auth.sessions rename column level to aal`;
+  t.equal(await isReady(), true);
+  await sql`alter table auth.refresh_tokens add column kind text not null default 'x'`;
+  t.equal(await isReady(), true, 'one with a default');
+  await sql`alter table auth.refresh_tokens alter column kind drop default`;
+  t.equal(await isReady(), false);
+  t.match(server.logs(), /the schema requires values for refresh_tokens\.kind/);
+  await server.stop();
+  await t.rejects(startAuthServer(t, { DB_DATABASE_URL: url }), { message: /refresh_tokens\.kind/ });
+});
 
-t.test(
-  'where the database is shared, GoTrue finds what it needs to verify codes and passwords',
-  async (t) => {
-    const { url, sql } = await gotrueDatabase(t, '2026-06');
-    const server = await startAuthServer(t, {
-      DB_DATABASE_URL: url,
-      DB_SHARED_WITH_GOTRUE: 'true',
-      JWT_AUD: 'authenticated',
-    });
-    await useAll(t, server);
-    await checkRows(t, sql);
-    const { body } = await post(
-      server,
-      '/admin/generate_link',
-      { type: 'recovery', email: fay.email },
-      { token },
-    );
-    const hash = gotrueHash(fay.email, String(body.email_otp));
-    t.equal(body.hashed_token, hash);
-    const kept = () => sql`
+t.test('on a shared database GoTrue can verify codes and passwords', async (t) => {
+  const { url, sql } = await gotrueDatabase(t, '2026-06');
+  const server = await startAuthServer(t, {
+    DB_DATABASE_URL: url,
+    DB_SHARED_WITH_GOTRUE: 'true',
+    JWT_AUD: 'authenticated',
+  });
+  await useAll(t, server);
+  await checkRows(t, sql);
+  const { body } = await post(
+    server,
+    '/admin/generate_link',
+    { type: 'recovery', email: fay.email },
+    { token },
+  );
+  const hash = gotrueHash(fay.email, String(body.email_otp));
+  t.equal(body.hashed_token, hash);
+  const kept = () => sql`
     select recovery_token, (select token_hash from auth.one_time_tokens where user_id = users.id), encrypted_password
     from auth.users where email = ${fay.email}`;
-    t.match(await kept(), [{ recovery_token: hash, token_hash: hash, encrypted_password: /^\$2a\$10\$/ }]);
-    t.match((await follow(server, 'recovery', hash)).hash, /access_token=/);
-    t.match(await kept(), [{ recovery_token: '', token_hash: null }], 'spent in both places');
-    const [row] = await sql`select encrypted_password as hash from auth.users where id = ${ada.id}`;
-    t.match(row?.hash, /^\$2a\$10\$/, 'a hash of too low a cost is replaced by one that GoTrue can verify');
-  },
-);
+  t.match(await kept(), [{ recovery_token: hash, token_hash: hash, encrypted_password: /^\$2a\$10\$/ }]);
+  t.match((await follow(server, 'recovery', hash)).hash, /access_token=/);
+  t.match(await kept(), [{ recovery_token: '', token_hash: null }], 'spent in both places');
+  const [row] = await sql`select encrypted_password as hash from auth.users where id = ${ada.id}`;
+  t.match(row?.hash, /^\$2a\$10\$/, 'a hash of too low a cost is replaced by one that GoTrue can verify');
+});
 
-t.test('links in the form of GoTrue cannot be tried one after the other', async (t) => {
+t.test('guesses of GoTrue links are limited', async (t) => {
   const server = await startAuthServer(t, { DB_SHARED_WITH_GOTRUE: 'true' });
   const own = await startAuthServer(t, { DB_DATABASE_URL: server.databaseUrl });
   signedIn(await post(server, '/signup', fay));

@@ -4,7 +4,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
-import { explainStartFailure, isAway } from '../../src/db/connection.ts';
+import { explainMigrationFailure, isUnavailable } from '../../src/db/connection.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
@@ -38,32 +38,32 @@ function recordingLogger() {
 
 const patience = { timeoutMs: 30_000 };
 
-t.test('a start waits for a database that is still to come, and says so', async (t) => {
+t.test('the start waits for the database and logs it', async (t) => {
   const { url: databaseUrl, begin } = await databaseToCome(t);
   const { logger, logs } = recordingLogger();
   const options = { databaseUrl, dbNamespace: 'auth', dbStartupTimeoutMs: 300_000 };
   const migrated = migrate(options, { logger });
-  await awaitUntil(() => logs().includes('the database does not answer, trying again'), {
+  await awaitUntil(() => logs().includes('database unavailable, retrying'), {
     what: 'the first failure to be logged',
     ...patience,
   });
   await begin();
   t.same(await migrated, [], 'the schema was there');
-  t.match(logs(), /"problem":"no PostgreSQL answers at 127\.0\.0\.1:\d+/);
+  t.match(logs(), /"problem":"PostgreSQL is not reachable at 127\.0\.0\.1:\d+/);
 });
 
-t.test('a service that stops waits no longer', async (t) => {
+t.test('a stop ends the wait', async (t) => {
   const { url: databaseUrl } = await databaseToCome(t);
   const { logger, logs } = recordingLogger();
   const stopping = new AbortController();
   const options = { databaseUrl, dbNamespace: 'auth', dbStartupTimeoutMs: 300_000 };
   const migrated = t.rejects(migrate(options, { logger, signal: stopping.signal }), { name: 'AbortError' });
-  await awaitUntil(() => logs().includes('trying again'), { what: 'the first failure', ...patience });
+  await awaitUntil(() => logs().includes('retrying'), { what: 'the first failure', ...patience });
   stopping.abort();
   await migrated;
 });
 
-t.test('waiting does not help against a wrong name', async (t) => {
+t.test('a wrong database name is not retried', async (t) => {
   const { url } = await testDatabase(t);
   const databaseUrl = new URL(url);
   databaseUrl.pathname = '/nowhere';
@@ -73,29 +73,29 @@ t.test('waiting does not help against a wrong name', async (t) => {
   t.equal(logs(), '');
 });
 
-t.test('what went wrong is told with what to do, and without the password', (t) => {
+t.test('errors explain what to do, without the password', (t) => {
   const tried = { databaseUrl: 'postgres://ada:geheim@db.example.com:5432/shop', dbNamespace: 'auth' };
   const failure = (code: string) => Object.assign(new Error('why'), { code });
   for (const [error, away, message] of [
-    [failure('ENOTFOUND'), true, /^no PostgreSQL answers at db\.example\.com:5432\. .*: why$/],
-    [failure('57P03'), true, /^no PostgreSQL answers/],
-    [new Error('timeout expired'), true, /^no PostgreSQL answers/],
-    [failure('28P01'), false, /refuses the user ada or the password of DATABASE_URL: why$/],
-    [failure('3D000'), false, /has no database shop\. Create it/],
-    [failure('42501'), false, /the user ada may not change the schema auth of database shop/],
-    [failure('42601'), false, /^the schema auth of database shop at db\.example\.com:5432 could not be/],
+    [failure('ENOTFOUND'), true, /^PostgreSQL is not reachable at db\.example\.com:5432: .*: why$/],
+    [failure('57P03'), true, /^PostgreSQL is not reachable/],
+    [new Error('timeout expired'), true, /^PostgreSQL is not reachable/],
+    [failure('28P01'), false, /rejected the user ada or the password of DATABASE_URL: why$/],
+    [failure('3D000'), false, /has no database shop: create it/],
+    [failure('42501'), false, /the user ada is not allowed to change the schema auth of database shop/],
+    [failure('42601'), false, /^failed to migrate the schema auth of database shop at db\.example\.com:5432/],
   ] as const) {
-    t.equal(isAway(error), away);
-    const explained = explainStartFailure(error, tried);
+    t.equal(isUnavailable(error), away);
+    const explained = explainMigrationFailure(error, tried);
     t.match(explained.message, message);
     t.equal(explained.cause, error);
     t.notMatch(explained.message, 'geheim');
   }
   const aggregate = new AggregateError([failure('ECONNREFUSED'), new Error('and why')], '');
-  t.match(explainStartFailure(aggregate, tried).message, /: why; and why$/);
+  t.match(explainMigrationFailure(aggregate, tried).message, /: why; and why$/);
   t.match(
-    explainStartFailure(failure('ECONNREFUSED'), { ...tried, databaseUrl: 'postgres://a,b/c' }).message,
-    /^no/,
+    explainMigrationFailure(failure('ECONNREFUSED'), { ...tried, databaseUrl: 'postgres://a,b/c' }).message,
+    /^PostgreSQL is not reachable at a,b:/,
   );
   t.end();
 });

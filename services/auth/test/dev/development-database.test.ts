@@ -11,7 +11,7 @@ function processIdIn(file: string): number {
   return Number(readFileSync(file, 'utf8').split('\n')[0]);
 }
 
-t.test('a folder has one server at a time, which stops when its PostgreSQL ends by itself', async (t) => {
+t.test('a folder is used by one server, which stops if its PostgreSQL exits', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const ownerFile = join(folder.path, 'server.pid');
@@ -42,7 +42,7 @@ t.test('a folder has one server at a time, which stops when its PostgreSQL ends 
   t.notOk(existsSync(ownerFile), 'the folder is free');
 });
 
-t.test('it is for this machine only, whatever addresses are asked for', async (t) => {
+t.test('development mode listens on loopback only', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const everywhere = '0.0.0.0';

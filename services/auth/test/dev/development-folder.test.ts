@@ -30,7 +30,7 @@ async function outputOf(t: Test, folder: string): Promise<string> {
   return error;
 }
 
-t.test('a folder that cannot be used is one line that says why, and the end', async (t) => {
+t.test('an unusable folder is a one-line error', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   chmodSync(folder.path, 0o755);
@@ -56,7 +56,7 @@ t.test('a folder that cannot be used is one line that says why, and the end', as
     );
 });
 
-t.test('folders are made with all above them, also by two at a time', async (t) => {
+t.test('folders are created recursively and concurrently', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const deep = join(folder.path, 'a/b/c');

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { developmentHints } from '../../src/dev/environment.ts';
 
-t.test('who tries development mode is told of the limits of mails, unless they set one', (t) => {
+t.test('the hints mention email limits, unless they are set', (t) => {
   const hints = (smtpMaxFrequencyMs: number | undefined) =>
     developmentHints(8081, { developmentFolder: 'data', smtpMaxFrequencyMs });
   t.match(hints(undefined), 'SVC_RATE_LIMIT_EMAIL_SENT=1000 SVC_SMTP_MAX_FREQUENCY=1s npm start');

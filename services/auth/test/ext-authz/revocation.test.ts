@@ -160,7 +160,7 @@ async function awaitLog(server: AuthServer, line: string): Promise<void> {
 }
 
 async function metrics(server: AuthServer): Promise<string> {
-  const url = /"url":"([^"]+)"[^}]*metrics can be pulled/.exec(server.logs())?.[1];
-  if (url === undefined) throw new Error('no line says where metrics can be pulled');
+  const url = /"url":"([^"]+)"[^}]*serving metrics/.exec(server.logs())?.[1];
+  if (url === undefined) throw new Error('no line says where serving metrics');
   return (await fetch(url)).text();
 }

@@ -20,7 +20,7 @@ async function lineOf(server: AuthServer, requestId: string): Promise<Line> {
 
 const withId = { REQUEST_ID_HEADER: 'x-id' };
 
-t.test('a request tells what it added to the audit log, by ids', async (t) => {
+t.test('the access log has the audit event of a request, by ids', async (t) => {
   const server = await startAuthServer(t, withId);
   const { userId, refreshToken } = await signUp(server);
   const body = { refresh_token: refreshToken };
@@ -35,7 +35,7 @@ t.test('a request tells what it added to the audit log, by ids', async (t) => {
   t.notOk('auth_audit_event' in (await lineOf(server, 'settings')));
 });
 
-t.test('of a referer the query and the fragment stay out of the log', async (t) => {
+t.test('query and fragment of a referer are not logged', async (t) => {
   const server = await startAuthServer(t, withId);
   const refererOf = async (id: string, referer: string): Promise<unknown> => {
     await server.call('GET', '/settings', { headers: { 'x-id': id, referer } });

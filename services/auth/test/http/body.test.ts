@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
-import { bodyLimits, formShapeProblem, jsonShapeProblem } from '../../src/http/body.ts';
+import { bodyLimits, findFormProblem, findJsonProblem } from '../../src/http/body.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
@@ -20,7 +20,7 @@ async function announce(
   return answer.toString();
 }
 
-t.test('a body above the limit of its route is refused before any of it arrives', async (t) => {
+t.test('a body above the limit of its route is rejected before it arrives', async (t) => {
   const server = await startAuthServer(t);
   const authorization = `Bearer ${adminToken()}`;
   const limits: readonly (readonly [line: string, bytes: number])[] = [
@@ -49,7 +49,7 @@ t.test('a body above the limit of its route is refused before any of it arrives'
   }
 });
 
-t.test('a body of unknown length is refused once it exceeds the limit', async (t) => {
+t.test('a body of unknown length is rejected once it exceeds the limit', async (t) => {
   const server = await startAuthServer(t);
   const answer = await fetch(`${server.url}/token?grant_type=password`, {
     method: 'POST',
@@ -59,7 +59,7 @@ t.test('a body of unknown length is refused once it exceeds the limit', async (t
   t.equal(answer.status, 413);
 });
 
-t.test('the largest metadata fit, however they are escaped', async (t) => {
+t.test('the largest metadata are accepted, even if escaped', async (t) => {
   const server = await startAuthServer(t);
   // Without braces, quotation marks and the key, 4 KiB.
   const note = `\\u00e9`.repeat(2042);
@@ -75,15 +75,15 @@ t.test('the largest metadata fit, however they are escaped', async (t) => {
   );
 });
 
-t.test('the shape of a body is checked before it is parsed', async (t) => {
+t.test('depth and size of a body are checked before parsing', async (t) => {
   const server = await startAuthServer(t);
   const members = Array.from({ length: 2000 }, (_, index) => `"${index}":1`).join();
   // None of them ends: the parser, had it been reached, would complain of that.
   const bodies: readonly (readonly [body: string, reason: RegExp])[] = [
     [`{${members}`, /it has more than 1024 members$/],
     [`{"a":[${'1,'.repeat(5000)}`, /it has more than 3072 members and list items$/],
-    ['['.repeat(10_000), /it is nested deeper than 64 levels$/],
-    ['{"a":'.repeat(5000), /it is nested deeper than 64 levels$/],
+    ['['.repeat(10_000), /it has more than 64 levels$/],
+    ['{"a":'.repeat(5000), /it has more than 64 levels$/],
   ];
   for (const [body, msg] of bodies)
     t.match(await server.call('POST', '/signup', { body }), {
@@ -97,18 +97,18 @@ t.test('the shape of a body is checked before it is parsed', async (t) => {
   });
 });
 
-t.test('only what is outside of texts counts', (t) => {
-  t.equal(jsonShapeProblem(JSON.stringify({ a: '[{:,'.repeat(5000) })), undefined);
-  t.equal(jsonShapeProblem(JSON.stringify({ a: `${'"['.repeat(500)}\\` })), undefined);
-  t.equal(jsonShapeProblem(`{"a":"\\\\","b":${'['.repeat(64)}`), 'it is nested deeper than 64 levels');
-  t.equal(jsonShapeProblem(`{"a":${'['.repeat(63)}${']'.repeat(63)},"b":[[]]}`), undefined);
-  t.equal(jsonShapeProblem('"never closed'), undefined);
-  t.equal(jsonShapeProblem('"ends with \\'), undefined);
-  t.equal(formShapeProblem('a=1&b=2'), undefined);
+t.test('only characters outside of strings count', (t) => {
+  t.equal(findJsonProblem(JSON.stringify({ a: '[{:,'.repeat(5000) })), undefined);
+  t.equal(findJsonProblem(JSON.stringify({ a: `${'"['.repeat(500)}\\` })), undefined);
+  t.equal(findJsonProblem(`{"a":"\\\\","b":${'['.repeat(64)}`), 'it has more than 64 levels');
+  t.equal(findJsonProblem(`{"a":${'['.repeat(63)}${']'.repeat(63)},"b":[[]]}`), undefined);
+  t.equal(findJsonProblem('"never closed'), undefined);
+  t.equal(findJsonProblem('"ends with \\'), undefined);
+  t.equal(findFormProblem('a=1&b=2'), undefined);
   t.end();
 });
 
-t.test('a client over its limit is refused before its body is read', async (t) => {
+t.test('a rate-limited client is rejected before its body is read', async (t) => {
   const server = await startAuthServer(t, {
     RATE_LIMIT_HEADER: 'x-client',
     RATE_LIMIT_TOKEN_REFRESH: '0',
@@ -123,14 +123,14 @@ t.test('a client over its limit is refused before its body is read', async (t) =
     );
 });
 
-t.test('a request that has no route is refused before its body is read', async (t) => {
+t.test('an unknown path is rejected before the body is read', async (t) => {
   const server = await startAuthServer(t);
   t.match(await announce(t, server, 'POST /nothing', { 'content-length': '100' }), /^HTTP\/1\.1 404 /);
   t.match(await announce(t, server, 'PUT /token', { 'content-length': '100' }), /^HTTP\/1\.1 405 /);
   t.match(await announce(t, server, 'POST /admin/users', { 'content-length': '100' }), /^HTTP\/1\.1 401 /);
 });
 
-t.test('pages of other origins may read every refusal', async (t) => {
+t.test('all error responses have CORS headers', async (t) => {
   const server = await startAuthServer(t, { RATE_LIMIT_HEADER: 'x-client', RATE_LIMIT_VERIFY: '0' });
   const headers = { origin: 'https://app.example.com', 'x-client': 'one' };
   for (const [method, path, status] of [
@@ -146,7 +146,7 @@ t.test('pages of other origins may read every refusal', async (t) => {
   }
 });
 
-t.test('of an overlong X-Forwarded-For only the end is read', async (t) => {
+t.test('an overlong X-Forwarded-For is truncated at the start', async (t) => {
   const server = await startAuthServer(t, { SECURITY_TRUSTED_PROXIES: 'loopback,10.0.0.0/8' });
   const made = (count: number) =>
     ['192.0.2.1', ...Array.from({ length: count }, () => '10.0.0.1')].join(', ');
@@ -156,7 +156,7 @@ t.test('of an overlong X-Forwarded-For only the end is read', async (t) => {
   t.match(server.logs(), /"path":"\/settings".*"remote_addr":"10\.0\.0\.1"/);
 });
 
-t.test('the description of the API is served as JSON', async (t) => {
+t.test('the OpenAPI document is served as JSON', async (t) => {
   const server = await startAuthServer(t);
   const first = await server.call('GET', '/openapi.json');
   t.match(first.body, { openapi: '3.1.0' });

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { fetchText, networkOf } from '../../src/http/fetch.ts';
+import { classifyAddress, fetchText } from '../../src/http/fetch.ts';
 import { startWebServer } from '../helpers/web-server.ts';
 
 const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 30_000, maxBytes: 1000 };
 
-t.test('fetches a text, also by way of a redirect', async (t) => {
+t.test('fetches a text, and follows redirects', async (t) => {
   const { port } = await startWebServer(t, ({ url }, response) => {
     if (url === '/moved') response.writeHead(302, { location: '/text' }).end();
     else response.end('ä text');
@@ -13,23 +13,23 @@ t.test('fetches a text, also by way of a redirect', async (t) => {
     t.equal(await fetchText(new URL(url), options), 'ä text');
 });
 
-t.test('asks nobody who is not on the Internet, unless the operator has named the host', async (t) => {
+t.test('private addresses are rejected, except for configured hosts', async (t) => {
   const { port, requests } = await startWebServer(t, (_request, response) => response.end('internal'));
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0'])
     await t.rejects(
       fetchText(new URL(`http://${host}:${port}/`), { ...options, privateHosts: [] }),
-      { name: 'FetchRefused', message: /not a public address/ },
+      { name: 'FetchRejected', message: /not public/ },
       host,
     );
   // Also when it is named: that is where clouds keep credentials.
   await t.rejects(
     fetchText(new URL('http://169.254.169.254/latest/'), { ...options, privateHosts: ['169.254.169.254'] }),
-    { name: 'FetchRefused' },
+    { name: 'FetchRejected' },
   );
   t.same(requests, []);
 });
 
-t.test('a redirect to where it may not ask is not followed', async (t) => {
+t.test('a redirect to a private address is not followed', async (t) => {
   const inside = await startWebServer(t, (_request, response) => response.end('internal'));
   for (const location of [
     `http://[::1]:${inside.port}/`,
@@ -45,14 +45,14 @@ t.test('a redirect to where it may not ask is not followed', async (t) => {
     const url = new URL(`http://127.0.0.1:${port}/`);
     await t.rejects(
       fetchText(url, { ...options, privateHosts: ['127.0.0.1'] }),
-      { name: 'FetchRefused' },
+      { name: 'FetchRejected' },
       location,
     );
   }
   t.same(inside.requests, []);
 });
 
-t.test('redirects, sizes and times have an end', async (t) => {
+t.test('redirects, size and time are limited', async (t) => {
   const { port, requests } = await startWebServer(t, ({ url }, response) => {
     if (url === '/round') response.writeHead(302, { location: '/round' }).end();
     else if (url === '/large') response.end('x'.repeat(2000));
@@ -67,14 +67,14 @@ t.test('redirects, sizes and times have an end', async (t) => {
   await t.rejects(fetchText(at('/slow'), { ...options, timeoutMs: 50 }));
 });
 
-t.test('networks', (t) => {
+t.test('addresses are classified by network', (t) => {
   for (const address of ['8.8.8.8', '2606:4700::1111', '::ffff:8.8.8.8'])
-    t.equal(networkOf(address), 'public', address);
+    t.equal(classifyAddress(address), 'public', address);
   for (const address of ['10.1.2.3', '172.31.0.1', '192.168.0.1', '100.64.0.1', 'fd12::1', '::ffff:10.0.0.1'])
-    t.equal(networkOf(address), 'private', address);
+    t.equal(classifyAddress(address), 'private', address);
   for (const address of ['169.254.169.254', '0.0.0.0', '::', 'fe80::1', '224.0.0.1', '255.255.255.255'])
-    t.equal(networkOf(address), 'never', address);
+    t.equal(classifyAddress(address), 'reserved', address);
   for (const address of ['::ffff:169.254.169.254', '64:ff9b::a00:1', '2002:a00:1::', 'fd00:ec2::254'])
-    t.equal(networkOf(address), 'never', address);
+    t.equal(classifyAddress(address), 'reserved', address);
   t.end();
 });

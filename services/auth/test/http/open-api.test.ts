@@ -5,7 +5,7 @@ import { components } from '../../src/http/open-api-components.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 
-t.test('the server describes itself', async (t) => {
+t.test('the server serves its OpenAPI document', async (t) => {
   const server = await startAuthServer(t);
   const answer = await server.call('GET', '/openapi.json');
   t.match(answer, {
@@ -28,7 +28,7 @@ t.test('the server describes itself', async (t) => {
   });
 });
 
-t.test('every route is described, and nothing else is', async (t) => {
+t.test('the document has exactly the routes of the server', async (t) => {
   const server = await startAuthServer(t);
   const { body } = await server.call('GET', '/openapi.json');
   const paths = body.paths as Record<string, Record<string, { summary?: string }>>;
@@ -47,7 +47,7 @@ t.test('every route is described, and nothing else is', async (t) => {
   );
 });
 
-t.test('answers are what the document says', async (t) => {
+t.test('responses match the document', async (t) => {
   const server = await startAuthServer(t);
   const signedUp = await server.call('POST', '/signup', {
     body: { email: 'bob@example.com', password: 'correct horse' },

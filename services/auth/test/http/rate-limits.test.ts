@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
-t.test('a client behind a trusted proxy is refused beyond its limit, others are not', async (t) => {
+t.test('rate limits apply per client behind a trusted proxy', async (t) => {
   const server = await startAuthServer(t, {
     SECURITY_TRUSTED_PROXIES: 'loopback',
     RATE_LIMIT_TOKEN_REFRESH: '2',
@@ -25,7 +25,7 @@ t.test('a client behind a trusted proxy is refused beyond its limit, others are 
   t.equal((await signIn('192.0.2.1')).status, 200);
 });
 
-t.test('replicas count requests together', async (t) => {
+t.test('replicas share rate limits', async (t) => {
   const variables = { RATE_LIMIT_HEADER: 'x-client', RATE_LIMIT_VERIFY: '2' };
   const one = await startAuthServer(t, variables);
   const other = await startAuthServer(t, { ...variables, DB_DATABASE_URL: one.databaseUrl });
@@ -38,7 +38,7 @@ t.test('replicas count requests together', async (t) => {
   t.same([(await verify(one)).status, (await verify(other)).status], [429, 429]);
 });
 
-t.test('a header may name the client', async (t) => {
+t.test('RATE_LIMIT_HEADER identifies clients', async (t) => {
   const server = await startAuthServer(t, { RATE_LIMIT_HEADER: 'X-Client', RATE_LIMIT_OTP: '1' });
   const headers = { 'x-client': 'one, two' };
   const body = { email: 'ada@example.com', password: 'correct horse' };
@@ -47,7 +47,7 @@ t.test('a header may name the client', async (t) => {
   t.equal((await server.call('POST', '/signup', { body, headers: { 'x-client': 'two' } })).status, 400);
 });
 
-t.test('who is not trusted to name clients does not', async (t) => {
+t.test('forwarding headers of untrusted peers are ignored', async (t) => {
   const server = await startAuthServer(t, { RATE_LIMIT_OTP: '1' });
   const headers = { 'x-forwarded-for': '192.0.2.1' };
   for (const email of ['a@example.com', 'b@example.com'])

@@ -5,7 +5,7 @@ import t from 'tap';
 import { connect } from '../../src/db/connection.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 
-t.test('what takes longer than SVC_API_MAX_REQUEST_DURATION is answered with 504', async (t) => {
+t.test('requests that exceed SVC_API_MAX_REQUEST_DURATION get a 504', async (t) => {
   // Signing up may take longer than that on a machine that has other work.
   const patient = await startAuthServer(t);
   const { databaseUrl } = patient;
@@ -30,7 +30,7 @@ t.test('what takes longer than SVC_API_MAX_REQUEST_DURATION is answered with 504
   });
 });
 
-t.test('a client that does not finish its request is cut off', async (t) => {
+t.test('a client that does not finish its request is disconnected', async (t) => {
   const server = await startAuthServer(t, { API_MAX_REQUEST_DURATION: '1' });
   const socket = connectSocket(Number(new URL(server.url).port), '127.0.0.1');
   t.teardown(() => socket.destroy());
@@ -39,7 +39,7 @@ t.test('a client that does not finish its request is cut off', async (t) => {
   t.match(answer.toString(), /^HTTP\/1\.1 (408|504) /);
 });
 
-t.test('a path that there is answers other methods with 405 and which there are', async (t) => {
+t.test('a known path responds to other methods with 405 and Allow', async (t) => {
   const server = await startAuthServer(t);
   const refused = await server.call('POST', '/health', { body: '{' });
   t.match(refused, {
@@ -57,7 +57,7 @@ t.test('a path that there is answers other methods with 405 and which there are'
   t.match(await server.call('GET', '/health/'), { status: 200 });
 });
 
-t.test('ready is who reaches the database', async (t) => {
+t.test('the server is ready if the database is available', async (t) => {
   const server = await startAuthServer(t);
   // It waits for the database for less than a second.
   const ready = await awaitUntil(

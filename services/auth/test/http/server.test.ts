@@ -1,7 +1,7 @@
 import t from 'tap';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 
-t.test('errors have the shape that the version of the API asks for', async (t) => {
+t.test('errors have the format of the requested API version', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
   const again = (headers: Record<string, string>) =>
@@ -26,7 +26,7 @@ t.test('errors have the shape that the version of the API asks for', async (t) =
   }
 });
 
-t.test('a weak password comes with reasons', async (t) => {
+t.test('a weak password error has reasons', async (t) => {
   const server = await startAuthServer(t, { PASSWORD_REQUIRED_CHARACTERS: 'abc:0\\:9' });
   const body = { email: 'ada@example.com', password: 'xyz' };
   const weak_password = { reasons: ['length', 'characters'] };
@@ -43,12 +43,12 @@ t.test('a weak password comes with reasons', async (t) => {
   });
 });
 
-t.test('null is the same as absent, also for what the client library sends along', async (t) => {
+t.test('null is the same as a missing member', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server, { phone: null, code_challenge: null, data: { kept: null } });
 });
 
-t.test('bodies that are no JSON, or of other types, are refused', async (t) => {
+t.test('bodies that are not JSON, or have other types, are rejected', async (t) => {
   const server = await startAuthServer(t);
   for (const body of [
     '{',
@@ -76,7 +76,7 @@ t.test('bodies that are no JSON, or of other types, are refused', async (t) => {
   });
 });
 
-t.test('__proto__ in metadata is dropped', async (t) => {
+t.test('__proto__ in metadata is removed', async (t) => {
   const server = await startAuthServer(t);
   const body = '{"email":"a@b.co","password":"correct horse","data":{"__proto__":{"admin":true},"ok":1}}';
   const answer = await server.call('POST', '/signup', { body });
@@ -84,7 +84,7 @@ t.test('__proto__ in metadata is dropped', async (t) => {
   t.notMatch(answer.text, /admin/);
 });
 
-t.test('a browser of any origin may call', async (t) => {
+t.test('CORS allows all origins', async (t) => {
   const server = await startAuthServer(t, { CORS_ALLOWED_HEADERS: 'x-mine' });
   const { status, headers } = await server.call('OPTIONS', '/token', {
     headers: {
@@ -98,7 +98,7 @@ t.test('a browser of any origin may call', async (t) => {
   t.match(headers.get('access-control-allow-headers'), /apikey.*x-mine/);
 });
 
-t.test('a token has to be one of ours, and of the right algorithm', async (t) => {
+t.test('tokens with another key or algorithm are rejected', async (t) => {
   const server = await startAuthServer(t);
   t.match(await server.call('GET', '/user'), { status: 401, body: { error_code: 'no_authorization' } });
   const { accessToken } = await signUp(server);
@@ -124,7 +124,7 @@ t.test('a token has to be one of ours, and of the right algorithm', async (t) =>
   });
 });
 
-t.test('the log has neither passwords nor tokens nor email addresses', async (t) => {
+t.test('passwords, tokens and email addresses are not logged', async (t) => {
   const server = await startAuthServer(t);
   const { accessToken, refreshToken } = await signUp(server);
   await server.call('GET', '/user?access_token=in-the-query', { token: accessToken });
@@ -133,7 +133,7 @@ t.test('the log has neither passwords nor tokens nor email addresses', async (t)
     t.notOk(server.logs().includes(secret), secret);
 });
 
-t.test('a form is answered as OAuth 2.0 wants it', async (t) => {
+t.test('a form gets a response in the format of OAuth 2.0', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
   const form = (body: string) =>

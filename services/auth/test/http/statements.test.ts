@@ -4,7 +4,7 @@ import t from 'tap';
 import { ApiServer } from '../../src/http/server.ts';
 import { countingServices } from '../helpers/counting-services.ts';
 
-t.test('a request asks the database as seldom as it can', async (t) => {
+t.test('requests use the minimum number of statements', async (t) => {
   const { services, during } = await countingServices(t, {
     SVC_API_HOST: '127.0.0.1',
     PORT: '0',

@@ -6,7 +6,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { decodeProtectedHeader } from 'jose';
 import t, { type Test } from 'tap';
-import { openSigningKeys } from '../../src/keys/key-source.ts';
+import { SigningKeySource } from '../../src/keys/key-source.ts';
 import { type AuthServer, jwtSecret, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 interface Key extends JsonWebKey {
@@ -50,7 +50,7 @@ async function awaitKids(server: AuthServer, kids: readonly string[]): Promise<v
   await awaitUntil(async () => String(await shownKids(server)) === String(kids), { what, timeoutMs: 30_000 });
 }
 
-t.test('keys change while the server runs, and nobody is signed out', async (t) => {
+t.test('keys are replaced while the server runs, and sessions are kept', async (t) => {
   const [first, second] = [makeKey('first'), makeKey('second')];
   const file = await keysFile(t, [signing(first), verifying(second)]);
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
@@ -72,10 +72,10 @@ t.test('keys change while the server runs, and nobody is signed out', async (t) 
     status: 403,
     body: { error_code: 'bad_jwt', msg: /no key has the kid of the token/ },
   });
-  t.match(server.logs(), /"signs":"second","verify":\["second","first"\],"@message":"signing keys changed"/);
+  t.match(server.logs(), /"signs":"second","verify":\["second","first"\],"@message":"replaced signing keys"/);
 });
 
-t.test('keys that cannot be used change nothing, and are told', async (t) => {
+t.test('invalid keys are ignored and logged', async (t) => {
   const file = await keysFile(t, [signing(makeKey('good'))]);
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
   for (const [text, problem] of [
@@ -85,22 +85,22 @@ t.test('keys that cannot be used change nothing, and are told', async (t) => {
   ] as const) {
     await file.write(text);
     const told = (): boolean =>
-      server.logs().split('new signing keys not used').at(-2)?.includes(problem) ?? false;
+      server.logs().split('rejected new signing keys').at(-2)?.includes(problem) ?? false;
     await awaitUntil(told, { what: `${problem} to be logged`, timeoutMs: 30_000 });
     t.same(await shownKids(server), ['good']);
   }
 });
 
-t.test('a key that goes while its tokens are about is warned of', async (t) => {
+t.test('removing the signing key is a warning', async (t) => {
   const file = await keysFile(t, [signing(makeKey('gone'))]);
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
   await file.write(JSON.stringify([signing(makeKey('new'))]));
   await awaitKids(server, ['new']);
-  const told = () => server.logs().includes('"kid":"gone","@message":"the key that signed until now is gone');
+  const told = () => server.logs().includes('"kid":"gone","@message":"removed the previous signing key');
   await awaitUntil(told, { what: 'the warning', timeoutMs: 30_000 });
 });
 
-t.test('external authorization forgets what a key has proved that is gone', async (t) => {
+t.test('ext_authz rejects cached tokens of a removed key', async (t) => {
   const file = await keysFile(t, [signing(makeKey('gone'))]);
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
   const { accessToken } = await signUp(server);
@@ -116,21 +116,21 @@ t.test('external authorization forgets what a key has proved that is gone', asyn
   t.equal(await check(), 401);
 });
 
-t.test('a secret among new keys that is short is warned of', async (t) => {
+t.test('a short secret among new keys is a warning', async (t) => {
   const short = { kty: 'oct', alg: 'HS256', kid: 'weak', k: 'c2hvcnQ', key_ops: ['verify'] };
   const file = await keysFile(t, [signing(makeKey('one'))]);
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
-  t.notMatch(server.logs(), 'secret is short enough');
+  t.notMatch(server.logs(), 'secret is too short');
   await file.write(JSON.stringify([signing(makeKey('two')), short]));
   const told = () => server.logs().includes('"variable":"SVC_JWT_KEYS_FILE","kid":"weak","leastBytes":32');
   await awaitUntil(told, { what: 'the warning', timeoutMs: 30_000 });
 });
 
-t.test('a start with a file of keys that cannot be used names it', async (t) => {
+t.test('an invalid key file is a startup error that names it', async (t) => {
   const logger = createLogger({ level: 'fatal', format: 'json' });
   const file = await keysFile(t, []);
   const settings = { jwtSecret, jwtKeyId: '', jwtKeys: '', mode: 'production' } as const;
-  const open = (jwtKeysFile: string) => openSigningKeys({ ...settings, jwtKeysFile }, { logger });
+  const open = (jwtKeysFile: string) => SigningKeySource.open({ ...settings, jwtKeysFile }, { logger });
   await t.rejects(open(file.path), {
     message: `SVC_JWT_KEYS_FILE ${file.path}: expected a JSON array of JWKs`,
   });

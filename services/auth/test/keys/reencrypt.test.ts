@@ -196,7 +196,7 @@ t.test('reencrypt processes all rows and keeps concurrent writes', async (t) => 
   t.match(rows, [{ kept: 'of another password' }]);
 });
 
-t.test('encryption widens the column of passwords, unless a view uses it', async (t) => {
+t.test('encryption widens the password column, unless a view uses it', async (t) => {
   const { url: databaseUrl } = await testDatabase(t);
   const sql = postgres(databaseUrl, {
     max: 1,

@@ -18,7 +18,7 @@ function jwkOf(alg: keyof typeof pairs, kid: string, keyOps: readonly string[] =
 }
 
 for (const alg of ['RS256', 'RS512', 'ES256', 'ES512', 'EdDSA'] as const) {
-  t.test(`tokens signed with ${alg} verify with the keys that the server shows`, async (t) => {
+  t.test(`tokens signed with ${alg} verify with the keys of JWKS`, async (t) => {
     const server = await startAuthServer(t, { JWT_KEYS: JSON.stringify([jwkOf(alg, 'now')]) });
     const { accessToken, userId } = await signUp(server);
     const jwks = createRemoteJWKSet(new URL(`${server.url}/.well-known/jwks.json`));
@@ -34,7 +34,7 @@ for (const alg of ['RS256', 'RS512', 'ES256', 'ES512', 'EdDSA'] as const) {
   });
 }
 
-t.test('a key of before verifies, and the secret no longer does', async (t) => {
+t.test('a previous key verifies tokens, and JWT_SECRET no longer does', async (t) => {
   const before = jwkOf('ES256', 'before', ['verify']);
   const now = jwkOf('ES256', 'now');
   const server = await startAuthServer(t, { JWT_KEYS: JSON.stringify([before, now]) });
@@ -53,7 +53,7 @@ t.test('a key of before verifies, and the secret no longer does', async (t) => {
   });
 });
 
-t.test('a public key is no secret: HS256 with it is refused', async (t) => {
+t.test('HS256 with a public key as secret is rejected', async (t) => {
   const parsed = parseSigningKeys({
     jwtSecret,
     jwtKeyId: '',
@@ -71,7 +71,7 @@ t.test('a public key is no secret: HS256 with it is refused', async (t) => {
   t.same(verifyJwt(forged, parsed.keys, 0), { ok: false, reason: 'signing method is invalid' });
 });
 
-t.test('keys that cannot be used are named, and not shown', (t) => {
+t.test('invalid keys are named but not revealed', (t) => {
   const expectedOf = (jwtKeys: unknown): string | undefined => {
     const text = typeof jwtKeys === 'string' ? jwtKeys : JSON.stringify(jwtKeys);
     const parsed = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: text });
@@ -79,20 +79,17 @@ t.test('keys that cannot be used are named, and not shown', (t) => {
   };
   t.match(expectedOf('{'), 'a JSON array of JWKs');
   t.match(expectedOf([]), 'a JSON array of JWKs');
-  t.match(
-    expectedOf([jwkOf('ES256', 'a', ['verify'])]),
-    'exactly one key whose key_ops has "sign", there are 0',
-  );
-  t.match(expectedOf([jwkOf('ES256', 'a'), jwkOf('ES256', 'b')]), 'there are 2');
+  t.match(expectedOf([jwkOf('ES256', 'a', ['verify'])]), 'exactly one key whose key_ops has "sign", found 0');
+  t.match(expectedOf([jwkOf('ES256', 'a'), jwkOf('ES256', 'b')]), 'found 2');
   t.match(expectedOf([jwkOf('ES256', 'a'), jwkOf('ES256', 'a', ['verify'])]), 'keys with different kids');
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'none' }]), 'an alg of HS256');
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'RS256' }]), 'kty RSA in key a');
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'ES512' }]), 'crv P-521 in key a');
-  t.match(expectedOf([{ ...jwkOf('ES256', 'a'), d: undefined }]), 'a whole private key in key a');
+  t.match(expectedOf([{ ...jwkOf('ES256', 'a'), d: undefined }]), 'a complete private key in key a');
   t.end();
 });
 
-t.test('a key that only verifies needs its public part alone', async (t) => {
+t.test('a verification key needs only its public part', async (t) => {
   const before = jwkOf('ES256', 'before');
   const { d: _private, ...publicPart } = before;
   const old = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: JSON.stringify([before]) });
@@ -109,11 +106,11 @@ t.test('a key that only verifies needs its public part alone', async (t) => {
   ]);
   t.match(parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: broken }), {
     ok: false,
-    expected: 'a whole public key in key before',
+    expected: 'a complete public key in key before',
   });
 });
 
-t.test('a token whose key is not known says so', async (t) => {
+t.test('a token with an unknown key is rejected with that reason', async (t) => {
   const now = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys: JSON.stringify([jwkOf('ES256', 'now')]) });
   const other = parseSigningKeys({
     jwtSecret,
