@@ -2,9 +2,10 @@
  * Measures loading and matching: `node --expose-gc packages/rules/bench/load-and-match.ts [rules]`. Prints the time
  * and the growth of memory for loading, and the time of a match for few and many rules. Run by hand or by `make bench`.
  */
-import { loadYaml } from '@tollgate/rules/load-yaml';
+
 import { type Entry, matchEntries } from '@tollgate/rules/match';
 import type { RuleNode } from '@tollgate/rules/rule-set';
+import { loadRuleFiles } from '../src/load-rule-files.ts';
 
 const ruleCount = Number(process.argv[2] ?? 100_000);
 const matchCount = 2_000_000;
@@ -22,7 +23,7 @@ function makeYaml(count: number): string {
 }
 
 function loadDomain(text: string): RuleNode {
-  const result = loadYaml([{ source: 'bench.yaml', text }], { mergeDomains: false });
+  const result = loadRuleFiles([{ source: 'bench.yaml', text }], { mergeDomains: false });
   const domain = result.ok ? result.rules.domains.get('bench') : undefined;
   if (domain === undefined) throw new Error('the bench rules must load');
   return domain;

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { loadYaml } from '../src/load-yaml.ts';
+import { loadRuleFiles } from '../src/load-rule-files.ts';
 import { type Entry, matchEntries } from '../src/match.ts';
 import type { RuleNode } from '../src/rule-set.ts';
 import { domain, type RuleShapeName, ruleShapes } from './rule-shapes.ts';
@@ -35,7 +35,7 @@ export function measureShape(shape: RuleShapeName, rules: number): ShapeCost {
   const text = write(rules);
   const heapBefore = liveHeapBytes();
   const startedAt = performance.now();
-  const loaded = loadYaml([{ source: `${shape}.yaml`, text }], { mergeDomains: false });
+  const loaded = loadRuleFiles([{ source: `${shape}.yaml`, text }], { mergeDomains: false });
   const loadMs = performance.now() - startedAt;
   // Before the collection below, which makes room of its own.
   const peakRssBytes = process.resourceUsage().maxRSS * 1024;

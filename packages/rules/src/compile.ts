@@ -1,30 +1,29 @@
 import type { Steps } from '@tollgate/kit/steps';
 import type { Match } from './match.ts';
-import { findPlaces, formatPlace, type RuleProblem } from './problem.ts';
+import { findLocations, formatLocation, type RuleProblem } from './problem.ts';
 import type { DescriptorSpec, LimitSpec, RuleDocument } from './rule-document.ts';
 import { descriptorsPerStep } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
 import { isRuntimeLevel, parseUnit, staticMetricText, type Unit, unitSeconds } from './rule-set.ts';
 import { findWarnings } from './warnings.ts';
-import { createWildcardIndex, type WildcardIndex } from './wildcard-index.ts';
+import { WildcardIndex } from './wildcard-index.ts';
 
-/** What loading or compiling rules gives: the rules, or every problem found. */
+/** The rules, or every problem found. */
 export type RulesResult =
   | { readonly ok: true; readonly rules: RuleSet; readonly warnings: readonly RuleProblem[] }
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };
 
-/** How documents are put together. */
+/** Options of compiling. */
 export interface CompileOptions {
-  /** Several documents may define one domain; their descriptors are joined. False makes that a problem. */
+  /** Joins the descriptors of several documents that define one domain. False makes that a problem. */
   readonly mergeDomains: boolean;
 }
 
-/** Most problems kept of one load: enough for a person, and a bound for a file of nothing but mistakes. */
+/** Maximum number of problems kept per load. */
 export const maxProblems = 1000;
 
 /**
- * Builds the rule set from decoded documents, or tells everything that is wrong with them (contract 1.12). Pure, and
- * all or nothing.
+ * Builds the rule set from decoded documents, or returns every problem (contract 1.12). All or nothing.
  */
 export function* compileRules(
   documents: readonly RuleDocument[],
@@ -40,13 +39,13 @@ export function* compileRules(
   const { problems, duplicates } = run;
   if (problems.length > 0) {
     if (duplicates.length === 0) return { ok: false, problems };
-    return { ok: false, problems: withFirstPlaces(problems, duplicates, documents) };
+    return { ok: false, problems: withFirstLocations(problems, duplicates, documents) };
   }
   const rules: RuleSet = { domains, ruleCount: run.ruleCount };
   return { ok: true, rules, warnings: yield* findWarnings(rules, documents) };
 }
 
-/** A node while it grows; nobody writes to it once it is handed out as a RuleNode. */
+/** A node under construction; read-only once it is returned as a RuleNode. */
 interface NodeDraft extends RuleNode {
   children: Map<string, NodeDraft> | undefined;
   wildcards: WildcardIndex<RuleNode> | undefined;
@@ -56,7 +55,7 @@ interface NodeDraft extends RuleNode {
 interface Run {
   document: RuleDocument | undefined;
   readonly problems: RuleProblem[];
-  /** Those of `problems` that are about a second definition. */
+  /** Those of `problems` that report a second definition. */
   readonly duplicates: RuleProblem[];
   /** Descriptors added so far. */
   descriptors: number;
@@ -72,8 +71,8 @@ interface ReportAt {
 function report(run: Run, { at, field, path }: ReportAt, message: string): RuleProblem | undefined {
   const { document, problems } = run;
   if (document === undefined || problems.length >= maxProblems) return undefined;
-  const place = at === undefined ? undefined : document.locate?.(at, field);
-  const problem: RuleProblem = { source: document.source, ...place, path, message };
+  const location = at === undefined ? undefined : document.locate?.(at, field);
+  const problem: RuleProblem = { source: document.source, ...location, path, message };
   problems.push(problem);
   return problem;
 }
@@ -94,7 +93,7 @@ function rootFor(
       `duplicate domain '${domain}' in config file`,
     );
     if (problem !== undefined) run.duplicates.push(problem);
-    // Judged apart from its namesake: otherwise every descriptor of a file that was copied would be reported too.
+    // Checked separately: otherwise every descriptor of a copied file would be reported as well.
     return newNode(domain, domain.length, undefined);
   }
   if (known !== undefined) return known;
@@ -131,7 +130,7 @@ function* addDescriptor(run: Run, parent: NodeDraft, spec: DescriptorSpec, paren
     report(run, { at, field: 'key', path: parentPath }, 'descriptor has empty key');
     return;
   }
-  // join, not a template: it makes a flat string, where `${key}_${value}` would keep the text of the whole file alive.
+  // join makes a flat string; a template would keep the text of the whole file alive.
   const composite = value === '' ? key : [key, value].join('_');
   const path = `${parentPath}.${composite}`;
   const node = newNode(composite, key.length, parent, spec);
@@ -151,7 +150,7 @@ function addChild(parent: NodeDraft, node: NodeDraft): void {
   parent.children ??= new Map();
   parent.children.set(node.composite, node);
   if (!node.composite.includes('*')) return;
-  parent.wildcards ??= createWildcardIndex();
+  parent.wildcards ??= new WildcardIndex();
   parent.wildcards.add(node.composite, node);
 }
 
@@ -229,18 +228,18 @@ function hasRuntimeLevel(leaf: RuleNode): boolean {
   return false;
 }
 
-/** Adds to each duplicate where the first of the two stands. */
-function withFirstPlaces(
+/** Adds the location of the first definition to each duplicate. */
+function withFirstLocations(
   problems: readonly RuleProblem[],
   duplicates: readonly RuleProblem[],
   documents: readonly RuleDocument[],
 ): RuleProblem[] {
-  const places = findPlaces(documents, new Set(duplicates.map(({ path }) => path)));
+  const locations = findLocations(documents, new Set(duplicates.map(({ path }) => path)));
   const marked = new Set(duplicates);
   return problems.map((problem) => {
-    const first = marked.has(problem) ? places.get(problem.path) : undefined;
+    const first = marked.has(problem) ? locations.get(problem.path) : undefined;
     if (first === undefined) return problem;
-    const place = first.line === undefined ? formatPlace(first) : `:${first.line}`;
-    return { ...problem, hint: `the first is at ${first.source}${place}` };
+    const location = first.line === undefined ? formatLocation(first) : `:${first.line}`;
+    return { ...problem, hint: `the first is at ${first.source}${location}` };
   });
 }

@@ -2,35 +2,35 @@ import { applyReplaces, type Entry, findChild, type Match, matchEntries } from '
 import { explainMiss } from './near-misses.ts';
 import type { RuleNode, RuleSet, Unit } from './rule-set.ts';
 
-/** A request as far as rules are concerned. */
+/** The part of a request that rules match. */
 export interface ExplainRequest {
   readonly domain: string;
   readonly descriptors: readonly { readonly entries: readonly Entry[] }[];
 }
 
-/** What the rules make of a request. Plain data, ready for JSON. */
+/** How the rules match a request. Plain data, ready for JSON. */
 export interface Explanation {
   readonly domain: string;
-  /** False: the domain has no rules, so that nothing of the request is limited. */
+  /** False when the domain has no rules, so that nothing is limited. */
   readonly domainFound: boolean;
   readonly descriptors: readonly DescriptorExplanation[];
 }
 
-/** What the rules make of one descriptor. */
+/** How the rules match one descriptor. */
 export interface DescriptorExplanation {
   readonly entries: readonly Entry[];
-  /** `replaced` and `no_limit` both answer OK without counting. */
+  /** `replaced` and `no_limit` are both OK without counting. */
   readonly outcome: 'limited' | 'unlimited' | 'replaced' | 'no_limit';
-  /** How far the entries led down the tree: the entries of a matching rule, or those up to the first miss. */
+  /** The matched levels of the tree: all those of a matching rule, or those before the first miss. */
   readonly levels: readonly LevelExplanation[];
   readonly rule?: RuleSummary;
   /** Paths of the rules that replace this one. */
   readonly replacedBy?: readonly string[];
-  /** Why nothing limits it, and why the nearest other rules do not. */
+  /** Why no rule limits it, and why the most similar rules do not match. */
   readonly reasons: readonly string[];
 }
 
-/** One entry and the node that took it. */
+/** One entry and the node that matched it. */
 interface LevelExplanation {
   readonly entry: Entry;
   /** `key` or `key_value` as configured. */
@@ -38,7 +38,7 @@ interface LevelExplanation {
   readonly by: 'key and value' | 'wildcard' | 'key';
 }
 
-/** What a rule limits. */
+/** A rule in an explanation. */
 interface RuleSummary {
   readonly path: string;
   readonly unit?: Unit;
@@ -53,7 +53,7 @@ interface RuleSummary {
   readonly keyEntries?: readonly Entry[];
 }
 
-/** Explains which rule matches each descriptor of a request, what replaces what, and why the nearest others do not match. */
+/** Explains which rule matches each descriptor of a request, what replaces it, and why similar rules do not match. */
 export function explain(rules: RuleSet, request: ExplainRequest): Explanation {
   const { domain, descriptors } = request;
   const root = rules.domains.get(domain);
@@ -69,7 +69,7 @@ export function explain(rules: RuleSet, request: ExplainRequest): Explanation {
     const { levels, last } = walk(root, entries);
     if (match === undefined)
       return noLimit(entries, levels, explainMiss(root, entries, { matched: levels.length, last }));
-    const replacedBy = dropped[index] === true ? replacersOf(match, matches) : undefined;
+    const replacedBy = dropped[index] === true ? findReplacers(match, matches) : undefined;
     return limited({ entries, levels, match, replacedBy });
   });
   return { domain, domainFound: true, descriptors: explained };
@@ -91,7 +91,7 @@ interface Limited {
 }
 
 function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExplanation {
-  const rule = summaryOf(match);
+  const rule = summarize(match);
   if (replacedBy !== undefined)
     return {
       entries,
@@ -104,7 +104,7 @@ function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExp
   return { entries, outcome: match.rule.unlimited ? 'unlimited' : 'limited', levels, rule, reasons: [] };
 }
 
-function summaryOf({ rule, metricPath, keyEntries }: Match): RuleSummary {
+function summarize({ rule, metricPath, keyEntries }: Match): RuleSummary {
   const { path, unit, requestsPerUnit, unlimited, name, replaces, shadowMode, quotaMode } = rule;
   return {
     path,
@@ -118,7 +118,7 @@ function summaryOf({ rule, metricPath, keyEntries }: Match): RuleSummary {
   };
 }
 
-function replacersOf({ rule }: Match, matches: readonly (Match | undefined)[]): readonly string[] {
+function findReplacers({ rule }: Match, matches: readonly (Match | undefined)[]): readonly string[] {
   const paths = new Set<string>();
   for (const other of matches) if (other?.rule.replaces.includes(rule.name)) paths.add(other.rule.path);
   return [...paths];
@@ -142,15 +142,15 @@ function howMatched({ composite }: RuleNode, { key, value }: Entry): LevelExplan
   return composite === key ? 'key' : 'wildcard';
 }
 
-/** An explanation as indented lines for people; `noteOf` adds a line to a descriptor, by its index. */
+/** An explanation as indented lines; `describe` adds a line to a descriptor, by its index. */
 export function formatExplanation(
   { domain, descriptors }: Explanation,
-  noteOf: (index: number) => string | undefined = () => undefined,
+  describe: (index: number) => string | undefined = () => undefined,
 ): string {
   const lines = [`domain ${domain}`];
   for (const [index, descriptor] of descriptors.entries()) {
     lines.push(...descriptorLines(descriptor));
-    const note = noteOf(index);
+    const note = describe(index);
     if (note !== undefined) lines.push(`    ${note}`);
   }
   return lines.join('\n');

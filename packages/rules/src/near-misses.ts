@@ -20,19 +20,19 @@ export function editDistance(a: string, b: string): number {
   return above.at(-1) ?? 0;
 }
 
-/** Most near misses told of one descriptor. */
+/** Maximum number of near misses per descriptor. */
 const maxNear = 5;
 
-/** Most siblings looked at for near misses; a level may have 100,000. */
+/** Maximum number of siblings compared; a level may have 100,000. */
 const maxScanned = 10_000;
 
-/** How far a descriptor came: the number of entries taken and the node that took the last of them. */
+/** How far a descriptor matched: the number of matched entries and the node of the last one. */
 export interface Progress {
   readonly matched: number;
   readonly last: RuleNode;
 }
 
-/** Says why no rule limits a descriptor, the reason first and then the rules that came nearest. */
+/** Explains why no rule limits a descriptor: the reason first, then the most similar rules. */
 export function explainMiss(
   root: RuleNode,
   entries: readonly Entry[],
@@ -44,15 +44,16 @@ export function explainMiss(
   if (entry === undefined) return [...missingEntries(entries, last), ...notTried];
   const before = `matched ${matched} of ${entries.length} entries`;
   if (last.children === undefined) {
-    const limit = last.match === undefined ? '' : `; '${pathOf(last)}' limits descriptors of ${matched} only`;
+    const limit =
+      last.match === undefined ? '' : `; '${nodePath(last)}' limits descriptors of ${matched} only`;
     return [`${before}: the rule has no deeper level for '${entry.key}'${limit}`, ...notTried];
   }
   return [`${before}: nothing takes '${entry.key}' = '${entry.value}'`, ...nearest(last, entry), ...notTried];
 }
 
-/** All entries matched, but the limits are further down, or nowhere. */
+/** All entries matched, but limits are only on deeper levels, or absent. */
 function missingEntries(entries: readonly Entry[], last: RuleNode): string[] {
-  if (last.children === undefined) return [`'${pathOf(last)}' has no rate_limit: it allows everything`];
+  if (last.children === undefined) return [`'${nodePath(last)}' has no rate_limit: it allows everything`];
   const keys = listKeys(siblingKeys(last), ' or ');
   return [`matched all ${entries.length} entries: the rule needs 1 more entry: ${keys}`];
 }
@@ -62,7 +63,7 @@ function nearest(parent: RuleNode, entry: Entry): string[] {
   let scanned = 0;
   for (const child of parent.children?.values() ?? []) {
     if (++scanned > maxScanned) break;
-    if (keyOf(child) === entry.key) sameKey.push(child);
+    if (nodeKey(child) === entry.key) sameKey.push(child);
   }
   if (sameKey.length === 0) {
     const keys = listKeys(byNearness(siblingKeys(parent), entry.key), ', ');
@@ -78,10 +79,10 @@ function nearest(parent: RuleNode, entry: Entry): string[] {
 function valueMiss(child: RuleNode, entry: Entry): string {
   const value = valuePart(child);
   const verb = value.includes('*') ? 'does not match' : 'is not';
-  return `'${pathOf(child)}': key matches but value '${entry.value}' ${verb} '${value}'`;
+  return `'${nodePath(child)}': key matches but value '${entry.value}' ${verb} '${value}'`;
 }
 
-/** Bare keys that would have taken an entry had not a more exact node been found first, which is final. */
+/** Bare keys that match an entry for which a more exact node was found first, which is final. */
 function untriedKeys(root: RuleNode, entries: readonly Entry[], last: RuleNode): string[] {
   const taken: RuleNode[] = [];
   for (let node = last; node !== root && node.parent !== undefined; node = node.parent) taken.unshift(node);
@@ -90,7 +91,7 @@ function untriedKeys(root: RuleNode, entries: readonly Entry[], last: RuleNode):
     const entry = entries[index];
     const bare = entry === undefined ? undefined : node.parent?.children?.get(entry.key);
     if (bare !== undefined && bare !== node)
-      notes.push(`'${pathOf(bare)}' is not tried because '${pathOf(node)}' matched first`);
+      notes.push(`'${nodePath(bare)}' is not tried because '${nodePath(node)}' matched first`);
   }
   return notes;
 }
@@ -100,12 +101,12 @@ function siblingKeys(parent: RuleNode): string[] {
   let scanned = 0;
   for (const child of parent.children?.values() ?? []) {
     if (++scanned > maxScanned) break;
-    keys.add(keyOf(child));
+    keys.add(nodeKey(child));
   }
   return [...keys];
 }
 
-/** The nearest spelling first; of equally near keys the order of configuration stays. */
+/** The most similar spelling first; equally similar keys keep the order of configuration. */
 function byNearness(keys: readonly string[], wanted: string): string[] {
   return keys
     .map((key) => ({ key, distance: editDistance(key, wanted) }))
@@ -118,11 +119,11 @@ function listKeys(keys: readonly string[], separator: string): string {
   return keys.length > maxNear ? `${listed} and ${keys.length - maxNear} more` : listed;
 }
 
-function pathOf(node: RuleNode): string {
-  return node.parent === undefined ? node.composite : `${pathOf(node.parent)}.${node.composite}`;
+function nodePath(node: RuleNode): string {
+  return node.parent === undefined ? node.composite : `${nodePath(node.parent)}.${node.composite}`;
 }
 
-const keyOf = (node: RuleNode) => node.composite.slice(0, node.keyLength);
+const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);
 const valuePart = (node: RuleNode) => node.composite.slice(node.keyLength + 1);
 
 function sharedLength(a: string, b: string): number {

@@ -1,4 +1,4 @@
-import type { Place, RuleProblem } from './problem.ts';
+import type { Location, RuleProblem } from './problem.ts';
 import { readDescriptors } from './resource-descriptors.ts';
 import { readLimits } from './resource-limits.ts';
 import {
@@ -10,33 +10,33 @@ import {
 } from './resource-shape.ts';
 import {
   checkFields,
+  describeValue,
   isAbsent,
   isMapping,
   locateInResource,
   type Mapping,
   mappingField,
-  nameOf,
   type Reading,
-  type ResourcePlaces,
+  type ResourceLocations,
   report,
   requiredText,
   startReading,
 } from './resource-value.ts';
 import type { RuleDocument } from './rule-document.ts';
 
-/** What reading a manifest gives: its rules, or every problem of its form. */
+/** The rules of a manifest, or every problem of its form. */
 export type ResourceResult =
   | { readonly ok: true; readonly document: RuleDocument }
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };
 
 /**
- * Reads a RateLimitConfig, decoded from JSON or YAML, whether the API server has completed it or a person has written
- * it. What the CRD refuses is refused here, and fields that the API server would drop are problems; what only shows
- * when rules are put together (`compileRules`), such as descriptors with the same key and value, is not judged.
+ * Reads a RateLimitConfig decoded from JSON or YAML, with or without the defaults of the API server. Refuses what the CRD
+ * refuses, and fields that the API server would drop. Problems that involve several rules, such as descriptors with the
+ * same key and value, are found by `compileRules`.
  */
 export function readResource(manifest: unknown, source: string): ResourceResult {
   const read = startReading(source);
-  const spec = specOf(read, manifest);
+  const spec = findSpec(read, manifest);
   const document = spec === undefined ? undefined : readSpec(spec);
   return document === undefined || read.problems.length > 0
     ? { ok: false, problems: read.problems }
@@ -44,9 +44,9 @@ export function readResource(manifest: unknown, source: string): ResourceResult 
 }
 
 /** The `spec` of a manifest of the right kind; undefined (reported) for any other. */
-function specOf(read: Reading, manifest: unknown): Mapping | undefined {
+function findSpec(read: Reading, manifest: unknown): Mapping | undefined {
   if (!isMapping(manifest)) {
-    report(read, '', `expected a ${resourceKind} manifest, not ${nameOf(manifest)}`);
+    report(read, '', `expected a ${resourceKind} manifest, not ${describeValue(manifest)}`);
     return undefined;
   }
   const root: Mapping = { read, field: '', values: manifest };
@@ -64,14 +64,14 @@ function isOurs({ read, values }: Mapping): boolean {
     return false;
   }
   if (kind !== resourceKind)
-    report(read, 'kind', `must be ${resourceKind}, not ${isAbsent(kind) ? 'nothing' : nameOf(kind)}`);
+    report(read, 'kind', `must be ${resourceKind}, not ${isAbsent(kind) ? 'nothing' : describeValue(kind)}`);
   else if (apiVersion !== resourceApiVersion) report(read, 'apiVersion', whichVersion(apiVersion));
   return kind === resourceKind && apiVersion === resourceApiVersion;
 }
 
 function whichVersion(apiVersion: unknown): string {
   const isOther = typeof apiVersion === 'string' && apiVersion.startsWith(`${resourceGroup}/`);
-  const found = isAbsent(apiVersion) ? 'nothing' : nameOf(apiVersion);
+  const found = isAbsent(apiVersion) ? 'nothing' : describeValue(apiVersion);
   return `must be ${resourceApiVersion}, not ${found}${isOther ? ': that version is not known here' : ''}`;
 }
 
@@ -84,19 +84,23 @@ function readSpec(spec: Mapping): RuleDocument {
     const found = hasLimits ? 'both' : 'neither';
     report(read, spec.field, `needs exactly one of descriptors and limits, and has ${found}`);
   }
-  // The place of the spec itself comes first, so that its handle is 0.
-  const places: ResourcePlaces = [{ entry: spec.field, rule: spec.field }];
-  const descriptors = hasLimits ? readLimits(spec, places) : readDescriptors(spec, places);
+  // The location of the spec comes first, so that its handle is 0.
+  const locations: ResourceLocations = [{ entry: spec.field, rule: spec.field }];
+  const descriptors = hasLimits ? readLimits(spec, locations) : readDescriptors(spec, locations);
   return {
     source: read.source,
     domain,
     descriptors,
     at: 0,
-    locate: (at, field) => placeOf(places, at, field),
+    locate: (at, field) => findLocation(locations, at, field),
   };
 }
 
-function placeOf(places: ResourcePlaces, at: number, field: string | undefined): Place | undefined {
-  const place = places[at];
-  return place === undefined ? undefined : locateInResource(place, field);
+function findLocation(
+  locations: ResourceLocations,
+  at: number,
+  field: string | undefined,
+): Location | undefined {
+  const location = locations[at];
+  return location === undefined ? undefined : locateInResource(location, field);
 }

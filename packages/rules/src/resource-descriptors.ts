@@ -12,15 +12,15 @@ import {
   butFound,
   charge,
   checkFields,
-  fieldOf,
+  describeValue,
+  fieldPath,
   isAbsent,
   isMapping,
   listField,
   type Mapping,
   mappingField,
-  nameOf,
   type Reading,
-  type ResourcePlaces,
+  type ResourceLocations,
   report,
   requiredText,
   textField,
@@ -34,8 +34,8 @@ import type { DescriptorSpec, JsonObject, LimitSpec } from './rule-document.ts';
 const maxMetadataDepth = 16;
 
 /**
- * The `metadata` of a rule, or undefined when absent or (reported) not of JSON. It is not copied: whatever made the
- * manifest has kept `__proto__` an ordinary key.
+ * The `metadata` of a rule, or undefined when absent or (reported) not JSON. Not copied: the parsers of manifests keep
+ * `__proto__` an ordinary key.
  */
 export function metadataField(mapping: Mapping): JsonObject | undefined {
   const metadata = mappingField(mapping, 'metadata');
@@ -51,11 +51,11 @@ interface Level {
 
 function checkItems(read: Reading, field: string, { values, depth }: Level): boolean {
   return Object.keys(values).every((name) =>
-    checkValue(read, fieldOf({ read, field, values }, name), { value: values[name], depth }),
+    checkValue(read, fieldPath({ read, field, values }, name), { value: values[name], depth }),
   );
 }
 
-/** Whether a value is JSON; reports the first that is not. */
+/** Whether a value is JSON; reports the first one that is not. */
 function checkValue(
   read: Reading,
   field: string,
@@ -70,7 +70,7 @@ function checkValue(
       checkValue(read, `${field}[${index}]`, { value: item, depth: depth + 1 }),
     );
   if (isMapping(value)) return checkItems(read, field, { values: value, depth: depth + 1 });
-  return refuse(read, field, `must be a value that JSON has, not ${nameOf(value)}`);
+  return refuse(read, field, `must be a value that JSON has, not ${describeValue(value)}`);
 }
 
 function refuse(read: Reading, field: string, message: string): false {
@@ -78,16 +78,16 @@ function refuse(read: Reading, field: string, message: string): false {
   return false;
 }
 
-/** What the reader of a `rateLimit` has to know of where it stands. */
-export interface RateLimitPlace {
+/** Where a `rateLimit` is defined. */
+export interface RateLimitLocation {
   /** Handle for `RuleDocument.locate`. */
   readonly at: number;
-  /** Name of the limit where that is outside of `rateLimit`, which then has none itself. */
+  /** Name of the limit, when it is defined outside of `rateLimit`. */
   readonly name?: string | undefined;
 }
 
 /** The `rateLimit` in a descriptor or a limit; undefined when absent or (reported) no mapping. */
-export function rateLimitField(mapping: Mapping, { at, name }: RateLimitPlace): LimitSpec | undefined {
+export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation): LimitSpec | undefined {
   const limit = mappingField(mapping, 'rateLimit');
   if (limit === undefined) return undefined;
   checkFields(limit, name === undefined ? resourceFields.rateLimit : resourceFields.limitRateLimit);
@@ -109,9 +109,9 @@ function checkWhole(limit: Mapping, unlimited: boolean | undefined): void {
   for (const name of ['unit', 'requestsPerUnit']) {
     const isThere = !isAbsent(values[name]);
     if (unlimited === true && isThere)
-      report(read, fieldOf(limit, name), 'cannot be combined with unlimited: true; remove either');
+      report(read, fieldPath(limit, name), 'cannot be combined with unlimited: true; remove either');
     if (unlimited !== true && !isThere)
-      report(read, fieldOf(limit, name), 'is required', 'or unlimited: true instead of a limit');
+      report(read, fieldPath(limit, name), 'is required', 'or unlimited: true instead of a limit');
   }
 }
 
@@ -122,8 +122,8 @@ function unitField(limit: Mapping): string | undefined {
   if (unit === undefined)
     report(
       limit.read,
-      fieldOf(limit, 'unit'),
-      `must be one of ${resourceUnits.join(', ')}, not ${nameOf(value)}`,
+      fieldPath(limit, 'unit'),
+      `must be one of ${resourceUnits.join(', ')}, not ${describeValue(value)}`,
     );
   return unit;
 }
@@ -134,7 +134,7 @@ function countField(limit: Mapping): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxRequestsPerUnit)
     return value;
   const expected = `must be a whole number from 0 to ${maxRequestsPerUnit}`;
-  report(limit.read, fieldOf(limit, 'requestsPerUnit'), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
+  report(limit.read, fieldPath(limit, 'requestsPerUnit'), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
   return 0;
 }
 
@@ -143,10 +143,10 @@ function replacesField(limit: Mapping): readonly string[] | undefined {
   if (list === undefined) return undefined;
   const names = new Set<string>();
   for (const [index, item] of list.entries()) {
-    const name = readReplaced(limit, `${fieldOf(limit, 'replaces')}[${index}]`, item);
+    const name = readReplaced(limit, `${fieldPath(limit, 'replaces')}[${index}]`, item);
     if (name === undefined) continue;
     if (names.has(name))
-      report(limit.read, `${fieldOf(limit, 'replaces')}[${index}].name`, `'${name}' is listed twice`);
+      report(limit.read, `${fieldPath(limit, 'replaces')}[${index}].name`, `'${name}' is listed twice`);
     names.add(name);
   }
   return names.size === 0 ? undefined : [...names];
@@ -160,19 +160,19 @@ function readReplaced({ read }: Mapping, field: string, item: unknown): string |
 }
 
 /** The tree of `descriptors` in the spec of an object. */
-export function readDescriptors(spec: Mapping, places: ResourcePlaces): readonly DescriptorSpec[] {
-  return descriptorsField(spec, places, 1) ?? [];
+export function readDescriptors(spec: Mapping, locations: ResourceLocations): readonly DescriptorSpec[] {
+  return descriptorsField(spec, locations, 1) ?? [];
 }
 
 function descriptorsField(
   parent: Mapping,
-  places: ResourcePlaces,
+  locations: ResourceLocations,
   depth: number,
 ): readonly DescriptorSpec[] | undefined {
   const { read } = parent;
   const list = listField(parent, 'descriptors', resourceLists.descriptors);
   if (list === undefined || list.length === 0) return undefined;
-  const field = fieldOf(parent, 'descriptors');
+  const field = fieldPath(parent, 'descriptors');
   if (depth > maxResourceDepth) {
     report(read, field, `nests deeper than ${maxResourceDepth} levels of descriptors`);
     return undefined;
@@ -182,20 +182,20 @@ function descriptorsField(
     const itemField = `${field}[${index}]`;
     if (!charge(read, itemField)) break;
     const descriptor = asMapping(read, itemField, item);
-    if (descriptor !== undefined) specs.push(readDescriptor(descriptor, places, depth));
+    if (descriptor !== undefined) specs.push(readDescriptor(descriptor, locations, depth));
   }
   return specs;
 }
 
-function readDescriptor(descriptor: Mapping, places: ResourcePlaces, depth: number): DescriptorSpec {
+function readDescriptor(descriptor: Mapping, locations: ResourceLocations, depth: number): DescriptorSpec {
   const { field } = descriptor;
-  const at = places.push({ entry: field, rule: field }) - 1;
+  const at = locations.push({ entry: field, rule: field }) - 1;
   checkFields(descriptor, resourceFields.descriptor);
   return {
     key: requiredText(descriptor, 'key', resourceTexts.key) ?? '',
     value: textField(descriptor, 'value', resourceTexts.value),
     rateLimit: rateLimitField(descriptor, { at }),
-    descriptors: descriptorsField(descriptor, places, depth + 1),
+    descriptors: descriptorsField(descriptor, locations, depth + 1),
     shadowMode: booleanField(descriptor, 'shadowMode'),
     quotaMode: booleanField(descriptor, 'quotaMode'),
     detailedMetric: booleanField(descriptor, 'detailedMetric'),
@@ -211,6 +211,6 @@ export function shareThresholdField(entry: Mapping): boolean | undefined {
   const shares = booleanField(entry, 'shareThreshold');
   const { value } = entry.values;
   if (shares === true && !(typeof value === 'string' && value.includes('*')))
-    report(entry.read, fieldOf(entry, 'shareThreshold'), 'needs a value with a wildcard (*)');
+    report(entry.read, fieldPath(entry, 'shareThreshold'), 'needs a value with a wildcard (*)');
   return shares;
 }

@@ -1,12 +1,12 @@
 import { metadataField, rateLimitField, shareThresholdField } from './resource-descriptors.ts';
 import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
-import type { ResourcePlaces } from './resource-value.ts';
+import type { ResourceLocations } from './resource-value.ts';
 import {
   asMapping,
   booleanField,
   charge,
   checkFields,
-  fieldOf,
+  fieldPath,
   isAbsent,
   listField,
   type Mapping,
@@ -16,12 +16,12 @@ import {
 } from './resource-value.ts';
 import type { DescriptorSpec } from './rule-document.ts';
 
-/** The flat `limits` in the spec of an object as the tree that they stand for: limits that begin alike share levels. */
-export function readLimits(spec: Mapping, places: ResourcePlaces): readonly DescriptorSpec[] {
+/** Converts the flat `limits` in the spec of an object to a tree: limits with the same first entries share levels. */
+export function readLimits(spec: Mapping, locations: ResourceLocations): readonly DescriptorSpec[] {
   const { read } = spec;
-  const growth: Growth = { places, roots: [], byPath: new Map(), fieldByName: new Map() };
+  const growth: Growth = { locations, roots: [], byPath: new Map(), fieldByName: new Map() };
   for (const [index, item] of (listField(spec, 'limits', resourceLists.limits) ?? []).entries()) {
-    const field = `${fieldOf(spec, 'limits')}[${index}]`;
+    const field = `${fieldPath(spec, 'limits')}[${index}]`;
     if (!charge(read, field)) break;
     const limit = asMapping(read, field, item);
     if (limit !== undefined) addLimit(growth, limit);
@@ -29,25 +29,25 @@ export function readLimits(spec: Mapping, places: ResourcePlaces): readonly Desc
   return growth.roots;
 }
 
-/** A descriptor while the tree grows. */
+/** A descriptor under construction. */
 type Draft = { -readonly [Field in keyof DescriptorSpec]: DescriptorSpec[Field] } & {
   readonly at: number;
   descriptors?: Draft[] | undefined;
 };
 
-/** A draft and the limits that made it. */
+/** A draft and its limits. */
 interface Grown {
   readonly draft: Draft;
-  /** Name of the limit that came here first. */
+  /** Name of the limit that created it. */
   readonly firstName: string;
   /** Name of the limit that ends here. */
   limitName: string | undefined;
 }
 
 interface Growth {
-  readonly places: ResourcePlaces;
+  readonly locations: ResourceLocations;
   readonly roots: Draft[];
-  /** By the keys and values from the root on. */
+  /** By the keys and values from the root. */
   readonly byPath: Map<string, Grown>;
   readonly fieldByName: Map<string, string>;
 }
@@ -56,17 +56,17 @@ function addLimit(growth: Growth, limit: Mapping): void {
   checkFields(limit, resourceFields.limit);
   const name = nameField(growth, limit);
   const leaf = addMatch(growth, limit, name);
-  const rule = ruleOf(limit, name, leaf?.draft.at ?? 0);
+  const rule = readRule(limit, name, leaf?.draft.at ?? 0);
   if (leaf === undefined) return;
   if (leaf.limitName !== undefined) {
     const message = `limits '${leaf.limitName}' and '${name}' have the same match: remove either`;
-    report(limit.read, fieldOf(limit, 'match'), message);
+    report(limit.read, fieldPath(limit, 'match'), message);
     return;
   }
   leaf.limitName = name;
   Object.assign(leaf.draft, rule);
-  const place = growth.places[leaf.draft.at];
-  if (place !== undefined) place.rule = limit.field;
+  const location = growth.locations[leaf.draft.at];
+  if (location !== undefined) location.rule = limit.field;
 }
 
 function nameField({ fieldByName }: Growth, limit: Mapping): string {
@@ -74,13 +74,13 @@ function nameField({ fieldByName }: Growth, limit: Mapping): string {
   const first = fieldByName.get(name);
   if (first === undefined) fieldByName.set(name, limit.field);
   else if (name !== '')
-    report(limit.read, fieldOf(limit, 'name'), `${first} is named '${name}' too: names must differ`);
+    report(limit.read, fieldPath(limit, 'name'), `${first} is named '${name}' too: names must differ`);
   return name;
 }
 
-/** What a limit gives to the descriptor that it ends at. */
-function ruleOf(limit: Mapping, name: string, at: number): Partial<DescriptorSpec> {
-  if (isAbsent(limit.values.rateLimit)) report(limit.read, fieldOf(limit, 'rateLimit'), 'is required');
+/** The part of a limit that goes to the descriptor of its last entry. */
+function readRule(limit: Mapping, name: string, at: number): Partial<DescriptorSpec> {
+  if (isAbsent(limit.values.rateLimit)) report(limit.read, fieldPath(limit, 'rateLimit'), 'is required');
   return {
     rateLimit: rateLimitField(limit, { at, name }),
     shadowMode: booleanField(limit, 'shadowMode'),
@@ -90,10 +90,10 @@ function ruleOf(limit: Mapping, name: string, at: number): Partial<DescriptorSpe
   };
 }
 
-/** Adds the levels of a match that are not there yet, and gives the last; undefined (reported) when there is none. */
+/** Adds the missing levels of a match, and returns the last one; undefined (reported) for an empty match. */
 function addMatch(growth: Growth, limit: Mapping, name: string): Grown | undefined {
   const { read } = limit;
-  const field = fieldOf(limit, 'match');
+  const field = fieldPath(limit, 'match');
   const items = listField(limit, 'match', resourceLists.match);
   if (items === undefined || items.length === 0) {
     if (items !== undefined || isAbsent(limit.values.match)) report(read, field, 'needs at least one entry');
@@ -110,7 +110,7 @@ function addMatch(growth: Growth, limit: Mapping, name: string): Grown | undefin
     path += JSON.stringify([entry.key, entry.value ?? '']);
     last = growth.byPath.get(path);
     if (last === undefined) {
-      const draft = { ...entry, at: growth.places.push({ entry: itemField, rule: itemField }) - 1 };
+      const draft = { ...entry, at: growth.locations.push({ entry: itemField, rule: itemField }) - 1 };
       last = { draft, firstName: name, limitName: undefined };
       growth.byPath.set(path, last);
       siblings.push(draft);
@@ -133,7 +133,7 @@ function readEntry(mapping: Mapping): Entry {
   };
 }
 
-/** An entry that two limits share is one level of the tree, and cannot be two things at once. */
+/** An entry shared by two limits is one level of the tree, with one value of each flag. */
 function checkAlike(
   mapping: Mapping,
   entry: Entry,
@@ -142,6 +142,6 @@ function checkAlike(
   for (const flag of ['valueToMetric', 'shareThreshold'] as const) {
     if ((entry[flag] ?? false) === (draft[flag] ?? false)) continue;
     const message = `differs between limits '${firstName}' and '${name}', which share this entry: set it in both`;
-    report(mapping.read, fieldOf(mapping, flag), message);
+    report(mapping.read, fieldPath(mapping, flag), message);
   }
 }

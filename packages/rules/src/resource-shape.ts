@@ -1,7 +1,7 @@
 /** The API that a RateLimitConfig belongs to. */
 export const resourceGroup = 'ratelimit.tollgate.dev';
 
-/** The one version there is. */
+/** The only version. */
 export const resourceVersion = 'v1alpha1';
 
 /** The kind of a RateLimitConfig. */
@@ -10,7 +10,7 @@ export const resourceKind = 'RateLimitConfig';
 /** `apiVersion` of every RateLimitConfig. */
 export const resourceApiVersion = `${resourceGroup}/${resourceVersion}`;
 
-/** Fields of each part of a RateLimitConfig. The CRD and the reader of manifests both have these and no others. */
+/** Fields of each part of a RateLimitConfig, for the CRD and the reader of manifests. */
 export const resourceFields = {
   manifest: ['apiVersion', 'kind', 'metadata', 'spec', 'status'],
   spec: ['domain', 'descriptors', 'limits'],
@@ -37,7 +37,7 @@ export const resourceFields = {
 /** A field of one part of a RateLimitConfig. */
 export type ResourceField<Part extends keyof typeof resourceFields> = (typeof resourceFields)[Part][number];
 
-/** Units as Kubernetes spells enumerations; in any other case they are refused. */
+/** Units, spelled as Kubernetes spells enumerations; other cases are refused. */
 export const resourceUnits = ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Year'] as const;
 
 /** Bounds of a text, in Unicode characters, and its form where it has one. */
@@ -45,11 +45,11 @@ export interface TextBounds {
   readonly min: number;
   readonly max: number;
   readonly pattern?: RegExp;
-  /** What the pattern means, for people. */
+  /** Description of the pattern. */
   readonly form?: string;
 }
 
-/** Names of limits: they go into response headers and messages, so they are made as Kubernetes labels are. */
+/** Names of limits have the form of Kubernetes labels, because they appear in response headers and messages. */
 const nameBounds: TextBounds = {
   min: 1,
   max: 63,
@@ -59,25 +59,25 @@ const nameBounds: TextBounds = {
 
 /** Bounds of the texts of a RateLimitConfig. */
 export const resourceTexts = {
-  /** As long as a DNS name, which domains often are. */
+  /** Length of a DNS name. */
   domain: { min: 1, max: 253 },
   key: { min: 1, max: 253 },
-  /** Room for paths and tokens. */
+  /** For paths and tokens. */
   value: { min: 0, max: 1024 },
   name: nameBounds,
 } as const satisfies Record<string, TextBounds>;
 
-/** Levels of `descriptors`, and with it most entries of a `match`: schemas of Kubernetes cannot recurse. */
+/** Levels of `descriptors`, and maximum entries of a `match`: schemas of Kubernetes cannot recurse. */
 export const maxResourceDepth = 8;
 
-/** Most items of lists. */
+/** Maximum items of lists. */
 export const resourceLists = {
-  /** On each level. As rules they come to 0.5 MB, and etcd stores 1.5 MB; more go into a second object of the domain. */
+  /** Per level. They take 0.5 MB as rules, and etcd stores 1.5 MB; a second object of the domain can hold more. */
   descriptors: 4096,
   limits: 4096,
   match: maxResourceDepth,
   replaces: 16,
 } as const;
 
-/** Most that one window may allow: a uint32. */
+/** Maximum of one window: a uint32. */
 export const maxRequestsPerUnit = 4_294_967_295;

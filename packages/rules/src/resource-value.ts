@@ -1,9 +1,9 @@
 import { maxProblems } from './compile.ts';
 import { editDistance } from './near-misses.ts';
-import type { Place, RuleProblem } from './problem.ts';
+import type { Location, RuleProblem } from './problem.ts';
 import type { TextBounds } from './resource-shape.ts';
 
-/** The reading of one manifest. */
+/** State of reading one manifest. */
 export interface Reading {
   /** Label of the manifest for messages. */
   readonly source: string;
@@ -21,8 +21,8 @@ export interface Mapping {
 }
 
 /**
- * Most descriptors, match entries and metadata values of one object. More than etcd holds of any; YAML aliases of a file
- * can stand for more than any memory holds.
+ * Maximum number of descriptors, match entries and metadata values per object: more than an object in etcd can have. YAML
+ * aliases of a file can expand to more than any memory holds.
  */
 const maxValues = 1_000_000;
 
@@ -36,29 +36,28 @@ export function report({ source, problems }: Reading, field: string, message: st
   problems.push({ source, ...(field === '' ? undefined : { field }), path: field, message, ...more });
 }
 
-/** Accounts for reading a value; false once there are too many, which ends the reading and is reported once. */
+/** Counts a value; false once there are too many, which is reported once and ends the reading. */
 export function charge(read: Reading, field: string): boolean {
   read.budget--;
-  if (read.budget === 0)
-    report(read, field, `from here on there are more than ${maxValues} values; split the object`);
+  if (read.budget === 0) report(read, field, `the object has more than ${maxValues} values; split it`);
   return read.budget > 0;
 }
 
 /** Path of a field in a mapping. */
-export const fieldOf = ({ field }: Mapping, name: string): string =>
+export const fieldPath = ({ field }: Mapping, name: string): string =>
   field === '' ? name : `${field}.${name}`;
 
 /** A value as a mapping, or undefined (reported). */
 export function asMapping(read: Reading, field: string, value: unknown): Mapping | undefined {
   if (isMapping(value)) return { read, field, values: value };
-  report(read, field, `must be a mapping, not ${nameOf(value)}`);
+  report(read, field, `must be a mapping, not ${describeValue(value)}`);
   return undefined;
 }
 
 /** The mapping in a field; undefined when absent or (reported) something else. */
 export function mappingField(mapping: Mapping, name: string): Mapping | undefined {
   const value = mapping.values[name];
-  return isAbsent(value) ? undefined : asMapping(mapping.read, fieldOf(mapping, name), value);
+  return isAbsent(value) ? undefined : asMapping(mapping.read, fieldPath(mapping, name), value);
 }
 
 /** The list in a field; undefined when absent or (reported) too long or no list. */
@@ -67,11 +66,11 @@ export function listField(mapping: Mapping, name: string, maxItems: number): rea
   const value = values[name];
   if (isAbsent(value)) return undefined;
   if (!Array.isArray(value)) {
-    report(read, fieldOf(mapping, name), `must be a list, not ${nameOf(value)}`);
+    report(read, fieldPath(mapping, name), `must be a list, not ${describeValue(value)}`);
     return undefined;
   }
   if (value.length <= maxItems) return value;
-  report(read, fieldOf(mapping, name), `must have at most ${maxItems} items, not ${value.length}`);
+  report(read, fieldPath(mapping, name), `must have at most ${maxItems} items, not ${value.length}`);
   return undefined;
 }
 
@@ -82,13 +81,13 @@ export function textField(mapping: Mapping, name: string, bounds: TextBounds): s
   if (isAbsent(value)) return undefined;
   const message = typeof value === 'string' ? whatIsWrong(value, bounds) : notText(value);
   if (message === undefined) return value as string; // what is no text has a message
-  report(read, fieldOf(mapping, name), message);
+  report(read, fieldPath(mapping, name), message);
   return undefined;
 }
 
-/** The text in a field that must be there. */
+/** The text in a required field. */
 export function requiredText(mapping: Mapping, name: string, bounds: TextBounds): string | undefined {
-  if (isAbsent(mapping.values[name])) report(mapping.read, fieldOf(mapping, name), 'is required');
+  if (isAbsent(mapping.values[name])) report(mapping.read, fieldPath(mapping, name), 'is required');
   return textField(mapping, name, bounds);
 }
 
@@ -99,7 +98,7 @@ export function booleanField(mapping: Mapping, name: string): boolean | undefine
   if (!isAbsent(value))
     report(
       mapping.read,
-      fieldOf(mapping, name),
+      fieldPath(mapping, name),
       `must be true or false, ${butFound(value, /^(?:true|false)$/)}`,
     );
   return undefined;
@@ -109,44 +108,44 @@ export function booleanField(mapping: Mapping, name: string): boolean | undefine
 export function checkFields(mapping: Mapping, known: readonly string[]): void {
   for (const name of Object.keys(mapping.values)) {
     if (known.includes(name)) continue;
-    report(mapping.read, fieldOf(mapping, shown(name)), 'unknown field', hintFor(name, known));
+    report(mapping.read, fieldPath(mapping, shown(name)), 'unknown field', hintFor(name, known));
   }
 }
 
-/** Whether a field is as good as not there: the API server drops a null too. */
+/** Whether a field is absent or null, which the API server drops. */
 export const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null;
 
-/** Whether a value is a mapping, as JSON or YAML gives one: no list, no date, nothing of a class. */
+/** Whether a value is a plain object, as JSON or YAML parsers create it. */
 export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** A value as a message calls it. */
-export function nameOf(value: unknown): string {
+/** A value as shown in messages. */
+export function describeValue(value: unknown): string {
   if (typeof value === 'string') return `'${shown(value)}'`;
   if (Array.isArray(value)) return 'a list';
   if (value instanceof Date) return 'a date';
   return typeof value === 'object' && value !== null ? 'a mapping' : String(value);
 }
 
-/** What there is instead of what must be. A text of the `right` form is one for its quotes alone, which people overlook. */
+/** The end of a message about a value of the wrong type. A text of the `right` form only has quotes too many. */
 export function butFound(value: unknown, right: RegExp): string {
-  if (typeof value !== 'string') return `not ${nameOf(value)}`;
+  if (typeof value !== 'string') return `not ${describeValue(value)}`;
   return right.test(value)
-    ? `and ${nameOf(value)} is text: remove the quotes`
-    : `not the text ${nameOf(value)}`;
+    ? `and ${describeValue(value)} is text: remove the quotes`
+    : `not the text ${describeValue(value)}`;
 }
 
-/** Longest text quoted in a message. */
+/** Maximum length of a quoted text. */
 const maxShown = 100;
 
 const shown = (text: string) => (text.length > maxShown ? `${text.slice(0, maxShown)}…` : text);
 
 function notText(value: unknown): string {
   const isScalar = typeof value !== 'object' || value instanceof Date;
-  return `must be text, not ${nameOf(value)}${isScalar ? ': put it in quotes' : ''}`;
+  return `must be text, not ${describeValue(value)}${isScalar ? ': put it in quotes' : ''}`;
 }
 
 function whatIsWrong(text: string, { min, max, pattern, form }: TextBounds): string | undefined {
@@ -156,7 +155,7 @@ function whatIsWrong(text: string, { min, max, pattern, form }: TextBounds): str
   return `'${shown(text)}' is not allowed: must be ${form ?? String(pattern)}`;
 }
 
-/** Counts characters as the API server does; nearly every text is short enough by its UTF-16 units already. */
+/** Counts characters as the API server does; most texts are short enough by their UTF-16 units. */
 function isAtMost(text: string, max: number): boolean {
   if (text.length <= max) return true;
   if (text.length > 2 * max) return false;
@@ -165,7 +164,7 @@ function isAtMost(text: string, max: number): boolean {
   return characters <= max;
 }
 
-/** Most characters by which a known field may differ from what was meant to be it. */
+/** Maximum edit distance of a suggested field. */
 const maxTypos = 2;
 
 function hintFor(name: string, known: readonly string[]): string {
@@ -179,22 +178,22 @@ function hintFor(name: string, known: readonly string[]): string {
   return nearest === undefined ? `known here: ${known.join(', ')}` : `did you mean ${nearest.field}?`;
 }
 
-/** A name without what its spellings differ in: `rate_limit`, `RateLimit` and `ratelimit` are one. */
+/** A normalized name: `rate_limit`, `RateLimit` and `ratelimit` are equal. */
 const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
 
-/** Where one descriptor comes from. */
-export interface ResourcePlace {
-  /** JSON path of what has its key and value: a descriptor, or an entry of a match. */
+/** Where a descriptor is defined. */
+export interface ResourceLocation {
+  /** JSON path of its key and value: a descriptor, or an entry of a match. */
   readonly entry: string;
-  /** JSON path of what has its `rateLimit`: the same descriptor, or a limit. */
+  /** JSON path of the parent of its `rateLimit`: the same descriptor, or a limit. */
   rule: string;
 }
 
-/** The places of all descriptors of one object by their `at`. */
-export type ResourcePlaces = ResourcePlace[];
+/** Locations of all descriptors of an object, by `at`. */
+export type ResourceLocations = ResourceLocation[];
 
-/** Where a field of a descriptor, named as in rule files, is in a resource. */
-export function locateInResource({ entry, rule }: ResourcePlace, field: string | undefined): Place {
+/** Location in a resource of a descriptor's field, named as in rule files. */
+export function locateInResource({ entry, rule }: ResourceLocation, field: string | undefined): Location {
   switch (field) {
     case undefined:
       return { field: entry };

@@ -1,6 +1,6 @@
-import type { Place } from './problem.ts';
+import type { Location } from './problem.ts';
 
-/** A value that JSON can carry. */
+/** A JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 
 /** A JSON object; `__proto__` and `constructor` are own, ordinary keys of it. */
@@ -9,22 +9,22 @@ export interface JsonObject {
 }
 
 /**
- * One domain of rules as its source gives it, decoded but not yet judged: the form that YAML files, Kubernetes
- * resources and xDS messages are brought into before `compileRules`.
+ * One domain of rules, decoded but not validated: the common input of `compileRules` from YAML files, Kubernetes resources
+ * and xDS messages.
  */
 export interface RuleDocument {
-  /** Label for messages: the file label, or the name of the resource. */
+  /** Label in messages: the file, or the name of the resource. */
   readonly source: string;
-  /** May be empty here; that is a problem which compiling reports. */
+  /** May be empty, which compiling reports. */
   readonly domain: string;
   readonly descriptors: readonly DescriptorSpec[];
   /** Handle of the document for `locate`. */
   readonly at?: number;
   /**
-   * Place of a spec by its `at` handle, or of one `field` of it, named as rule files do (`share_threshold`). Absent for
-   * sources that know no places.
+   * Location of a spec by its `at` handle, or of one `field` of it, named as in rule files (`share_threshold`). Absent for
+   * sources without locations.
    */
-  readonly locate?: (at: number, field?: string) => Place | undefined;
+  readonly locate?: (at: number, field?: string) => Location | undefined;
 }
 
 /** One entry of a `descriptors` list. Absent, false and empty mean the same. */
@@ -45,13 +45,13 @@ export interface DescriptorSpec {
 
 /** A `rate_limit` block. */
 export interface LimitSpec {
-  /** As written; any case; undefined when missing. */
+  /** As written, in any case. */
   readonly unit?: string | undefined;
-  /** 0 to 4294967295 (uint32); a missing one is 0, which refuses every request. */
+  /** 0 to 4294967295 (uint32); 0, also when missing, refuses every request. */
   readonly requestsPerUnit: number;
   readonly unlimited?: boolean | undefined;
   readonly name?: string | undefined;
-  /** Names of the limits that this one replaces; an empty name is a problem. */
+  /** Names of the limits that this one replaces. */
   readonly replaces?: readonly string[] | undefined;
   /** Handle for `RuleDocument.locate`. */
   readonly at?: number | undefined;

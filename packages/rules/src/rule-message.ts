@@ -34,13 +34,13 @@ const unnamed = '(unnamed resource)';
 
 /**
  * The document as a `ratelimit.config.ratelimit.v3.RateLimitConfig`, named after its domain. Meant for documents that
- * compile: a unit that nobody knows becomes UNKNOWN. Places in the source are left behind.
+ * compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
  */
 export function toMessage({ domain, descriptors }: RuleDocument): RateLimitConfig {
   return create(RateLimitConfigSchema, { name: domain, domain, descriptors: descriptors.map(toDescriptor) });
 }
 
-/** The document that a message stands for, not yet judged; its source is the name of the resource. */
+/** The document of a message, not validated; its source is the name of the resource. */
 export function fromMessage({ name, domain, descriptors }: RateLimitConfig): RuleDocument {
   return { source: name || domain || unnamed, domain, descriptors: descriptors.map(fromDescriptor) };
 }
@@ -48,10 +48,10 @@ export function fromMessage({ name, domain, descriptors }: RateLimitConfig): Rul
 const { name: nameField, domain: domainField, descriptors: descriptorsField } = RateLimitConfigSchema.field;
 
 /**
- * Does what `fromMessage` does with the encoded message, one descriptor of the top level after the other: the rules of
- * a large domain would otherwise be decoded in one go.
+ * `fromMessage` for an encoded message, one top-level descriptor per step: the rules of a large domain would otherwise be
+ * decoded without a break.
  *
- * @throws Error when the bytes are no such message.
+ * @throws Error when the bytes are not such a message.
  */
 export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
   const reader = new BinaryReader(bytes);
@@ -98,7 +98,7 @@ function toPolicy({ unit = '', requestsPerUnit, unlimited, name, replaces }: Lim
   });
 }
 
-// The same type but for `readonly` lists; the library changes nothing of what it encodes.
+// Same type except for `readonly` lists; the library does not modify its input.
 const toStruct = (metadata: JsonObject): ProtoJsonObject => metadata as ProtoJsonObject;
 
 function fromDescriptor(message: RateLimitDescriptor): DescriptorSpec {
@@ -128,7 +128,7 @@ function fromPolicy({ unit, requestsPerUnit, unlimited, name, replaces }: RateLi
   };
 }
 
-/** A number that we do not know stays visible, in the problem that compiling makes of it. */
+/** An unknown number stays visible in the problem that compiling reports. */
 function fromUnit(unit: RateLimitUnit): string | undefined {
   return unit === RateLimitUnit.UNKNOWN ? undefined : (unitTexts.get(unit) ?? String(unit));
 }

@@ -36,7 +36,7 @@ export interface RuleSet {
   readonly ruleCount: number;
 }
 
-/** A limit and what to do with it. */
+/** A limit and its options. */
 export interface Rule {
   /** `domain.full.composite.key`, each level as configured. */
   readonly path: string;
@@ -63,21 +63,21 @@ export interface Rule {
 
 /** One level of the tree: a domain, or a descriptor entry below it. */
 export interface RuleNode {
-  /** `key` or `key_value` as configured, which is what the parent finds it by; the domain for a root. */
+  /** `key` or `key_value` as configured, its key in the parent; the domain for a root. */
   readonly composite: string;
   /** Length of the key inside `composite`. */
   readonly keyLength: number;
   /** Undefined for the root of a domain. */
   readonly parent: RuleNode | undefined;
-  /** By composite, wildcards included. Undefined when there are none, which most nodes are. */
+  /** By composite, including wildcards. Undefined without children, as for most nodes. */
   readonly children: ReadonlyMap<string, RuleNode> | undefined;
   /** Those of `children` with a `*`. */
   readonly wildcards: WildcardIndex<RuleNode> | undefined;
-  /** What a request that ends here gets; undefined without a limit. Shared by all such requests. */
+  /** Match of a request whose last entry is here; undefined without a limit. Shared by all such requests. */
   readonly match: Match | undefined;
-  /** share_threshold was set: the pattern goes into the cache key in place of the value of the request. */
+  /** share_threshold is set: the cache key has the pattern instead of the request's value. */
   readonly sharesThreshold: boolean;
-  /** value_to_metric was set. */
+  /** value_to_metric is set. */
   readonly valueToMetric: boolean;
   /** This level or one above it has `sharesThreshold`. */
   readonly shares: boolean;
@@ -98,7 +98,7 @@ export function staticMetricText(node: RuleNode): string {
 
 /** The rule that a metric is for. */
 export interface MetricRule {
-  /** detailed_metric was set. */
+  /** detailed_metric is set. */
   readonly detailed: boolean;
   /** One of its levels has share_threshold. */
   readonly shares: boolean;
@@ -121,16 +121,16 @@ function beforeStar({ composite, keyLength }: RuleNode): string {
   return composite.slice(0, inValue === -1 ? composite.indexOf('*') : inValue);
 }
 
-/** How rules are shown. */
+/** Options of dumping rules. */
 export interface DumpOptions {
-  /** What stands in the place of a limit that a rule does not have; by default unit UNKNOWN and the number it names. */
+  /** Text for an unlimited rule. Default: unit UNKNOWN and the configured number. */
   readonly unlimited?: string;
 }
 
 /**
  * Every rule with a limit, one line each, sorted (contract 1.11, where the original's order is random):
  * `<domain.full.key>: unit=<UNIT> requests_per_unit=<n>, shadow_mode: <bool>, quota_mode: <bool>`. An unlimited rule
- * shows unit UNKNOWN and the number that it names without effect, unless `unlimited` has other words for it.
+ * has unit UNKNOWN and its number, which has no effect, unless `unlimited` gives another text.
  */
 export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): string[] {
   const lines: string[] = [];
@@ -139,11 +139,11 @@ export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): stri
 }
 
 function addLines(node: RuleNode, unlimited: string | undefined, lines: string[]): void {
-  if (node.match !== undefined) lines.push(lineOf(node.match.rule, unlimited));
+  if (node.match !== undefined) lines.push(formatRule(node.match.rule, unlimited));
   for (const child of node.children?.values() ?? []) addLines(child, unlimited, lines);
 }
 
-function lineOf(rule: Rule, unlimited: string | undefined): string {
+function formatRule(rule: Rule, unlimited: string | undefined): string {
   const { path, unit, requestsPerUnit, shadowMode, quotaMode } = rule;
   const numbers = `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${requestsPerUnit}`;
   const limit = unit === undefined ? (unlimited ?? numbers) : numbers;

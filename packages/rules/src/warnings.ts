@@ -1,5 +1,5 @@
 import type { Steps } from '@tollgate/kit/steps';
-import { findPlaces, type RuleProblem } from './problem.ts';
+import { findLocations, type RuleProblem } from './problem.ts';
 import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
 import { descriptorsPerStep } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
@@ -11,8 +11,8 @@ interface UnknownReplaces {
 }
 
 /**
- * The `replaces` entries of a domain that name no limit of it, `most` at most. Keeps the names that are replaced, not
- * those that limits have: nearly no rule replaces anything, and then one walk is all.
+ * The `replaces` entries of a domain that name none of its limits, up to `most`. Collects replaced names rather than those
+ * of limits: few rules replace others, and then one walk is enough.
  */
 function* findUnknownReplaces(root: RuleNode, most: number): Steps<readonly UnknownReplaces[]> {
   const unknown = new Set<string>();
@@ -42,7 +42,7 @@ function* visitRules(parent: RuleNode, visit: (rule: Rule) => void): Steps<void>
   }
 }
 
-/** Most warnings kept of one load; one mistake in a template may repeat in every rule. */
+/** Maximum number of warnings per load; a mistake in a template may repeat in every rule. */
 export const maxWarnings = 100;
 
 interface Finding {
@@ -51,9 +51,9 @@ interface Finding {
 }
 
 /**
- * Rules that are accepted but cannot do what they seem to: those that an earlier wildcard hides for certain,
- * those that a request with another key reaches, because a level is found by `key_value` without a border between, and
- * those that replace a limit which the domain does not have.
+ * Rules that are valid but probably not as intended: those that an earlier wildcard always hides, those that a request
+ * with another key reaches, because levels are found by `key_value` without a delimiter, and those that replace a limit
+ * that the domain does not have.
  */
 export function* findWarnings(
   rules: RuleSet,
@@ -66,8 +66,8 @@ export function* findWarnings(
       findings.push({ path: rule.path, message: unknownReplaces(name, domain) });
   }
   if (findings.length === 0) return [];
-  const places = findPlaces(documents, new Set(findings.map(({ path }) => path)));
-  return findings.map(({ path, message }) => ({ source: '', ...places.get(path), path, message }));
+  const locations = findLocations(documents, new Set(findings.map(({ path }) => path)));
+  return findings.map(({ path, message }) => ({ source: '', ...locations.get(path), path, message }));
 }
 
 function* checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]): Steps<void> {
@@ -76,11 +76,11 @@ function* checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]):
   const keys = new Set<string>();
   let seen = 0;
   for (const child of children.values()) {
-    keys.add(keyOf(child));
+    keys.add(nodeKey(child));
     seen++;
     if (seen % descriptorsPerStep === 0) yield;
   }
-  // Children keep the order of configuration, and so do wildcards among them.
+  // Children, and wildcards among them, keep the order of configuration.
   let wildcardCount = 0;
   for (const child of children.values()) {
     if (findings.length >= maxWarnings) return;
@@ -96,7 +96,7 @@ function* checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]):
   }
 }
 
-/** `order` is the number of wildcards of the level that stand before the child. */
+/** `order` is the number of wildcards before the child on its level. */
 function hiddenBy(parent: RuleNode, child: RuleNode, order: number): string | undefined {
   const { composite, keyLength } = child;
   const star = composite.indexOf('*');
@@ -122,14 +122,14 @@ function collisionWith(child: RuleNode, keys: ReadonlySet<string>): string | und
 const unknownReplaces = (name: string, domain: string) =>
   `replaces '${name}' has no effect: no limit of domain '${domain}' has that name; correct it, or name the limit meant`;
 
-const keyOf = (node: RuleNode) => node.composite.slice(0, node.keyLength);
+const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);
 
-/** Most exemptions that are named; the others are found when these have been looked at. */
+/** Maximum number of reported exemptions. */
 const maxExemptions = 100;
 
 /**
- * Descriptors without a limit and without descriptors below them: requests that they match are not limited. That may be
- * meant, or a `rateLimit` is missing.
+ * Descriptors without a limit and without descriptors below them: requests that they match are not limited. Intended, or
+ * a `rateLimit` is missing.
  */
 export function findExemptions({ source, descriptors, locate }: RuleDocument): readonly RuleProblem[] {
   const found: RuleProblem[] = [];
@@ -138,11 +138,11 @@ export function findExemptions({ source, descriptors, locate }: RuleDocument): r
       if (found.length === maxExemptions) return;
       if (below.length > 0) visit(below);
       else if (rateLimit === undefined) {
-        const place = at === undefined ? undefined : locate?.(at);
+        const location = at === undefined ? undefined : locate?.(at);
         found.push({
           source,
           path: key,
-          ...place,
+          ...location,
           message: 'has neither rateLimit nor descriptors: requests that it matches are not limited',
         });
       }

@@ -1,21 +1,3 @@
-/**
- * Finds the first of many glob patterns (`*` = any run of characters, anywhere, any number) that matches a text.
- * The literal part before the first `*` is looked up in a radix tree, the part after the last `*` by its hash, so
- * that the cost depends on the text and not on the number of patterns; only patterns that share both ends and differ
- * in the middle are tried one by one.
- */
-export interface WildcardIndex<T> {
-  /** The value of the earliest added pattern that matches the whole of `text`. */
-  find(text: string): T | undefined;
-  /**
-   * The value of the earliest added pattern of the form `prefix*` that matches every text starting with `start`,
-   * together with its order of adding, from 0.
-   */
-  findCovering(start: string): { readonly value: T; readonly order: number } | undefined;
-  /** Adds a pattern, which must have at least one `*`. */
-  add(pattern: string, value: T): void;
-}
-
 interface Candidate<T> {
   readonly order: number;
   readonly value: T;
@@ -30,7 +12,7 @@ interface Candidate<T> {
 interface Bucket<T> {
   /** The first `prefix*`. */
   open: Candidate<T> | undefined;
-  /** All others, by the text after the last `*`, each list in order of adding. */
+  /** All others, by the text after the last `*`, in order of adding. */
   readonly bySuffix: Map<string, Candidate<T>[]>;
   readonly suffixLengths: number[];
 }
@@ -41,29 +23,44 @@ interface RadixNode<T> {
   bucket: Bucket<T> | undefined;
 }
 
-/** Creates an empty index. */
-export function createWildcardIndex<T>(): WildcardIndex<T> {
-  const root: RadixNode<T> = { label: '', children: undefined, bucket: undefined };
-  let count = 0;
-  return {
-    find: (text) => findCandidate(root, text)?.value,
-    findCovering: (start) => findOpen(root, start),
-    add(pattern, value) {
-      const parts = pattern.split('*');
-      const prefix = parts[0] ?? '';
-      const suffix = parts.at(-1) ?? '';
-      const middles = parts.slice(1, -1).filter((part) => part !== '');
-      const candidate: Candidate<T> = {
-        order: count++,
-        value,
-        minLength: pattern.length - (parts.length - 1),
-        prefixLength: prefix.length,
-        suffixLength: suffix.length,
-        middles,
-      };
-      addToBucket(bucketFor(root, prefix), candidate, suffix);
-    },
-  };
+/**
+ * Finds the first of many glob patterns (`*` = any run of characters, anywhere, any number) that matches a text.
+ * The literal part before the first `*` is looked up in a radix tree, the part after the last `*` by its hash, so the cost
+ * depends on the text, not on the number of patterns; only patterns that share both ends and differ in the middle are
+ * tried one by one.
+ */
+export class WildcardIndex<T> {
+  readonly #root: RadixNode<T> = { label: '', children: undefined, bucket: undefined };
+  #count = 0;
+
+  /** The value of the earliest added pattern that matches the whole of `text`. */
+  find(text: string): T | undefined {
+    return findCandidate(this.#root, text)?.value;
+  }
+
+  /**
+   * The value of the earliest added pattern of the form `prefix*` that matches every text starting with `start`, with the
+   * number of patterns added before it.
+   */
+  findCovering(start: string): { readonly value: T; readonly order: number } | undefined {
+    return findOpen(this.#root, start);
+  }
+
+  /** Adds a pattern, which must have at least one `*`. */
+  add(pattern: string, value: T): void {
+    const parts = pattern.split('*');
+    const prefix = parts[0] ?? '';
+    const suffix = parts.at(-1) ?? '';
+    const candidate: Candidate<T> = {
+      order: this.#count++,
+      value,
+      minLength: pattern.length - (parts.length - 1),
+      prefixLength: prefix.length,
+      suffixLength: suffix.length,
+      middles: parts.slice(1, -1).filter((part) => part !== ''),
+    };
+    addToBucket(bucketFor(this.#root, prefix), candidate, suffix);
+  }
 }
 
 function addToBucket<T>(bucket: Bucket<T>, candidate: Candidate<T>, suffix: string): void {
@@ -80,7 +77,7 @@ function addToBucket<T>(bucket: Bucket<T>, candidate: Candidate<T>, suffix: stri
   if (!bucket.suffixLengths.includes(suffix.length)) bucket.suffixLengths.push(suffix.length);
 }
 
-/** The bucket at the end of `prefix`, made together with the tree nodes that lead to it. */
+/** The bucket at the end of `prefix`, created with the tree nodes that lead to it. */
 function bucketFor<T>(root: RadixNode<T>, prefix: string): Bucket<T> {
   let node = root;
   let position = 0;
@@ -103,7 +100,7 @@ function bucketFor<T>(root: RadixNode<T>, prefix: string): Bucket<T> {
   return node.bucket;
 }
 
-/** Cuts a node's label after `length` characters and moves all it has to a new child with the rest. */
+/** Splits a node's label after `length` characters and moves its content to a new child with the rest. */
 function split<T>(node: RadixNode<T>, length: number): void {
   const rest: RadixNode<T> = {
     label: node.label.slice(length),
@@ -131,7 +128,7 @@ function findCandidate<T>(root: RadixNode<T>, text: string): Candidate<T> | unde
   return best;
 }
 
-/** The child whose label the text continues with at `position`. */
+/** The child whose label matches the text at `position`. */
 function childAt<T>(node: RadixNode<T>, text: string, position: number): RadixNode<T> | undefined {
   const child = node.children?.get(text.charCodeAt(position));
   return child !== undefined && text.startsWith(child.label, position) ? child : undefined;
@@ -163,7 +160,7 @@ function findInBucket<T>(
 const earlier = <T>(a: Candidate<T> | undefined, b: Candidate<T> | undefined) =>
   a === undefined || (b !== undefined && b.order < a.order) ? b : a;
 
-/** Whether the parts between both ends, which are known to match, occur in their order: leftmost first is enough. */
+/** Whether the parts between both ends, which match already, occur in order; the leftmost match of each suffices. */
 function matchesMiddle<T>(candidate: Candidate<T>, text: string): boolean {
   if (text.length < candidate.minLength) return false;
   const end = text.length - candidate.suffixLength;

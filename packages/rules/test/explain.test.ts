@@ -23,7 +23,7 @@ const request = (...descriptors: (readonly [string, string])[][]): ExplainReques
 });
 const explainOne = (...pairs: (readonly [string, string])[]) => explain(rules, request(pairs)).descriptors[0];
 
-t.test('a match tells the rule and how each level was found', async (t) => {
+t.test('a match names the rule and how each level was found', async (t) => {
   t.same(explainOne(['tenant', 'gold'], ['method', 'GET']), {
     entries: entriesOf([
       ['tenant', 'gold'],
@@ -47,7 +47,7 @@ t.test('a match tells the rule and how each level was found', async (t) => {
   });
 });
 
-t.test('an unlimited and shared wildcard is told as such', async (t) => {
+t.test('an unlimited and shared wildcard is described as such', async (t) => {
   t.match(explainOne(['files', 'img/a.png']), {
     outcome: 'unlimited',
     levels: [{ by: 'wildcard' }],
@@ -81,7 +81,7 @@ descriptors:
   t.match(descriptors, [{ outcome: 'unlimited', replacedBy: undefined }, { outcome: 'limited' }]);
 });
 
-t.test('a value that no rule has is compared with the values that rules have', async (t) => {
+t.test('an unknown value is compared with the values of rules', async (t) => {
   t.same(explainOne(['files', 'doc'])?.reasons, [
     "matched 0 of 1 entries: nothing takes 'files' = 'doc'",
     "'d.files_doc/*': key matches but value 'doc' does not match 'doc/*'",
@@ -89,14 +89,14 @@ t.test('a value that no rule has is compared with the values that rules have', a
   ]);
 });
 
-t.test('a key that no rule has is told with the keys there are', async (t) => {
+t.test('an unknown key is explained with the known keys', async (t) => {
   t.same(explainOne(['user', 'u'])?.reasons, [
     "matched 0 of 1 entries: nothing takes 'user' = 'u'",
     "no rule has the key 'user' here; keys: open, files, tenant",
   ]);
 });
 
-t.test('of many keys the nearest spellings are listed, and how many more there are', async (t) => {
+t.test('of many keys the most similar are listed, with the number of others', async (t) => {
   const keys = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'remote_address', 'remote'];
   const many = loadRules(`{ domain: d, descriptors: [${keys.map((key) => `{ key: ${key} }`).join(', ')}] }`);
   const [told] = explain(many, request([['remote_adress', '::1']])).descriptors;
@@ -131,18 +131,18 @@ t.test(
   },
 );
 
-t.test('a domain without rules is said once for each descriptor', async (t) => {
+t.test('a domain without rules is the reason for every descriptor', async (t) => {
   const explanation = explain(rules, { ...request([['a', 'b']]), domain: 'other' });
   t.equal(explanation.domainFound, false);
   t.match(explanation.descriptors, [{ outcome: 'no_limit', reasons: ["no rules for domain 'other'"] }]);
 });
 
-t.test('an explanation survives JSON', async (t) => {
+t.test('an explanation can be serialized to JSON', async (t) => {
   const explanation = explain(rules, request([['tenant', 'gold']], [['x', 'y']]));
   t.same(JSON.parse(JSON.stringify(explanation)), explanation);
 });
 
-t.test('people read it as indented lines', async (t) => {
+t.test('an explanation is formatted as indented lines', async (t) => {
   const text = formatExplanation(
     explain(
       rules,

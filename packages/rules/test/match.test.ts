@@ -26,7 +26,7 @@ descriptors:
   t.equal(matchOf(root), undefined, 'no entries, no limit');
 });
 
-t.test('key and value go before a wildcard, a wildcard before the bare key', async (t) => {
+t.test('key and value precede a wildcard, a wildcard precedes the bare key', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -66,7 +66,7 @@ descriptors:
   t.equal(matchOf(root, ['e', ''])?.rule.path, 'd.e', 'an empty value falls back to the bare key');
 });
 
-t.test('a wildcard may be anywhere in a value, more than once, and in a key', async (t) => {
+t.test('wildcards match anywhere in a value, more than once, and in a key', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -80,7 +80,7 @@ descriptors:
   t.equal(matchOf(root, ['x-tenant', 'a'])?.rule.path, 'd.x-*');
 });
 
-t.test('names of what every object has are ordinary keys', async (t) => {
+t.test('names of inherited properties are ordinary keys', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -91,7 +91,7 @@ descriptors:
   t.equal(matchOf(root, ['toString', '']), undefined);
 });
 
-t.test('one Match serves all requests of a rule when nothing of it depends on the request', async (t) => {
+t.test('requests share one Match when it does not depend on the request', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -122,7 +122,7 @@ descriptors:
   ]);
 });
 
-t.test('the shared part of a key begins where the key of the request ends', async (t) => {
+t.test('the shared pattern begins after the key of the request', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -136,7 +136,7 @@ descriptors:
   t.same(matchOf(root, ['bar', 'y'])?.keyEntries, [{ key: 'bar', value: 'ba*' }]);
 });
 
-t.test('a rule carries what was configured', async (t) => {
+t.test('a rule has its configuration', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -182,16 +182,16 @@ descriptors:
 `);
 const match = (key: string) => matchOf(root, [key, '']);
 
-t.test('a rule drops those it names, wherever they stand in the request', async (t) => {
+t.test('a rule replaces those it names, in any order of the request', async (t) => {
   t.same(applyReplaces([match('base'), match('vip')]), [true, false]);
   t.same(applyReplaces([match('vip'), match('base')]), [false, true]);
 });
 
-t.test('a rule that is dropped itself still replaces', async (t) => {
+t.test('a replaced rule still replaces others', async (t) => {
   t.same(applyReplaces([match('base'), match('vip'), match('staff')]), [true, true, false]);
 });
 
-t.test('unmatched descriptors, rules without a name and unknown names are left alone', async (t) => {
+t.test('unmatched descriptors, rules without a name and unknown names are not replaced', async (t) => {
   t.same(applyReplaces([undefined, match('nameless'), match('staff')]), [false, false, false]);
   t.same(applyReplaces([match('base')]), [false]);
 });

@@ -7,11 +7,11 @@ import {
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { compileRules } from '@tollgate/rules/compile';
-import { readYaml } from '@tollgate/rules/read-yaml';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage, fromMessage, toMessage } from '@tollgate/rules/rule-message';
 import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import t from 'tap';
+import { readRuleFile } from '../src/read-rule-file.ts';
 import { dumpRules, unitSeconds } from '../src/rule-set.ts';
 
 /** The document of a YAML text that is known to be well formed. */
@@ -21,7 +21,7 @@ function documentOf(text: string): RuleDocument {
   const refuse = (_node: number, _path: string, message: string): void => {
     throw new Error(message);
   };
-  return runSteps(readYaml(parsed.tree, 'rules.yaml', refuse, refuse));
+  return runSteps(readRuleFile(parsed.tree, 'rules.yaml', refuse, refuse));
 }
 
 /** Over the wire and back. */
@@ -55,7 +55,7 @@ descriptors:
         rate_limit: { unlimited: true }
 `;
 
-t.test('every field of a document survives the wire', async (t) => {
+t.test('every field of a document is preserved on the wire', async (t) => {
   const document = documentOf(everyField);
   const expected = JSON.stringify(contentOf(document)).replace('"Month"', '"month"');
   t.equal(JSON.stringify(sorted(contentOf(sent(document)))), JSON.stringify(sorted(JSON.parse(expected))));
@@ -70,7 +70,7 @@ function sorted(value: unknown): unknown {
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-t.test('a document compiles to the same rules after the wire', async (t) => {
+t.test('a decoded document compiles to the same rules', async (t) => {
   const document = documentOf(everyField);
   const [before, after] = [document, sent(document)].map((one) =>
     runSteps(compileRules([one], { mergeDomains: false })),
@@ -124,7 +124,7 @@ t.test('an encoded message is decoded in steps to the same document', async (t) 
   t.equal(steps, 10);
 });
 
-t.test('bytes that are no message are an error', async (t) => {
+t.test('bytes that are not a message are an error', async (t) => {
   const bytes = toBinary(RateLimitConfigSchema, toMessage(flat(2)));
   t.throws(() => runSteps(decodeMessage(bytes.subarray(0, bytes.length - 1))));
   t.throws(() => runSteps(decodeMessage(Uint8Array.of(0x1a, 2, 0xff, 0xff))));

@@ -5,7 +5,7 @@ import { loadDomain, matchOf } from './helpers/load-rules.ts';
 const limit = 'rate_limit: { unit: minute, requests_per_unit: 1 }';
 const one = (fields: string) => loadDomain(`domain: d\ndescriptors: [{ ${fields}, ${limit} }]`);
 
-t.test('by default levels are named as configured', async (t) => {
+t.test('levels are named as configured by default', async (t) => {
   t.same(matchOf(one('key: k'), ['k', 'v'])?.metricPath, ['k']);
   t.same(matchOf(one('key: k, value: v'), ['k', 'v'])?.metricPath, ['k_v']);
   t.same(matchOf(one('key: k, value: v*'), ['k', 'vx'])?.metricPath, ['k_v*']);
@@ -25,7 +25,7 @@ t.test('value_to_metric adds the value of the request to bare keys and wildcards
   t.equal(exact?.dynamicMetric, false, 'the value of an exact rule is known beforehand');
 });
 
-t.test('value_to_metric counts for its own level only', async (t) => {
+t.test('value_to_metric applies to its own level only', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -67,7 +67,7 @@ descriptors:
   t.same(matchOf(root, ['a', '1'], ['b', '2'])?.metricPath, ['a', 'b']);
 });
 
-t.test('with share_threshold the part before the star stands for the value', async (t) => {
+t.test('with share_threshold the metric has the part before the star', async (t) => {
   const shared = 'key: files, value: "files/*/x*", share_threshold: true';
   const request = ['files', 'files/a/xy'] as const;
   t.same(matchOf(one(`${shared}, value_to_metric: true`), request)?.metricPath, ['files_files/']);
@@ -80,7 +80,7 @@ t.test('with share_threshold the part before the star stands for the value', asy
   );
 });
 
-t.test('detailed metrics of a rule with a shared level leave out empty values', async (t) => {
+t.test('detailed metrics of a rule with a shared level omit empty values', async (t) => {
   const root = loadDomain(`
 domain: d
 descriptors:
@@ -107,7 +107,7 @@ t.test('every unit is read in any case', async (t) => {
   }
 });
 
-t.test('unknown, empty and inherited names are no units', async (t) => {
+t.test('unknown, empty and inherited names are not units', async (t) => {
   for (const text of ['unknown', '', 'seconds', 'constructor', '__proto__', ' day'])
     t.equal(parseUnit(text), undefined);
 });

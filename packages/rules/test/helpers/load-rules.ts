@@ -1,10 +1,10 @@
-import { loadYaml } from '@tollgate/rules/load-yaml';
 import { type Entry, type Match, matchEntries } from '@tollgate/rules/match';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
+import { loadRuleFiles } from '../../src/load-rule-files.ts';
 
 /** Loads rules that are known to be good. */
 export function loadRules(text: string): RuleSet {
-  const result = loadYaml([{ source: 'rules.yaml', text }], { mergeDomains: false });
+  const result = loadRuleFiles([{ source: 'rules.yaml', text }], { mergeDomains: false });
   if (!result.ok) throw new Error(`the rules of the test are wrong: ${JSON.stringify(result.problems)}`);
   return result.rules;
 }

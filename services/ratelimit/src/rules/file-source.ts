@@ -4,7 +4,7 @@ import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices } from '@tollgate/kit/steps';
 import { type ReadTextFilesOptions, readTextFiles, type TextFileNotice } from '@tollgate/kit/text-files';
-import { loadYamlSteps } from '@tollgate/rules/load-yaml';
+import { loadRuleFilesInSteps } from '@tollgate/rules/load-rule-files';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { Settings } from '../config/settings.ts';
 import type { RuleLoad, RuleSource } from './rule-store.ts';
@@ -135,7 +135,9 @@ export async function loadRuleFiles(options: LoadRuleFilesOptions): Promise<Rule
     toProblem({ source, message: `error loading config file: ${message}` }),
   );
   const warnings = notices.warnings.map(toProblem);
-  const loaded = await runInSlices(loadYamlSteps(files, { mergeDomains: options.mergeDomains }), { sliceMs });
+  const loaded = await runInSlices(loadRuleFilesInSteps(files, { mergeDomains: options.mergeDomains }), {
+    sliceMs,
+  });
   if (!loaded.ok) {
     return { ok: false, problems: [...problems, ...loaded.problems] };
   }

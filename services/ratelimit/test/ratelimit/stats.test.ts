@@ -1,4 +1,4 @@
-import { loadYaml } from '@tollgate/rules/load-yaml';
+import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import t from 'tap';
 import { findLimits } from '../../src/ratelimit/limit.ts';
 import { DecisionStats, nearThreshold, recordResult } from '../../src/ratelimit/stats.ts';
@@ -7,7 +7,7 @@ import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
 t.test('a rule that a reload takes over as it is keeps its series', async (t) => {
   const text = 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: hour, requests_per_unit: 1 }\n';
-  const loaded = loadYaml([{ source: 'd.yaml', text }], { mergeDomains: false });
+  const loaded = loadRuleFiles([{ source: 'd.yaml', text }], { mergeDomains: false });
   const root = loaded.ok ? loaded.rules.domains.get('d') : undefined;
   const [limit] =
     root === undefined ? [] : findLimits(root, [{ entries: [{ key: 'k', value: '' }], limit: undefined }]);

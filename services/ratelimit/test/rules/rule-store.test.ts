@@ -1,14 +1,14 @@
 import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
-import { loadYaml } from '@tollgate/rules/load-yaml';
+import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import t from 'tap';
 import { RuleStore } from '../../src/rules/rule-store.ts';
 import { statsNames } from '../../src/stats/names.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
 import { rulesText } from '../support/rule-folder.ts';
 
-const load = (text: string) => loadYaml([{ source: 'a.yaml', text }], { mergeDomains: false });
-const none = loadYaml([], { mergeDomains: false });
+const load = (text: string) => loadRuleFiles([{ source: 'a.yaml', text }], { mergeDomains: false });
+const none = loadRuleFiles([], { mergeDomains: false });
 
 function makeStore() {
   const lines: Record<string, unknown>[] = [];

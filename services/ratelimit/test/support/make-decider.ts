@@ -1,4 +1,4 @@
-import { loadYaml } from '@tollgate/rules/load-yaml';
+import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import { formatProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Hit } from '../../src/backends/counter-backend.ts';
@@ -100,7 +100,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
 
 /** Rules from YAML that is known to be good. */
 export function rulesOf(yaml: string): RuleSet {
-  const loaded = loadYaml([{ source: 'test.yaml', text: yaml }], { mergeDomains: false });
+  const loaded = loadRuleFiles([{ source: 'test.yaml', text: yaml }], { mergeDomains: false });
   if (!loaded.ok) {
     throw new TypeError(loaded.problems.map(formatProblem).join('\n'));
   }

@@ -3,30 +3,30 @@ import { yamlKind } from '@tollgate/yaml/node-table';
 import { parseBoolean, parseInteger, type ScalarType, scalarType } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
 import { descriptorsPerStep } from './rule-document.ts';
-import type { FieldName } from './yaml-fields.ts';
-import { isFieldName, isMergeKey } from './yaml-fields.ts';
+import type { FieldName } from './rule-file-fields.ts';
+import { isFieldName, isMergeKey } from './rule-file-fields.ts';
 
 /** Numbers that rules cannot hold, anywhere outside metadata. */
 export const refusedTypes: ReadonlySet<ScalarType> = new Set(['float', 'bigInt']);
 
-/** Receives a problem: the node it is about, its path, and the message. */
-export type ReportYaml = (node: number, path: string, message: string, hint?: string) => void;
+/** Reports a problem of a node. */
+export type ReportNode = (node: number, path: string, message: string, hint?: string) => void;
 
 /**
- * Checks the form of a whole file before its meaning, as operators of the original know it: known keys only (on any
- * level), lists of mappings only, no floats and no integers beyond 64 bits. What is inside `metadata` is free (contract 1.12).
+ * Checks the form of a whole file as the original does: only known keys (on any level), only lists of mappings, no floats
+ * and no integers beyond 64 bits. The content of `metadata` is not checked (contract 1.12).
  */
-export function* checkYaml(tree: YamlTree, report: ReportYaml): Steps<void> {
+export function* checkRuleFile(tree: YamlTree, report: ReportNode): Steps<void> {
   const check: Check = { tree, report, path: [], unchecked: undefined, items: 0 };
   if (tree.size > 0 && tree.kind(0) === yamlKind.mapping) yield* checkLarge(check, 0);
 }
 
 interface Check {
   readonly tree: YamlTree;
-  readonly report: ReportYaml;
-  /** Steps to the current node, joined only when there is something to say. */
+  readonly report: ReportNode;
+  /** Steps to the current node; joined only for a problem. */
   readonly path: (string | number)[];
-  /** 1 for nodes inside metadata: an alias elsewhere may stand for one. */
+  /** 1 for nodes inside metadata, which an alias elsewhere may refer to. */
   unchecked: Uint8Array | undefined;
   /** List items checked so far. */
   items: number;
@@ -34,10 +34,10 @@ interface Check {
 
 const metadataField: FieldName = 'metadata';
 
-/** A mapping with more nodes than this is checked in steps. */
+/** Larger mappings are checked in steps. */
 const largeNodes = 1000;
 
-/** Like `checkMapping`, and its lists in steps. */
+/** `checkMapping` in steps. */
 function* checkLarge(check: Check, mapping: number): Steps<void> {
   const { tree, path } = check;
   const end = tree.next(mapping);
@@ -69,7 +69,7 @@ function checkMapping(check: Check, mapping: number): void {
   }
 }
 
-/** Reports a key that is not known and returns its text. */
+/** Reports an unknown key; returns the key's text. */
 function checkKey({ tree, report, path }: Check, keyNode: number): string {
   const key = tree.resolve(keyNode);
   const text = tree.text(key);
@@ -124,7 +124,7 @@ function* checkItems(check: Check, sequence: number): Steps<void> {
   }
 }
 
-/** What an alias stands for was checked where it was defined, unless that is inside metadata. */
+/** The target of an alias was checked where it is defined, unless that is inside metadata. */
 function checkAlias(check: Check, alias: number): void {
   const target = check.tree.resolve(alias);
   if (check.unchecked?.[target] !== 1) return;
@@ -137,7 +137,7 @@ function markUnchecked(check: Check, node: number): void {
   check.unchecked.fill(1, node, check.tree.next(node));
 }
 
-/** Longest text of a node in a message. */
+/** Maximum length of a node in a message. */
 const maxShown = 100;
 
 /** A node as the original prints it: `<nil>`, `true`, `1`, `[a b]`, `map[…]`. */

@@ -1,9 +1,9 @@
-import { loadYaml } from '@tollgate/rules/load-yaml';
 import { formatProblem } from '@tollgate/rules/problem';
 import t from 'tap';
+import { loadRuleFiles } from '../src/load-rule-files.ts';
 
 function problemsOf(text: string): string[] {
-  const result = loadYaml([{ source: 'f', text }], { mergeDomains: false });
+  const result = loadRuleFiles([{ source: 'f', text }], { mergeDomains: false });
   return result.ok ? [] : result.problems.map(formatProblem);
 }
 
@@ -15,7 +15,7 @@ function bomb(item: (name: string) => string, list: (items: string) => string, f
   return `${levels.join('\n')}\n`;
 }
 
-t.test('nested aliases that stand for billions of descriptors are refused', async (t) => {
+t.test('nested aliases that expand to billions of descriptors are refused', async (t) => {
   const levels = ['{ key: k0 }'];
   for (let i = 1; i <= 10; i++)
     levels.push(`{ key: k${i}, descriptors: [${'*a, '.replace('a', `a${i - 1}`).repeat(10)}] }`);
@@ -24,7 +24,7 @@ t.test('nested aliases that stand for billions of descriptors are refused', asyn
   t.match(problems[0], /^f:\d+:\d+: error loading config file: aliases stand for more than 1000000 nodes$/);
 });
 
-t.test('nested aliases that stand for billions of metadata values are refused', async (t) => {
+t.test('nested aliases that expand to billions of metadata values are refused', async (t) => {
   const metadata = bomb(
     (name) => name,
     (items) => `[${items}]`,
@@ -34,20 +34,20 @@ t.test('nested aliases that stand for billions of metadata values are refused', 
   t.match(problems, [/^f:\d+:\d+: error loading config file: aliases stand for more than 1000000 nodes$/]);
 });
 
-t.test('nested merges that stand for billions of mappings are refused', async (t) => {
+t.test('nested merges that expand to billions of mappings are refused', async (t) => {
   const merges = ['&m0 { key: k }'];
   for (let i = 1; i <= 10; i++) merges.push(`&m${i} { <<: [${`*m${i - 1}, `.repeat(10)}] }`);
   const problems = problemsOf(`domain: d\ndescriptors:\n${merges.map((merge) => `  - ${merge}\n`).join('')}`);
   t.match(problems[0], /aliases stand for more than 1000000 nodes/);
 });
 
-t.test('aliases that nest deeper than the text itself may are refused', async (t) => {
+t.test('aliases that nest deeper than the limit of the text are refused', async (t) => {
   const items = ['  - &a0 { key: k }\n'];
   for (let i = 1; i <= 5000; i++) items.push(`  - &a${i} { key: k${i}, descriptors: [*a${i - 1}] }\n`);
   t.match(problemsOf(`domain: d\ndescriptors:\n${items.join('')}`), [/aliases nest deeper than 100 levels/]);
 });
 
-t.test('an alias inside what it stands for is refused', async (t) => {
+t.test('an alias inside its own anchor is refused', async (t) => {
   t.same(problemsOf('domain: d\ndescriptors: &all\n  - key: a\n    descriptors: *all\n'), [
     'f:4:18: error loading config file: alias "all" is inside its own anchor',
   ]);
@@ -64,13 +64,13 @@ t.test('nesting deeper than 100 collections is refused', async (t) => {
   t.match(problemsOf('- '.repeat(100_000)), [/error loading config file: nesting exceeded/]);
 });
 
-t.test('a NUL byte is refused with its place', async (t) => {
+t.test('a NUL byte is refused with its position', async (t) => {
   t.same(problemsOf('domain: d\ndesc\0riptors: []\n'), [
     'f:2:5: error loading config file: null byte is not allowed in input',
   ]);
 });
 
-t.test('a tag that could make anything else than text, numbers, lists and mappings is refused', async (t) => {
+t.test('a tag of another type than text, numbers, lists and mappings is refused', async (t) => {
   t.match(problemsOf('domain: !!binary aGk=\n'), [
     'f:1:9: error loading config file: tag !!binary is not supported',
   ]);
@@ -91,12 +91,12 @@ t.test('a file that is too long is refused before parsing', async (t) => {
   ]);
 });
 
-t.test('a file of nothing but mistakes gives 1000 problems', async (t) => {
+t.test('problems are limited to 1000', async (t) => {
   const problems = problemsOf(`domain: d\ndescriptors:\n${'  - { keyy: a, value: 1.5 }\n'.repeat(20_000)}`);
   t.equal(problems.length, 1000);
 });
 
-t.test('one descriptor defined 20,000 times is told without comparing all with all', async (t) => {
+t.test('20,000 duplicates of one descriptor are reported in linear time', async (t) => {
   const problems = problemsOf(`domain: d\ndescriptors:\n${'  - key: a\n'.repeat(20_000)}`);
   t.equal(problems.length, 1000);
   t.equal(problems[0], "f:4:10: duplicate descriptor composite key 'd.a' (the first is at f:3)");
@@ -108,7 +108,7 @@ t.test('a broken file does not hide the problems of the others', async (t) => {
     { source: 'b', text: 'domain: ""' },
     { source: 'c', text: 'domain: d\nx: 1' },
   ];
-  const result = loadYaml(files, { mergeDomains: false });
+  const result = loadRuleFiles(files, { mergeDomains: false });
   t.match(result.ok ? [] : result.problems.map(formatProblem), [
     /^a:1:\d+: error loading config file: /,
     /^b:1:9: config file cannot have empty domain/,
@@ -117,5 +117,5 @@ t.test('a broken file does not hide the problems of the others', async (t) => {
 });
 
 t.test('no files give no rules', async (t) => {
-  t.match(loadYaml([], { mergeDomains: false }), { ok: true, rules: { ruleCount: 0 } });
+  t.match(loadRuleFiles([], { mergeDomains: false }), { ok: true, rules: { ruleCount: 0 } });
 });

@@ -3,7 +3,7 @@ import { parseScalar } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
 import type { JsonObject, JsonValue } from './rule-document.ts';
 
-/** Every key that a rule file may have, on whatever level. */
+/** Every key of a rule file, on any level. */
 const fieldNames = [
   'domain',
   'key',
@@ -28,7 +28,7 @@ export type FieldName = (typeof fieldNames)[number];
 
 const fieldIndex: ReadonlyMap<string, number> = new Map(fieldNames.map((name, index) => [name, index]));
 
-/** Whether a text is a key that rule files may have. */
+/** Whether a text is a known key. */
 export const isFieldName = (text: string): text is FieldName => fieldIndex.has(text);
 
 /** The value node of each field by its index in `fieldNames`; 0 (the root, never a value) where the field is absent. */
@@ -41,7 +41,7 @@ export function fieldNode(fields: Fields, name: FieldName): number | undefined {
 
 const noFields: Fields = fieldNames.map(() => 0);
 
-/** Says, before each mapping that merges bring in, whether there is budget for it. */
+/** Returns whether the budget allows reading a node. */
 export type Charge = (node: number, depth: number) => boolean;
 
 /**
@@ -79,7 +79,7 @@ export function isMergeKey(tree: YamlTree, key: number): boolean {
   return tree.isPlain(key) && tree.text(key) === '<<';
 }
 
-/** The mappings that the value of a `<<` names: one, or a list of them. Others are ignored. */
+/** The mappings in the value of a `<<`: one, or a list. Other values are ignored. */
 function mergeSources(tree: YamlTree, valueNode: number): readonly number[] {
   const value = tree.resolve(valueNode);
   if (tree.kind(value) === yamlKind.mapping) return [value];
@@ -94,7 +94,7 @@ function mergeSources(tree: YamlTree, valueNode: number): readonly number[] {
 
 type JsonResult = { ok: true; object: JsonObject } | { ok: false; node: number; reason: string };
 
-/** Reads a mapping as a JSON object with the types of YAML 1.1. `charge` says when the budget for reading is used up. */
+/** Reads a mapping as a JSON object with the types of YAML 1.1. */
 export function readJsonObject(tree: YamlTree, node: number, depth: number, charge: Charge): JsonResult {
   const problems: JsonProblem[] = [];
   const mapping = tree.resolve(node);
@@ -157,7 +157,7 @@ function readObject(read: Read, mapping: number, depth: number): JsonObject {
   return object;
 }
 
-/** Adds what a `<<` brings and the object itself does not have. */
+/** Adds the keys of a `<<` that the object itself does not have. */
 function mergeInto(read: Read, object: Record<string, JsonValue>, valueNode: number, depth: number): void {
   const merged = readValue(read, valueNode, depth + 1);
   const sources: readonly JsonValue[] = isList(merged) ? merged : [merged];
@@ -172,7 +172,7 @@ function mergeInto(read: Read, object: Record<string, JsonValue>, valueNode: num
   }
 }
 
-/** Array.isArray, which by itself does not narrow a readonly array. */
+/** `Array.isArray` does not narrow a readonly array. */
 const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
 /** Sets an own property whatever its name; plain assignment of `__proto__` would change the prototype instead. */

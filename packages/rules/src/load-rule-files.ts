@@ -1,10 +1,10 @@
 import { runSteps, type Steps } from '@tollgate/kit/steps';
 import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import type { YamlTree } from '@tollgate/yaml/tree';
-import { checkYaml, type ReportYaml } from './check-yaml.ts';
+import { checkRuleFile, type ReportNode } from './check-rule-file.ts';
 import { type CompileOptions, compileRules, maxProblems, type RulesResult } from './compile.ts';
 import type { RuleProblem } from './problem.ts';
-import { readYaml } from './read-yaml.ts';
+import { readRuleFile } from './read-rule-file.ts';
 import type { RuleDocument } from './rule-document.ts';
 import { maxWarnings } from './warnings.ts';
 
@@ -16,18 +16,21 @@ export interface RuleFile {
 }
 
 /**
- * Loads rule files: YAML 1.1, the first document of each. All or nothing: with anything wrong in any file the answer
- * is every problem of all files (1000 at most), each with line and column (contract 1.12).
+ * Loads rule files: YAML 1.1, the first document of each. All or nothing: a problem in any file fails with the problems of
+ * all files (1000 at most), each with line and column (contract 1.12).
  */
-export function loadYaml(files: readonly RuleFile[], options: CompileOptions): RulesResult {
-  return runSteps(loadYamlSteps(files, options));
+export function loadRuleFiles(files: readonly RuleFile[], options: CompileOptions): RulesResult {
+  return runSteps(loadRuleFilesInSteps(files, options));
 }
 
 /**
- * Does what `loadYaml` does, in steps that take a few milliseconds at most where the many rules of a file are in its
- * top-level list. A descriptor with all that is inside it is one step, and so is parsing a file that has no such list.
+ * `loadRuleFiles` in steps of a few milliseconds, for files with most rules in the top-level list. A descriptor with its
+ * content is one step, and so is parsing a file without such a list.
  */
-export function* loadYamlSteps(files: readonly RuleFile[], options: CompileOptions): Steps<RulesResult> {
+export function* loadRuleFilesInSteps(
+  files: readonly RuleFile[],
+  options: CompileOptions,
+): Steps<RulesResult> {
   const problems: RuleProblem[] = [];
   const warnings: RuleProblem[] = [];
   const documents: RuleDocument[] = [];
@@ -61,18 +64,18 @@ function* decodeFile(
     warnings.push({ source, ...ignoredFrom, path: '', message: secondDocument });
   const report = reporter(tree, source, problems, maxProblems);
   const warn = reporter(tree, source, warnings, maxWarnings);
-  yield* checkYaml(tree, report);
+  yield* checkRuleFile(tree, report);
   const before = problems.length;
-  const document = yield* readYaml(tree, source, report, warn);
-  // A root that is no mapping leaves nothing to judge, and "empty domain" would only mislead.
+  const document = yield* readRuleFile(tree, source, report, warn);
+  // Without a mapping at the root there is nothing to check, and "empty domain" would mislead.
   return problems.length > before && document.at === undefined ? undefined : document;
 }
 
 const secondDocument =
   'all from here on is ignored, for only the first YAML document of a file is read: move it into a file of its own';
 
-/** Collects what is reported about the nodes of a file, up to a number. */
-function reporter(tree: YamlTree, source: string, into: RuleProblem[], most: number): ReportYaml {
+/** Collects problems of the nodes of a file, up to a limit. */
+function reporter(tree: YamlTree, source: string, into: RuleProblem[], most: number): ReportNode {
   return (node, path, message, hint) => {
     if (into.length >= most) return;
     into.push({
@@ -85,7 +88,7 @@ function reporter(tree: YamlTree, source: string, into: RuleProblem[], most: num
   };
 }
 
-/** Problems by file, in each file those of its form before those of its meaning. */
+/** Orders problems by file; within a file, form precedes meaning. */
 function inFileOrder(files: readonly RuleFile[], problems: readonly RuleProblem[]): RuleProblem[] {
   const rank = new Map(files.map(({ source }, index) => [source, index]));
   return problems.toSorted((a, b) => (rank.get(a.source) ?? 0) - (rank.get(b.source) ?? 0));

@@ -3,27 +3,27 @@ import { maxDepth } from '@tollgate/yaml/first-document';
 import { yamlKind } from '@tollgate/yaml/node-table';
 import { isNullText, parseBoolean, parseInteger, scalarType } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
-import { type ReportYaml, refusedTypes } from './check-yaml.ts';
-import type { Place } from './problem.ts';
+import { type ReportNode, refusedTypes } from './check-rule-file.ts';
+import type { Location } from './problem.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
 import { descriptorsPerStep } from './rule-document.ts';
-import { type FieldName, type Fields, fieldNode, readFields, readJsonObject } from './yaml-fields.ts';
+import { type FieldName, type Fields, fieldNode, readFields, readJsonObject } from './rule-file-fields.ts';
 
 /**
- * Most nodes that aliases and merges may add to those of the text: reuse costs little, while nested aliases can
- * stand for more than any memory holds.
+ * Maximum number of nodes that aliases and merges may add to those of the text: nested aliases can expand to more than
+ * any memory holds.
  */
 const maxAliasedNodes = 1_000_000;
 
 /**
- * Reads the rules of one file. Reports values of the wrong type; the form of the whole is checked apart
- * (`checkYaml`), so what that reports is passed over here. `warn` hears of fields that are missing or have no effect.
+ * Reads the rules of one file. Reports values of the wrong type, except problems of form, which `checkRuleFile` reports.
+ * Warns about fields that are missing or have no effect.
  */
-export function* readYaml(
+export function* readRuleFile(
   tree: YamlTree,
   source: string,
-  report: ReportYaml,
-  warn: ReportYaml,
+  report: ReportNode,
+  warn: ReportNode,
 ): Steps<RuleDocument> {
   const budget = tree.size + maxAliasedNodes;
   const read: Read = { tree, report, warn, texts: new Map(), budget, refused: false, descriptors: 0 };
@@ -41,13 +41,13 @@ export function* readYaml(
 
 interface Read {
   readonly tree: YamlTree;
-  readonly report: ReportYaml;
-  readonly warn: ReportYaml;
-  /** One copy of each text that repeats; a slice of the file would keep all of it alive. */
+  readonly report: ReportNode;
+  readonly warn: ReportNode;
+  /** One copy of each repeated text; a slice of the file would keep the whole file alive. */
   readonly texts: Map<string, string>;
   /** Nodes that may still be read. */
   budget: number;
-  /** A bound was passed and reported; nothing more is read. */
+  /** A limit was exceeded and reported; reading stops. */
   refused: boolean;
   /** Descriptors read so far. */
   descriptors: number;
@@ -56,7 +56,7 @@ interface Read {
 const fail = (read: Read, node: number, path: string, reason: string) =>
   read.report(node, path, `error loading config file: ${reason}`);
 
-/** Accounts for reading a node; false when a bound is passed, which ends the reading of the file. */
+/** Counts a node; false when a limit is exceeded, which ends the reading of the file. */
 function charge(read: Read, node: number, depth: number): boolean {
   if (read.refused) return false;
   read.budget--;
@@ -118,7 +118,7 @@ function* readDescriptor(
   };
 }
 
-/** Fields of a `rate_limit`; the form of the file allows them on any level. */
+/** Fields of a `rate_limit`. `checkRuleFile` accepts them on any level. */
 const limitFields: readonly FieldName[] = ['unit', 'requests_per_unit', 'unlimited', 'name', 'replaces'];
 
 function warnOfMisplaced(read: Read, fields: Fields, path: string): void {
@@ -135,7 +135,7 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
   if (node === undefined || isNull(tree, node)) return undefined;
   const mapping = tree.resolve(node);
   if (tree.kind(mapping) !== yamlKind.mapping) {
-    fail(read, node, path, `rate_limit must be a mapping, not ${nameOf(tree, mapping)}`);
+    fail(read, node, path, `rate_limit must be a mapping, not ${describeNode(tree, mapping)}`);
     return undefined;
   }
   if (!charge(read, mapping, depth)) return undefined;
@@ -189,30 +189,30 @@ function metadataField(read: Read, fields: Fields, depth: number, path: string):
   return undefined;
 }
 
-/** The list node of a field; undefined when absent, null, or (reported) no list. */
+/** The list node of a field; undefined when absent, null, or (reported) not a list. */
 function listField(read: Read, fields: Fields, name: FieldName, path: string): number | undefined {
   const { tree } = read;
   const node = fieldNode(fields, name);
   if (node === undefined || isNull(tree, node)) return undefined;
   const list = tree.resolve(node);
   if (tree.kind(list) === yamlKind.sequence) return list;
-  fail(read, node, path, `${name} must be a list, not ${nameOf(tree, list)}`);
+  fail(read, node, path, `${name} must be a list, not ${describeNode(tree, list)}`);
   return undefined;
 }
 
-/** A text as it stands in the source, whatever YAML would make of it; null is as good as absent. */
+/** A text as written in the source, without type conversion; undefined for null. */
 function textField(read: Read, fields: Fields, name: FieldName, path = ''): string | undefined {
   const { tree } = read;
   const node = fieldNode(fields, name);
   if (node === undefined) return undefined;
   const scalar = tree.resolve(node);
   if (tree.kind(scalar) !== yamlKind.scalar) {
-    fail(read, node, path, `${name} must be text, not ${nameOf(tree, scalar)}`);
+    fail(read, node, path, `${name} must be text, not ${describeNode(tree, scalar)}`);
     return undefined;
   }
   if (isNull(tree, scalar)) return undefined;
   const text = tree.text(scalar);
-  // Values are as many as rules and are copied into their composite key; all else repeats.
+  // Values are mostly distinct and copied into their composite key; other texts repeat.
   return name === 'value' ? text : sharedText(read.texts, text);
 }
 
@@ -224,7 +224,7 @@ function sharedText(texts: Map<string, string>, text: string): string {
   return copy;
 }
 
-/** A copy that does not keep the text it was sliced from alive. */
+/** A copy that does not keep the source text alive. */
 const copyText = (text: string) => [text.slice(0, 1), text.slice(1)].join('');
 
 function booleanField(read: Read, fields: Fields, name: FieldName, path: string): boolean | undefined {
@@ -234,7 +234,7 @@ function booleanField(read: Read, fields: Fields, name: FieldName, path: string)
   const scalar = tree.resolve(node);
   const value = tree.isPlain(scalar) ? parseBoolean(tree.text(scalar)) : undefined;
   if (value === undefined && !isRefusedNumber(tree, scalar))
-    fail(read, node, path, `${name} must be true or false, not ${nameOf(tree, scalar)}`);
+    fail(read, node, path, `${name} must be true or false, not ${describeNode(tree, scalar)}`);
   return value;
 }
 
@@ -252,7 +252,7 @@ function countField(read: Read, fields: Fields, path: string): number {
     read,
     node,
     path,
-    `requests_per_unit must be a whole number from 0 to ${maxUint32}, not ${nameOf(tree, scalar)}`,
+    `requests_per_unit must be a whole number from 0 to ${maxUint32}, not ${describeNode(tree, scalar)}`,
   );
   return 0;
 }
@@ -262,14 +262,14 @@ function isNull(tree: YamlTree, node: number): boolean {
   return tree.isPlain(scalar) && isNullText(tree.text(scalar));
 }
 
-/** Floats and numbers that are too big are reported by `checkYaml`, wherever they are. */
+/** Floats and numbers beyond 64 bits are reported by `checkRuleFile`. */
 const isRefusedNumber = (tree: YamlTree, scalar: number) =>
   tree.isPlain(scalar) && refusedTypes.has(scalarType(tree.text(scalar)));
 
-/** Longest text quoted in a message. */
+/** Maximum length of a quoted text. */
 const maxQuoted = 100;
 
-function nameOf(tree: YamlTree, node: number): string {
+function describeNode(tree: YamlTree, node: number): string {
   if (tree.kind(node) === yamlKind.mapping) return 'a mapping';
   if (tree.kind(node) === yamlKind.sequence) return 'a list';
   const text = tree.text(node);
@@ -277,8 +277,8 @@ function nameOf(tree: YamlTree, node: number): string {
   return tree.isPlain(node) ? quoted : `the text ${quoted}`;
 }
 
-/** Place of a field's value in a mapping; of the mapping when it has no such field of its own. */
-function locate(tree: YamlTree, mapping: number, field: string | undefined): Place | undefined {
+/** Location of a field's value in a mapping; of the mapping when it does not have the field itself. */
+function locate(tree: YamlTree, mapping: number, field: string | undefined): Location | undefined {
   if (tree.size === 0) return undefined;
   let node = mapping;
   const end = tree.kind(mapping) === yamlKind.mapping ? tree.next(mapping) : 0;
