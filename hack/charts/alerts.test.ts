@@ -7,8 +7,7 @@ import { findBinary } from '@tollgate/testkit/processes';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { type AlertRule, alertingCharts } from './support/alert-rules.ts';
-import { helmIsMissing } from './support/helm.ts';
-import { objectsOf, renderChart } from './support/rendered-chart.ts';
+import { helmIsMissing, objectsOf, renderChart } from './support/helm.ts';
 
 /** A file of `promtool test rules`, as far as it is looked at here. */
 interface AlertCases {

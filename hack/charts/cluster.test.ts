@@ -4,10 +4,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
-import { chartCases } from './support/chart-cases.ts';
-import { helmIsMissing } from './support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
-import { objectsOf, renderChart } from './support/rendered-chart.ts';
+import { chartCases, helmIsMissing, objectsOf, renderChart } from './support/helm.ts';
+import { type ManifestObject, podTemplatesOf } from './support/manifests.ts';
 
 // An API server is started and asked for some hundred objects, on a machine that may have other work.
 t.setTimeout(240_000);

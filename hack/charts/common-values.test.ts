@@ -7,11 +7,16 @@ import { load } from 'js-yaml';
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
 import { services } from '../images/build-images.ts';
-import { publishCommands } from '../release/publish-commands.ts';
-import { helmIsMissing, runHelm } from './support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
-import { releaseRegistry } from './support/release-registry.ts';
-import { clusterArguments, objectsOf, renderChart } from './support/rendered-chart.ts';
+import { publishCommands } from '../release/publish.ts';
+import {
+  clusterArguments,
+  helmIsMissing,
+  objectsOf,
+  releaseRegistry,
+  renderChart,
+  runHelm,
+} from './support/helm.ts';
+import { type ManifestObject, podTemplatesOf } from './support/manifests.ts';
 
 t.setTimeout(120_000);
 const skip = helmIsMissing();

@@ -6,18 +6,23 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { dump, load } from 'js-yaml';
 import t, { type Test } from 'tap';
-import { startAuth, startAuthDatabase } from '../e2e/support/auth-process.ts';
-import { startLimiter } from '../e2e/support/limiter-process.ts';
-import { documentSteps } from '../e2e/support/shell-document.ts';
-import { startReplica } from '../e2e/support/start-replica.ts';
-import { programmed, statusWhen } from '../e2e/support/status-when.ts';
-import { statusesOf } from '../e2e/support/statuses.ts';
-import { configOf, exampleFile, exampleObject, readExamples } from './support/example-files.ts';
-import { helmIsMissing, runHelm } from './support/helm.ts';
-import { podTemplatesOf } from './support/manifest-object.ts';
-import { onLoopback } from './support/on-loopback.ts';
-import { clusterArguments, objectsOf } from './support/rendered-chart.ts';
-import { addressOf, hostOf, servicePorts, serviceReferences } from './support/service-references.ts';
+import { documentSteps } from '../e2e/support/document-shell.ts';
+import { programmed, statusWhen } from '../e2e/support/limits.ts';
+import { startAuth, startAuthDatabase, startLimiter, startReplica } from '../e2e/support/processes.ts';
+import { statusesOf } from '../e2e/support/requests.ts';
+import { clusterArguments, helmIsMissing, objectsOf, runHelm } from './support/helm.ts';
+import {
+  addressOf,
+  configOf,
+  exampleFile,
+  exampleObject,
+  hostOf,
+  onLoopback,
+  podTemplatesOf,
+  readExamples,
+  servicePorts,
+  serviceReferences,
+} from './support/manifests.ts';
 
 // An API server, a database and three services are started, on a machine that may have other work.
 t.setTimeout(240_000);

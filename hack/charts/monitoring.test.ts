@@ -2,10 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { memcachedStatNames, statsNames } from '../../services/ratelimit/src/stats/names.ts';
-import { filesBelow } from '../generate/files-below.ts';
+import { filesBelow } from '../generate/render.ts';
 import { readAlerts } from './support/alert-rules.ts';
-import { helmIsMissing } from './support/helm.ts';
-import { objectsOf, renderChart } from './support/rendered-chart.ts';
+import { helmIsMissing, objectsOf, renderChart } from './support/helm.ts';
 
 const services = ['auth', 'ratelimit', 'xds'] as const;
 

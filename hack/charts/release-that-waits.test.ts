@@ -4,15 +4,12 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
 import t, { type Test } from 'tap';
-import { manifest } from '../e2e/support/manifest.ts';
-import { kubectl } from './kubelet/pod-namespace.ts';
-import { startKubelet } from './kubelet/start-kubelet.ts';
-import { startDevPostgresql, startDevValkey } from './support/dev-stores.ts';
-import { someAddress } from './support/forward-port.ts';
+import { manifest } from '../e2e/support/limits.ts';
+import { startKubelet } from './kubelet/kubelet.ts';
+import { kubectl } from './kubelet/node.ts';
 import { runHelm } from './support/helm.ts';
-import { createNamespace, freePortArguments } from './support/installed-release.ts';
-import { podSuite } from './support/pod-suite.ts';
-import { checkoutImageOf } from './support/run-values-file.ts';
+import { checkoutImageOf, createNamespace, freePortArguments, podSuite } from './support/releases.ts';
+import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
 // A cluster, data stores and all services, three times, on a machine that may have other work.
 t.setTimeout(300_000);

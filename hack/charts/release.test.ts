@@ -2,8 +2,7 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
-import { helmIsMissing, runHelm } from './support/helm.ts';
-import { releaseRegistry } from './support/release-registry.ts';
+import { helmIsMissing, releaseRegistry, runHelm } from './support/helm.ts';
 
 // An API server is started, and helm waits for its answers, on a machine that may have other work.
 t.setTimeout(240_000);

@@ -2,11 +2,16 @@ import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
 import { serviceCharts } from '../generate/charts/service-charts.ts';
 import type { ContainerSpec } from './kubelet/pod-spec.ts';
-import { chartCases } from './support/chart-cases.ts';
-import { helmIsMissing, runHelm } from './support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from './support/manifest-object.ts';
-import { releaseRegistry } from './support/release-registry.ts';
-import { clusterArguments, objectsOf, renderChart } from './support/rendered-chart.ts';
+import {
+  chartCases,
+  clusterArguments,
+  helmIsMissing,
+  objectsOf,
+  releaseRegistry,
+  renderChart,
+  runHelm,
+} from './support/helm.ts';
+import { type ManifestObject, podTemplatesOf } from './support/manifests.ts';
 
 t.setTimeout(180_000);
 const skip = helmIsMissing();

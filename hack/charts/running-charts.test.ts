@@ -1,8 +1,11 @@
-import t from 'tap';
-import { valuesFilesOf } from '../generate/charts/generate-charts.ts';
-import { createNamespace } from './support/installed-release.ts';
-import { podSuite } from './support/pod-suite.ts';
-import { prepareCluster, runValuesFile } from './support/run-values-file.ts';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import t, { type Test } from 'tap';
+import { valuesFilesOf } from '../generate/charts/charts.ts';
+import { kubectl } from './kubelet/node.ts';
+import type { StartedPod } from './kubelet/pod.ts';
+import { createNamespace, podSuite, prepareCluster, runValuesFile } from './support/releases.ts';
+import { withCounterStores } from './support/stores.ts';
 
 // An API server, data stores and seven Pods are started, on a machine that may have other work.
 t.setTimeout(240_000);
@@ -52,3 +55,106 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     });
   }
 });
+
+// An API server, data stores and a score of Pods are started, on a machine that may have other work.
+t.setTimeout(240_000);
+
+/** A values file with what it says of a cluster that this one is not, or with more of what it may say. */
+interface Values {
+  readonly what: string;
+  readonly file: string;
+  readonly args?: readonly string[];
+}
+
+/** Those with all parts. That for trying out has a test of its own. */
+const cases: readonly (Values & { readonly deployments: number })[] = [
+  { what: 'small', file: 'small', deployments: 3 },
+  {
+    what: 'own-certificates',
+    file: 'small',
+    deployments: 3,
+    args: [
+      ...['auth', 'ratelimit', 'xds'].map((service) => `--set=${service}.tls.existingSecret=server-tls`),
+      // What stands in the certificate.
+      '--set=ratelimit.settings.CONFIG_GRPC_XDS_SERVER_TLS_SAN=localhost',
+      '--set=ratelimit.rules.xds.tls.existingSecret=client-tls',
+      '--set=xds.settings.XDS_GRPC_CLIENT_SAN=client.test',
+    ],
+  },
+  // With TLS, as its settings say.
+  { what: 'ha', file: 'ha', deployments: 3, args: ['--set=ratelimit.existingSecret=redis-tls-url'] },
+  {
+    what: 'mtls',
+    file: 'mtls',
+    deployments: 3,
+    args: ['--set=xds.settings.XDS_GRPC_CLIENT_SAN=tg-ratelimit.mtls'],
+  },
+];
+
+/** Where limits are counted. These limiters take them from the xDS server of `limits-only`. */
+const storeCases = ['sentinel', 'redis-cluster', 'memcached'] as const;
+
+podSuite(t, 'the Pods of every values file of tollgate, installed and run', async (t, kube) => {
+  const cluster = await prepareCluster(t, kube);
+  const install = (t: Test, { what, file, args = [] }: Values, operator = cluster.operator) =>
+    runValuesFile(
+      t,
+      { kube, operator },
+      {
+        chart: 'tollgate',
+        valuesFile: `charts/tollgate/ci/${file}-values.yaml`,
+        namespace: what,
+        // It is there already, and of no release.
+        args: ['--set=crds.enabled=false', ...args],
+      },
+    );
+
+  for (const { deployments, ...values } of cases) {
+    await t.test(values.what, async (t) => {
+      const pods = await install(t, values);
+      t.equal(pods.length, deployments);
+      for (const pod of pods) await t.resolves(pod.askProbes());
+    });
+  }
+
+  for (const namespace of storeCases) await createNamespace(kube, namespace);
+  const limiterNamespaces = `--set=xds.tls.limiterNamespaces={${storeCases.join(',')}}`;
+  const [operator, withMemory] = await Promise.all([
+    withCounterStores(t, cluster.operator),
+    // They run on: the limiters below are told of limits by this xDS server.
+    install(t, { what: 'limits-only', file: 'limits-only', args: [limiterNamespaces] }),
+  ]);
+  await t.test('limits-only', async (t) => {
+    t.equal(withMemory.length, 2);
+    for (const pod of withMemory) await t.resolves(pod.askProbes());
+  });
+  const address = await managementServerOf(kube, 'limits-only');
+  const args = ['--set=xds.enabled=false', `--set=ratelimit.rules.xds.address=${address}`];
+  for (const file of storeCases) {
+    await t.test(file, async (t) => {
+      const [pod, ...others] = await install(t, { what: file, file, args }, operator);
+      t.strictSame(others, []);
+      if (pod === undefined) throw new Error('no Pod');
+      await t.resolves(pod.askProbes());
+      t.equal(await decide(pod), 200);
+      await awaitUntil(async () => (await decide(pod)) === 429, { what: 'the limit', timeoutMs: 30_000 });
+    });
+  }
+});
+
+/** Of a release in a namespace: `host:port` of its headless Service. */
+async function managementServerOf(kube: KubeApiserver, namespace: string): Promise<string> {
+  const name = 'tg-xds-headless';
+  const port = '-o=jsonpath={.spec.ports[?(@.name=="grpc")].port}';
+  return `${name}.${namespace}:${await kubectl(kube, ['get', 'service', name, `--namespace=${namespace}`, port])}`;
+}
+
+/** What a rate limit service says of a request: 200, or 429 when it is one too many. */
+async function decide(pod: StartedPod): Promise<number> {
+  const answer = await fetch(`http://127.0.0.1:${pod.port('http')}/json`, {
+    method: 'POST',
+    body: JSON.stringify({ domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ada' }] }] }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}

@@ -3,18 +3,15 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
-import { domain } from '../e2e/support/envoy-config.ts';
-import { identityRateLimits } from '../e2e/support/envoy-ext-authz.ts';
-import { programmed, statusWhen } from '../e2e/support/status-when.ts';
-import { statusesOf } from '../e2e/support/statuses.ts';
+import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
+import { programmed, statusWhen } from '../e2e/support/limits.ts';
+import { statusesOf } from '../e2e/support/requests.ts';
 import { services } from '../images/build-images.ts';
-import { namespaceNode } from './kubelet/namespace-node.ts';
+import { namespaceNode } from './kubelet/node.ts';
+import type { StartedPod } from './kubelet/pod.ts';
 import { assembleImage, type ServiceImage } from './kubelet/service-image.ts';
-import type { StartedPod } from './kubelet/start-pod.ts';
-import { startDevPostgresql, startDevValkey } from './support/dev-stores.ts';
-import { someAddress } from './support/forward-port.ts';
-import { createNamespace, freePortArguments, installRelease } from './support/installed-release.ts';
-import { podSuite } from './support/pod-suite.ts';
+import { createNamespace, freePortArguments, installRelease, podSuite } from './support/releases.ts';
+import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
 // An API server, two data stores and three services are started, on a machine that may have other work.
 t.setTimeout(240_000);

@@ -1,6 +1,6 @@
 import { lstat, readFile } from 'node:fs/promises';
-import { filesBelow } from '../generate/files-below.ts';
 import type { Generator } from '../generate/generators.ts';
+import { filesBelow } from '../generate/render.ts';
 import { runTool } from './run-checks.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { AuthClient } from '@supabase/auth-js';
 import { serviceKey } from '@tollgate/testkit/service-key';
-import { timedFetch } from './timed-fetch.ts';
+import { timedFetch } from './story.ts';
 
 /** Where the auth server is, and the secret that it verifies tokens with. */
 export interface AdminOptions {

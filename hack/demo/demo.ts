@@ -4,18 +4,13 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { createAdmin } from './admin.ts';
+import { choosePorts, describeMoved, type Ports, waitForWindowMs } from './options.ts';
+import { createTable, type Paint, type Table, tryIt } from './output.ts';
 import { PartFailure, type Platform, parts, startPlatform, untilStopped } from './platform.ts';
-import { choosePorts, describeMoved, type Ports } from './ports.ts';
-import { clusterRules } from './rules/cluster-rules.ts';
-import { folderRules } from './rules/folder-rules.ts';
-import type { RuleStore } from './rules/rule-store.ts';
-import { perform, performAfter } from './story/perform.ts';
-import { createPerson } from './story/person.ts';
-import { type Step, scenario } from './story/scenario.ts';
-import { createStory, type Story } from './story/story.ts';
-import { createTable, type Paint, type Table } from './table.ts';
-import { tryIt } from './try-it.ts';
-import { waitForWindowMs } from './window-margin.ts';
+import type { RuleStore } from './rules.ts';
+import { clusterRules, folderRules } from './rules.ts';
+import { type Step, scenario } from './scenario.ts';
+import { createPerson, createStory, perform, performAfter, type Story } from './story.ts';
 
 /** What the demo has from the process that runs it. */
 export interface DemoDeps {

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
-import { parseArguments, usage } from './arguments.ts';
 import { runDemo } from './demo.ts';
+import { parseArguments, usage } from './options.ts';
 
 const parsed = parseArguments(process.argv.slice(2));
 if (!parsed.ok) {

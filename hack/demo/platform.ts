@@ -1,10 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Part, PartContext, RunningPart } from './part.ts';
-import { auth } from './parts/auth.ts';
-import { envoy } from './parts/envoy.ts';
-import { limiter } from './parts/limiter.ts';
-import { shop } from './parts/shop.ts';
-import { xds } from './parts/xds.ts';
+import type { Part, PartContext, RunningPart } from './parts.ts';
+import { auth, envoy, limiter, shop, xds } from './parts.ts';
 
 /** All parts of the demo in the order of their start. A new one is a file in parts/ and a line here. */
 export const parts: readonly Part[] = [auth, xds, limiter, shop, envoy];

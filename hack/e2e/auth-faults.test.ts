@@ -1,13 +1,16 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
-import { type AuthProcess, startAuth, startAuthDatabase } from './support/auth-process.ts';
-import { type Edge, startEdge } from './support/edge.ts';
-import { identityRateLimits } from './support/envoy-ext-authz.ts';
-import { startFolderXds } from './support/folder-xds.ts';
-import { startRedisLimiter } from './support/redis-limiter.ts';
-import { statusesOf } from './support/statuses.ts';
-import { whoami } from './support/whoami.ts';
+import { type Edge, startEdge, whoami } from './support/edge.ts';
+import { identityRateLimits } from './support/envoy-config.ts';
+import {
+  type AuthProcess,
+  startAuth,
+  startAuthDatabase,
+  startFolderXds,
+  startRedisLimiter,
+} from './support/processes.ts';
+import { statusesOf } from './support/requests.ts';
 
 t.setTimeout(240_000);
 

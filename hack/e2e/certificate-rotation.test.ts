@@ -1,12 +1,15 @@
 import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
-import { startAuth, startAuthDatabase } from './support/auth-process.ts';
+import { clientName, makeMutualTls, replaceCertificates } from './support/certificates.ts';
 import { type Edge, startEdge } from './support/edge.ts';
-import { startFolderXds } from './support/folder-xds.ts';
-import { type Load, startLoad } from './support/load.ts';
-import { countedHits } from './support/redis-counters.ts';
-import { startRedisLimiter } from './support/redis-limiter.ts';
-import { clientName, makeMutualTls, replaceCertificates } from './support/replace-certificates.ts';
+import {
+  countedHits,
+  startAuth,
+  startAuthDatabase,
+  startFolderXds,
+  startRedisLimiter,
+} from './support/processes.ts';
+import { type Load, startLoad } from './support/requests.ts';
 
 t.setTimeout(240_000);
 

@@ -2,11 +2,9 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { type Edge, startEdge } from './support/edge.ts';
-import { type FolderXds, startFolderXds } from './support/folder-xds.ts';
-import type { LimiterProcess } from './support/limiter-process.ts';
-import { startLoad } from './support/load.ts';
-import { startRedisLimiter } from './support/redis-limiter.ts';
-import { statuses } from './support/statuses.ts';
+import type { LimiterProcess } from './support/processes.ts';
+import { type FolderXds, startFolderXds, startRedisLimiter } from './support/processes.ts';
+import { startLoad, statuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
 

@@ -4,15 +4,11 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
-import { startAuth, startAuthDatabase } from './support/auth-process.ts';
-import { startEdge } from './support/edge.ts';
-import { domain } from './support/envoy-config.ts';
-import { identityRateLimits } from './support/envoy-ext-authz.ts';
-import { startRedisLimiter } from './support/redis-limiter.ts';
-import { startReplica } from './support/start-replica.ts';
-import { programmed, statusWhen } from './support/status-when.ts';
-import { statusesOf } from './support/statuses.ts';
-import { seenAs } from './support/whoami.ts';
+import { seenAs, startEdge } from './support/edge.ts';
+import { domain, identityRateLimits } from './support/envoy-config.ts';
+import { programmed, statusWhen } from './support/limits.ts';
+import { startAuth, startAuthDatabase, startRedisLimiter, startReplica } from './support/processes.ts';
+import { statusesOf } from './support/requests.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 

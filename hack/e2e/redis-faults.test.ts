@@ -2,10 +2,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Redis, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { type Edge, startEdge } from './support/edge.ts';
-import { startFolderXds } from './support/folder-xds.ts';
-import { silence } from './support/redis-counters.ts';
-import { startRedisLimiter } from './support/redis-limiter.ts';
-import { statuses } from './support/statuses.ts';
+import { silence, startFolderXds, startRedisLimiter } from './support/processes.ts';
+import { statuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
 

@@ -1,13 +1,16 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
-import { startAuth, startAuthDatabase } from './support/auth-process.ts';
 import { type Edge, startEdge } from './support/edge.ts';
-import { startFolderXds } from './support/folder-xds.ts';
-import { type Load, startLoad } from './support/load.ts';
-import { countedHits } from './support/redis-counters.ts';
-import { startRedisLimiter } from './support/redis-limiter.ts';
-import type { RestartableProcess } from './support/restartable-process.ts';
+import type { RestartableProcess } from './support/processes.ts';
+import {
+  countedHits,
+  startAuth,
+  startAuthDatabase,
+  startFolderXds,
+  startRedisLimiter,
+} from './support/processes.ts';
+import { type Load, startLoad } from './support/requests.ts';
 
 // Six servers are started, and stopped in no hurry, on a machine that may have other work.
 t.setTimeout(240_000);

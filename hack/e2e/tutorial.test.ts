@@ -3,8 +3,7 @@ import { join, resolve } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
-import { startDocumentShell } from './support/document-shell.ts';
-import { documentSteps, isAsShown } from './support/shell-document.ts';
+import { documentSteps, isAsShown, startDocumentShell } from './support/document-shell.ts';
 
 const checkout = resolve(import.meta.dirname, '../..');
 const tutorial = join(checkout, 'docs/tutorial');

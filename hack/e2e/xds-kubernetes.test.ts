@@ -3,12 +3,9 @@ import { resolve } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
-import { type LimiterProcess, startLimiter } from './support/limiter-process.ts';
-import { manifest } from './support/manifest.ts';
-import { connectNackingClient } from './support/nacking-client.ts';
-import { startReplica } from './support/start-replica.ts';
-import { programmed, statusWhen } from './support/status-when.ts';
-import type { XdsProcess } from './support/xds-process.ts';
+import { connectNackingClient, manifest, programmed, statusWhen } from './support/limits.ts';
+import type { XdsProcess } from './support/processes.ts';
+import { type LimiterProcess, startLimiter, startReplica } from './support/processes.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
@@ -69,7 +66,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
       const edited = await statusWhen(kube, 'edited', ({ accepted }) => accepted?.status === 'False');
       t.match(edited.accepted?.message, /generation 1 /);
       t.equal(edited.observedGeneration, 2);
-      t.equal((await limiter.ask('edited', { user: 'a' })).requestsPerUnit, 3);
+      t.equal((await limiter.decide('edited', { user: 'a' })).requestsPerUnit, 3);
       await kube.kubectl(['delete', 'rlc', 'bad', 'edited', 'good']);
     },
   );
@@ -88,10 +85,10 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     t.match(second.accepted, { reason: 'DuplicateKey', message: /default\/first/ });
     const third = await statusWhen(kube, 'third', ({ accepted }) => accepted?.status === 'False', 'other');
     t.match(third.accepted, { reason: 'DomainConflict', message: /default/ });
-    t.equal((await limiter.ask('taken', { user: 'a' })).requestsPerUnit, 6);
+    t.equal((await limiter.decide('taken', { user: 'a' })).requestsPerUnit, 6);
     await kube.kubectl(['delete', 'rlc', 'first', 'second']);
     await statusWhen(kube, 'third', (now) => /kept for it until/.test(now.accepted?.message ?? ''), 'other');
-    t.equal((await limiter.ask('taken', { user: 'a' })).requestsPerUnit, undefined);
+    t.equal((await limiter.decide('taken', { user: 'a' })).requestsPerUnit, undefined);
     await enforced(limiter, 'taken', 'user', 9);
     await kube.kubectl(['delete', 'rlc', 'third', '-n', 'other']);
   });
@@ -100,7 +97,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 10 } }));
     await enforced(limiter, 'lasting', 'user', 10);
     await kube.killApiserver();
-    t.equal((await limiter.ask('lasting', { user: 'a' })).requestsPerUnit, 10);
+    t.equal((await limiter.decide('lasting', { user: 'a' })).requestsPerUnit, 10);
     await kube.startApiserver();
     await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 11 } }));
     await enforced(limiter, 'lasting', 'user', 11, 40_000);
@@ -109,7 +106,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
   await t.test('limits outlive the management server, and follow it when it is back', async (t) => {
     await xds.kill();
     await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 12 } }));
-    t.equal((await limiter.ask('lasting', { user: 'a' })).requestsPerUnit, 11);
+    t.equal((await limiter.decide('lasting', { user: 'a' })).requestsPerUnit, 11);
     await xds.restart();
     await enforced(limiter, 'lasting', 'user', 12);
   });
@@ -162,7 +159,7 @@ async function enforced(
   timeoutMs = 20_000,
 ): Promise<void> {
   await awaitUntil(
-    async () => (await limiter.ask(domain, { [key]: 'a' })).requestsPerUnit === requestsPerUnit,
+    async () => (await limiter.decide(domain, { [key]: 'a' })).requestsPerUnit === requestsPerUnit,
     { what: `the limit of ${domain} for ${key} to be ${requestsPerUnit} in the limiter`, timeoutMs },
   );
 }

@@ -4,12 +4,9 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
-import { type LimiterProcess, startLimiter } from './support/limiter-process.ts';
-import { manifest } from './support/manifest.ts';
-import { connectNackingClient } from './support/nacking-client.ts';
-import { startReplica } from './support/start-replica.ts';
-import { programmed, statusWhen } from './support/status-when.ts';
-import type { XdsProcess } from './support/xds-process.ts';
+import { connectNackingClient, manifest, programmed, statusWhen } from './support/limits.ts';
+import type { XdsProcess } from './support/processes.ts';
+import { type LimiterProcess, startLimiter, startReplica } from './support/processes.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 

@@ -5,9 +5,8 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
-import { startLimiter } from './support/limiter-process.ts';
-import { manifest } from './support/manifest.ts';
-import { startXds } from './support/xds-process.ts';
+import { manifest } from './support/limits.ts';
+import { startLimiter, startXds } from './support/processes.ts';
 
 // An API server and several services are started, on a machine that may have other work.
 t.setTimeout(240_000);
@@ -41,9 +40,9 @@ t.test('limiter and management server know each other by certificate and token',
       CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer new-token',
     });
     t.teardown(limiter.stop);
-    t.equal((await limiter.ask('shop', { user: 'a' })).requestsPerUnit, 3);
+    t.equal((await limiter.decide('shop', { user: 'a' })).requestsPerUnit, 3);
     folder.write('manifests/shop.yaml', manifest({ name: 'shop', domain: 'shop', limits: { user: 4 } }));
-    await awaitUntil(async () => (await limiter.ask('shop', { user: 'a' })).requestsPerUnit === 4, {
+    await awaitUntil(async () => (await limiter.decide('shop', { user: 'a' })).requestsPerUnit === 4, {
       what: 'the edited limit',
     });
   });
@@ -62,7 +61,7 @@ t.test('limiter and management server know each other by certificate and token',
         CONFIG_GRPC_XDS_CLIENT_TLS_CERT: certificates.server.certFile,
         CONFIG_GRPC_XDS_CLIENT_TLS_KEY: certificates.server.keyFile,
       },
-      says: /does not carry the DNS name client\.test/,
+      says: /does not have the DNS name client\.test/,
     },
     {
       what: 'to a server of another name',
@@ -121,9 +120,12 @@ kubeSuite(t, 'limiters use the certificates that the management server keeps in 
   });
   t.teardown(limiter.stop);
   const enforced = (requestsPerUnit: number) =>
-    awaitUntil(async () => (await limiter.ask('shop', { user: 'a' })).requestsPerUnit === requestsPerUnit, {
-      what: `a limit of ${requestsPerUnit}`,
-    });
+    awaitUntil(
+      async () => (await limiter.decide('shop', { user: 'a' })).requestsPerUnit === requestsPerUnit,
+      {
+        what: `a limit of ${requestsPerUnit}`,
+      },
+    );
 
   await t.test('limits arrive, and the page names the limiter by its certificate', async (t) => {
     await enforced(3);

@@ -4,14 +4,17 @@ import { errors as authErrors } from '../../services/auth/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
-import { chartFiles } from './charts/generate-charts.ts';
-import { formatWithBiome } from './format-with-biome.ts';
-import { renderClientSdkDocs } from './render-client-sdk-docs.ts';
-import { renderCrd } from './render-crd.ts';
-import { renderErrorsPage } from './render-errors-page.ts';
-import { renderOpenApi } from './render-open-api.ts';
-import { renderProtoCode } from './render-proto-code.ts';
-import { renderIgnoredSettings, renderSettingsPage } from './render-settings-page.ts';
+import { chartFiles } from './charts/charts.ts';
+import { renderCrd } from './crd/definition.ts';
+import {
+  formatWithBiome,
+  renderClientSdkDocs,
+  renderErrorsPage,
+  renderIgnoredSettings,
+  renderOpenApi,
+  renderProtoCode,
+  renderSettingsPage,
+} from './render.ts';
 
 /** Something in the repository that is made from something else, by code. */
 export interface Generator {

@@ -3,9 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { pinBases } from '../images/build-images.ts';
-import { buildArtifacts } from './build-artifacts.ts';
-import { notesFile, publishCommands } from './publish-commands.ts';
-import { releaseNotes } from './release-notes.ts';
+import { buildArtifacts } from './artifacts.ts';
+import { notesFile, publishCommands, releaseNotes } from './publish.ts';
 import { tollgateVersion, versionDrift, writeVersion } from './versions.ts';
 
 const usage = `node hack/release/main.ts [--publish --tag=v1.2.3] [--folder=dist]

@@ -2,10 +2,14 @@ import { existsSync, globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import t from 'tap';
-import { helmIsMissing, runHelm } from '../charts/support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from '../charts/support/manifest-object.ts';
-import { releaseRegistry } from '../charts/support/release-registry.ts';
-import { clusterArguments, objectsOf } from '../charts/support/rendered-chart.ts';
+import {
+  clusterArguments,
+  helmIsMissing,
+  objectsOf,
+  releaseRegistry,
+  runHelm,
+} from '../charts/support/helm.ts';
+import { type ManifestObject, podTemplatesOf } from '../charts/support/manifests.ts';
 import { services } from '../images/build-images.ts';
 
 /** What of skaffold.yaml has to fit the rest of the repository. */

@@ -1,5 +1,9 @@
 import { execFile } from 'node:child_process';
 import { findBinary } from '@tollgate/testkit/processes';
+import { loadAll } from 'js-yaml';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { chartNames, valuesFilesOf } from '../../generate/charts/charts.ts';
+import { type ManifestObject, readObject } from './manifests.ts';
 
 /** What helm said. */
 export interface HelmResult {
@@ -61,4 +65,65 @@ function withoutLinks(stderr: string): string {
     .split('\n')
     .filter((line) => !line.includes('found symbolic link in path'))
     .join('\n');
+}
+
+/** The cluster that charts are rendered for, where there is none. The one of the tests has this version. */
+const kubeVersion = '1.34.4';
+
+/** The API of others that our charts use when it is there. */
+const otherApis = ['monitoring.coreos.com/v1'];
+
+/** The arguments that stand for a cluster. */
+export const clusterArguments: readonly string[] = [
+  `--kube-version=${kubeVersion}`,
+  ...otherApis.map((api) => `--api-versions=${api}`),
+];
+
+/**
+ * The manifests of a chart with a values file, as text.
+ *
+ * @throws Error with helm's words when it does not render.
+ */
+export async function renderChart(chart: string, args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runHelm([
+    'template',
+    'tg',
+    `charts/${chart}`,
+    '--namespace=default',
+    ...clusterArguments,
+    ...args,
+  ]);
+  if (code !== 0) throw new Error(`helm template charts/${chart} ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}
+
+/** The objects of manifests. */
+export function objectsOf(manifests: string): ManifestObject[] {
+  return loadAll(manifests).flatMap((document) =>
+    document === null || document === undefined ? [] : [readObject(document)],
+  );
+}
+
+const [, owner] = /github\.com\/([\w-]+)\//.exec(packageJson.repository.url) ?? [];
+
+/**
+ * Where .github/workflows/release.yaml publishes images: `IMAGE_REGISTRY` of its job, with the
+ * owner of the repository.
+ */
+export const releaseRegistry = `ghcr.io/${owner}`;
+
+/** A chart with one of the values files that it is tried with. */
+export interface ChartCase {
+  readonly chart: string;
+  readonly valuesFile: string;
+}
+
+/** All charts with all their values files: `charts/<chart>/ci/*-values.yaml`. */
+export async function chartCases(): Promise<ChartCase[]> {
+  const cases = await Promise.all(
+    chartNames.map(async (chart) =>
+      (await valuesFilesOf(chart)).map((valuesFile) => ({ chart, valuesFile })),
+    ),
+  );
+  return cases.flat();
 }

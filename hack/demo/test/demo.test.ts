@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
-import { scenario } from '../story/scenario.ts';
+import { scenario } from '../scenario.ts';
 
 const mainFile = resolve(import.meta.dirname, '../main.ts');
 const rowCount = scenario.flatMap(({ rows }) => rows).length;

@@ -1,9 +1,9 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import type { Part, PartContext } from '../part.ts';
+import { preferredPorts } from '../options.ts';
+import type { Part, PartContext } from '../parts.ts';
 import { startPlatform, untilStopped } from '../platform.ts';
-import { preferredPorts } from '../ports.ts';
-import { folderRules } from '../rules/folder-rules.ts';
+import { folderRules } from '../rules.ts';
 
 /** A part that writes what happens to it in a list. */
 function makePart(

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Outcome } from '../story/perform.ts';
-import type { Row, Step } from '../story/scenario.ts';
-import { scenario } from '../story/scenario.ts';
-import { createTable, type Paint } from '../table.ts';
+import { createTable, type Paint } from '../output.ts';
+import type { Row, Step } from '../scenario.ts';
+import { scenario } from '../scenario.ts';
+import type { Outcome } from '../story.ts';
 
 const plain: Paint = (_style, text) => text;
 

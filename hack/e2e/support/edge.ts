@@ -1,8 +1,9 @@
-import { type Echo, startEcho } from '@tollgate/testkit/echo';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Echo, type EchoedRequest, startEcho } from '@tollgate/testkit/echo';
 import { type Envoy, startEnvoy } from '@tollgate/testkit/envoy';
 import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
-import { type EnvoyConfigOptions, envoyConfig } from './envoy-config.ts';
+import { type EnvoyConfigOptions, envoyConfig, whoamiPath } from './envoy-config.ts';
 
 /** An application with Envoy in front of it. */
 export interface Edge {
@@ -60,5 +61,51 @@ function readStats(text: string): Record<string, number> {
   const lines = text.split('\n').map((line) => line.split(': '));
   return Object.fromEntries(
     lines.flatMap(([name = '', value = '']) => (/^\d+$/.test(value) ? [[name, Number(value)]] : [])),
+  );
+}
+
+/** Somebody as the application behind Envoy sees them. */
+export interface Seen {
+  readonly userId: unknown;
+  readonly plan: unknown;
+  readonly role: unknown;
+  /** Of their own, as JSON; empty or `-` when there is none. */
+  readonly limit: unknown;
+}
+
+/** A machine with other work is given time. */
+const answerTimeoutMs = 20_000;
+
+/** Whom the application sees; nothing is counted. */
+export async function whoami(
+  url: string,
+  accessToken: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Seen> {
+  const answer = await fetch(`${url}${whoamiPath}`, {
+    headers: { ...headers, authorization: `Bearer ${accessToken}` },
+    signal: AbortSignal.timeout(answerTimeoutMs),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${whoamiPath} answered ${answer.status}: ${text}`);
+  // Parsed boundary: what the echo answers.
+  const { headers: seen } = JSON.parse(text) as EchoedRequest;
+  return {
+    userId: seen['x-auth-user-id'],
+    plan: seen['x-auth-plan'],
+    role: seen['x-auth-role'],
+    limit: seen['x-limit'],
+  };
+}
+
+/** Waits until the application sees somebody so: a change is noticed some milliseconds after it was made. */
+export function seenAs(url: string, accessToken: string, fits: (seen: Seen) => boolean): Promise<Seen> {
+  return awaitUntil(
+    async () => {
+      const seen = await whoami(url, accessToken);
+      if (!fits(seen)) throw new Error(`it is ${JSON.stringify(seen)}`);
+      return seen;
+    },
+    { what: 'the change of the user', timeoutMs: 20_000, everyMs: 20 },
   );
 }

@@ -1,4 +1,63 @@
-import { extAuthzFilter, whoamiRoute } from './envoy-ext-authz.ts';
+import { join } from 'node:path';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import type { Test } from 'tap';
+import type { RotatingCertificates } from './certificates.ts';
+
+/** The namespace of dynamic metadata in which the filter keeps who makes the request. */
+const metadataNamespace = 'envoy.filters.http.ext_authz';
+
+/** The filter that asks the auth server. It fails closed: with 503 where nobody answers. */
+function extAuthzFilter(timeout: string): object {
+  return {
+    name: 'envoy.filters.http.ext_authz',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz',
+      transport_api_version: 'V3',
+      grpc_service: { envoy_grpc: { cluster_name: 'ext_authz' }, timeout },
+      failure_mode_allow: false,
+      status_on_error: { code: 'ServiceUnavailable' },
+    },
+  };
+}
+
+/**
+ * Descriptors of who makes a request: each user; each user by plan, with the limit of their own if they have one, and
+ * all without a token together; each role.
+ */
+export const identityRateLimits: readonly object[] = [
+  { actions: [metadata('user_id')] },
+  {
+    actions: [
+      metadata('plan', { default_value: 'anonymous' }),
+      metadata('user_id', { skip_if_absent: true }),
+    ],
+    limit: { dynamic_metadata: { metadata_key: metadataKey('limit') } },
+  },
+  { actions: [metadata('role')] },
+];
+
+/** Where nothing is counted, and the application is told the limit as well that Envoy has for the user. */
+export const whoamiPath = '/whoami';
+
+/** The route of that path. */
+function whoamiRoute(cluster: string): object {
+  const value = `%DYNAMIC_METADATA(${metadataNamespace}:limit)%`;
+  return {
+    match: { path: whoamiPath },
+    route: { cluster },
+    request_headers_to_add: [{ header: { key: 'x-limit', value } }],
+  };
+}
+
+function metadata(key: string, whenAbsent: object = {}): object {
+  return {
+    metadata: { descriptor_key: key, source: 'DYNAMIC', metadata_key: metadataKey(key), ...whenAbsent },
+  };
+}
+
+function metadataKey(key: string): object {
+  return { key: metadataNamespace, path: [{ key }] };
+}
 
 /** What is asked of an Envoy that stands before an application. */
 export interface EnvoyConfigOptions {
@@ -160,6 +219,60 @@ function cluster(name: string, ports: readonly number[]): object {
           })),
         },
       ],
+    },
+  };
+}
+
+/**
+ * A transport socket of TLS to servers for `localhost`, with a certificate of Envoy's own. Envoy reads files anew that
+ * are told to it as secrets with the folder to watch, and only those.
+ */
+export function tlsTransportSocket(t: Test, files: RotatingCertificates): object {
+  const secrets = makeTextFolder(t);
+  const watched = { watched_directory: { path: files.folder } };
+  const write = (name: string, secret: object): void =>
+    secrets.write(
+      `${name}.json`,
+      JSON.stringify({
+        resources: [
+          {
+            '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret',
+            name,
+            ...secret,
+          },
+        ],
+      }),
+    );
+  write('own', {
+    tls_certificate: {
+      certificate_chain: { filename: files.certFile },
+      private_key: { filename: files.keyFile },
+      ...watched,
+    },
+  });
+  write('authorities', {
+    validation_context: {
+      trusted_ca: { filename: files.caFile },
+      match_typed_subject_alt_names: [{ san_type: 'DNS', matcher: { exact: 'localhost' } }],
+      ...watched,
+    },
+  });
+  const secret = (name: string): object => ({
+    name,
+    sds_config: {
+      path_config_source: { path: join(secrets.path, `${name}.json`) },
+      resource_api_version: 'V3',
+    },
+  });
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+      common_tls_context: {
+        alpn_protocols: ['h2'],
+        tls_certificate_sds_secret_configs: [secret('own')],
+        validation_context_sds_secret_config: secret('authorities'),
+      },
     },
   };
 }

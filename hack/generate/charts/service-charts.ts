@@ -1,7 +1,8 @@
-import type { SettingsSpec } from '@tollgate/kit/settings';
+import type { Setting, SettingSchema, SettingsSpec } from '@tollgate/kit/settings';
 import { settingsSpec as authSettings } from '../../../services/auth/src/config/settings.ts';
 import { settingsSpec as ratelimitSettings } from '../../../services/ratelimit/src/config/settings.ts';
 import { settingsSpec as xdsSettings } from '../../../services/xds/src/config/settings.ts';
+import type { JsonSchema } from './chart-values.ts';
 
 /** What the values of a service's chart are made from. */
 export interface ServiceChart {
@@ -83,3 +84,133 @@ export const serviceCharts: readonly ServiceChart[] = [
     sharedDefaults: {},
   },
 ];
+
+/** Everything from this line on is made here. */
+const mark = '# --- Below this line: make generate. ---';
+
+/** As wide as the rest of the repository. */
+const lineWidth = 100;
+
+/**
+ * The values.yaml of the chart of a service: what it has there by hand, then the values that all services have, then one for
+ * each setting.
+ */
+export function renderServiceValues(chart: ServiceChart, current: string, shared: string): string {
+  const [own = ''] = current.split(mark);
+  return [
+    own.trimEnd(),
+    '',
+    mark,
+    '',
+    '# Shared by the charts of all services, from charts/common/shared-values.yaml.',
+    '',
+    withDefaults(shared, chart.sharedDefaults).trimEnd(),
+    '',
+    settingsBlock(chart),
+    secretSettingsBlock(chart),
+  ].join('\n');
+}
+
+/** Puts a chart's own defaults in the place of those of the shared values, which are at the top level. */
+function withDefaults(shared: string, defaults: Readonly<Record<string, string>>): string {
+  return Object.entries(defaults).reduce((text, [key, value]) => {
+    const line = new RegExp(`^${key}: .*$`, 'm');
+    if (!line.test(text)) throw new Error(`shared-values.yaml has no ${key} that could be ${value}`);
+    return text.replace(line, () => `${key}: ${JSON.stringify(value)}`);
+  }, shared);
+}
+
+/** The settings that are values by themselves: neither secret nor decided by another value. */
+function settingsBlock(chart: ServiceChart): string {
+  const settings = ordinarySettings(chart);
+  const groups = Map.groupBy(settings, ({ group }) => group);
+  return [
+    '# Settings, named like their environment variables. Null leaves the default to the service, or to',
+    '# the chart where it derives the setting from another value.',
+    'settings:',
+    ...[...groups].flatMap(([group, members]) => [
+      '',
+      `  # ${group}`,
+      '',
+      ...members.flatMap((setting) => [
+        ...comment(settingDoc(setting)),
+        `  ${setting.env}:${defaultOf(chart, setting)}`,
+      ]),
+    ]),
+    '',
+  ].join('\n');
+}
+
+function secretSettingsBlock(chart: ServiceChart): string {
+  const settings = secretSettings(chart);
+  return [
+    '# The secret settings, each by a key of a Secret: `{name: …, key: …}`. Those that are null may be in `existingSecret`.',
+    settings.length === 0 ? 'secretSettings: {}' : 'secretSettings:',
+    ...settings.flatMap((setting) => [...comment(settingDoc(setting)), `  ${setting.env}:`]),
+    '',
+  ].join('\n');
+}
+
+const ordinarySettings = ({ settings, decidedBy }: ServiceChart) =>
+  Object.values(settings).filter(({ env, secret }) => !secret && decidedBy[env] === undefined);
+const secretSettings = ({ settings, sometimesSecret }: ServiceChart) =>
+  Object.values(settings).filter(({ env, secret }) => secret || sometimesSecret.includes(env));
+
+/** The schemas of the two blocks. They are taken from the settings, because their values are mostly null. */
+export function settingsSchemas(chart: ServiceChart): Readonly<Record<string, JsonSchema>> {
+  const closed = (properties: JsonSchema): JsonSchema => ({
+    type: 'object',
+    additionalProperties: false,
+    properties,
+  });
+  return {
+    settings: closed(
+      Object.fromEntries(ordinarySettings(chart).map(({ env, schema }) => [env, settingSchema(schema)])),
+    ),
+    secretSettings: closed(
+      Object.fromEntries(secretSettings(chart).map(({ env }) => [env, secretKeySchema])),
+    ),
+  };
+}
+
+const secretKeySchema: JsonSchema = {
+  type: ['object', 'null'],
+  required: ['name', 'key'],
+  additionalProperties: false,
+  properties: { name: { type: 'string' }, key: { type: 'string' } },
+};
+
+function settingDoc({ doc, form, fallback }: Setting<unknown>): string {
+  const otherwise =
+    fallback === undefined ? 'Required' : fallback.text === '' ? '' : `Default \`${fallback.text}\``;
+  const takes = `${form.charAt(0).toUpperCase()}${form.slice(1)}.`;
+  return [doc, form === 'text' ? '' : takes, otherwise === '' ? '' : `${otherwise}.`]
+    .filter((part) => part !== '')
+    .join(' ');
+}
+
+/** Null leaves a setting alone. Text may look like a number: `30`. Of durations without a unit only 0 may, unless they are seconds. */
+function settingSchema({ type, enum: words, pattern, ...bounds }: SettingSchema): JsonSchema {
+  if (words !== undefined) return { enum: [...words, null] };
+  if (pattern !== undefined) {
+    const isSeconds = new RegExp(pattern).test('1');
+    return { type: ['string', 'number', 'null'], pattern, minimum: 0, ...(isSeconds ? {} : { maximum: 0 }) };
+  }
+  return { type: [type, ...(type === 'string' ? ['number'] : []), 'null'], ...bounds };
+}
+
+function defaultOf({ settingDefaults }: ServiceChart, { env }: Setting<unknown>): string {
+  const value = settingDefaults[env];
+  return value === undefined ? '' : ` ${JSON.stringify(value)}`;
+}
+
+/** A comment within a map, wrapped. */
+function comment(text: string): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= lineWidth) lines.push(`  # ${word}`);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}

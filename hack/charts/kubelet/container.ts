@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import { findBinary } from '@tollgate/testkit/processes';
+import { type ContainerSpec, fieldOf, type PodSurroundings, type VariableSpec } from './pod-spec.ts';
+
+/** A file or folder of this machine that a container sees at a path of its own. */
+export interface ContainerMount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** A program that sees nothing of this machine but what it is given. */
+export interface ContainerProcess {
+  /** An empty folder that becomes `/`. */
+  readonly root: string;
+  readonly mounts: readonly ContainerMount[];
+  readonly workingFolder: string;
+  /** User and group. Only root can take the place of another user: the program of somebody else runs as themselves. */
+  readonly user: number;
+  /** Its variables, all of them. `PATH` leads to the programs that make its surroundings, too. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** The program, a path that the container sees, and its arguments. */
+  readonly command: readonly string[];
+}
+
+/** What Node.js needs of a system: libraries, authorities, and what the kernel says of processes. */
+const systemFolders = ['/lib', '/lib64', '/usr/lib', '/etc/ssl', '/proc', '/dev'];
+
+/**
+ * Makes `/` of a file system in memory, mounts all into it, makes it read-only, and becomes the program. The mounts belong
+ * to a namespace that goes with the program, so nothing has to be cleaned up.
+ */
+const script = `
+set -e
+root=$1 folder=$2 user=$3
+shift 3
+mount -t tmpfs -o mode=0755,size=1m tmpfs "$root"
+while [ "$1" != -- ]; do
+  if [ -d "$1" ]; then
+    mkdir -p "$root$2"
+  else
+    mkdir -p "$root$(dirname "$2")"
+    : >"$root$2"
+  fi
+  mount --rbind "$1" "$root$2"
+  if [ "$3" = ro ]; then mount -o remount,bind,ro "$root$2"; fi
+  shift 3
+done
+shift
+mount -o remount,bind,ro "$root"
+# The shell has added it.
+unset PWD
+if [ "$user" = "$(id -u)" ]; then exec unshare --root="$root" --wd="$folder" "$@"; fi
+exec unshare --setgid="$user" --setuid="$user" --root="$root" --wd="$folder" "$@"
+`;
+
+/**
+ * What has to be run for that, with any environment: test runners add to that of every process, and `env` takes all of it
+ * away.
+ */
+export function containerCommand(container: ContainerProcess): { command: string; args: string[] } {
+  const { root, mounts, workingFolder, user, environment, command } = container;
+  const system = systemFolders.map((folder) => ({ source: folder, target: folder, readOnly: false }));
+  return {
+    command: findBinary('env'),
+    args: [
+      '-i',
+      ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
+      findBinary('unshare'),
+      ...namespaces(),
+      ...['/bin/sh', '-c', script, 'sh', root, workingFolder, isRoot() ? String(user) : '0'],
+      ...[...system, ...mounts].flatMap(({ source, target, readOnly }) => [
+        source,
+        target,
+        readOnly ? 'ro' : 'rw',
+      ]),
+      '--',
+      ...command,
+    ],
+  };
+}
+
+/** Why this machine gives no program a file system of its own; `false` when it does. In CI it is an error. */
+export function containersAreImpossible(): string | false {
+  try {
+    execFileSync(
+      findBinary('unshare'),
+      [...namespaces(), findBinary('mount'), '-t', 'tmpfs', 'tmpfs', '/mnt'],
+      {
+        stdio: 'pipe',
+      },
+    );
+    return false;
+  } catch (cause) {
+    const reason = 'namespaces of Linux cannot be made here: run as root, or let users make namespaces';
+    if (process.env.CI === 'true') throw new Error(reason, { cause });
+    return `left out: ${reason}`;
+  }
+}
+
+const isRoot = (): boolean => process.getuid?.() === 0;
+
+const namespaces = (): string[] => (isRoot() ? ['--mount'] : ['--map-root-user', '--mount']);
+
+/** The variables of a container: `env` comes before `envFrom`, and `$(NAME)` stands for a variable that is there already. */
+export function containerEnvironment(
+  { env = [], envFrom = [] }: ContainerSpec,
+  surroundings: PodSurroundings,
+): Record<string, string> {
+  const variables: Record<string, string> = {};
+  for (const { secretRef, configMapRef } of envFrom) {
+    if (secretRef !== undefined) Object.assign(variables, surroundings.secret(secretRef));
+    if (configMapRef !== undefined) Object.assign(variables, surroundings.configMap(configMapRef));
+  }
+  for (const variable of env) {
+    const value = textOf(variable, variables, surroundings);
+    if (value !== undefined) variables[variable.name] = value;
+  }
+  return variables;
+}
+
+function textOf(
+  { name, value = '', valueFrom }: VariableSpec,
+  variables: Readonly<Record<string, string>>,
+  surroundings: PodSurroundings,
+): string | undefined {
+  if (valueFrom === undefined) return expand(value, variables);
+  const { fieldRef, secretKeyRef, configMapKeyRef } = valueFrom;
+  if (fieldRef !== undefined) return fieldOf(surroundings, fieldRef.fieldPath);
+  const reference = secretKeyRef ?? configMapKeyRef;
+  if (reference === undefined) throw new Error(`nothing is known of where ${name} comes from`);
+  const data = secretKeyRef ? surroundings.secret(reference) : surroundings.configMap(reference);
+  const found = data?.[reference.key];
+  if (found === undefined && reference.optional !== true) {
+    throw new Error(`${name} needs the key ${reference.key} of ${reference.name}`);
+  }
+  return found;
+}
+
+/** `$$(NAME)` and names of variables that there are not stay as they are, the former without a `$`. */
+function expand(text: string, variables: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\$\$|\$\(([^)]+)\)/g, (all, name: string | undefined) =>
+    name === undefined ? '$' : (variables[name] ?? all),
+  );
+}

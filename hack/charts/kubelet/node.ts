@@ -1,0 +1,165 @@
+import { readFileSync } from 'node:fs';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import type { Test } from 'tap';
+import { type ManifestObject, readObject } from '../support/manifests.ts';
+import { type PodNode, type PreparedPod, runPod, type StartedPod, startPod } from './pod.ts';
+import { type PodSpec, podSpecOf, podSurroundings } from './pod-spec.ts';
+
+/** What a cluster has besides its API server. */
+export interface NamespaceOptions {
+  readonly namespace: string;
+  readonly imageOf: PodNode['imageOf'];
+  /** Addresses by their names, of servers outside the cluster and of Services whose Pods are not started here. */
+  readonly hosts?: Readonly<Record<string, string>>;
+}
+
+/** What is there for the Pods of a namespace, at one moment. Every Service is on loopback. */
+export interface PodNamespace {
+  readonly deployments: readonly ManifestObject[];
+  /** What a Pod that the API server has is run with. */
+  prepare(pod: ManifestObject): Promise<PreparedPod>;
+}
+
+/** Asks the API server for it. */
+export async function readPodNamespace(
+  kube: KubeApiserver,
+  { namespace, imageOf, hosts = {} }: NamespaceOptions,
+): Promise<PodNamespace> {
+  const get = async (...args: string[]) => listed(await kubectl(kube, ['get', ...args, '-o', 'json']));
+  const here = `--namespace=${namespace}`;
+  const deployments = await get('deployments', here);
+  const services = await get('services', '--all-namespaces');
+  const node: PodNode = {
+    imageOf,
+    hosts: { ...serviceHosts(services, namespace), ...hosts },
+    environment: apiServerVariables(kube),
+  };
+  return {
+    deployments,
+    async prepare(pod) {
+      const spec = podSpecOf(pod);
+      const { serviceAccountName = 'default', automountServiceAccountToken = true } = spec;
+      const token = automountServiceAccountToken
+        ? await kubectl(kube, ['create', 'token', serviceAccountName, here])
+        : '';
+      const { name } = pod.metadata;
+      let objects: readonly ManifestObject[] = [];
+      await awaitUntil(
+        async () => {
+          objects = await get('secrets,configmaps', here);
+          return hasKeys(spec, objects);
+        },
+        { what: `the keys of Secrets that ${name} mounts`, timeoutMs: secretTimeoutMs },
+      );
+      const surroundings = podSurroundings([...objects, rootAuthority(kube)], {
+        name,
+        namespace,
+        token: token.trim(),
+      });
+      return { spec, node, surroundings };
+    },
+  };
+}
+
+/** Another Pod may have to start before a Secret has all that a Pod mounts of it. */
+const secretTimeoutMs = 60_000;
+
+/** Whether every Secret has the keys that a Pod mounts by their names: a kubelet waits for them. */
+function hasKeys({ volumes = [] }: PodSpec, objects: readonly ManifestObject[]): boolean {
+  return volumes.every(({ secret }) => {
+    const found = objects.find(
+      ({ kind, metadata }) => kind === 'Secret' && metadata.name === secret?.secretName,
+    );
+    return secret?.items?.every(({ key }) => Object.hasOwn(found?.data ?? {}, key)) ?? true;
+  });
+}
+
+/** What kubectl prints. @throws Error with its words when it fails. */
+export async function kubectl(kube: KubeApiserver, args: readonly string[], input?: string): Promise<string> {
+  const { code, stdout, stderr } = await kube.kubectl(args, input === undefined ? {} : { input });
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}
+
+/** The objects of a list of kubectl. */
+export function listed(text: string): readonly ManifestObject[] {
+  // Parsed boundary: a list, as kubectl writes it.
+  const { items } = JSON.parse(text) as { readonly items: readonly unknown[] };
+  return items.map(readObject);
+}
+
+/** The names of all Services, with and without what the search path of a namespace adds. */
+function serviceHosts(services: readonly ManifestObject[], ownNamespace: string): Record<string, string> {
+  return Object.fromEntries(
+    services.flatMap(({ metadata: { name, namespace = '' } }) => {
+      const full = [`.${namespace}`, `.${namespace}.svc`, `.${namespace}.svc.cluster.local`];
+      const suffixes = namespace === ownNamespace ? ['', ...full] : full;
+      return suffixes.map((suffix) => [`${name}${suffix}`, '127.0.0.1']);
+    }),
+  );
+}
+
+function apiServerVariables({ url }: KubeApiserver): Record<string, string> {
+  const { hostname, port } = new URL(url);
+  return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+}
+
+/** Which a controller puts into every namespace. */
+function rootAuthority({ caFile }: KubeApiserver): ManifestObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'kube-root-ca.crt' },
+    data: { 'ca.crt': readFileSync(caFile, 'utf8') },
+  };
+}
+
+/** The one node of a cluster, as a namespace of it sees it. */
+export interface NamespaceNode {
+  /** The names of the Deployments there are. */
+  readonly deployments: readonly string[];
+  /** Makes a Pod of a Deployment, and starts it when the API server has taken it. */
+  start(deployment: string): Promise<StartedPod>;
+  /** Makes a Pod that ends by itself, and answers what it printed. @throws Error when it fails. */
+  run(pod: ManifestObject): Promise<string>;
+}
+
+/**
+ * Stands for the controllers and the kubelet of a cluster of one node: Pods are created at the API server with all its
+ * checks, and what has become of them there, with all its defaults, is run on this machine. Every Service is on loopback.
+ * What Pods need must be there already.
+ */
+export async function namespaceNode(
+  t: Test,
+  kube: KubeApiserver,
+  options: NamespaceOptions,
+): Promise<NamespaceNode> {
+  const namespace = await readPodNamespace(kube, options);
+  const deployments = new Map(namespace.deployments.map((object) => [object.metadata.name, object]));
+
+  async function create(pod: ManifestObject): Promise<ManifestObject> {
+    const args = ['create', `--namespace=${options.namespace}`, '-f', '-', '-o', 'json'];
+    return readObject(JSON.parse(await kubectl(kube, args, JSON.stringify(pod))));
+  }
+
+  return {
+    deployments: [...deployments.keys()],
+    async start(name) {
+      const deployment = deployments.get(name);
+      if (deployment === undefined) throw new Error(`${options.namespace} has no Deployment ${name}`);
+      return startPod(t, await namespace.prepare(await create(podOf(deployment))));
+    },
+    async run(pod) {
+      return runPod(await namespace.prepare(await create(pod)));
+    },
+  };
+}
+
+/** As the controllers of Deployments and ReplicaSets name and make them. */
+function podOf({ metadata, spec }: ManifestObject): ManifestObject {
+  // Parsed boundary: the API server has checked it.
+  const { template } = spec as { readonly template: { readonly metadata: object; readonly spec: unknown } };
+  const name = `${metadata.name}-5d8f9c7b6-x2x4z`;
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { ...template.metadata, name }, spec: template.spec };
+}

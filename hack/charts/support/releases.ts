@@ -1,0 +1,162 @@
+import { readFile } from 'node:fs/promises';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { freePort } from '@tollgate/testkit/tcp';
+import type { Test } from 'tap';
+import { manifest } from '../../e2e/support/limits.ts';
+import { containersAreImpossible } from '../kubelet/container.ts';
+import { namespaceNode } from '../kubelet/node.ts';
+import type { StartedPod } from '../kubelet/pod.ts';
+import { checkoutImage, type ServiceImage } from '../kubelet/service-image.ts';
+import { helmIsMissing, objectsOf, runHelm } from './helm.ts';
+import type { ManifestObject } from './manifests.ts';
+import { applyThirdPartyKinds, issueCertificates, type Operator, startOperator } from './operator.ts';
+
+/** A release in a namespace of its own, which takes no Pods but restricted ones. */
+export interface InstalledRelease {
+  readonly name: string;
+  readonly namespace: string;
+  /** What `helm test` would run. */
+  tests(): Promise<readonly ManifestObject[]>;
+}
+
+/** What is installed, and where. */
+export interface InstallOptions {
+  readonly chart: string;
+  readonly namespace: string;
+  /** Default `tg`. */
+  readonly name?: string;
+  /** Of helm. */
+  readonly args: readonly string[];
+}
+
+/** Makes a namespace which takes no Pods but restricted ones. */
+export function createNamespace(kube: KubeApiserver, name: string): Promise<void> {
+  return kube.apply(
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+    }),
+  );
+}
+
+/** Installs a chart. @throws Error with helm's words when that fails. */
+export async function installRelease(
+  t: Test,
+  kube: KubeApiserver,
+  { chart, namespace, name = 'tg', args }: InstallOptions,
+): Promise<InstalledRelease> {
+  const home = makeTextFolder(t).path;
+  const helm = async (...words: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runHelm([...words, `--namespace=${namespace}`], {
+      home,
+      kubeconfigFile: kube.kubeconfigFile,
+    });
+    if (code !== 0) throw new Error(`helm ${words.join(' ')}: ${stderr}`);
+    return stdout;
+  };
+  await helm('install', name, `charts/${chart}`, ...args);
+  return { name, namespace, tests: async () => objectsOf(await helm('get', 'hooks', name)) };
+}
+
+/** The ports of each service, by their names in its values. */
+const ports = {
+  auth: ['http', 'grpc', 'http-authz', 'metrics'],
+  ratelimit: ['http', 'grpc', 'debug', 'metrics'],
+  xds: ['grpc', 'admin'],
+} as const;
+
+/**
+ * Arguments of helm that put free ports in the place of those of a chart, or of all charts of `tollgate`: here Pods share one
+ * address. Who calls the xDS server is told.
+ */
+export async function freePortArguments(chart: string): Promise<string[]> {
+  const services = chart === 'tollgate' ? (['auth', 'ratelimit', 'xds'] as const) : [];
+  const own = isService(chart) ? [{ prefix: '', service: chart }] : [];
+  const all = [...own, ...services.map((service) => ({ prefix: `${service}.`, service }))];
+  const args: string[] = [];
+  for (const { prefix, service } of all) {
+    for (const port of ports[service]) {
+      const number = await freePort();
+      args.push(`--set=${prefix}ports.${port}=${number}`);
+      if (chart === 'tollgate' && service === 'xds' && port === 'grpc') {
+        args.push(`--set=ratelimit.rules.xds.address=tg-xds-headless:${number}`);
+      }
+    }
+  }
+  return args;
+}
+
+const isService = (chart: string): chart is keyof typeof ports => Object.hasOwn(ports, chart);
+
+/** A cluster with all that the values files count on. */
+export interface PreparedCluster {
+  readonly kube: KubeApiserver;
+  readonly operator: Operator;
+}
+
+/** Prepares it, with a limit in the namespace `default`. */
+export async function prepareCluster(t: Test, kube: KubeApiserver): Promise<PreparedCluster> {
+  await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
+  await applyThirdPartyKinds(kube);
+  await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 2 } }));
+  return { kube, operator: await startOperator(t) };
+}
+
+/** What is installed. */
+export interface ValuesFileOptions {
+  readonly chart: string;
+  readonly valuesFile: string;
+  readonly namespace: string;
+  /** Arguments of helm for what a file says of a cluster that this one is not. */
+  readonly args?: readonly string[];
+}
+
+/** Installs a chart with a values file, as `tg` in a namespace of its own, and starts a Pod of each of its Deployments. */
+export async function runValuesFile(
+  t: Test,
+  { kube, operator }: PreparedCluster,
+  { chart, valuesFile, namespace, args = [] }: ValuesFileOptions,
+): Promise<readonly StartedPod[]> {
+  await createNamespace(kube, namespace);
+  await operator.makeSecrets(kube, namespace);
+  await installRelease(t, kube, {
+    chart,
+    namespace,
+    args: [`--values=${valuesFile}`, ...(await freePortArguments(chart)), ...args],
+  });
+  await issueCertificates(kube, operator.certificates, namespace);
+  const node = await namespaceNode(t, kube, {
+    namespace,
+    imageOf: checkoutImageOf,
+    hosts: operator.hosts,
+  });
+  return await Promise.all(node.deployments.map(node.start));
+}
+
+/** The image of a service, whatever its registry, tag or digest are. */
+export function checkoutImageOf(reference: string): ServiceImage {
+  return checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1'));
+}
+
+/** Of one test. */
+const maxFolders = 100;
+
+/**
+ * A test of releases whose Pods run, with an API server of its own. Where a tool is missing it is skipped and says what was
+ * left out and why; in CI that is a failure.
+ */
+export function podSuite(
+  t: Test,
+  name: string,
+  body: (t: Test, kube: KubeApiserver) => Promise<void>,
+  { skip = false }: { readonly skip?: string | false } = {},
+): void {
+  // Each folder is removed when the process ends, however it does, and a cluster has dozens.
+  process.setMaxListeners(maxFolders);
+  const reason = skip || helmIsMissing() || containersAreImpossible();
+  if (reason === false) kubeSuite(t, name, body);
+  else t.test(name, { skip: reason }, () => undefined);
+}

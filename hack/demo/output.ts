@@ -1,0 +1,88 @@
+import { serviceKey } from '@tollgate/testkit/service-key';
+import type { Ports } from './options.ts';
+import type { RuleStore } from './rules.ts';
+import type { Row, Step } from './scenario.ts';
+import type { Outcome, Person } from './story.ts';
+
+/** Colours a text, where the output has colours. */
+export type Paint = (style: 'bold' | 'dim' | 'green' | 'red', text: string) => string;
+
+/** Lays out the rows of a scenario in columns of one width, so that each can be printed as soon as it is known. */
+export interface Table {
+  readonly head: string;
+  title(step: Step): string;
+  row(row: Row, outcome: Outcome): string;
+}
+
+/** Up to ten seconds. */
+const msWidth = 4;
+
+/** A table with room for every row of the steps. */
+export function createTable(steps: readonly Step[], paint: Paint): Table {
+  const rows = steps.flatMap((step) => step.rows);
+  const whatWidth = Math.max(...rows.map(({ what }) => what.length));
+  const expectWidth = Math.max(...rows.map(({ expect }) => expect.length));
+  // What came is last: it may be longer than anything that is expected.
+  const line = (mark: string, what: string, ms: string, expected: string, came: string) =>
+    [mark.padEnd(5), what.padEnd(whatWidth), ms.padStart(msWidth), expected.padEnd(expectWidth), came].join(
+      '  ',
+    );
+  return {
+    head: paint('dim', line('', 'what', 'ms', 'expected', 'came')),
+    title: (step) => paint('bold', step.title),
+    row({ what, expect }, { asExpected, came, tookMs }) {
+      const ms = String(Math.round(tookMs));
+      if (!asExpected) return paint('red', line('WRONG', what, ms, expect, came));
+      return line('ok', what, ms, expect, came).replace('ok', paint('green', 'ok'));
+    },
+  };
+}
+
+/** What the hints are about. */
+export interface TryItOptions {
+  readonly ports: Ports;
+  readonly rules: RuleStore;
+  readonly accessFile: string;
+  readonly jwtSecret: string;
+  /** Somebody who may sign in. */
+  readonly person: Pick<Person, 'name' | 'email' | 'password' | 'userId'>;
+}
+
+/** What to try once the table has been shown: commands to copy, and what they are for. */
+export function tryIt({ ports, rules, accessFile, jwtSecret, person }: TryItOptions): string {
+  const shop = `http://127.0.0.1:${ports.envoy}`;
+  const auth = `${shop}/auth`;
+  const debug = `http://127.0.0.1:${ports.limiterDebug}`;
+  const credentials = `{"email":"${person.email}","password":"${person.password}"}`;
+  const question =
+    '{"domain":"demo","descriptors":[{"entries":[{"key":"plan","value":"free"},{"key":"user_id","value":"me"}]}]}';
+  const user = `http://127.0.0.1:${ports.authHttp}/admin/users/${person.userId()}`;
+  return `
+All of it stays up. Sign in as ${person.name}, and ask the shop until the plan has no more; without a token, or for /stock:
+  TOKEN=$(curl -s '${auth}/token?grant_type=password' -d '${credentials}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
+  curl -i ${shop}/orders
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/stock
+Give ${person.name} the plan "pro", as a program of yours would, and ask again with the same token:
+  SERVICE_KEY=${serviceKey(jwtSecret)}
+  curl -X PUT ${user} -H "authorization: Bearer $SERVICE_KEY" -d '{"app_metadata":{"plan":"pro"}}'
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
+Sign out, and ask again:
+  curl -i -X POST -H "authorization: Bearer $TOKEN" ${auth}/logout
+  curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
+Sign up yourself, and follow the link in the mailbox:
+  curl ${auth}/signup -d '{"email":"me@example.com","password":"correct horse"}'
+  http://localhost:${ports.authHttp}/dev/mail
+Change a limit, or who may do what: in force as soon as it is saved. It is told here, and so is a mistake:
+  ${rules.placeOf('plans.yaml')}
+  ${accessFile}
+What the parts say of themselves: what is served to whom, why a rule matches, what was counted
+  http://127.0.0.1:${ports.xdsAdmin}/
+  curl ${debug}/explain -d '${question}'
+  curl ${debug}/stats
+  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=^cluster.shop.(ext_authz|ratelimit)'
+  http://127.0.0.1:${ports.envoyAdmin}/
+
+Ctrl-C stops everything.
+`;
+}

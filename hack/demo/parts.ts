@@ -1,0 +1,264 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { temporaryFolder } from '@tollgate/testkit/folders';
+import { findBinary, type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
+import { createAdmin } from './admin.ts';
+import { movePorts, type Ports } from './options.ts';
+import type { RuleStore } from './rules.ts';
+
+/** What a part is told when it starts. */
+export interface PartContext {
+  readonly ports: Ports;
+  /** The demo's temporary folder. */
+  readonly folder: string;
+  /** The Node.js that runs the demo. */
+  readonly nodePath: string;
+  /** Where the management server finds the RateLimitConfigs. */
+  readonly rules: RuleStore;
+  /** The rules of routes: who may do what. */
+  readonly accessFile: string;
+  /** Signs every token. */
+  readonly jwtSecret: string;
+  /** Aborts when the demo is to stop: a part that still starts gives up waiting, and is stopped. */
+  readonly signal: AbortSignal;
+}
+
+/** A part that answers. */
+export interface RunningPart {
+  /** Completes the line that says it is ready: what it is, where it listens. */
+  readonly detail: string;
+  /** False once it has ended by itself. */
+  isRunning(): boolean;
+  /** What it has logged so far. */
+  logs(): string;
+  /** Resolves when nothing of it is left. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** One program of the demo. */
+export interface Part {
+  /** Completes "starting …". */
+  readonly name: string;
+  /** What to do when it does not start, or ends by itself. */
+  readonly hint: string;
+  /** Resolves when it answers. Throws, with its output in the message, when that takes too long. */
+  start(context: PartContext): Promise<RunningPart>;
+}
+
+/** A server that is up answers its own health page far sooner. */
+const answerTimeoutMs = 1000;
+
+/**
+ * The body of a page.
+ *
+ * @throws Error when there is no answer within a second, or another status than 2xx.
+ */
+async function fetchText(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(answerTimeoutMs) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  return text;
+}
+
+/** How a service of ours is started. */
+interface StartServiceOptions {
+  readonly nodePath: string;
+  readonly entryFile: string;
+  /** Its environment, all of it: what happens to be set in the caller's must not configure the demo. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Does not throw once the service answers. */
+  readonly ready: () => Promise<void>;
+}
+
+/** One takes a second, the auth server with its PostgreSQL three; on a machine that is busy many times as long. */
+const readyTimeoutMs = 60_000;
+
+/** Starts a service of ours as a process of its own. */
+function startService({ nodePath, entryFile, settings, ready }: StartServiceOptions): Promise<ServerProcess> {
+  return startServerProcess({ command: nodePath, args: [entryFile], env: settings, ready, readyTimeoutMs });
+}
+
+const authEntryFile = resolve(import.meta.dirname, '../../services/auth/src/main.ts');
+
+/** Their paths are resolved against the external URL, which would lose its own path. */
+const linksInMails = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'];
+
+/** services/auth in development mode: with a PostgreSQL of its own, and a mailbox in place of mail. */
+export const auth: Part = {
+  name: 'the auth server',
+  hint: 'Its last lines are above. They name the setting, port or file where one is at fault.',
+  async start(context) {
+    const { ports, nodePath, signal } = context;
+    // Not in the demo's own: PostgreSQL refuses root, and runs as somebody who must be able to reach its files.
+    const folder = temporaryFolder();
+    try {
+      const server = await startService({
+        nodePath,
+        entryFile: authEntryFile,
+        settings: authSettings(context, folder.path),
+        ready: async () => {
+          if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.authHttp}/ready`);
+        },
+      });
+      return {
+        ...server,
+        detail: `HTTP ${ports.authHttp}, ext_authz ${ports.authGrpc}, embedded PostgreSQL`,
+        async stop() {
+          await server.stop();
+          folder.remove();
+        },
+      };
+    } catch (error) {
+      folder.remove();
+      throw error;
+    }
+  },
+};
+
+function authSettings({ ports, jwtSecret, accessFile }: PartContext, folder: string): Record<string, string> {
+  const gateway = `http://127.0.0.1:${ports.envoy}`;
+  return {
+    SVC_MODE: 'development',
+    SVC_DEVELOPMENT_FOLDER: folder,
+    PORT: String(ports.authHttp),
+    // Shown to whoever plays with the demo: routes in force or what is wrong with them, and who signs in.
+    LOG_LEVEL: 'info',
+    SVC_JWT_SECRET: jwtSecret,
+    // Users reach it through Envoy, and links in mails lead there.
+    SVC_API_EXTERNAL_URL: `${gateway}/auth`,
+    ...Object.fromEntries(linksInMails.map((kind) => [`SVC_MAILER_URLPATHS_${kind}`, '/auth/verify'])),
+    SVC_SITE_URL: `${gateway}/catalogue`,
+    SVC_SECURITY_TRUSTED_PROXIES: 'loopback',
+    SVC_EXT_AUTHZ_GRPC_PORT: String(ports.authGrpc),
+    // Envoy asks over gRPC here; the other variant needs a port all the same.
+    SVC_EXT_AUTHZ_HTTP_PORT: '0',
+    SVC_EXT_AUTHZ_ROUTES_FILE: accessFile,
+  };
+}
+
+const bootstrapFile = resolve(import.meta.dirname, 'envoy.yaml');
+
+/** A real Envoy with hack/demo/envoy.yaml. */
+export const envoy: Part = {
+  name: 'Envoy',
+  hint: 'Its last lines are above. If it is missing or broken, sh hack/setup.sh demo fetches it.',
+  async start({ ports, folder, signal }) {
+    const admin = `http://127.0.0.1:${ports.envoyAdmin}`;
+    const configFile = join(folder, 'envoy.yaml');
+    await writeFile(configFile, movePorts(await readFile(bootstrapFile, 'utf8'), ports));
+    let version = '';
+    const server = await startServerProcess({
+      command: findBinary('envoy'),
+      args: [
+        ...['--config-path', configFile, '--log-level', 'warning', '--concurrency', '1'],
+        // Several demos may run on one machine.
+        '--disable-hot-restart',
+      ],
+      ready: async () => {
+        if (signal.aborted) return;
+        await fetchText(`${admin}/ready`);
+        version = versionIn(await fetchText(`${admin}/server_info`));
+      },
+    });
+    const detail = `${version}, http://127.0.0.1:${ports.envoy}, admin ${ports.envoyAdmin}`;
+    return { ...server, detail };
+  },
+};
+
+/** From `"version": "<commit>/1.40.0/Clean/RELEASE/BoringSSL"`. */
+function versionIn(serverInfo: string): string {
+  return serverInfo.match(/"version": ?"[^/"]*\/([^/"]+)\//)?.[1] ?? 'unknown version';
+}
+
+const limiterEntryFile = resolve(import.meta.dirname, '../../services/ratelimit/src/main.ts');
+
+/** services/ratelimit with counters in memory, and its rules from the management server. */
+export const limiter: Part = {
+  name: 'the rate limit service',
+  hint: 'Its last lines are above. They name the setting, port or server where one is at fault.',
+  async start({ ports, nodePath, signal }) {
+    const server = await startService({
+      nodePath,
+      entryFile: limiterEntryFile,
+      settings: limiterSettings(ports),
+      ready: async () => {
+        if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.limiterHttp}/healthcheck`);
+      },
+    });
+    const detail = `HTTP ${ports.limiterHttp}, gRPC ${ports.limiterGrpc}, debug ${ports.limiterDebug}`;
+    return { ...server, detail };
+  },
+};
+
+function limiterSettings(ports: Ports): Record<string, string> {
+  return {
+    HOST: '127.0.0.1',
+    PORT: String(ports.limiterHttp),
+    GRPC_HOST: '127.0.0.1',
+    GRPC_PORT: String(ports.limiterGrpc),
+    DEBUG_HOST: '127.0.0.1',
+    DEBUG_PORT: String(ports.limiterDebug),
+    LOG_LEVEL: 'warn',
+    BACKEND_TYPE: 'memory',
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${ports.xdsGrpc}`,
+    CONFIG_GRPC_XDS_NODE_ID: 'demo',
+    LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
+    // Nobody listens for statistics here; the debug port has them.
+    DISABLE_STATS: 'true',
+  };
+}
+
+const shopEntryFile = resolve(import.meta.dirname, 'shop.ts');
+
+/** The application behind Envoy, with an account of its own at the auth server. */
+export const shop: Part = {
+  name: 'the shop',
+  hint: 'It is a few lines in hack/demo/shop.ts; its last lines are above.',
+  async start({ ports, nodePath, jwtSecret, signal }) {
+    const account = { email: 'shop@example.com', password: crypto.randomUUID() };
+    const admin = createAdmin({ url: `http://127.0.0.1:${ports.authHttp}`, jwtSecret });
+    await admin.createUser({ ...account, role: 'service' });
+    const server = await startService({
+      nodePath,
+      entryFile: shopEntryFile,
+      settings: {
+        PORT: String(ports.shop),
+        GATEWAY_URL: `http://127.0.0.1:${ports.envoy}`,
+        SHOP_EMAIL: account.email,
+        SHOP_PASSWORD: account.password,
+      },
+      ready: async () => {
+        if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.shop}/health`);
+      },
+    });
+    return { ...server, detail: `http://127.0.0.1:${ports.shop}, account ${account.email}` };
+  },
+};
+
+const xdsEntryFile = resolve(import.meta.dirname, '../../services/xds/src/main.ts');
+
+/** services/xds over the manifests of the demo. */
+export const xds: Part = {
+  name: 'the management server',
+  hint: 'Its last lines are above. They name the setting, port or manifest where one is at fault.',
+  async start({ ports, rules, nodePath, signal }) {
+    const server = await startService({
+      nodePath,
+      entryFile: xdsEntryFile,
+      settings: {
+        ...rules.xdsEnvironment,
+        XDS_GRPC_HOST: '127.0.0.1',
+        XDS_GRPC_PORT: String(ports.xdsGrpc),
+        XDS_ADMIN_HOST: '127.0.0.1',
+        XDS_ADMIN_PORT: String(ports.xdsAdmin),
+        // What it says of an edit is shown to whoever plays with the demo: served, or what is wrong.
+        LOG_LEVEL: 'info',
+      },
+      ready: async () => {
+        if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.xdsAdmin}/readyz`);
+      },
+    });
+    return { ...server, detail: `ADS ${ports.xdsGrpc}, debug page http://127.0.0.1:${ports.xdsAdmin}/` };
+  },
+};

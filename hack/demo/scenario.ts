@@ -1,0 +1,160 @@
+import type { RuleEdit } from './rules.ts';
+import type { GetOptions, Story } from './story.ts';
+import { counted, limited, stockReader, tampered } from './story.ts';
+
+/** Something that a user does, and what is to come of it. */
+export interface Row {
+  readonly what: string;
+  /** What `act` is to answer. */
+  readonly expect: string;
+  /** Does it, and says in a few words what came. Rejects when there was no answer. */
+  act(story: Story): Promise<string>;
+}
+
+/** Something that is changed while everything runs. */
+export interface Change {
+  make(story: Story): Promise<unknown>;
+  /** Completes "in force 12 ms after …". */
+  after(story: Story): string;
+}
+
+/** A few rows that show one thing. */
+export interface Step {
+  readonly title: string;
+  /** Made before the first row, which is then repeated until it comes out as expected. */
+  readonly change?: Change;
+  readonly rows: readonly Row[];
+}
+
+/** More for everybody on the plan `free`. */
+export const morePerHour: RuleEdit = {
+  file: 'plans.yaml',
+  from: 'requestsPerUnit: 5',
+  to: 'requestsPerUnit: 500',
+};
+
+/** What the demo shows, in order. Users and counters are new with each start; limits and routes are those of config/. */
+export const scenario: readonly Step[] = [
+  {
+    title: 'Without a token: public pages, and nothing else',
+    rows: [
+      { ...get('/catalogue'), expect: '200 stranger, 99 of 100 left' },
+      { ...get('/orders'), expect: '401 no_authorization' },
+    ],
+  },
+  {
+    title: 'Ada signs up with @supabase/auth-js; her mail is in the mailbox of development mode',
+    rows: [
+      { what: 'sign up', expect: 'to be confirmed', act: ({ ada }) => ada.signUp() },
+      { what: 'sign in', expect: '400 email_not_confirmed', act: ({ ada }) => ada.signIn() },
+      { what: 'the link in the mail', expect: '303 confirmed', act: ({ ada }) => ada.confirm() },
+      { what: 'sign in', expect: 'signed in', act: ({ ada }) => ada.signIn() },
+    ],
+  },
+  {
+    title: 'With her token, five requests an hour on the plan "free"',
+    rows: [
+      { ...asAda('/orders'), expect: '200 ada (free), 4 of 5 left' },
+      { ...asAda('/orders'), expect: '200 ada (free), 3 of 5 left' },
+      {
+        what: 'GET /orders, forged headers',
+        expect: '200 ada (free), 2 of 5 left',
+        act: countedAsAda('/orders', { 'x-auth-user-id': 'bob', 'x-auth-plan': 'pro' }),
+      },
+      { ...asAda('/orders'), expect: '200 ada (free), 1 of 5 left' },
+      { ...asAda('/orders'), expect: '200 ada (free), 0 of 5 left' },
+      { ...asAda('/orders'), expect: '429 by free-plan' },
+    ],
+  },
+  {
+    title: 'Bob is counted apart',
+    rows: [
+      {
+        what: 'an admin adds him; sign in',
+        expect: 'signed in',
+        act: async ({ admin, bob }) => {
+          await admin.createUser({ email: bob.email, password: bob.password });
+          return bob.signIn();
+        },
+      },
+      {
+        what: 'GET /orders',
+        expect: '200 bob (free), 4 of 5 left',
+        act: async (story) =>
+          counted(await story.get('/orders', { token: story.bob.token() }), story.names()),
+      },
+    ],
+  },
+  {
+    title: 'What a token may not: be changed, replace another role or a second factor',
+    rows: [
+      {
+        what: 'GET /orders, changed token',
+        expect: '401 bad_jwt',
+        act: async (story) =>
+          counted(await story.get('/orders', { token: tampered(story.ada.token()) }), story.names()),
+      },
+      { ...asAda('/stock'), expect: '403 role_not_allowed' },
+      { ...asAda('/billing'), expect: '401 insufficient_aal' },
+    ],
+  },
+  {
+    title: 'The shop reads /stock with a token of its own (@tollgate/oauth2-client)',
+    rows: [
+      {
+        what: 'GET /catalogue',
+        expect: '200 stock read as service',
+        act: async ({ get: ask }) => stockReader(await ask('/catalogue')),
+      },
+    ],
+  },
+  {
+    title: 'A limit on trial (shadow mode): one request a day, but the second one passes, too',
+    rows: [
+      { ...get('/beta'), expect: '200 stranger, 0 of 1 left' },
+      { ...get('/beta'), expect: '200 stranger, 0 of 1 left' },
+    ],
+  },
+  {
+    title: 'A RateLimitConfig is edited while everything runs: more for the plan "free"',
+    change: {
+      make: ({ rules }) => rules.edit(morePerHour),
+      after: ({ rules }) => rules.edited,
+    },
+    rows: [{ ...asAda('/orders', limited), expect: '200 ada (free), limit 500' }],
+  },
+  {
+    title: 'Ada upgrades: app_metadata.plan becomes "pro". The token stays the same',
+    change: appMetadata({ plan: 'pro' }),
+    rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 1000' }],
+  },
+  {
+    title: 'A limit of her own: app_metadata.limit',
+    change: appMetadata({ limit: { requests_per_unit: 5000, unit: 'hour' } }),
+    rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 5000' }],
+  },
+  {
+    title: 'Ada signs out: the token is good no more, although it has not expired',
+    change: { make: ({ ada }) => ada.signOut(), after: () => 'she signed out' },
+    rows: [{ ...asAda('/orders'), expect: '401 session_not_found' }],
+  },
+];
+
+function get(path: string): Omit<Row, 'expect'> {
+  return { what: `GET ${path}`, act: async (story) => counted(await story.get(path), story.names()) };
+}
+
+function asAda(path: string, tell = counted): Omit<Row, 'expect'> {
+  return { what: `GET ${path}`, act: countedAsAda(path, {}, tell) };
+}
+
+function countedAsAda(path: string, headers: GetOptions['headers'] = {}, tell = counted): Row['act'] {
+  return async (story) => tell(await story.get(path, { token: story.ada.token(), headers }), story.names());
+}
+
+function appMetadata(metadata: Readonly<Record<string, unknown>>): Change {
+  return {
+    make: ({ admin, ada }) => admin.setAppMetadata(ada.userId() ?? '', metadata),
+    after: () => 'the admin API was called',
+  };
+}

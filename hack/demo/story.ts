@@ -1,0 +1,296 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AuthApiError, AuthClient } from '@supabase/auth-js';
+import type { Admin } from './admin.ts';
+import type { RuleStore } from './rules.ts';
+import type { Change, Row } from './scenario.ts';
+
+/** Each part gives up on the next one long before; a password may wait its turn to be hashed. */
+const answerTimeoutMs = 20_000;
+
+/** A `fetch` that gives up after 20 seconds, and as soon as the signal aborts. */
+export function timedFetch(signal?: AbortSignal): typeof fetch {
+  return (input, init) => {
+    const signals = [AbortSignal.timeout(answerTimeoutMs), signal, init?.signal ?? undefined];
+    return fetch(input, { ...init, signal: AbortSignal.any(signals.filter((each) => each !== undefined)) });
+  };
+}
+
+/** A token that claims to be of another role, with the signature that it had. */
+export function tampered(token: string): string {
+  const [header = '', payload = '', signature = ''] = token.split('.');
+  const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
+  const changed = { ...(typeof claims === 'object' ? claims : {}), role: 'service' };
+  return [header, Buffer.from(JSON.stringify(changed)).toString('base64url'), signature].join('.');
+}
+
+/** What came back from the shop, or from Envoy in its place. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The JSON of the body; undefined when it was none. */
+  readonly body: unknown;
+}
+
+/** Reads a response to its end, so that the connection is used again. */
+export async function readReply(response: Response): Promise<Reply> {
+  return { status: response.status, headers: response.headers, body: parsed(await response.text()) };
+}
+
+/** In a few words: who the shop thinks asked, and how much of the limit is left; or who refused it and why. */
+export function counted({ status, headers, body }: Reply, names: Names): string {
+  if (status !== 200) return refusal({ status, headers, body });
+  const limit = headers.get('ratelimit-limit');
+  const left =
+    limit === null ? 'not counted' : `${headers.get('ratelimit-remaining') ?? '?'} of ${limit} left`;
+  return `200 ${caller(body, names)}, ${left}`;
+}
+
+/** The same without what is left, which depends on how often one has asked while a change was on its way. */
+export function limited(reply: Reply, names: Names): string {
+  const { status, headers, body } = reply;
+  if (status !== 200) return refusal(reply);
+  return `200 ${caller(body, names)}, limit ${headers.get('ratelimit-limit') ?? 'none'}`;
+}
+
+/** In whose name the shop has read its stock. */
+export function stockReader(reply: Reply): string {
+  if (reply.status !== 200) return refusal(reply);
+  return `200 stock read as ${text(reply.body, 'stock', 'caller', 'role') ?? 'nobody'}`;
+}
+
+/** Names of users by their ids. */
+export type Names = ReadonlyMap<string, string>;
+
+/** Envoy names the rules in its own header: `3, 3;w=3600;name="free-plan"`, the strictest first. */
+function refusal({ status, headers, body }: Reply): string {
+  if (headers.has('x-limited-by')) {
+    const rule = headers.get('x-ratelimit-limit')?.match(/;name="([^"]*)"/)?.[1];
+    return `${status} by ${rule ?? 'a limit without a name'}`;
+  }
+  return `${status} ${text(body, 'error_code') ?? text(body, 'error') ?? 'without a reason'}`;
+}
+
+function caller(body: unknown, names: Names): string {
+  const userId = text(body, 'caller', 'userId');
+  if (userId === undefined) return 'stranger';
+  return `${names.get(userId) ?? userId} (${text(body, 'caller', 'plan') ?? 'no plan'})`;
+}
+
+/** The string at the end of a path of keys. */
+function text(value: unknown, ...path: readonly string[]): string | undefined {
+  const end = path.reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
+    value,
+  );
+  return typeof end === 'string' ? end : undefined;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+/** How a user reaches the platform. */
+export interface PersonOptions {
+  readonly name: string;
+  /** The auth server, as users see it. */
+  readonly authUrl: string;
+  /** The mailbox of development mode. */
+  readonly mailboxUrl: string;
+  readonly signal: AbortSignal;
+}
+
+/** A user with an unmodified auth-js. Methods answer in a few words what came of it, as the table shows it. */
+export interface Person {
+  readonly name: string;
+  readonly email: string;
+  readonly password: string;
+  /** Absent until they have signed up. */
+  userId(): string | undefined;
+  /** The access token of the last sign-in, also after signing out. */
+  token(): string;
+  signUp(): Promise<string>;
+  /** Follows the link in the mail. */
+  confirm(): Promise<string>;
+  signIn(): Promise<string>;
+  signOut(): Promise<string>;
+}
+
+/** Makes somebody who has not signed up yet. */
+export function createPerson({ name, authUrl, mailboxUrl, signal }: PersonOptions): Person {
+  const email = `${name}@example.com`;
+  const password = 'correct horse';
+  const request = timedFetch(signal);
+  const auth = new AuthClient({
+    url: authUrl,
+    autoRefreshToken: false,
+    persistSession: true,
+    storage: memoryStorage(),
+    fetch: request,
+  });
+  let userId: string | undefined;
+  let token = '';
+
+  return {
+    name,
+    email,
+    password,
+    userId: () => userId,
+    token: () => token,
+    async signUp() {
+      const { data, error } = await auth.signUp({ email, password });
+      if (error !== null) return personRefusal(error);
+      userId = data.user?.id;
+      return data.session === null ? 'to be confirmed' : 'signed in';
+    },
+    async confirm() {
+      const link = linkIn(await (await request(`${mailboxUrl}.json?to=${email}`)).text());
+      if (link === undefined) return 'no mail';
+      const response = await request(link, { redirect: 'manual' });
+      const target = response.headers.get('location') ?? '';
+      return `${response.status} ${/[#&]access_token=/.test(target) ? 'confirmed' : 'not confirmed'}`;
+    },
+    async signIn() {
+      const { data, error } = await auth.signInWithPassword({ email, password });
+      if (error !== null) return personRefusal(error);
+      userId = data.user.id;
+      token = data.session.access_token;
+      return 'signed in';
+    },
+    async signOut() {
+      const { error } = await auth.signOut();
+      return error === null ? 'signed out' : personRefusal(error);
+    },
+  };
+}
+
+function personRefusal(error: Error): string {
+  // Anything else is no answer, which ends the table.
+  if (!(error instanceof AuthApiError)) throw error;
+  return `${error.status} ${error.code}`;
+}
+
+/** The link of the newest mail, as its HTML has it. */
+function linkIn(mailbox: string): string | undefined {
+  return mailbox.match(/http:\/\/[^" ]*\/verify\?[^"\\<]*/)?.[0].replaceAll('&amp;', '&');
+}
+
+function memoryStorage() {
+  const kept = new Map<string, string>();
+  return {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  };
+}
+
+/** Everybody and everything that the scenario is played with. */
+export interface Story {
+  readonly ada: Person;
+  readonly bob: Person;
+  readonly admin: Admin;
+  readonly rules: RuleStore;
+  /** Names of those who have signed up, by their ids. */
+  names(): Names;
+  /** Asks the shop for a page, through Envoy. */
+  get(path: string, options?: GetOptions): Promise<Reply>;
+}
+
+/** How a page is asked for. */
+export interface GetOptions {
+  /** Sent as bearer token. */
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a story is made of. */
+export interface StoryOptions extends Pick<Story, 'ada' | 'bob' | 'admin' | 'rules'> {
+  /** Of Envoy, without a slash at the end. */
+  readonly gatewayUrl: string;
+  readonly signal: AbortSignal;
+}
+
+/** Puts a story together. */
+export function createStory({ gatewayUrl, signal, ...cast }: StoryOptions): Story {
+  const request = timedFetch(signal);
+  return {
+    ...cast,
+    names: () => new Map([cast.ada, cast.bob].map((person) => [person.userId() ?? '', person.name])),
+    async get(path, { token, headers = {} } = {}) {
+      const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      return readReply(await request(`${gatewayUrl}${path}`, { headers: { ...headers, ...authorization } }));
+    },
+  };
+}
+
+/** What became of a row. */
+export interface Outcome {
+  readonly asExpected: boolean;
+  /** What came, in a few words. */
+  readonly came: string;
+  /** False when there was no answer at all. */
+  readonly answered: boolean;
+  readonly tookMs: number;
+}
+
+/** A change takes tens of milliseconds; the bound on staleness that the auth server states is 10 s. */
+const changeTimeoutMs = 15_000;
+
+/** Short against what it measures, long enough to leave the processor to those who work. */
+const shortestPauseMs = 5;
+
+/**
+ * Of the time that has gone by: some 120 attempts in 15 seconds, fewer than the limit that is to come into force allows, and
+ * what is measured is at most so much too long.
+ */
+const pauseShare = 0.05;
+
+/**
+ * Does what a row says, once.
+ *
+ * @throws the signal's reason when it aborts.
+ */
+export async function perform(row: Row, story: Story, signal: AbortSignal): Promise<Outcome> {
+  const startedMs = performance.now();
+  const outcome = await attempt(row, story, signal);
+  return { ...outcome, tookMs: performance.now() - startedMs };
+}
+
+/**
+ * Makes a change and does what the row says until it comes out as expected; after 15 seconds the last outcome stands.
+ *
+ * @throws the signal's reason when it aborts.
+ */
+export async function performAfter(
+  change: Change,
+  row: Row,
+  { story, signal }: { readonly story: Story; readonly signal: AbortSignal },
+): Promise<Outcome> {
+  const startedMs = performance.now();
+  await change.make(story);
+  for (;;) {
+    const outcome = await attempt(row, story, signal);
+    const tookMs = performance.now() - startedMs;
+    if (outcome.asExpected || tookMs >= changeTimeoutMs) return { ...outcome, tookMs };
+    await delay(Math.max(shortestPauseMs, tookMs * pauseShare), undefined, { signal });
+  }
+}
+
+async function attempt(row: Row, story: Story, signal: AbortSignal): Promise<Omit<Outcome, 'tookMs'>> {
+  try {
+    const came = await row.act(story);
+    return { came, answered: true, asExpected: came === row.expect };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { came: `no answer: ${reasonOf(error)}`, answered: false, asExpected: false };
+  }
+}
+
+/** fetch hides the reason in the cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}

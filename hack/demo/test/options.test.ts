@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { freePort } from '@tollgate/testkit/tcp';
+import t from 'tap';
+import {
+  choosePorts,
+  describeMoved,
+  movePorts,
+  parseArguments,
+  preferredPorts,
+  waitForWindowMs,
+} from '../options.ts';
+
+t.test('without arguments the demo stays up', async (t) => {
+  t.same(parseArguments([]), { ok: true, help: false, once: false });
+});
+
+t.test('--once ends it after the table', async (t) => {
+  t.match(parseArguments(['--once']), { ok: true, once: true });
+});
+
+t.test('--help and -h ask for help', async (t) => {
+  t.match(parseArguments(['--help']), { ok: true, help: true });
+  t.match(parseArguments(['-h', '--once']), { ok: true, help: true });
+});
+
+t.test('an unknown flag is answered with the known ones', async (t) => {
+  t.same(parseArguments(['--twice']), {
+    ok: false,
+    problem: "Unknown option '--twice'. The flags are --once and --help.",
+  });
+});
+
+t.test(
+  'a word that is no flag, and a value for a flag that takes none, are answered with the flags',
+  async (t) => {
+    t.match(parseArguments(['once']), { ok: false, problem: /'once'.* The flags are --once and --help\.$/ });
+    t.match(parseArguments(['--once=no']), {
+      ok: false,
+      problem: /'--once'.* The flags are --once and --help\.$/,
+    });
+  },
+);
+
+t.test('a port that is taken is replaced, and one that is free is kept', async (t) => {
+  const occupant = createServer().listen(0, '127.0.0.1');
+  await once(occupant, 'listening');
+  t.teardown(() => occupant.close());
+  const address = occupant.address();
+  const taken = typeof address === 'object' && address !== null ? address.port : 0;
+  const free = await freePort();
+
+  const ports = await choosePorts({ ...preferredPorts, envoy: taken, shop: free }, await freePort());
+  t.not(ports.envoy, taken);
+  t.ok(ports.envoy > 0);
+  t.equal(ports.shop, free);
+});
+
+t.test('of two demos that start at once, the second keeps away from the ports of the first', async (t) => {
+  const usual = { ...preferredPorts, envoy: await freePort(), shop: await freePort() };
+  const claim = await freePort();
+
+  const first = await choosePorts(usual, claim);
+  const second = await choosePorts(usual, claim);
+
+  t.match(first, { envoy: usual.envoy, shop: usual.shop });
+  t.strictSame(
+    Object.values(second).filter((port) => Object.values(first).includes(port)),
+    [],
+  );
+});
+
+t.test('ports other than usual are told in one line', async (t) => {
+  t.equal(describeMoved(preferredPorts), undefined);
+  t.equal(
+    describeMoved({ ...preferredPorts, envoy: 40_001, shop: 40_002 }),
+    'some ports are taken, so this time: 40001 instead of 10000, 40002 instead of 9000',
+  );
+});
+
+t.test('the Envoy configuration gets the ports that are used, and keeps all else', async (t) => {
+  const yaml = 'a: { port_value: 10000 }\nb: { port_value: 9000 }\nc: { port_value: 5 }\nd: 10000\n';
+  t.equal(
+    movePorts(yaml, { ...preferredPorts, envoy: 9000, shop: 7 }),
+    'a: { port_value: 9000 }\nb: { port_value: 7 }\nc: { port_value: 5 }\nd: 10000\n',
+  );
+});
+
+t.test('envoy.yaml names the usual ports', async (t) => {
+  const yaml = readFileSync(new URL('../envoy.yaml', import.meta.url), 'utf8');
+  const { envoy, envoyAdmin, limiterGrpc, authHttp, authGrpc, shop } = preferredPorts;
+  for (const port of [envoy, envoyAdmin, limiterGrpc, authHttp, authGrpc, shop]) {
+    t.ok(yaml.includes(`port_value: ${port} `), `port ${port}`);
+  }
+});
+
+const hourMs = 3_600_000;
+
+t.test('amidst an hour there is nothing to wait for', async (t) => {
+  t.equal(waitForWindowMs(500_000 * hourMs), 0);
+  t.equal(waitForWindowMs(500_000 * hourMs + hourMs / 2), 0);
+  t.equal(waitForWindowMs(500_000 * hourMs - 45_001), 0);
+});
+
+t.test('right before the end of an hour the next one is waited for', async (t) => {
+  t.equal(waitForWindowMs(500_000 * hourMs - 45_000), 45_000);
+  t.equal(waitForWindowMs(500_000 * hourMs - 1), 1);
+});

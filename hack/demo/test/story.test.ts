@@ -1,0 +1,127 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { createAdmin } from '../admin.ts';
+import { folderRules } from '../rules.ts';
+import type { Change, Row } from '../scenario.ts';
+import {
+  counted,
+  createPerson,
+  createStory,
+  limited,
+  perform,
+  performAfter,
+  readReply,
+  stockReader,
+  tampered,
+} from '../story.ts';
+
+const { signal } = new AbortController();
+// Nobody is asked: what rows and changes do is the test's.
+const url = 'http://127.0.0.1:1';
+const person = (name: string) => createPerson({ name, authUrl: url, mailboxUrl: url, signal });
+const story = createStory({
+  gatewayUrl: url,
+  signal,
+  ada: person('ada'),
+  bob: person('bob'),
+  admin: createAdmin({ url, jwtSecret: 'a secret of this test' }),
+  rules: folderRules(join(url, 'limits')),
+});
+const change: Change = { make: async () => undefined, after: () => 'it was made' };
+
+/** Answers with each of the texts in turn, and with the last one from then on. */
+function rowOf(...texts: string[]): Row {
+  return {
+    what: 'GET /',
+    expect: 'yes',
+    act: async () => (texts.length > 1 ? texts.shift() : texts[0]) ?? '',
+  };
+}
+
+t.test('a row comes out as expected, or not', async (t) => {
+  t.match(await perform(rowOf('yes'), story, signal), { asExpected: true, answered: true, came: 'yes' });
+  t.match(await perform(rowOf('no'), story, signal), { asExpected: false, answered: true, came: 'no' });
+});
+
+t.test('a row that nobody answers says why', async (t) => {
+  const row: Row = {
+    what: 'GET /',
+    expect: 'yes',
+    act: async ({ get }) => String((await get('/')).status),
+  };
+  t.match(await perform(row, story, signal), {
+    asExpected: false,
+    answered: false,
+    came: /^no answer: .+/,
+  });
+});
+
+t.test('a row after a change is repeated until it comes out as expected', async (t) => {
+  const events: string[] = [];
+  const recorded: Change = { ...change, make: async () => events.push('changed') };
+  const row = rowOf('no', 'no', 'yes');
+  const counting: Row = {
+    ...row,
+    act: (to) => {
+      events.push('asked');
+      return row.act(to);
+    },
+  };
+  t.match(await performAfter(recorded, counting, { story, signal }), { asExpected: true, came: 'yes' });
+  t.same(events, ['changed', 'asked', 'asked', 'asked']);
+});
+
+t.test('repeating ends at once when the demo is stopped', async (t) => {
+  const stop = new AbortController();
+  const asking = performAfter(change, rowOf('no'), { story, signal: stop.signal });
+  stop.abort(new Error('stopped'));
+  await t.rejects(asking);
+});
+
+const names = new Map([['u1', 'ada']]);
+const ada = { caller: { userId: 'u1', plan: 'free', role: 'authenticated' } };
+const rateLimit = { 'ratelimit-limit': '5', 'ratelimit-remaining': '4' };
+
+function reply(status: number, body: unknown, headers: Record<string, string> = {}) {
+  return readReply(new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers }));
+}
+
+t.test('an answer of the shop tells who it is for and what is left', async (t) => {
+  t.equal(counted(await reply(200, ada, rateLimit), names), '200 ada (free), 4 of 5 left');
+  t.equal(counted(await reply(200, ada), names), '200 ada (free), not counted');
+  t.equal(counted(await reply(200, { caller: {} }), names), '200 stranger, not counted');
+  t.equal(counted(await reply(200, ada), new Map()), '200 u1 (free), not counted');
+});
+
+t.test('where others may have been counted meanwhile, only the limit is told', async (t) => {
+  t.equal(limited(await reply(200, ada, rateLimit), names), '200 ada (free), limit 5');
+  t.equal(limited(await reply(200, ada), names), '200 ada (free), limit none');
+});
+
+t.test('a refusal tells its code, or the rule that it comes from', async (t) => {
+  t.equal(counted(await reply(401, { error_code: 'bad_jwt' }), names), '401 bad_jwt');
+  t.equal(limited(await reply(502, { error: 'no stock' }), names), '502 no stock');
+  t.equal(counted(await reply(503, 'no healthy upstream'), names), '503 without a reason');
+  const headers = { 'x-limited-by': 'tollgate', 'x-ratelimit-limit': '5, 5;w=3600;name="free-plan"' };
+  t.equal(counted(await reply(429, '', headers), names), '429 by free-plan');
+  t.equal(
+    counted(await reply(429, '', { 'x-limited-by': 'tollgate' }), names),
+    '429 by a limit without a name',
+  );
+});
+
+t.test('the catalogue tells in whose name the stock was read', async (t) => {
+  t.equal(
+    stockReader(await reply(200, { stock: { caller: { role: 'service' } } })),
+    '200 stock read as service',
+  );
+  t.equal(stockReader(await reply(200, { stock: { caller: {} } })), '200 stock read as nobody');
+  t.equal(stockReader(await reply(502, { error: 'no stock' })), '502 no stock');
+});
+
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+t.test('a tampered token has another role, and the signature that it had', async (t) => {
+  const token = `${encode({ alg: 'HS256' })}.${encode({ sub: 'u1', role: 'authenticated' })}.signature`;
+  t.equal(tampered(token), `${encode({ alg: 'HS256' })}.${encode({ sub: 'u1', role: 'service' })}.signature`);
+});

@@ -1,0 +1,147 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Client, credentials } from '@grpc/grpc-js';
+import {
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+} from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+
+/** What a test wants a RateLimitConfig to say. */
+export interface ManifestOptions {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly domain: string;
+  /** Requests for each `key` of `limits`. */
+  readonly limits: Readonly<Record<string, number>>;
+  /** Of time, for all of them. Default `Hour`; a `Year` hardly ends amidst a test that counts. */
+  readonly unit?: 'Hour' | 'Year';
+}
+
+/** A RateLimitConfig as JSON, which kubectl takes like YAML. */
+export function manifest({
+  name,
+  namespace = 'default',
+  domain,
+  limits,
+  unit = 'Hour',
+}: ManifestOptions): string {
+  return JSON.stringify({
+    apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
+    kind: 'RateLimitConfig',
+    metadata: { name, namespace },
+    spec: {
+      domain,
+      descriptors: Object.entries(limits).map(([key, requestsPerUnit]) => ({
+        key,
+        rateLimit: { unit, requestsPerUnit },
+      })),
+    },
+  });
+}
+
+/** A condition of an object, in short. */
+interface ShownCondition {
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The status of a RateLimitConfig as kubectl has it. */
+export interface ShownStatus {
+  readonly observedGeneration: number | undefined;
+  readonly version: string | undefined;
+  readonly rules: number | undefined;
+  readonly limiters: { connected: number; acknowledged: number } | undefined;
+  readonly generation: number;
+  readonly accepted: ShownCondition | undefined;
+  readonly programmed: ShownCondition | undefined;
+}
+
+/** Reads the status of an object with kubectl. */
+async function statusOf(kube: KubeApiserver, name: string, namespace = 'default'): Promise<ShownStatus> {
+  const { code, stdout, stderr } = await kube.kubectl(['get', 'rlc', name, '-n', namespace, '-o', 'json']);
+  if (code !== 0) throw new Error(stderr);
+  // Parsed boundary: the shape is that of the CRD.
+  const { metadata, status = {} } = JSON.parse(stdout) as {
+    metadata: { generation: number };
+    status?: Partial<ShownStatus> & { conditions?: (ShownCondition & { type: string })[] };
+  };
+  const condition = (type: string) => status.conditions?.find((candidate) => candidate.type === type);
+  return {
+    generation: metadata.generation,
+    observedGeneration: status.observedGeneration,
+    version: status.version,
+    rules: status.rules,
+    limiters: status.limiters,
+    accepted: condition('Accepted'),
+    programmed: condition('Programmed'),
+  };
+}
+
+/**
+ * A status is collected for a while before it is written, that there are fewer limiters is told after a quarter of a
+ * minute, and other suites run beside this one.
+ */
+const statusTimeoutMs = 40_000;
+
+/** Whether every limiter enforces what the object says. */
+export function programmed(status: ShownStatus): boolean {
+  return status.programmed?.status === 'True';
+}
+
+/** The status of an object, once it is what the test waits for. */
+export function statusWhen(
+  kube: KubeApiserver,
+  name: string,
+  fits: (status: ShownStatus) => boolean,
+  namespace?: string,
+): Promise<ShownStatus> {
+  return awaitUntil(
+    async () => {
+      const status = await statusOf(kube, name, namespace);
+      if (!fits(status)) throw new Error(`it is ${JSON.stringify(status)}`);
+      return status;
+    },
+    { what: `the status of ${name}`, timeoutMs: statusTimeoutMs, everyMs: 100 },
+  );
+}
+
+/** A limiter that refuses everything it is sent, with the same words. */
+export interface NackingClient {
+  /** Responses received so far. */
+  readonly received: number;
+  close(): void;
+}
+
+const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
+const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
+
+/** Connects to a management server and rejects all of its responses. */
+export function connectNackingClient(address: string, nodeId: string, message: string): NackingClient {
+  const client = new Client(address, credentials.createInsecure());
+  let received = 0;
+  const stream = client.makeBidiStreamRequest(
+    path,
+    (bytes: Uint8Array) => Buffer.from(bytes),
+    (bytes: Buffer) => fromBinary(DiscoveryResponseSchema, bytes),
+  );
+  const send = (init: Parameters<typeof create<typeof DiscoveryRequestSchema>>[1]) =>
+    stream.write(toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, init)));
+  stream.on('data', ({ nonce }: { nonce: string }) => {
+    received += 1;
+    send({ typeUrl, responseNonce: nonce, errorDetail: { code: 0, message } });
+  });
+  stream.on('error', () => {});
+  send({ typeUrl, node: { id: nodeId } });
+  return {
+    get received() {
+      return received;
+    },
+    close() {
+      // A client that is closed lets its streams go on.
+      stream.cancel();
+      client.close();
+    },
+  };
+}

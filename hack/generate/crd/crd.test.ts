@@ -1,0 +1,323 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { runSteps } from '@tollgate/kit/steps';
+import { compileRules } from '@tollgate/rules/compile';
+import { formatProblem } from '@tollgate/rules/problem';
+import { readResource } from '@tollgate/rules/read-resource';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { load } from 'js-yaml';
+import t from 'tap';
+import {
+  badResources,
+  conflictingResources,
+  droppedResources,
+  goodResources,
+  manifestOf,
+  type ResourceCase,
+} from '../../../packages/rules/test/helpers/resource-cases.ts';
+import { renderCrd } from './definition.ts';
+
+const crdsFolder = new URL('../../../crds/', import.meta.url);
+const read = (name: string) => readFileSync(new URL(name, crdsFolder), 'utf8');
+const examples = readdirSync(new URL('examples/', crdsFolder)).map((name) => `examples/${name}`);
+
+/** kubectl without --server-side keeps the manifest in an annotation, which may have no more. */
+const maxAnnotationBytes = 262_144;
+
+t.test('the CRD is small enough for kubectl apply', async (t) => {
+  t.ok(JSON.stringify(load(renderCrd())).length < maxAnnotationBytes / 2);
+});
+
+for (const example of examples) {
+  t.test(`the rules of ${example} are sound`, async (t) => {
+    const result = readResource(load(read(example)), example);
+    const compiled = result.ok ? runSteps(compileRules([result.document], { mergeDomains: true })) : result;
+    t.same(compiled.ok ? compiled.warnings.map(formatProblem) : compiled.problems.map(formatProblem), []);
+  });
+}
+
+const perMinute = { unit: 'Minute', requestsPerUnit: 10 };
+const oneRule = { domain: 'shop/web', descriptors: [{ key: 'route', rateLimit: perMinute }] };
+
+/** Names of the cases that the API server would store, and its words about the others. */
+async function namesStored(
+  kube: KubeApiserver,
+  cases: readonly ResourceCase[],
+  validate: 'ignore' | 'strict',
+): Promise<{ stored: readonly string[]; errors: string }> {
+  const manifests = cases.map(({ spec }, index) => manifestOf(spec, `case-${index}`));
+  // A last one that is good shows that kubectl did get there.
+  const documents = [...manifests, manifestOf(oneRule, 'last')].map((manifest) => JSON.stringify(manifest));
+  const { stdout, stderr } = await kube.kubectl(
+    ['create', '--dry-run=server', `--validate=${validate}`, '-o', 'name', '-f', '-'],
+    { input: documents.join('\n---\n') },
+  );
+  if (!stdout.includes('/last\n')) throw new Error(`kubectl stopped before the end: ${stderr}`);
+  const names = new Set(stdout.match(/case-\d+/g));
+  const stored = cases.filter((_, index) => names.has(`case-${index}`)).map(({ name }) => name);
+  return { stored, errors: stderr };
+}
+
+/** The API server drops what is null, and metadata keeps its nulls. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== null);
+  return Object.fromEntries(
+    fields.map(([name, field]) => [name, name === 'metadata' ? field : withoutNulls(field)]),
+  );
+}
+
+const namesOf = (cases: readonly ResourceCase[]) => cases.map(({ name }) => name);
+
+kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
+  await kube.apply(renderCrd());
+  const ok = async (...args: Parameters<KubeApiserver['kubectl']>) => {
+    const { code, stdout, stderr } = await kube.kubectl(...args);
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  };
+  const create = (manifest: object, ...args: readonly string[]) =>
+    kube.kubectl(['create', ...args, '-f', '-'], { input: JSON.stringify(manifest) });
+
+  t.test('its schema is structural and its names are accepted', async (t) => {
+    const path = '-o=jsonpath={range .status.conditions[*]}{.type}={.status} {end}';
+    const conditions = await ok(['get', 'crd', 'ratelimitconfigs.ratelimit.tollgate.dev', path]);
+    t.notMatch(conditions, /NonStructuralSchema=True/);
+    t.match(conditions, /NamesAccepted=True/);
+  });
+
+  t.test('every example is applied under strict validation', async (t) => {
+    for (const example of examples)
+      t.match(
+        await ok(['apply', '--validate=strict', '-f', '-'], { input: read(example) }),
+        /created/,
+        example,
+      );
+    await ok(['delete', 'rlc', '--all']);
+  });
+
+  t.test('another apply of every example changes nothing, by either way of applying', async (t) => {
+    for (const flags of [[], ['--server-side']]) {
+      const apply = () => ok(['apply', ...flags, ...examples.flatMap((name) => ['-f', `crds/${name}`])]);
+      await apply();
+      const unchanged = flags.length === 0 ? / unchanged\n/g : / serverside-applied\n/g;
+      const generations = () => ok(['get', 'rlc', '-o=jsonpath={.items[*].metadata.resourceVersion}']);
+      const before = await generations();
+      t.equal((await apply()).match(unchanged)?.length, examples.length);
+      t.equal(await generations(), before);
+      await ok(['delete', 'rlc', '--all']);
+    }
+  });
+
+  t.test('what is stored is what was written: no list has defaults', async (t) => {
+    for (const { name, spec } of goodResources) {
+      const manifest = manifestOf(spec, 'written');
+      const { stdout } = await create(manifest, '--dry-run=server', '-o', 'json');
+      // Parsed boundary: of what kubectl prints one field is looked at.
+      const stored = (JSON.parse(stdout) as { spec: unknown }).spec;
+      t.same(withoutNulls(stored), withoutNulls(spec), name);
+    }
+  });
+
+  t.test('what the reader reads is stored', async (t) => {
+    const { stored, errors } = await namesStored(kube, goodResources, 'strict');
+    t.same(stored, namesOf(goodResources), errors);
+  });
+
+  t.test('what the reader refuses is refused for every client', async (t) => {
+    t.same((await namesStored(kube, badResources, 'ignore')).stored, []);
+  });
+
+  t.test('a field that nobody knows is dropped, and refused under strict validation', async (t) => {
+    t.same((await namesStored(kube, droppedResources, 'strict')).stored, []);
+    t.same((await namesStored(kube, droppedResources, 'ignore')).stored, namesOf(droppedResources));
+  });
+
+  t.test('conflicts that no schema can tell are stored, for the status to tell', async (t) => {
+    const { stored } = await namesStored(kube, conflictingResources, 'strict');
+    t.same(stored, namesOf(conflictingResources));
+  });
+
+  t.test('its errors say what to write instead', async (t) => {
+    const errorOf = async (spec: object) =>
+      (await create(manifestOf(spec), '--dry-run=server', '--validate=ignore')).stderr;
+    const withDescriptor = (fields: object) => ({ domain: 'd', descriptors: [{ key: 'a', ...fields }] });
+    t.match(
+      await errorOf(withDescriptor({ rate_limit: {} })),
+      /descriptors\[0\]\.rate_limit: .*"use rateLimit"/,
+    );
+    t.match(
+      await errorOf(withDescriptor({ rateLimit: { unit: 'Day' } })),
+      /rateLimit\.requestsPerUnit: Required value/,
+    );
+    t.match(await errorOf({ domain: 'd' }), /set exactly one of descriptors and limits/);
+  });
+
+  t.test('the domain of an object cannot be changed', async (t) => {
+    await create(manifestOf(oneRule));
+    const patch = '{"spec":{"domain":"shop/other"}}';
+    const { code, stderr } = await kube.kubectl(['patch', 'rlc', 'web', '--type=merge', '-p', patch]);
+    t.equal(code, 1);
+    t.match(stderr, /domain cannot be changed/);
+    await ok(['delete', 'rlc', 'web']);
+  });
+
+  t.test('objects are found by their domain', async (t) => {
+    await create(manifestOf(oneRule, 'web'));
+    await create(manifestOf({ ...oneRule, domain: 'shop/other' }, 'other'));
+    const found = await ok(['get', 'rlc', '--field-selector=spec.domain=shop/web', '-o', 'name']);
+    t.equal(found, 'ratelimitconfig.ratelimit.tollgate.dev/web\n');
+    await ok(['delete', 'rlc', '--all']);
+  });
+
+  t.test('a status shows in the columns and leaves the generation alone', async (t) => {
+    await create(manifestOf(oneRule));
+    const condition = (type: string, reason: string) => ({
+      type,
+      reason,
+      status: 'True',
+      message: 'fine',
+      lastTransitionTime: '2026-01-02T03:04:05Z',
+      observedGeneration: 1,
+    });
+    const status = {
+      observedGeneration: 1,
+      rules: 7,
+      version: 'abc',
+      limiters: { connected: 2, acknowledged: 2 },
+      conditions: [condition('Accepted', 'Accepted'), condition('Programmed', 'Acknowledged')],
+    };
+    await ok([
+      'patch',
+      'rlc',
+      'web',
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      JSON.stringify({ status }),
+    ]);
+    const [header = '', row = ''] = (await ok(['get', 'rlc', '-o', 'wide'])).split('\n');
+    t.same(header.trim().split(/ {2,}/), [
+      'NAME',
+      'DOMAIN',
+      'RULES',
+      'ACCEPTED',
+      'PROGRAMMED',
+      'AGE',
+      'REASON',
+    ]);
+    t.match(row.replace(/ +/g, ' '), /^web shop\/web 7 True True \S+ Accepted$/);
+    const narrow = await ok(['get', 'rlc']);
+    t.notMatch(narrow, /REASON/);
+    t.equal(await ok(['get', 'rlc', 'web', '-o=jsonpath={.metadata.generation} {.status.version}']), '1 abc');
+    await ok(['delete', 'rlc', 'web']);
+  });
+
+  t.test('a status with an unknown kind of answer is refused', async (t) => {
+    await create(manifestOf(oneRule));
+    const conditions = [
+      {
+        type: 'Accepted',
+        status: 'Maybe',
+        reason: 'R',
+        message: '',
+        lastTransitionTime: '2026-01-02T03:04:05Z',
+      },
+    ];
+    const patch = JSON.stringify({ status: { conditions } });
+    const { stderr } = await kube.kubectl([
+      'patch',
+      'rlc',
+      'web',
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      patch,
+    ]);
+    t.match(stderr, /Unsupported value: "Maybe"/);
+    await ok(['delete', 'rlc', 'web']);
+  });
+
+  t.test('it is listed with what belongs to Tollgate, and not with what runs', async (t) => {
+    await create(manifestOf(oneRule));
+    t.match(await ok(['get', 'tollgate']), /web/);
+    t.notMatch(await ok(['get', 'all']), /shop\/web/);
+    await ok(['delete', 'rlc', 'web']);
+  });
+
+  t.test('kubectl explain teaches every field', async (t) => {
+    t.match(
+      await ok(['explain', 'rlc.spec.descriptors.rateLimit']),
+      /requestsPerUnit\s+<integer>\s+Requests allowed in each window/,
+    );
+    t.match(await ok(['explain', 'rlc.spec.limits.match.shareThreshold']), /share one counter/);
+    const explained = await ok(['explain', 'rlc.spec.descriptors']);
+    t.match(explained, /Names\s+of\s+rule\s+files\s+\(rate_limit,.*are\s+refused/s);
+    t.notMatch(explained, /Refused:/);
+    const deepest = `rlc.spec${'.descriptors'.repeat(8)}.rateLimit.unit`;
+    t.match(await ok(['explain', deepest]), /Length of the window/);
+  });
+
+  t.test('two owners each have a limit of their own in one object', async (t) => {
+    const applyAs = (owner: string, name: string, requestsPerUnit: number) => {
+      const rateLimit = { unit: 'Minute', requestsPerUnit };
+      const limits = [{ name, match: [{ key: 'tenant', value: name }], rateLimit }];
+      const args = ['apply', '--server-side', `--field-manager=${owner}`, '-f', '-'];
+      return kube.kubectl(args, { input: JSON.stringify(manifestOf({ domain: 'shop/web', limits })) });
+    };
+    t.equal((await applyAs('team-a', 'a', 1)).code, 0);
+    t.equal((await applyAs('team-b', 'b', 2)).code, 0);
+    t.equal((await applyAs('team-a', 'a', 3)).code, 0);
+    const path = '-o=jsonpath={range .spec.limits[*]}{.name}={.rateLimit.requestsPerUnit} {end}';
+    t.equal(await ok(['get', 'rlc', 'web', path]), 'a=3 b=2 ');
+    const { code, stderr } = await applyAs('team-b', 'a', 9);
+    t.equal(code, 1);
+    t.match(stderr, /conflict with "team-a"/);
+    await ok(['delete', 'rlc', 'web']);
+  });
+
+  t.test('the longest list of descriptors is taken at once', async (t) => {
+    const descriptors = Array.from({ length: 4096 }, (_, index) => ({
+      key: 'tenant',
+      value: `t${index}`,
+      rateLimit: perMinute,
+    }));
+    const { stored, errors } = await namesStored(
+      kube,
+      [{ name: 'long', spec: { domain: 'd', descriptors } }],
+      'strict',
+    );
+    t.same(stored, ['long'], errors);
+    const longer = [
+      {
+        name: 'longer',
+        spec: { domain: 'd', descriptors: [...descriptors, { key: 'x', rateLimit: perMinute }] },
+      },
+    ];
+    t.match((await namesStored(kube, longer, 'strict')).errors, /must have at most 4096 items/);
+  });
+
+  t.test('the admission policy ties domains to namespaces', async (t) => {
+    await ok(['create', 'namespace', 'shop']);
+    await ok(['create', 'namespace', 'platform']);
+    await ok(['label', 'namespace', 'platform', 'ratelimit.tollgate.dev/any-domain=true']);
+    await kube.apply(read('admission-policy.yaml'));
+    const inNamespace = (namespace: string, domain: string) =>
+      create(manifestOf({ ...oneRule, domain }), '--dry-run=server', `--namespace=${namespace}`);
+    // The API server learns of a policy within seconds.
+    await awaitUntil(async () => (await inNamespace('shop', 'bank')).code !== 0, {
+      what: 'the policy to be in force',
+      timeoutMs: 20_000,
+    });
+    t.match(
+      (await inNamespace('shop', 'bank')).stderr,
+      /domain 'bank' does not belong to namespace 'shop': use 'shop' or 'shop\/<name>'/,
+    );
+    t.match((await inNamespace('shop', 'shopping')).stderr, /does not belong to namespace 'shop'/);
+    t.equal((await inNamespace('shop', 'shop')).code, 0);
+    t.equal((await inNamespace('shop', 'shop/web')).code, 0);
+    t.equal((await inNamespace('platform', 'bank')).code, 0);
+  });
+});

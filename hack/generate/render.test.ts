@@ -1,0 +1,60 @@
+import { defineSettings, port, text } from '@tollgate/kit/settings';
+import t from 'tap';
+import {
+  formatWithBiome,
+  mendAnchors,
+  renderErrorsPage,
+  renderIgnoredSettings,
+  renderSettingsPage,
+} from './render.ts';
+
+t.test('the settings page names every variable with its meaning', async (t) => {
+  const spec = defineSettings({
+    grpcPort: port({ env: 'GRPC_PORT', group: 'Servers', default: 8081, doc: 'TCP port of the gRPC server' }),
+    auth: text({
+      env: 'KVSTORE_AUTH',
+      group: 'Redis',
+      aliases: ['REDIS_AUTH'],
+      secret: true,
+      default: '',
+      doc: 'Password',
+    }),
+  });
+  const page = renderSettingsPage('the demo', spec);
+  t.match(page, /^# Settings of the demo\n/);
+  for (const word of ['GRPC_PORT', '8081', 'TCP port of the gRPC server', 'KVSTORE_AUTH', 'REDIS_AUTH']) {
+    t.ok(page.includes(word), word);
+  }
+});
+
+t.test('settings without effect come after the tables', async (t) => {
+  const page = renderSettingsPage(
+    'the demo',
+    {},
+    renderIgnoredSettings({ LOG_SQL: 'Statements are not logged.' }),
+  );
+  t.match(page, /\n\| `GOTRUE_LOG_SQL` \| Statements are not logged. \|\n$/);
+});
+
+t.test('the errors page has a section for each service and a row for each code', async (t) => {
+  const page = renderErrorsPage({
+    'the demo': { too_late: { definition: { httpStatus: 400, grpcStatus: 2, message: 'come earlier' } } },
+  });
+  t.match(page, /## Of the demo\n/);
+  t.match(page, /\| `too_late` \| 400 \| 2 \| come earlier \|/);
+});
+
+t.test('generated Markdown is formatted as the check wants it', async (t) => {
+  const once = await formatWithBiome('docs/a.md', '# A\n|a|b|\n|---|---|\n|1|2|\n');
+  t.match(once, /\n\n\| a/);
+  t.equal(await formatWithBiome('docs/a.md', once), once);
+});
+
+t.test('a number that no heading has is left out of a link', async (t) => {
+  t.equal(mendAnchors('[`K`](#kind-1)\n### Kind\n'), '[`K`](#kind)\n### Kind\n');
+});
+
+t.test('links that lead to a heading stay, and those that nothing mends', async (t) => {
+  const page = '[a](#kind-1) [b](#kind) [c](#other-1) [d](x.md#kind-1)\n# Kind\n## Kind\n';
+  t.equal(mendAnchors(page), page);
+});
