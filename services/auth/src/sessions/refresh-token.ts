@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import type { Millis } from '@tollgate/kit/time';
+import type { Settings } from '../config/settings.ts';
 
 /** State of a presented refresh token. */
 export interface RefreshToken {
@@ -34,32 +34,32 @@ export type RefreshDecision =
   /** Token reuse, which indicates theft: end the session. */
   | { readonly action: 'end-session' };
 
-export interface RotationPolicy {
-  readonly refreshTokenRotationEnabled: boolean;
-  readonly refreshTokenReuseIntervalMs: Millis;
-  /** The previous token may be reused at any time. */
-  readonly refreshTokenAllowReuse: boolean;
-}
+type RotationSettings = Pick<
+  Settings,
+  'refreshTokenRotationEnabled' | 'refreshTokenReuseIntervalMs' | 'refreshTokenAllowReuse'
+>;
 
-export function decideRefresh(token: RefreshToken, policy: RotationPolicy, nowMs: number): RefreshDecision {
-  if (!token.revoked) {
-    return { action: policy.refreshTokenRotationEnabled ? 'rotate' : 'keep' };
-  }
+export function decideRefresh(
+  token: RefreshToken,
+  settings: RotationSettings,
+  nowMs: number,
+): RefreshDecision {
+  if (!token.revoked) return { action: settings.refreshTokenRotationEnabled ? 'rotate' : 'keep' };
   const { successor } = token;
-  const causes = reuseCauses(token, policy, nowMs);
+  const causes = reuseCauses(token, settings, nowMs);
   if (successor !== undefined && causes.length > 0)
     return { action: 'answer', token: successor.token, causes };
-  return { action: policy.refreshTokenRotationEnabled ? 'end-session' : 'refuse' };
+  return { action: settings.refreshTokenRotationEnabled ? 'end-session' : 'refuse' };
 }
 
 /**
  * Why a second use is legitimate. A lost response alone is no reason unless the settings allow
  * reuse.
  */
-function reuseCauses(token: RefreshToken, policy: RotationPolicy, nowMs: number): readonly ReuseCause[] {
-  const isRecent = nowMs - token.updatedAt.getTime() < policy.refreshTokenReuseIntervalMs;
+function reuseCauses(token: RefreshToken, settings: RotationSettings, nowMs: number): readonly ReuseCause[] {
+  const isRecent = nowMs - token.updatedAt.getTime() < settings.refreshTokenReuseIntervalMs;
   const isNext = token.successor?.isNext === true;
-  const isAllowed = isNext && policy.refreshTokenAllowReuse;
+  const isAllowed = isNext && settings.refreshTokenAllowReuse;
   if (!isRecent && !isAllowed) return [];
   return [
     ...(isRecent ? (['concurrent-refresh'] as const) : []),

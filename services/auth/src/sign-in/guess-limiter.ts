@@ -24,7 +24,7 @@ const accountPeriodMs = hourMs;
 export const knownNetworkMs = 90 * dayMs;
 
 /** Wrong guesses so far, and when the last of them was made. */
-export interface WrongGuesses {
+interface WrongGuesses {
   readonly count: number;
   readonly lastMs: number;
 }
@@ -65,7 +65,7 @@ export function accountWaitMs(wrong: WrongGuesses | undefined, limit: number, no
   return left + 1 <= limit ? 0 : (left + 1 - limit) * leakMs;
 }
 
-export interface Guess {
+interface Guess {
   readonly kind: 'password' | 'code';
   /**
    * Normalized email or phone of the request. It need not belong to a user: limits must not enable
@@ -204,7 +204,7 @@ function isWorthStoring({ network, knownSinceMs }: GuessCounts, nowMs: number): 
 /**
  * What guesses are counted by. Keys are digests, so that neither contacts nor addresses are stored.
  */
-export interface GuessKeys {
+interface GuessKeys {
   readonly account: string;
   /** Account and client network; absent if the network is unknown. */
   readonly network?: string | undefined;
@@ -216,7 +216,7 @@ export interface GuessKeys {
   readonly code?: { readonly key: string; readonly contact: string } | undefined;
 }
 
-export interface GuessCounts {
+interface GuessCounts {
   readonly network: WrongGuesses | undefined;
   readonly account: WrongGuesses | undefined;
   /** Wrong guesses of codes for the contact, including those from known networks. */
@@ -231,7 +231,7 @@ export interface GuessCounts {
 }
 
 /** Limits of wrong guesses, which determine their retention. */
-export interface GuessLimits {
+interface GuessLimits {
   readonly perNetwork: number;
   readonly perAccount: number;
 }
