@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { errors, RetryLaterError } from '../errors.ts';
-import { bucketQuota, type Quota } from '../messages/quotas.ts';
+import { errors } from '../errors.ts';
+import { bucketQuota, enforceQuota, type Quota } from '../messages/quotas.ts';
 import type { Api } from './api.ts';
 import { canIdentifyClients, hasUntrustedProxy, rateLimitKey, requestMetadata } from './request-metadata.ts';
 
@@ -21,7 +21,7 @@ const minuteMs = 60_000;
 
 /** Applies the limits of routes with `config.limiter`. */
 export function addRequestLimits(api: Api, context: Context): void {
-  const { settings, store } = context;
+  const { settings } = context;
   if (!canIdentifyClients(settings)) {
     warnOfUntrustedProxy(api, context);
     return;
@@ -40,9 +40,8 @@ export function addRequestLimits(api: Api, context: Context): void {
   async function take(limiter: Limiter, request: FastifyRequest): Promise<void> {
     const { nowMs, clientAddress } = requestMetadata(request, context);
     const key = rateLimitKey(request, settings) ?? clientAddress;
-    const result = await store.quotas.take({ limiter, key, quota: quotas[limiter] }, nowMs);
-    if (!result.allowed)
-      throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(result.retryAfterMs / 1000));
+    const error = errors.over_request_rate_limit;
+    await enforceQuota(context, { limiter, key, quota: quotas[limiter], nowMs, error });
   }
 }
 

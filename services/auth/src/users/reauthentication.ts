@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts';
-import { errors, RetryLaterError } from '../errors.ts';
+import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendPhoneCode } from '../messages/phone-codes.ts';
-import { bucketQuota } from '../messages/quotas.ts';
+import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
 import { sendLink } from '../messages/send-link.ts';
 import { findPhoneToken } from '../verification/find-token.ts';
 import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
@@ -23,11 +23,10 @@ export async function checkNonce(
   nonce: string,
   { nowMs }: RequestMetadata,
 ): Promise<FoundOneTimeToken> {
-  const { store, settings } = context;
-  const bucket = { limiter: 'reauthentication_attempt', key: user.id, quota: attemptQuota };
-  const attempt = await store.quotas.take(bucket, nowMs);
-  if (!attempt.allowed)
-    throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(attempt.retryAfterMs / 1000));
+  const { settings } = context;
+  const error = errors.over_request_rate_limit;
+  const attempt = { limiter: 'reauthentication_attempt', key: user.id, quota: attemptQuota };
+  await enforceQuota(context, { ...attempt, nowMs, error });
   const lifeMs = user.email === '' ? settings.smsOtpExpMs : settings.mailerOtpExpMs;
   const found = await findNonce(context, user, nonce, nowMs);
   const isValid = found?.user.id === user.id && found.token.at.getTime() + lifeMs > nowMs;
