@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import { checkPasswordLength } from '../passwords/policy.ts';
 import { getUser } from '../users/update.ts';
-import { contactIdentityData, type NewIdentity, type NewUser, type User } from '../users/user.ts';
+import { type NewUser, newContactIdentity, type User } from '../users/user.ts';
 import { checkMetadata, type JsonObject } from '../users/user-json.ts';
 import {
   type AdminRequest,
@@ -106,8 +106,12 @@ function createMetadata(
   const isEmailConfirmed = confirmsEmail(input, contacts);
   const isPhoneConfirmed = confirmsPhone(input, contacts);
   const identities = [
-    ...(email === '' ? [] : [createIdentity(id, { email }, isEmailConfirmed)]),
-    ...(phone === '' ? [] : [createIdentity(id, { phone }, isPhoneConfirmed)]),
+    ...(email === ''
+      ? []
+      : [newContactIdentity(id, { kind: 'email', email }, { verified: isEmailConfirmed })]),
+    ...(phone === ''
+      ? []
+      : [newContactIdentity(id, { kind: 'phone', phone }, { verified: isPhoneConfirmed })]),
   ];
   const providers = identities.map(({ provider }) => provider);
   return {
@@ -119,15 +123,6 @@ function createMetadata(
       ...(isPhoneConfirmed && { phone_verified: true }),
     },
   };
-}
-
-function createIdentity(
-  userId: string,
-  contact: { readonly email: string } | { readonly phone: string },
-  verified: boolean,
-): NewIdentity {
-  const data = contactIdentityData({ userId, contact, verified, data: {} });
-  return { provider: 'email' in contact ? 'email' : 'phone', providerId: userId, data };
 }
 
 /** A `null` in app metadata removes the key, as in an update. */

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { getUser, saveUser } from '../users/update.ts';
-import { contactIdentityData, type NewIdentity, type User, type UserChanges } from '../users/user.ts';
+import { type NewIdentity, newContactIdentity, type User, type UserChanges } from '../users/user.ts';
 import { checkMetadata } from '../users/user-json.ts';
 import {
   type AdminRequest,
@@ -148,15 +148,8 @@ function toIdentities(
     const verified = isEmail
       ? input.emailConfirm === true || (email === user.email && user.emailConfirmedAt !== undefined)
       : input.phoneConfirm === true || (phone === user.phone && user.phoneConfirmedAt !== undefined);
-    return {
-      provider,
-      providerId: known?.providerId ?? user.id,
-      data: contactIdentityData({
-        userId: user.id,
-        contact: isEmail ? { email } : { phone },
-        verified,
-        data: {},
-      }),
-    };
+    const contact = isEmail ? ({ kind: 'email', email } as const) : ({ kind: 'phone', phone } as const);
+    const identity = newContactIdentity(user.id, contact, { verified });
+    return { ...identity, providerId: known?.providerId ?? user.id };
   });
 }

@@ -3,7 +3,7 @@ import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type Contact, findByContact } from '../users/contact.ts';
-import { contactIdentityData, type NewUser, type User } from '../users/user.ts';
+import { type NewUser, newContactIdentity, type User } from '../users/user.ts';
 import { type JsonObject, metadataSizeProblem } from '../users/user-json.ts';
 
 export interface FoundOrCreated {
@@ -56,8 +56,7 @@ export async function takeOver(
   const data = metadataSizeProblem('user_metadata', sizes) === undefined ? givenData : {};
   const { passwordHash, emailConfirmedAt, phoneConfirmedAt } = newUser;
   const verified = emailConfirmedAt !== undefined || phoneConfirmedAt !== undefined;
-  const value = contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone };
-  const identityData = contactIdentityData({ userId: user.id, contact: value, verified, data });
+  const identity = newContactIdentity(user.id, contact, { verified, data });
   const updated = await store.users.update(
     user.id,
     {
@@ -69,7 +68,7 @@ export async function takeOver(
     {
       at: new Date(metadata.nowMs),
       audit: auditEntry(user, verified ? 'user_signedup' : 'user_repeated_signup', { metadata }),
-      identities: [{ provider: contact.kind, providerId: user.id, data: identityData }],
+      identities: [identity],
     },
   );
   if (!updated.ok) throw errors.user_already_exists();

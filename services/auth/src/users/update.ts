@@ -11,7 +11,7 @@ import { type CodeChallenge, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';
 import { type Owner, type OwnUpdatePlan, type OwnUpdateRequest, planOwnUpdate } from './check-update.ts';
 import type { Contact } from './contact.ts';
-import { contactIdentityData, type User, type UserChanges } from './user.ts';
+import { newContactIdentity, type User, type UserChanges } from './user.ts';
 
 /** @throws AppError `user_not_found`. */
 export async function getUser(store: Store, id: string): Promise<User> {
@@ -47,13 +47,11 @@ export async function changeContact(
 ): Promise<User> {
   const { contact, metadata, keep = [] } = options;
   const at = new Date(metadata.nowMs);
-  const value = contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone };
-  const data = contactIdentityData({ userId: user.id, contact: value, verified: true, data: {} });
   return store.transaction(async (transaction) => {
     const updated = await saveUser(transaction, user.id, toContactChanges(user, contact, at), {
       at,
       audit: auditEntry(user, 'user_modified', { metadata }),
-      identities: [{ provider: contact.kind, providerId: user.id, data }],
+      identities: [newContactIdentity(user.id, contact, { verified: true })],
     });
     await transaction.oneTimeTokens.clear(user.id, { except: keep });
     return updated;

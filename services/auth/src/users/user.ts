@@ -103,21 +103,27 @@ export interface UserChanges {
   readonly userMetadata?: JsonObject;
 }
 
-/** `identity_data` of an email or phone identity. */
-export function contactIdentityData(options: {
-  readonly userId: string;
-  readonly contact: { readonly email: string } | { readonly phone: string };
-  readonly verified: boolean;
-  /** User metadata of the sign-up. */
-  readonly data: JsonObject;
-}): JsonObject {
-  const { userId, contact, verified, data } = options;
+/** Creates an email or phone identity. */
+export function newContactIdentity(
+  userId: string,
+  contact: Contact,
+  options: {
+    readonly verified: boolean;
+    /** User metadata of the sign-up. */
+    readonly data?: JsonObject;
+  },
+): NewIdentity {
+  const { verified, data = {} } = options;
   return {
-    ...data,
-    sub: userId,
-    ...contact,
-    email_verified: verified && 'email' in contact,
-    phone_verified: verified && 'phone' in contact,
+    provider: contact.kind,
+    providerId: userId,
+    data: {
+      ...data,
+      sub: userId,
+      ...(contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone }),
+      email_verified: verified && contact.kind === 'email',
+      phone_verified: verified && contact.kind === 'phone',
+    },
   };
 }
 
@@ -151,8 +157,7 @@ export function newContactUser(options: {
   readonly at: Date;
 }): NewUser {
   const { id, aud, role, contact, passwordHash, confirmed, userMetadata, at } = options;
-  const value = contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone };
-  const data = contactIdentityData({ userId: id, contact: value, verified: confirmed, data: userMetadata });
+  const identity = newContactIdentity(id, contact, { verified: confirmed, data: userMetadata });
   return {
     id,
     aud,
@@ -163,9 +168,9 @@ export function newContactUser(options: {
     emailConfirmedAt: confirmed && contact.kind === 'email' ? at : undefined,
     phoneConfirmedAt: confirmed && contact.kind === 'phone' ? at : undefined,
     appMetadata: { provider: contact.kind, providers: [contact.kind] },
-    userMetadata: data,
+    userMetadata: identity.data,
     isAnonymous: false,
     createdAt: at,
-    identities: [{ provider: contact.kind, providerId: id, data }],
+    identities: [identity],
   };
 }

@@ -7,7 +7,7 @@ import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
 import { changeContact } from '../users/update.ts';
-import { contactIdentityData, type User, type UserChanges } from '../users/user.ts';
+import { newContactIdentity, type User, type UserChanges } from '../users/user.ts';
 import { type FoundToken, findToken, type PresentedToken, verifications } from './find-token.ts';
 
 /**
@@ -126,8 +126,11 @@ async function confirmContact(
 ): Promise<User> {
   const at = new Date(metadata.nowMs);
   const isEmail = contact === 'email';
-  const value = isEmail ? { email: user.email } : { phone: user.phone };
-  const data = contactIdentityData({ userId: user.id, contact: value, verified: true, data: {} });
+  const identity = newContactIdentity(
+    user.id,
+    isEmail ? { kind: 'email', email: user.email } : { kind: 'phone', phone: user.phone },
+    { verified: true },
+  );
   const action = user.invitedAt === undefined ? 'user_signedup' : 'invite_accepted';
   const updated = await store.users.update(
     user.id,
@@ -139,7 +142,7 @@ async function confirmContact(
     {
       at,
       audit: auditEntry(user, action, { metadata, traits: { provider: contact } }),
-      identities: [{ provider: contact, providerId: user.id, data }],
+      identities: [identity],
     },
   );
   if (!updated.ok) throw errors.otp_expired();
