@@ -2,7 +2,7 @@ import { inTime } from '@tollgate/kit/time';
 import { createTransport, type Transporter } from 'nodemailer';
 import type { MailKind } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
-import { WorkQueue } from './background.ts';
+import { WorkQueue } from '../work-queue.ts';
 import type { MailMessage, MailTransport } from './mailer.ts';
 
 /** Limit of each step of a delivery, and of the whole. */

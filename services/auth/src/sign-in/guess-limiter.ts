@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/query.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { QueueFull, WorkQueue } from '../messages/background.ts';
 import type { Metrics } from '../metrics.ts';
+import { QueueFull, WorkQueue } from '../work-queue.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -1,6 +1,5 @@
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import t from 'tap';
-import { QueueFull, WorkQueue } from '../../src/messages/background.ts';
 import { PasswordHasher } from '../../src/passwords/hasher.ts';
 
 const userId = '00112233-4455-4677-8899-aabbccddeeff';
@@ -27,29 +26,6 @@ t.test('malformed hash matches no password', async (t) => {
   const hasher = new PasswordHasher({ concurrency: 1 });
   for (const text of ['', 'correct horse', '$argon2id$v=19$m=19456', '$2a$10$short'])
     t.equal(await hasher.verify('correct horse', text, userId), false, text);
-});
-
-t.test('work beyond the concurrency and the queue length is rejected immediately', async (t) => {
-  const queue = new WorkQueue({ concurrency: 2, maxWaiting: 1 });
-  const gates = [1, 2, 3].map(() => Promise.withResolvers<void>());
-  const ended: number[] = [];
-  const runs = gates.map(({ promise }, index) =>
-    queue.run(async () => {
-      await promise;
-      ended.push(index);
-    }),
-  );
-  t.equal(queue.waiting, 1);
-  await t.rejects(
-    queue.run(async () => 4),
-    QueueFull,
-  );
-  for (const [index, gate] of gates.entries()) {
-    gate.resolve();
-    await runs[index];
-  }
-  t.same(ended, [0, 1, 2]);
-  t.equal(await queue.run(async () => 5), 5);
 });
 
 t.test('verifyDummy works again after the queue was full', async (t) => {
