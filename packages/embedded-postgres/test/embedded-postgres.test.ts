@@ -14,7 +14,7 @@ async function ask(url: string, query: string): Promise<unknown> {
   }
 }
 
-t.test('what was committed is there after a stop and another start', async (t) => {
+t.test('committed data is kept after a restart', async (t) => {
   const folder = temporaryFolder();
   const first = await startEmbeddedPostgres({ folder: folder.path, password: 'p@ss word' });
   await ask(first.url('postgres'), 'create table kept as select 7 as number');
@@ -30,7 +30,7 @@ t.test('what was committed is there after a stop and another start', async (t) =
   t.same(await ask(second.url('postgres'), 'select number from kept'), { number: 7 });
 });
 
-t.test('a server that was left running makes place for the next', async (t) => {
+t.test('a server left running is replaced by the next one', async (t) => {
   const folder = temporaryFolder();
   const orphan = await startEmbeddedPostgres({ folder: folder.path });
   await ask(orphan.url('postgres'), 'create table kept as select 8 as number');

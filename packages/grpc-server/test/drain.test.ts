@@ -10,7 +10,7 @@ import { RawClient } from './support/raw-client.ts';
 
 const echo = '/test.Echo/Call';
 
-t.test('calls in flight end, and calls under way at the GOAWAY are answered', async (t) => {
+t.test('calls in flight and calls on the wire at the GOAWAY are completed', async (t) => {
   const replies: (() => void)[] = [];
   const server = new GrpcServer({
     methods: {
@@ -36,7 +36,7 @@ t.test('calls in flight end, and calls under way at the GOAWAY are answered', as
   t.strictSame(answered, [1, 3]);
 });
 
-t.test('idle, silent and half-open connections do not hold up a drain', async (t) => {
+t.test('idle, silent and half-open connections do not delay a drain', async (t) => {
   const server = new GrpcServer({ methods: { unary: {} } });
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
   const silent = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -55,7 +55,7 @@ t.test('idle, silent and half-open connections do not hold up a drain', async (t
   for (const socket of [silent, idle.socket, deaf.socket]) socket.destroy();
 });
 
-t.test('what is left is cut off when the time is over', async (t) => {
+t.test('remaining calls are cut off when the signal aborts', async (t) => {
   const server = new GrpcServer({ methods: { unary: { [echo]: () => new Promise(() => undefined) } } });
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
   const raw = new RawClient(port);
@@ -67,7 +67,7 @@ t.test('what is left is cut off when the time is over', async (t) => {
   t.equal(server.callCount, 0);
 });
 
-t.test('health: Check answers, Watch follows and ends with the server', async (t) => {
+t.test('health: Check responds, Watch follows and ends with the server', async (t) => {
   let serving = true;
   const listeners = new Set<() => void>();
   const server = new GrpcServer({

@@ -23,7 +23,7 @@ function readInChunks(sizes: Iterator<number>) {
   return got;
 }
 
-t.test('frames are the same however the bytes are cut', async (t) => {
+t.test('frames do not depend on how the bytes are split', async (t) => {
   function* constant(size: number) {
     for (;;) yield size;
   }

@@ -15,7 +15,7 @@ function missing(): string | false {
   }
 }
 
-t.test('h2spec passes whole', { skip: missing() }, async (t) => {
+t.test('all cases of h2spec pass', { skip: missing() }, async (t) => {
   const server = new GrpcServer({ methods: { unary: {} } });
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
   t.teardown(() => server.drain(AbortSignal.abort()));

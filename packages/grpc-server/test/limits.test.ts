@@ -79,7 +79,7 @@ for (const [name, make] of Object.entries(floods)) {
   });
 }
 
-t.test('completed calls earn what their overhead costs', async (t) => {
+t.test('completed calls refill the overhead budget', async (t) => {
   const { open } = await start(t, { overheadBurst: 20, overheadPerSecond: 0, overheadPerCall: 4 });
   const raw = open();
   for (let index = 0; index < 100; index++) {
@@ -89,7 +89,7 @@ t.test('completed calls earn what their overhead costs', async (t) => {
   t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 199));
 });
 
-t.test('header blocks are bounded in frames and bytes', async (t) => {
+t.test('header blocks are limited in frames and bytes', async (t) => {
   const { open } = await start(t, { maxContinuationFrames: 4 });
   const continued = (count: number, payload: Buffer) =>
     Array.from({ length: count }, () => frame(FrameType.CONTINUATION, 0, 1, payload));
@@ -101,7 +101,7 @@ t.test('header blocks are bounded in frames and bytes', async (t) => {
   t.equal(await large.goaway(), ErrorCode.ENHANCE_YOUR_CALM, 'large CONTINUATION frames');
 });
 
-t.test('streams beyond the limit are refused and the others go on', async (t) => {
+t.test('streams beyond the limit are refused, others continue', async (t) => {
   const replies: (() => void)[] = [];
   const handler: UnaryHandler = (message) => new Promise((resolve) => replies.push(() => resolve(message)));
   const { open } = await start(t, { maxConcurrentStreams: 3 }, { handler });
@@ -122,7 +122,7 @@ t.test('a client that sends more than its window is cut off', async (t) => {
   t.equal(await raw.goaway(), ErrorCode.FLOW_CONTROL_ERROR);
 });
 
-t.test('incomplete requests hold the window, complete ones give it back', async (t) => {
+t.test('incomplete requests keep the window, complete ones release it', async (t) => {
   const { open } = await start(t, { connectionWindowBytes: 65_535, maxMessageBytes: 65_000 });
   const raw = open();
   // 12 × 16 KiB through a window of 64 KiB.
@@ -135,7 +135,7 @@ t.test('incomplete requests hold the window, complete ones give it back', async 
   t.notOk(raw.closed);
 });
 
-t.test('a request that does not arrive is reset', async (t) => {
+t.test('a request that does not complete is reset', async (t) => {
   const { open } = await start(t, { requestTimeoutMs: 50 });
   const raw = open();
   raw.send(headersFrame(1));
@@ -164,7 +164,7 @@ t.test('HTTP/1.1 and TLS on a plaintext port end at once', async (t) => {
   t.match(violations, [/preface/, /preface/]);
 });
 
-t.test('at the bound on connections the idlest one goes', async (t) => {
+t.test('at the limit of connections, the one idle for the longest time is closed', async (t) => {
   const handler: UnaryHandler = () => new Promise(() => undefined);
   const { open, server } = await start(t, { maxConnections: 3 }, { handler });
   const settled = async () => {
@@ -185,7 +185,7 @@ t.test('at the bound on connections the idlest one goes', async (t) => {
   t.equal(server.connectionCount, 3);
 });
 
-t.test('a client that does not read is not read from, and is cut', async (t) => {
+t.test('a client that does not read is paused, then closed', async (t) => {
   const handler: UnaryHandler = () => Buffer.alloc(16_000);
   const { open, server } = await start(
     t,
@@ -209,7 +209,7 @@ t.test('a client that does not read is not read from, and is cut', async (t) => 
   t.ok(process.memoryUsage().rss - before < 200_000_000, 'replies of 160 MB were not kept');
 });
 
-t.test('a connection that answers no keepalive PING is cut, one that does stays', async (t) => {
+t.test('a connection without a keepalive response is closed, others are not', async (t) => {
   const { open, server } = await start(t, {}, { times: { keepaliveMs: 200 } });
   const silent = open();
   await silent.end();
@@ -221,7 +221,7 @@ t.test('a connection that answers no keepalive PING is cut, one that does stays'
   t.equal(server.connectionCount, 1);
 });
 
-t.test('a connection of maximum age is drained, and cut after its grace', async (t) => {
+t.test('a connection of maximum age is drained, and closed after the grace period', async (t) => {
   const handler: UnaryHandler = () => new Promise(() => undefined);
   const { open } = await start(t, {}, { handler, times: { maxAgeMs: 100, maxAgeGraceMs: 100 } });
   const idle = open();

@@ -64,7 +64,7 @@ t.test('trailers have no pseudo-headers', async (t) => {
   t.match(trailerProblem([[':path', '/']]), /pseudo-header/);
 });
 
-t.test('status messages are percent-encoded and bounded', async (t) => {
+t.test('status messages are percent-encoded and limited', async (t) => {
   t.equal(encodeMessage('plain ~ text'), 'plain ~ text');
   t.equal(encodeMessage('50% ä\n'), '50%25 %C3%A4%0A');
   t.equal(encodeMessage('\ud800'), '%EF%BF%BD');

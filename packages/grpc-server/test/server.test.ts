@@ -109,7 +109,7 @@ t.test('errors reach the client as status and percent-encoded message', async (t
   await t.rejects(call(made, '/constructor', message), { code: status.UNIMPLEMENTED });
 });
 
-t.test('an error without toStatus tells the client nothing', async (t) => {
+t.test('without toStatus, errors are not disclosed to the client', async (t) => {
   const { address } = await start(t, { [echo]: () => Promise.reject(new Error('secret')) });
   await t.rejects(call(client(t, address), echo, Buffer.alloc(0)), {
     code: status.UNKNOWN,
@@ -208,7 +208,7 @@ t.test('requests may be compressed with gzip, within the limit on messages', asy
   t.match(await send('identity', Buffer.from('x')), { grpcStatus: '13' }, 'flag without encoding');
 });
 
-t.test('what is not gRPC gets an HTTP status', async (t) => {
+t.test('a request that is not gRPC gets an HTTP status', async (t) => {
   const { port } = await start(t, { [echo]: (message) => message });
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   t.teardown(() => session.close());
@@ -268,13 +268,13 @@ t.test('a Unix socket is served like a port', async (t) => {
   t.equal((await call(client(t, `unix:${path}`), echo, Buffer.from('hi'))).toString(), 'hi');
 });
 
-t.test('a port that is taken rejects', async (t) => {
+t.test('a port in use rejects', async (t) => {
   const { port } = await start(t, {});
   const second = new GrpcServer({ methods: { unary: {} } });
   await t.rejects(second.listen({ host: '127.0.0.1', port }), { code: 'EADDRINUSE' });
 });
 
-t.test('mutual TLS: the certificate decides who may call', async (t) => {
+t.test('mutual TLS: the certificate decides which clients are accepted', async (t) => {
   const files = makeCertificates();
   t.teardown(files.remove);
   const ca = files.ca.cert;
@@ -311,7 +311,7 @@ t.test('mutual TLS: the certificate decides who may call', async (t) => {
   t.match(refused.message, /no application protocol/i, 'ALPN without h2');
 });
 
-t.test('over TLS a drain answers calls in flight, and each connection counts once', async (t) => {
+t.test('over TLS, a drain completes calls in flight, and each connection counts once', async (t) => {
   const files = makeCertificates();
   t.teardown(files.remove);
   const waiting = Promise.withResolvers<Uint8Array>();
@@ -342,7 +342,7 @@ t.test('over TLS a drain answers calls in flight, and each connection counts onc
   await drained;
 });
 
-t.test('unfinished TLS handshakes at the limit do not push out connections', async (t) => {
+t.test('unfinished TLS handshakes at the limit do not evict connections', async (t) => {
   const files = makeCertificates();
   t.teardown(files.remove);
   const { server, port, address } = await start(

@@ -1,40 +1,40 @@
 import { monotonicNow, sleepFor } from './time.ts';
 
-/** How waiting times grow. */
+/** Exponential backoff. */
 export type BackoffOptions = {
   /** The first delay. */
   readonly initialMs: number;
-  /** No delay is longer, jitter included. */
+  /** Maximum delay, including jitter. */
   readonly maxMs: number;
-  /** Each delay is the last one times this; 1 or more. Default 2. */
+  /** Growth per attempt; 1 or more. Default 2. */
   readonly factor?: number;
-  /** Each delay is drawn evenly from this fraction below it to this fraction above it; 0 to 1. Default 0. */
+  /** Fraction by which a delay is randomly shorter or longer; 0 to 1. Default 0. */
   readonly jitter?: number;
   /** Default `Math.random`. */
   readonly random?: () => number;
 };
 
 /**
- * Makes the function from an attempt (counted from 1) to the waiting time after it: `initialMs`, times `factor` each, up to
- * `maxMs`, spread by `jitter`.
+ * Returns the function from an attempt (counted from 1) to the delay after it: `initialMs`, multiplied by `factor` each time,
+ * up to `maxMs`, with `jitter`.
  */
 export function backoffDelays(options: BackoffOptions): (attempt: number) => number {
   const { initialMs, maxMs, jitter = 0, random = Math.random } = options;
-  // A factor below 1 would call ever more often on what is failing.
+  // A factor below 1 would shorten the delays.
   const factor = Math.max(1, options.factor ?? 2);
   return (attempt) => {
-    // Zero by itself: times a power that overflowed it would be NaN.
+    // Zero is a special case: multiplied by an overflowed power it would be NaN.
     const baseMs = initialMs === 0 ? 0 : Math.min(maxMs, initialMs * factor ** (attempt - 1));
     return Math.min(maxMs, baseMs * (1 + jitter * (2 * random() - 1)));
   };
 }
 
-/** What a retry is told and given. */
+/** Options of a retry. */
 export type RetryOptions = {
   readonly backoff: BackoffOptions;
-  /** Ends the attempts and the waiting between them. */
+  /** Ends the attempts and the delays between them. */
   readonly signal?: AbortSignal;
-  /** No attempt begins later than this after the first one began; 0 means no end. Default 0. */
+  /** No attempt starts later than this after the first one; 0 means no limit. Default 0. */
   readonly maxElapsedMs?: number;
   /** Whether another attempt may help; all errors by default. */
   readonly isRetryable?: (error: unknown) => boolean;
@@ -45,13 +45,14 @@ export type RetryOptions = {
     readonly delayMs: number;
   }) => void;
   readonly sleep?: (ms: number, options: { readonly signal?: AbortSignal }) => Promise<unknown>;
-  /** A clock in milliseconds that does not go back. Default `performance.now`. */
+  /** A monotonic clock in milliseconds. Default `performance.now`. */
   readonly now?: () => number;
 };
 
 /**
  * Calls an idempotent function until it succeeds, waiting longer after each failure. `attempt` counts from 1.
- * Rejects with the last error when `isRetryable` says no or `maxElapsedMs` would pass, and with the signal's reason once that aborts.
+ * Rejects with the last error when it is not retryable or `maxElapsedMs` would be exceeded, and with the signal's reason
+ * once that aborts.
  */
 export async function retry<T>(fn: (attempt: number) => Promise<T> | T, options: RetryOptions): Promise<T> {
   const {

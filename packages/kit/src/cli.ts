@@ -1,4 +1,4 @@
-/** How a command ends: what it writes, and with which code it exits. */
+/** Result of a command: its output and exit code. */
 export interface Outcome {
   readonly exitCode: number;
   /** For standard output. */
@@ -7,37 +7,37 @@ export interface Outcome {
   readonly errors?: string;
 }
 
-/** The exit code of arguments that make no sense, as shells and Go's `flag` package have it. */
+/** Exit code of invalid arguments, as in shells and Go's `flag` package. */
 const usageExitCode = 2;
 
-/** Refuses arguments: the problems, one a line, and where help is. */
+/** The outcome of invalid arguments: the problems, one per line, and a hint at `--help`. */
 export function wrongUsage(command: string, problems: readonly string[]): Outcome {
   const lines = [...problems, `${command} --help says how it is called`];
   return { exitCode: usageExitCode, errors: lines.map((line) => `${line}\n`).join('') };
 }
 
-/** Writes what a command has to say, and lets the process end with its code once that is written. */
+/** Writes the output of a command, and sets the exit code of the process. */
 export function finish({ exitCode, output = '', errors = '' }: Outcome): void {
   process.stdout.write(output);
   process.stderr.write(errors);
   process.exitCode = exitCode;
 }
 
-/** One flag of a command: `text` takes a value, `list` takes one each time it comes, `switch` takes none. */
+/** A flag of a command: `text` takes a value, `list` takes one per occurrence, `switch` takes none. */
 interface Flag {
   readonly kind: 'text' | 'list' | 'switch';
-  /** What it does, one sentence for `--help`. */
+  /** One sentence for `--help`. */
   readonly doc: string;
-  /** What its value is called in `--help`. */
+  /** Placeholder of the value in `--help`. */
   readonly value?: string;
-  /** Value of a `text` that is not given; empty without it. */
+  /** Default of a `text`; empty if absent. */
   readonly default?: string;
 }
 
-/** The flags of a command by their names. */
+/** Flags of a command by name. */
 export type FlagSpec = Readonly<Record<string, Flag>>;
 
-/** The values of flags: those of the last time each came, all of them for a `list`. */
+/** Values of flags: the last occurrence of each, all of them for a `list`. */
 export type FlagValues<S extends FlagSpec> = {
   readonly [Name in keyof S]: {
     readonly text: string;
@@ -46,13 +46,13 @@ export type FlagValues<S extends FlagSpec> = {
   }[S[Name]['kind']];
 };
 
-/** What the arguments come to. */
+/** Parsed arguments. */
 export type ParsedFlags<S extends FlagSpec> =
   | { readonly kind: 'values'; readonly values: FlagValues<S> }
   | { readonly kind: 'help' }
   | { readonly kind: 'wrong'; readonly problems: readonly string[] };
 
-/** What Go takes for a boolean; the commands are called as those that they take the place of. */
+/** Booleans as in Go, for compatibility with the original commands. */
 const booleans: Readonly<Record<string, boolean>> = {
   ...{ 1: true, t: true, T: true, true: true, TRUE: true, True: true },
   ...{ 0: false, f: false, F: false, false: false, FALSE: false, False: false },
@@ -60,7 +60,7 @@ const booleans: Readonly<Record<string, boolean>> = {
 
 /**
  * Reads flags as Go's `flag` package does: `-name value`, `-name=value`, `-switch`, `-switch=false`, each with one dash or
- * two. `-h` and `-help` ask for help. What is no flag is a problem; all problems are found at once.
+ * two. `-h` and `-help` show help. Other arguments are problems; all problems are reported at once.
  */
 export function parseFlags<const S extends FlagSpec>(spec: S, args: readonly string[]): ParsedFlags<S> {
   const given = new Map<string, string[]>();
@@ -76,7 +76,7 @@ export function parseFlags<const S extends FlagSpec>(spec: S, args: readonly str
     if (name === 'h' || name === 'help') return { kind: 'help' };
     const flag = Object.hasOwn(spec, name) ? spec[name] : undefined;
     if (flag === undefined) {
-      problems.push(`unknown flag -${name}: there are ${flagNames(spec)}`);
+      problems.push(`unknown flag -${name}: expected one of ${flagNames(spec)}`);
     } else if (flag.kind === 'switch') {
       const on = booleans[value ?? 'true'];
       if (on === undefined) problems.push(`-${name} is true or false, not '${value}'`);
@@ -88,7 +88,7 @@ export function parseFlags<const S extends FlagSpec>(spec: S, args: readonly str
     }
   }
   if (problems.length > 0) return { kind: 'wrong', problems };
-  return { kind: 'values', values: valuesOf(spec, given, switches) };
+  return { kind: 'values', values: collectValues(spec, given, switches) };
 }
 
 function splitFlag(arg: string): { readonly name?: string; readonly value?: string | undefined } {
@@ -96,7 +96,7 @@ function splitFlag(arg: string): { readonly name?: string; readonly value?: stri
   return match?.[1] === undefined ? {} : { name: match[1], value: match[2] };
 }
 
-function valuesOf<S extends FlagSpec>(
+function collectValues<S extends FlagSpec>(
   spec: S,
   given: ReadonlyMap<string, string[]>,
   switches: ReadonlyMap<string, boolean>,
@@ -106,11 +106,11 @@ function valuesOf<S extends FlagSpec>(
     if (flag.kind === 'list') return [name, given.get(name) ?? []];
     return [name, given.get(name)?.at(-1) ?? flag.default ?? ''];
   });
-  // Object.fromEntries forgets which key has which value; each was made from its flag just above.
+  // Object.fromEntries loses the types of keys; each value comes from its flag.
   return Object.fromEntries(entries) as FlagValues<S>;
 }
 
-/** All flags with their docs, for `--help`. */
+/** All flags with their descriptions, for `--help`. */
 export function describeFlags(spec: FlagSpec): string {
   return Object.entries(spec)
     .map(([name, flag]) => {

@@ -25,18 +25,18 @@ export const grpcStatus = {
 /** One of the numbers in {@link grpcStatus}. */
 export type GrpcStatus = (typeof grpcStatus)[keyof typeof grpcStatus];
 
-/** What a catalogue says of one error: how it maps to HTTP and gRPC, and what the caller is told. */
+/** An entry of a catalogue: the mapping of an error to HTTP and gRPC, and its public message. */
 export type ErrorDefinition = {
   readonly httpStatus: number;
   readonly grpcStatus: GrpcStatus;
-  /** Public: tells the caller what to do. Never holds a value that only the operator may see. */
+  /** Public. Says what to do, and never contains values that only the operator may see. */
   readonly message: string;
 };
 
-/** What one occurrence adds to its definition. `detail` and `cause` go to the log only. */
+/** Additions of one occurrence to its definition. `detail` and `cause` are only logged. */
 export type ErrorOccurrence = {
   readonly message?: string;
-  /** In the place of the definition's, where one code has more than one status. */
+  /** Overrides the definition's, for codes with more than one status. */
   readonly httpStatus?: number;
   readonly detail?: string;
   readonly cause?: unknown;
@@ -60,7 +60,7 @@ export class AppError extends Error {
   }
 }
 
-/** The factories of a catalogue: one per code. */
+/** A catalogue has one factory per code. */
 export type ErrorCatalogue<D extends Readonly<Record<string, ErrorDefinition>>> = {
   readonly [Code in keyof D & string]: ((occurrence?: ErrorOccurrence) => AppError) & {
     readonly definition: D[Code];
@@ -68,9 +68,9 @@ export type ErrorCatalogue<D extends Readonly<Record<string, ErrorDefinition>>> 
 };
 
 /**
- * Makes a service's error catalogue from its definitions, keyed by code: `const errors = defineErrors({ domain_empty: {…} })`,
- * then `throw errors.domain_empty({ detail })`. Each factory carries its `definition`, from which docs are rendered.
- * Throws at once when a code is not snake_case.
+ * Defines the error catalogue of a service: `const errors = defineErrors({ domain_empty: {…} })`, then
+ * `throw errors.domain_empty({ detail })`. Each factory has its `definition`, for the generated documentation.
+ * Throws when a code is not snake_case.
  */
 export function defineErrors<const D extends Readonly<Record<string, ErrorDefinition>>>(
   definitions: D,
@@ -81,19 +81,19 @@ export function defineErrors<const D extends Readonly<Record<string, ErrorDefini
     const make = (occurrence?: ErrorOccurrence): AppError => new AppError(code, definition, occurrence);
     return [code, Object.assign(make, { definition })] as const;
   });
-  // Object.fromEntries forgets which key has which value; the entries were made from `definitions` just above.
+  // Object.fromEntries loses the types of keys; the entries come from `definitions`.
   return Object.freeze(Object.fromEntries(makers)) as ErrorCatalogue<D>;
 }
 
-/** Says whether a thrown value is an {@link AppError}, and of the given code when one is given. */
+/** Whether a thrown value is an {@link AppError}, with the given code if any. */
 export function isAppError(error: unknown, code?: string): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
-/** What a caller may see of any thrown value. */
+/** The public part of an error. */
 export type PublicError = Pick<AppError, 'code' | 'httpStatus' | 'grpcStatus' | 'message'>;
 
-/** Reduces any thrown value to what may leave the process; a value that is no AppError becomes `internal_error` (500, INTERNAL). */
+/** The public part of any thrown value; anything but an AppError becomes `internal_error` (500, INTERNAL). */
 export function toPublicError(error: unknown): PublicError {
   if (error instanceof AppError) {
     return {

@@ -4,9 +4,9 @@ import { durationPattern, formatDuration, type Millis, parseDuration } from './t
 type Common = {
   /** The environment variable. */
   readonly env: string;
-  /** Other names that are accepted for it. */
+  /** Alternative names. */
   readonly aliases?: readonly string[];
-  /** The heading it is documented under. */
+  /** Its heading in the documentation. */
   readonly group: string;
   readonly doc: string;
   readonly secret?: boolean;
@@ -21,7 +21,7 @@ export type SettingOptions<D> = Common &
 
 type Range = { readonly min?: number; readonly max?: number };
 
-/** With `clamp` a value outside of the range is replaced by the nearest inside, and `findReplaced` reports it. */
+/** With `clamp`, a value out of range is replaced by the nearest bound, and `findReplaced` reports it. */
 type Clamping = { readonly clamp?: boolean };
 
 function build<T, D>(
@@ -48,14 +48,14 @@ const asIs = <T>(value: T): { value: T; text: string } => ({ value, text: String
 const within = (value: number, { min = -Infinity, max = Infinity }: Range): boolean =>
   value >= min && value <= max;
 
-/** The bounds that there are, as JSON Schema calls them. */
+/** The bounds in JSON Schema. */
 const bounded = (type: SettingSchema['type'], { min, max }: Range): SettingSchema => ({
   type,
   ...(min === undefined ? {} : { minimum: min }),
   ...(max === undefined ? {} : { maximum: max }),
 });
 
-/** Reads with `read` and keeps to the range. */
+/** Parses with `read` and checks the range. */
 function ranged(
   range: Range,
   { clamp = false, zeroAs }: Clamping & { readonly zeroAs?: number },
@@ -93,7 +93,7 @@ function rangeForm({ min, max }: Range, show: (value: number) => string = String
   return max === undefined ? '' : `, ${show(max)} or less`;
 }
 
-/** Text, taken as it is; with `matches`, only text of that pattern. A required text must not be empty. */
+/** Text; with `matches`, only text of that pattern. A required text must not be empty. */
 export function text(
   options: SettingOptions<string> & {
     readonly matches?: { readonly pattern: RegExp; readonly form: string };
@@ -124,7 +124,7 @@ export function bool(options: SettingOptions<boolean>): Setting<boolean> {
   });
 }
 
-/** A decimal integer. A leading zero is refused: other programs read `010` as eight. */
+/** A decimal integer. Refuses a leading zero, because other programs read `010` as eight. */
 export function int(options: SettingOptions<number> & Range & Clamping): Setting<number> {
   const read = (value: string): number | undefined => {
     const number = Number(value);
@@ -139,7 +139,7 @@ export function int(options: SettingOptions<number> & Range & Clamping): Setting
   });
 }
 
-/** A decimal number, with fraction or exponent if wanted. */
+/** A decimal number, optionally with fraction or exponent. */
 export function float(options: SettingOptions<number> & Range & Clamping): Setting<number> {
   const read = (value: string): number | undefined => {
     const number = Number(value);
@@ -161,17 +161,17 @@ export function port(options: SettingOptions<number>): Setting<number> {
 }
 
 /**
- * The `max` of durations that a timer waits for: Node.js fires one that is to wait longer than 2³¹−1 ms, 24 days, at once.
- * Some wait a tenth longer, so that not all do the same at the same time.
+ * The `max` of durations used for timers: Node.js fires a timer of more than 2³¹−1 ms, 24 days, at once. Leaves a margin for
+ * jitter of a tenth.
  */
 export const longestTimer = '480h';
 
 const bareDurationPattern = `^[0-9]+$|${durationPattern}`;
 
 /**
- * A duration in Go's syntax, read as milliseconds. `default`, `min` (default `0`) and `max` are in the same syntax; one that
- * a timer waits for has the `max` `longestTimer`. With `bareSeconds`, a number without a unit is seconds. With `clamp` and
- * `zeroAs`, 0 is replaced by that.
+ * A duration in Go's syntax, parsed to milliseconds. `default`, `min` (default `0`) and `max` have the same syntax; use
+ * `longestTimer` as `max` for timers. With `bareSeconds`, a number without a unit is seconds. With `clamp` and `zeroAs`, 0 is
+ * replaced by that value.
  */
 export function duration(
   options: SettingOptions<string> & {
@@ -192,7 +192,7 @@ export function duration(
   const zeroForm = zeroAs === undefined ? '' : `, 0 as ${zeroAs}`;
   const read = (value: string): Millis | undefined => {
     const ms = parseDuration(bare && /^\d+$/.test(value) ? `${value}s` : value);
-    // A time before now is a mistake, not one that is too short.
+    // Negative is a mistake, not a value that is too short.
     return ms !== undefined && ms < 0 ? undefined : ms;
   };
   return build(options, {
@@ -210,11 +210,11 @@ export function duration(
 
 function definedDuration(value: string, env: string): Millis {
   const ms = parseDuration(value);
-  if (ms === undefined) throw new TypeError(`setting ${env} is defined with a bad duration: ${value}`);
+  if (ms === undefined) throw new TypeError(`setting ${env} is defined with an invalid duration: ${value}`);
   return ms;
 }
 
-/** A comma-separated list. Items are trimmed, empty ones dropped; set but empty is the empty list. */
+/** A comma-separated list. Items are trimmed, empty ones dropped; an empty text is the empty list. */
 export function list(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
   return build(options, {
     form: 'a comma-separated list',
@@ -262,9 +262,9 @@ function splitItems(value: string): string[] {
 }
 
 /**
- * One of a few words, in any case; the value is the word as spelled in `values`. `synonyms` are further words for one of them;
- * an empty key there says what set-but-empty means, which is an error otherwise. `notServed` are words that others serve: the
- * problem says that we know them and do not.
+ * One of a few words, in any case; the value is the word as spelled in `values`. `synonyms` are alternative words; an empty
+ * key there is the meaning of an empty text, which is an error otherwise. `notServed` are words that the original supports;
+ * the problem lists them as not served.
  */
 export function oneOf<const V extends string>(
   values: readonly V[],
@@ -282,7 +282,7 @@ export function oneOf<const V extends string>(
   );
   return build(options, {
     form: `one of ${values.join(', ')}${notServed}`,
-    // An empty text means something only where a synonym says so.
+    // An empty text is valid only as a synonym.
     schema: { type: 'string', enum: [...new Set([...values, ...Object.keys(options.synonyms ?? {})])] },
     parse: (value) => words.get(value.toLowerCase()),
     fallback: asIs,

@@ -15,8 +15,8 @@ export {
 } from './setting-builders.ts';
 
 /**
- * The value as JSON Schema describes it, for those who write settings as YAML or JSON and not as text: charts. It is never
- * stricter than `parse` on the text of such a value, but for spellings: `true` and `info`, not `T` and `INFO`.
+ * JSON Schema of the value, for settings written as YAML or JSON: the charts. Never stricter than `parse`, except for
+ * spellings: `true` and `info`, not `T` and `INFO`.
  */
 export type SettingSchema = {
   readonly type: 'boolean' | 'integer' | 'number' | 'string';
@@ -27,59 +27,59 @@ export type SettingSchema = {
   readonly pattern?: string;
 };
 
-/** One setting: where it comes from, what it means, and how its text is read. Made by a builder (`text`, `bool`, …). */
+/** A setting: its variable, meaning and parser. Created by a builder (`text`, `bool`, …). */
 export type Setting<T> = {
   readonly env: string;
   readonly aliases: readonly string[];
   readonly group: string;
-  /** What the setting does, one sentence, for the generated documentation. */
+  /** One sentence for the generated documentation. */
   readonly doc: string;
   /** The value is never printed. */
   readonly secret: boolean;
-  /** What an operator may write, as a noun phrase: `a TCP port, 0 to 65535`. */
+  /** The expected form, as a noun phrase: `a TCP port, 0 to 65535`. */
   readonly form: string;
-  /** The same for programs; what is not said here is found out by `parse`. */
+  /** The expected form as JSON Schema, as far as it can express it. */
   readonly schema: SettingSchema;
-  /** Reads the text as set, or answers `undefined` when it has not the form. */
+  /** Parses the text, or returns `undefined` when it does not have the form. */
   readonly parse: (text: string) => T | undefined;
   /**
-   * What is used in place of a value that is out of range, as text; undefined for a value that is used as it is. Absent for
-   * settings that refuse such values.
+   * The replacement of a value that is out of range, as text; undefined for a valid value. Absent for settings that refuse
+   * such values.
    */
   readonly replacement?: (text: string) => string | undefined;
-  /** What holds when the variable is unset; `undefined` for a setting that must be set. */
+  /** Default when the variable is unset; `undefined` for a required setting. */
   readonly fallback: { readonly value: T; readonly text: string } | undefined;
 };
 
-/** The settings of a program by the names its code uses. */
+/** The settings of a program, by their names in the code. */
 export type SettingsSpec = Readonly<Record<string, Setting<unknown>>>;
 
-/** The frozen values that a spec parses to. */
-export type SettingsOf<S extends SettingsSpec> = {
+/** The values of a spec. */
+export type SettingValues<S extends SettingsSpec> = {
   readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
 };
 
-/** Environment variables by name, like `process.env`. */
+/** Environment variables, like `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Why the settings cannot be used: which variable, what it holds, and what it should hold. */
+/** A problem of the settings: the variable, its value, and the expected form. */
 export type SettingProblem = {
-  /** The variable, by the name the operator used. */
+  /** The variable, by the name that is set. */
   readonly variable: string;
-  /** The value as it may be shown (secrets and credentials hidden); absent when nothing is set. */
+  /** The value with secrets and credentials hidden; absent when unset. */
   readonly value?: string;
   /** The expected form, as a noun phrase or a sentence. */
   readonly expected: string;
 };
 
-/** A variable that is set, unknown, and looks like a known one. */
+/** An unknown variable that resembles a known one. */
 export type Misspelling = { readonly variable: string; readonly meant: string };
 
 /**
- * Finds set variables that look like a setting of the spec but are none: one or two letters away from a known name.
+ * Finds unknown variables that are one or two edits away from a setting of the spec.
  *
- * Short names lie close to unrelated variables (`PORT` is two letters from `PATH`), so a variable counts only when it begins
- * with one of `prefixes` or the known name is long: 8 letters for one edit, 12 for two.
+ * Short names are close to unrelated variables (`PORT` is two edits from `PATH`), so a variable is reported only when it
+ * begins with one of `prefixes` or the known name is long: 8 letters for one edit, 12 for two.
  */
 export function findMisspelled(
   spec: SettingsSpec,
@@ -129,23 +129,23 @@ function editDistance(left: string, right: string, most: number): number | undef
   return distance <= most ? distance : undefined;
 }
 
-/** What a cross-field check may ask besides the values. */
+/** Context of a cross-field check. */
 type CheckContext<S extends SettingsSpec> = {
-  /** The variable that holds a setting, by the name the operator used (the main name when it is unset). */
-  nameOf(key: keyof S & string): string;
-  /** The value of a setting as a problem may show it (secrets and credentials hidden); undefined when it is unset. */
-  shownOf(key: keyof S & string): string | undefined;
+  /** The variable of a setting, by the name that is set (the main name when unset). */
+  variableName(key: keyof S & string): string;
+  /** The value of a setting with secrets and credentials hidden; undefined when unset. */
+  shownValue(key: keyof S & string): string | undefined;
 };
 
-/** Looks at settings together; answers a problem or nothing. Skipped when a setting that it reads is itself wrong. */
+/** Checks settings that depend on each other. Skipped when a setting that it reads is invalid. */
 export type SettingsCheck<S extends SettingsSpec> = (
-  settings: SettingsOf<S>,
+  settings: SettingValues<S>,
   context: CheckContext<S>,
 ) => SettingProblem | undefined;
 
-/** Settings, or everything that is wrong with them. */
+/** Settings, or all their problems. */
 export type ParsedSettings<S extends SettingsSpec> =
-  | { readonly ok: true; readonly settings: SettingsOf<S> }
+  | { readonly ok: true; readonly settings: SettingValues<S> }
   | { readonly ok: false; readonly problems: readonly SettingProblem[] };
 
 type Found = { readonly variable: string; readonly raw: string };
@@ -159,9 +159,9 @@ type Read =
     };
 
 /**
- * Reads all settings of a spec from the environment, then runs the checks; finds all problems at once.
- * An unset variable takes its default; a set but empty one is read like any other text, hence wrong for numbers, booleans and
- * durations. Variables that the spec does not know are ignored.
+ * Reads all settings of a spec from the environment, then runs the checks; reports all problems at once. An unset variable
+ * has its default; an empty one is parsed like any other text, hence invalid for numbers, booleans and durations. Unknown
+ * variables are ignored.
  */
 export function parseSettings<S extends SettingsSpec>(
   spec: S,
@@ -172,8 +172,8 @@ export function parseSettings<S extends SettingsSpec>(
   const problems = [...reads.values()].flatMap((read) => (read.ok ? [] : [read.problem]));
   const settings = settingsFrom<S>(reads);
   const context: CheckContext<S> = {
-    nameOf: (key) => reads.get(key)?.variable ?? key,
-    shownOf: (key) => reads.get(key)?.shown,
+    variableName: (key) => reads.get(key)?.variable ?? key,
+    shownValue: (key) => reads.get(key)?.shown,
   };
   for (const check of options.checks ?? []) {
     const problem = runCheck(() => check(settings, context));
@@ -189,7 +189,7 @@ function readSetting(setting: Setting<unknown>, env: Environment): Read {
   if (conflicting)
     return { ok: false, variable: first.variable, problem: conflictProblem(setting, first, conflicting) };
   const { variable, raw } = first;
-  const shown = shownValue(setting, raw);
+  const shown = maskValue(setting, raw);
   const value = setting.parse(raw);
   if (value !== undefined) return { ok: true, variable, value, shown };
   return { ok: false, variable, shown, problem: { variable, value: shown, expected: setting.form } };
@@ -211,24 +211,24 @@ function readUnset(setting: Setting<unknown>): Read {
 function conflictProblem(setting: Setting<unknown>, first: Found, other: Found): SettingProblem {
   return {
     variable: `${first.variable} and ${other.variable}`,
-    value: `${shownValue(setting, first.raw)} and ${shownValue(setting, other.raw)}`,
+    value: `${maskValue(setting, first.raw)} and ${maskValue(setting, other.raw)}`,
     expected: `the same value in both, or only one of them set: they are two names of one setting`,
   };
 }
 
-/** Longer values are cut: the message is for eyes. */
-const longestShown = 100;
+/** Maximum length of a value in messages. */
+const maxShownLength = 100;
 
-function shownValue(setting: Setting<unknown>, raw: string): string {
+function maskValue(setting: Setting<unknown>, raw: string): string {
   if (setting.secret) return '(hidden)';
   const masked = maskUrl(raw);
-  return JSON.stringify(masked.length > longestShown ? `${masked.slice(0, longestShown)}…` : masked);
+  return JSON.stringify(masked.length > maxShownLength ? `${masked.slice(0, maxShownLength)}…` : masked);
 }
 
-/** Thrown by the getter of a setting that could not be read, so that no check judges by a value that nobody set. */
+/** Thrown by the getter of an invalid setting, to skip the checks that read it. */
 class UnreadableSetting extends Error {}
 
-function settingsFrom<S extends SettingsSpec>(reads: ReadonlyMap<string, Read>): SettingsOf<S> {
+function settingsFrom<S extends SettingsSpec>(reads: ReadonlyMap<string, Read>): SettingValues<S> {
   const settings = Object.create(Object.prototype) as object;
   for (const [key, read] of reads) {
     const holder = read.ok
@@ -240,8 +240,8 @@ function settingsFrom<S extends SettingsSpec>(reads: ReadonlyMap<string, Read>):
         };
     Object.defineProperty(settings, key, { enumerable: true, ...holder });
   }
-  // Parsed boundary: each value was made by the parser of its own key, which is what SettingsOf says.
-  return Object.freeze(settings) as SettingsOf<S>;
+  // Parsed boundary: each value comes from the parser of its key.
+  return Object.freeze(settings) as SettingValues<S>;
 }
 
 function runCheck(check: () => SettingProblem | undefined): SettingProblem | undefined {
@@ -253,10 +253,10 @@ function runCheck(check: () => SettingProblem | undefined): SettingProblem | und
   }
 }
 
-/** A value that is out of range, and what is used instead. */
+/** A value that is out of range, and its replacement. */
 export type ReplacedSetting = { readonly variable: string; readonly value: string; readonly used: string };
 
-/** Finds the set variables whose value is not used as it is, for one warning each. */
+/** Finds variables whose value is replaced, for one warning each. */
 export function findReplaced(spec: SettingsSpec, env: Environment): ReplacedSetting[] {
   return Object.values(spec).flatMap((setting) => {
     const variable = [setting.env, ...setting.aliases].find((name) => env[name] !== undefined);
@@ -267,7 +267,7 @@ export function findReplaced(spec: SettingsSpec, env: Environment): ReplacedSett
   });
 }
 
-/** Renders a spec as Markdown for operators: a heading and a table per group, in the order of the spec. */
+/** Renders a spec as Markdown: a heading and a table per group, in the order of the spec. */
 export function renderSettingsTable(spec: SettingsSpec): string {
   const groups = Map.groupBy(Object.values(spec), (setting) => setting.group);
   return [...groups].map(([group, settings]) => renderGroup(group, settings)).join('\n');
@@ -300,9 +300,7 @@ const row = (columns: readonly string[]): string => `| ${columns.join(' | ')} |`
 const escapeCell = (value: string): string => value.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
 const code = (value: string): string => `\`${escapeCell(value)}\``;
 
-// The one entry that services import; the parts are files of their own because each is read on its own.
-
-/** Declares the settings of a program. Throws when two of them claim one variable. */
+/** Declares the settings of a program. Throws when two of them have the same variable. */
 export function defineSettings<const S extends SettingsSpec>(spec: S): S {
   const owners = new Map<string, string>();
   for (const [key, setting] of Object.entries(spec)) {
@@ -316,7 +314,7 @@ export function defineSettings<const S extends SettingsSpec>(spec: S): S {
   return Object.freeze(spec);
 }
 
-/** Writes problems for an operator: a heading, then one line each with the variable, its value and the expected form. */
+/** Formats problems: a heading, then one line each with the variable, its value and the expected form. */
 export function formatSettingProblems(problems: readonly SettingProblem[]): string {
   const heading = problems.length === 1 ? '1 setting is wrong:' : `${problems.length} settings are wrong:`;
   const lines = problems.map(({ variable, value, expected }) => {

@@ -1,4 +1,4 @@
-/** Orders texts by code unit: the same everywhere, whatever the locale. */
+/** Orders texts by code unit, independent of the locale. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -6,16 +6,15 @@ export function compareText(a: string, b: string): number {
 
 /**
  * Hides the user and password of every URL in a text: `redis://u:p@host` becomes `redis://***@host`.
- * A text that is `user:password@host` without a scheme is masked the same way. Hides too much rather than too little; takes time
- * proportional to the length of the text.
+ * Masks `user:password@host` without a scheme as well. Prefers masking too much to masking too little. Runs in linear time.
  */
 export function maskUrl(text: string): string {
   if (!text.includes('@')) return text;
   return isBareCredentials(text) ? maskUpToAt(text, 0) : text.replace(/\S+/g, maskWord);
 }
 
-// To the last `@` of the word: an unescaped `@`, `/` or `,` in a password must not leave half of it readable.
-// Three slashes mean no authority (`file:///…/@scope/…` in a stack), hence nothing to hide.
+// Up to the last `@` of the word: an unescaped `@`, `/` or `,` in a password must not expose the rest of it.
+// Three slashes mean that there is no authority (`file:///…/@scope/…` in a stack).
 function maskWord(word: string): string {
   const scheme = word.search(/:\/\/(?!\/)/);
   return scheme < 0 ? word : maskUpToAt(word, scheme + '://'.length);
@@ -32,7 +31,7 @@ function isBareCredentials(text: string): boolean {
   return colon >= 0 && (slash < 0 || slash > colon) && !text.startsWith('//', colon + 1) && !/\s/.test(text);
 }
 
-/** Writes `host:port`, with the brackets that an IPv6 address needs (RFC 3986 §3.2.2). */
+/** Formats `host:port`, with brackets around an IPv6 address (RFC 3986 §3.2.2). */
 export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`;
 }

@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The longest time of a timer: Node fires one that is to wait longer at once. */
+/** Maximum delay of a timer: Node fires longer ones at once. */
 export const maxTimerMs = 2 ** 31 - 1;
 
-/** Milliseconds of a clock that does not go back, whatever becomes of the system's time. */
+/** Milliseconds of a monotonic clock. */
 export const monotonicNow = (): number => performance.now();
 
 /**
- * Calls `late` after that time, unless the function that is returned is called before. Whatever has arrived by then is
- * read first: a process that stood still, for want of CPU or to collect garbage, finds its timers due before it finds the
- * answers.
+ * Calls `late` after that time, unless the returned function is called before. Drains the sockets first: after a pause of
+ * the process, for lack of CPU or garbage collection, timers fire before responses that have arrived are read.
  */
 export function startDeadline(timeoutMs: number, late: () => void): () => void {
   let afterReading: NodeJS.Immediate | undefined;
@@ -22,7 +21,7 @@ export function startDeadline(timeoutMs: number, late: () => void): () => void {
   };
 }
 
-/** Settles as the promise does, or rejects with what `late` makes when that takes longer. What becomes of the promise then is ignored. */
+/** Settles as the promise does, or rejects with the error of `late` after that time; the promise is ignored then. */
 export async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   const timeout = Promise.withResolvers<never>();
   const clear = startDeadline(timeoutMs, () => timeout.reject(late()));
@@ -33,7 +32,7 @@ export async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: ()
   }
 }
 
-/** Resolves after that time; rejects with the reason of the signal once that aborts. */
+/** Resolves after that time; rejects with the signal's reason once that aborts. */
 export async function sleepFor(
   ms: number,
   { signal }: { readonly signal?: AbortSignal } = {},
@@ -47,7 +46,7 @@ export async function sleepFor(
   }
 }
 
-/** A length of time in milliseconds; may carry a fraction. */
+/** A duration in milliseconds; may have a fraction. */
 export type Millis = number;
 
 const nanosPerUnit: Readonly<Record<string, bigint>> = {
@@ -62,19 +61,19 @@ const nanosPerUnit: Readonly<Record<string, bigint>> = {
 };
 const nanosPerMilli = 1_000_000n;
 const longestNanos = 2n ** 63n - 1n;
-/** No duration anyone writes is longer; keeps a hostile value from costing a huge BigInt. */
+/** Maximum length of a duration; protects against huge BigInts. */
 const longestText = 64;
 
 const wholeForm = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-/** A regular expression for all that `parseDuration` reads, for JSON Schema: as ECMAScript and RE2 write it. */
+/** A regular expression for the input of `parseDuration`, for JSON Schema: valid in ECMAScript and RE2. */
 export const durationPattern = '^[+-]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$';
 const partForm = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
 
 /**
  * Reads a duration in Go's syntax: `1h30m`, `1.5s`, `10ms`, `2us`, `2µs`, `-1s`, `0`.
  *
- * Each number needs a unit, except a bare `0`. Answers milliseconds (exact to the nanosecond before the conversion),
- * or `undefined` when the text is no duration or does not fit 64 bits of nanoseconds.
+ * Each number needs a unit, except a bare `0`. Returns milliseconds (exact to the nanosecond before the conversion), or
+ * `undefined` when the text is not a duration or exceeds 64 bits of nanoseconds.
  */
 export function parseDuration(text: string): Millis | undefined {
   if (text.length > longestText) return undefined;
@@ -93,7 +92,7 @@ export function parseDuration(text: string): Millis | undefined {
   return whole[1] === '-' ? -ms : ms;
 }
 
-/** Writes milliseconds as the shortest text that `parseDuration` reads back: `24h`, `1h30m`, `1.5s`, `10ms`, `2µs`, `0s`. */
+/** Formats milliseconds as the shortest text that `parseDuration` reads back: `24h`, `1h30m`, `1.5s`, `10ms`, `2µs`, `0s`. */
 export function formatDuration(ms: Millis): string {
   const nanos = BigInt(Math.round(Math.abs(ms) * 1e6));
   if (nanos === 0n) return '0s';

@@ -2,7 +2,7 @@ import { backoffDelays, retry } from '@tollgate/kit/backoff';
 import t from 'tap';
 import { createManualSleep } from './helpers/manual-sleep.ts';
 
-t.test('delays grow by the factor up to the longest', (t) => {
+t.test('delays grow by the factor up to the maximum', (t) => {
   const delay = backoffDelays({ initialMs: 1_000, maxMs: 30_000 });
   t.same(
     [1, 2, 3, 4, 5, 6, 7, 5_000].map(delay),
@@ -13,12 +13,12 @@ t.test('delays grow by the factor up to the longest', (t) => {
   t.end();
 });
 
-t.test('a factor below one does not call ever more often', (t) => {
+t.test('a factor below one does not shorten delays', (t) => {
   t.same([1, 2, 3].map(backoffDelays({ initialMs: 10, maxMs: 60, factor: 0.5 })), [10, 10, 10]);
   t.end();
 });
 
-t.test('jitter spreads a delay evenly around it, never beyond the longest', (t) => {
+t.test('jitter spreads a delay evenly, up to the maximum', (t) => {
   const at = (random: number) =>
     backoffDelays({ initialMs: 1_000, maxMs: 1_200, jitter: 0.5, random: () => random })(1);
   t.same([0, 0.5, 0.6, 0.999].map(at), [500, 1_000, 1_100, 1_200]);
@@ -46,7 +46,7 @@ t.test('a function is called again until it succeeds', async (t) => {
   t.same(heard[2], ['Error: failure 3', 3, 40]);
 });
 
-t.test('what another attempt cannot help is thrown at once', async (t) => {
+t.test('an error that is not retryable is thrown at once', async (t) => {
   let calls = 0;
   const fatal = new Error('bad password');
   const failing = retry(
@@ -60,7 +60,7 @@ t.test('what another attempt cannot help is thrown at once', async (t) => {
   t.equal(calls, 1);
 });
 
-t.test('no attempt begins after the time is up', async (t) => {
+t.test('no attempt starts after maxElapsedMs', async (t) => {
   let nowMs = 0;
   let calls = 0;
   const failing = retry(
@@ -82,7 +82,7 @@ t.test('no attempt begins after the time is up', async (t) => {
   t.equal(nowMs, 30, 'after the delays of 10 and 20');
 });
 
-t.test('an abort ends the waiting, and the attempts', async (t) => {
+t.test('an abort ends the delay and the attempts', async (t) => {
   const { sleep, pending } = createManualSleep();
   const controller = new AbortController();
   const reason = new Error('stopping');
@@ -108,7 +108,7 @@ t.test('an abort ends the waiting, and the attempts', async (t) => {
   );
 });
 
-t.test('the real sleep ends with the reason of the abort', async (t) => {
+t.test('the default sleep rejects with the reason of the abort', async (t) => {
   const controller = new AbortController();
   const reason = new Error('stopping');
   const failing = retry(() => Promise.reject(new Error('no')), {

@@ -55,16 +55,16 @@ t.test(
   },
 );
 
-t.test('all problems are named at once, with the flags that there are', async (t) => {
+t.test('all problems are reported at once, with the known flags', async (t) => {
   t.strictSame(problemsOf('-nope', 'stray', '-constructor', '-address'), [
-    'unknown flag -nope: there are -address, -entry, -loud, -help',
+    'unknown flag -nope: expected one of -address, -entry, -loud, -help',
     "unexpected argument 'stray'",
-    'unknown flag -constructor: there are -address, -entry, -loud, -help',
+    'unknown flag -constructor: expected one of -address, -entry, -loud, -help',
     '-address needs a value',
   ]);
 });
 
-t.test('a lone dash, two dashes and a nameless flag are no flags', async (t) => {
+t.test('a lone dash, two dashes and a flag without a name are problems', async (t) => {
   t.strictSame(problemsOf('-', '--', '-=x'), [
     "unexpected argument '-'",
     "unexpected argument '--'",
@@ -72,7 +72,7 @@ t.test('a lone dash, two dashes and a nameless flag are no flags', async (t) => 
   ]);
 });
 
-t.test('help is what is asked for by -h, -help and --help, whatever else is there', async (t) => {
+t.test('-h, -help and --help show help, regardless of other arguments', async (t) => {
   for (const flag of ['-h', '--h', '-help', '--help']) {
     t.strictSame(parseFlags(spec, ['-nope', flag]), { kind: 'help' }, flag);
   }

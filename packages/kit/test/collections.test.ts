@@ -30,7 +30,7 @@ t.test('a key deleted and added again is the youngest, even if it was just seen 
   t.same(order, ['b', 'c', 'a']);
 });
 
-t.test('it agrees with a plain list over thousands of random steps', async (t) => {
+t.test('the queue has the same order as a list over thousands of random steps', async (t) => {
   const queue = new KeyQueue();
   const list: string[] = [];
   let seed = 7;
@@ -50,7 +50,7 @@ t.test('it agrees with a plain list over thousands of random steps', async (t) =
   t.equal(queue.first(), list[0]);
 });
 
-t.test('it answers what was set, until it is deleted or all is cleared', async (t) => {
+t.test('a value is kept until it is deleted or the cache is cleared', async (t) => {
   const cache = new RecentlyUsed<number>({ capacity: 10 });
   t.equal(cache.get('a'), undefined);
   cache.set('a', 1);
@@ -66,7 +66,7 @@ t.test('it answers what was set, until it is deleted or all is cleared', async (
   t.equal(cache.size, 0);
 });
 
-t.test('it never holds more than its capacity, and always the half that was used last', async (t) => {
+t.test('the cache keeps at most its capacity, and at least the half used last', async (t) => {
   const cache = new RecentlyUsed<number>({ capacity: 100 });
   const used: string[] = [];
   let seed = 7;
@@ -89,7 +89,7 @@ t.test('it never holds more than its capacity, and always the half that was used
   t.ok(cache.size > 50);
 });
 
-t.test('what is used again and again outlives any number of others', async (t) => {
+t.test('an entry in use is not evicted by any number of others', async (t) => {
   const cache = new RecentlyUsed<string>({ capacity: 4 });
   cache.set('kept', 'here');
   for (let n = 0; n < 1_000; n += 1) {
@@ -99,7 +99,7 @@ t.test('what is used again and again outlives any number of others', async (t) =
   t.equal(cache.get('other 0'), undefined);
 });
 
-t.test('entries weigh what they are said to, and one that is too heavy is not held at all', async (t) => {
+t.test('entries count with their weight, and one above the capacity is not kept', async (t) => {
   const cache = new RecentlyUsed<string>({
     capacity: 20,
     weigh: (key, value) => key.length + value.length,

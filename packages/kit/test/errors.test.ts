@@ -26,20 +26,20 @@ t.test(
   },
 );
 
-t.test('one occurrence may word the public message itself', (t) => {
+t.test('an occurrence can override the public message', (t) => {
   t.equal(errors.domain_empty({ message: 'no domain in line 3' }).message, 'no domain in line 3');
   t.equal(errors.domain_empty().message, errors.domain_empty.definition.message);
   t.end();
 });
 
-t.test('a code that is not snake_case is refused when the catalogue is made', (t) => {
+t.test('a code that is not snake_case is refused by defineErrors', (t) => {
   const definition = { httpStatus: 400, grpcStatus: grpcStatus.unknown, message: '' };
   t.throws(() => defineErrors({ domainEmpty: definition }), /domainEmpty/);
   t.throws(() => defineErrors({ domain_: definition }), /domain_/);
   t.end();
 });
 
-t.test('an AppError is told from others, and by its code', (t) => {
+t.test('isAppError distinguishes AppErrors, and their codes', (t) => {
   t.equal(isAppError(errors.domain_empty()), true);
   t.equal(isAppError(errors.domain_empty(), 'domain_empty'), true);
   t.equal(isAppError(errors.domain_empty(), 'backend_failed'), false);
@@ -47,7 +47,7 @@ t.test('an AppError is told from others, and by its code', (t) => {
   t.end();
 });
 
-t.test('only an AppError tells the caller more than that something failed', (t) => {
+t.test('only an AppError has a public message', (t) => {
   const shown = toPublicError(errors.backend_failed({ detail: 'secret host' }));
   t.same(shown, { code: 'backend_failed', httpStatus: 503, grpcStatus: 14, message: 'Try again' });
   t.same(toPublicError(new Error('password=hunter2')), {

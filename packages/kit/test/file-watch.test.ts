@@ -91,7 +91,7 @@ for (const [way, options] of Object.entries({ events, polling })) {
     },
   );
 
-  t.test(`by ${way}: folders in folders are watched, those made later too`, async (t) => {
+  t.test(`by ${way}: nested folders are watched, including new ones`, async (t) => {
     const folder = makeFolder(t);
     mkdirSync(join(folder, 'a', 'b'), { recursive: true });
     const watched = await startWatch(t, { ...options, paths: [folder] });
@@ -101,7 +101,7 @@ for (const [way, options] of Object.entries({ events, polling })) {
     t.equal(watched.count(), 3);
   });
 
-  t.test(`by ${way}: a Kubernetes volume is told of once per swap`, async (t) => {
+  t.test(`by ${way}: a swap of a Kubernetes volume is one change`, async (t) => {
     const folder = makeFolder(t);
     writeVolume(folder, 1, { 'tls.crt': 'c1', 'tls.key': 'k1' });
     const watched = await startWatch(t, {
@@ -121,7 +121,7 @@ for (const [way, options] of Object.entries({ events, polling })) {
     t.equal(readFileSync(join(folder, 'tls.crt'), 'utf8'), 'c4');
   });
 
-  t.test(`by ${way}: a link swapped above what is watched is a change`, async (t) => {
+  t.test(`by ${way}: a link swapped above the watched path is a change`, async (t) => {
     const folder = makeFolder(t);
     for (const release of ['one', 'two']) {
       mkdirSync(join(folder, release, 'config'), { recursive: true });
@@ -161,7 +161,7 @@ for (const [way, options] of Object.entries({ events, polling })) {
   );
 }
 
-t.test('an edit that keeps size and time of modification is a change', async (t) => {
+t.test('an edit that keeps size and modification time is a change', async (t) => {
   const folder = makeFolder(t);
   const file = join(folder, 'a.yaml');
   writeFileSync(file, 'one');
@@ -173,7 +173,7 @@ t.test('an edit that keeps size and time of modification is a change', async (t)
   });
 });
 
-t.test('with linksOnly a file edited in place is none', async (t) => {
+t.test('with linksOnly, a file edited in place is not a change', async (t) => {
   const folder = makeFolder(t);
   writeVolume(folder, 1, { 'a.yaml': 'one' });
   writeFileSync(join(folder, 'plain.yaml'), 'one');
@@ -185,7 +185,7 @@ t.test('with linksOnly a file edited in place is none', async (t) => {
   t.equal(watched.count(), 1);
 });
 
-t.test('many writes in a row are one change, told when they have ended', async (t) => {
+t.test('many writes in a row are one change, reported after the last', async (t) => {
   const folder = makeFolder(t);
   const texts: string[] = [];
   const watch = await watchFiles({
@@ -204,7 +204,7 @@ t.test('many writes in a row are one change, told when they have ended', async (
   t.ok(texts.length <= 2, `${texts.length} changes`);
 });
 
-t.test('what changes while a change is handled is told after that', async (t) => {
+t.test('a change during a call is reported after it', async (t) => {
   const folder = makeFolder(t);
   const handling = Promise.withResolvers<void>();
   let calls = 0;
@@ -228,7 +228,7 @@ t.test('what changes while a change is handled is told after that', async (t) =>
   await awaitUntil(() => calls === 2, { what: 'the second change' });
 });
 
-t.test('a handler that fails is logged, and hears of the next change', async (t) => {
+t.test('a handler that fails is logged, and called for the next change', async (t) => {
   const folder = makeFolder(t);
   const { logger, lines } = recordingLogger();
   let calls = 0;
@@ -250,7 +250,7 @@ t.test('a handler that fails is logged, and hears of the next change', async (t)
   t.match(lines[0], { level: 'error', err: { message: 'unreadable' } });
 });
 
-t.test('without room for event watches it says so once, and polls', async (t) => {
+t.test('without event watches, a warning is logged once and polling continues', async (t) => {
   const folder = makeFolder(t);
   mkdirSync(join(folder, 'below'));
   const { logger, lines } = recordingLogger();
@@ -260,7 +260,7 @@ t.test('without room for event watches it says so once, and polls', async (t) =>
   t.match(lines[0], { level: 'warning', err: { code: 'ENOSPC' } });
 });
 
-t.test('nothing is told after the close, which may be repeated', async (t) => {
+t.test('no change is reported after close, which is idempotent', async (t) => {
   const folder = makeFolder(t);
   const closed = await startWatch(t, { ...polling, paths: [folder] });
   const open = await startWatch(t, { ...polling, paths: [folder] });

@@ -14,7 +14,7 @@ t.test('health is the conjunction of its components', (t) => {
   t.end();
 });
 
-t.test('listeners hear changes of the whole only, until they leave', (t) => {
+t.test('listeners are called for changes of the overall health until they unsubscribe', (t) => {
   const health = new Health();
   const heard: boolean[] = [];
   const leave = health.onChange((healthy) => heard.push(healthy));
@@ -31,7 +31,7 @@ t.test('listeners hear changes of the whole only, until they leave', (t) => {
   t.end();
 });
 
-t.test('two components of one name are a mistake', (t) => {
+t.test('two components of one name throw', (t) => {
   const health = new Health();
   health.component('cache', { healthy: true });
   t.throws(() => health.component('cache', { healthy: false }), /cache/);

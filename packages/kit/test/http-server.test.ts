@@ -54,7 +54,7 @@ function serverOver(t: Test, server: Server): HttpServer {
 /** Never aborts: a stop that needs it does not end, and the test with it. */
 const patient = new AbortController().signal;
 
-t.test('silent and idle connections do not hold up a stop', async (t) => {
+t.test('silent and idle connections do not delay a stop', async (t) => {
   const server = createServer((_request, answer) => void answer.end('hello'));
   const http = serverOver(t, server);
   const port = await http.start();
@@ -70,7 +70,7 @@ t.test('silent and idle connections do not hold up a stop', async (t) => {
   t.match(await idle.closed, /Connection: keep-alive[\s\S]*hello/);
 });
 
-t.test('a request in flight is answered, and told that its connection ends', async (t) => {
+t.test('a request in flight is completed with Connection: close', async (t) => {
   const server = createServer();
   const http = serverOver(t, server);
   const client = await open(t, await http.start());
@@ -83,7 +83,7 @@ t.test('a request in flight is answered, and told that its connection ends', asy
   await stopped;
 });
 
-t.test('an answer that has begun is given whole, and its connection closed', async (t) => {
+t.test('a response under way is completed, and its connection closed', async (t) => {
   const server = createServer();
   const http = serverOver(t, server);
   const client = await open(t, await http.start());
@@ -98,7 +98,7 @@ t.test('an answer that has begun is given whole, and its connection closed', asy
   await stopped;
 });
 
-t.test('of pipelined requests all are answered', async (t) => {
+t.test('all pipelined requests are completed', async (t) => {
   const server = createServer();
   const http = serverOver(t, server);
   const client = await open(t, await http.start());
@@ -117,7 +117,7 @@ t.test('of pipelined requests all are answered', async (t) => {
   await stopped;
 });
 
-t.test('a TLS handshake that was never begun does not hold up a stop', async (t) => {
+t.test('a TLS handshake that never began does not delay a stop', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { ca, server: pair } = certificates;
@@ -133,7 +133,7 @@ t.test('a TLS handshake that was never begun does not hold up a stop', async (t)
   t.same([await silent.closed, await idle.closed], ['', '']);
 });
 
-t.test('over TLS it is the same: a request in flight is answered, a silent connection closed', async (t) => {
+t.test('over TLS, a request in flight is completed and a silent connection closed', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { ca, server: pair } = certificates;
@@ -156,7 +156,7 @@ t.test('over TLS it is the same: a request in flight is answered, a silent conne
   await stopped;
 });
 
-t.test('a server that closes after answers takes connections and requests as before', async (t) => {
+t.test('after closeAfterAnswers, connections and requests are still accepted', async (t) => {
   const answers: (() => void)[] = [];
   const http = serverOver(
     t,
@@ -181,7 +181,7 @@ t.test('a server that closes after answers takes connections and requests as bef
 
 const settings = { host: 'HOST', port: 'PORT' };
 
-t.test('a server that cannot listen is told with its settings', async (t) => {
+t.test('an error of listening names the settings', async (t) => {
   const cause = new Error('listen EADDRINUSE: address already in use 127.0.0.1:80');
   await t.rejects(nameListenSettings(Promise.reject(cause), settings), {
     message: `cannot listen on the address set by HOST and PORT: ${cause.message}`,
@@ -189,6 +189,6 @@ t.test('a server that cannot listen is told with its settings', async (t) => {
   });
 });
 
-t.test('of one that listens the answer is handed on', async (t) => {
+t.test('the result of listening is passed on', async (t) => {
   t.equal(await nameListenSettings(Promise.resolve(8080), settings), 8080);
 });

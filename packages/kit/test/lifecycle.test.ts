@@ -51,7 +51,7 @@ t.test('components start in order, one after the other, and stop in reverse', as
   t.same(clock.pending(), [], 'no timer is left');
 });
 
-t.test('start and stop happen once, however often they are asked for', async (t) => {
+t.test('start and stop are idempotent', async (t) => {
   const { lifecycle, events } = setUp();
   lifecycle.add(tracked('server', events));
   await Promise.all([lifecycle.start(), lifecycle.start()]);
@@ -75,7 +75,7 @@ t.test('a failed start stops what had started, and rejects with its error', asyn
   t.equal(lines.filter((line) => line.level === 'fatal').length, 1, 'it is logged once');
 });
 
-t.test('a start that throws at once is a failed start', async (t) => {
+t.test('a start that throws synchronously is a failed start', async (t) => {
   const { lifecycle } = setUp();
   lifecycle.add({
     name: 'server',
@@ -104,7 +104,7 @@ t.test('a stop while starting cancels the start in progress and starts nothing m
   t.same(await stopping, { reason: 'SIGTERM', failed: false, late: [] });
 });
 
-t.test('a start that ends well while the service stops is stopped again', async (t) => {
+t.test('a component that starts while the service stops is stopped', async (t) => {
   const { lifecycle, events } = setUp();
   const gate = Promise.withResolvers<void>();
   lifecycle.add({ ...tracked('slow', events), start: () => gate.promise });
@@ -116,7 +116,7 @@ t.test('a start that ends well while the service stops is stopped again', async 
   t.same(events, ['slow stopped']);
 });
 
-t.test('a start that ignores the signal is given up after a moment and stopped all the same', async (t) => {
+t.test('a start that ignores the signal times out and is stopped', async (t) => {
   const { lifecycle, events, clock } = setUp();
   lifecycle.add({ ...tracked('stuck', events), start: () => new Promise(() => undefined) });
   const starting = lifecycle.start();
@@ -128,7 +128,7 @@ t.test('a start that ignores the signal is given up after a moment and stopped a
   t.same(events, ['stuck stopped']);
 });
 
-t.test('a stop before the start means that nothing ever starts', async (t) => {
+t.test('after a stop, nothing starts', async (t) => {
   const { lifecycle, events } = setUp();
   lifecycle.add({ name: 'server', start: () => void events.push('server started') });
   await lifecycle.stop('SIGTERM');
@@ -136,7 +136,7 @@ t.test('a stop before the start means that nothing ever starts', async (t) => {
   t.same(events, []);
 });
 
-t.test('stopping is announced before any component is asked to stop', async (t) => {
+t.test('the stopping signal aborts before any component stops', async (t) => {
   const { lifecycle, events } = setUp();
   lifecycle.add({ name: 'server', stop: () => void events.push('server stopped') });
   await lifecycle.start();
@@ -174,7 +174,7 @@ t.test(
   },
 );
 
-t.test('at the deadline a component is told to cut off what is left', async (t) => {
+t.test('at the deadline, the signal of a component aborts', async (t) => {
   const { lifecycle, clock } = setUp();
   lifecycle.add({
     name: 'server',
@@ -215,7 +215,7 @@ t.test('a failure while running stops everything; one while stopping is only log
   );
 });
 
-t.test('a component may add others while it starts, but nobody may later', async (t) => {
+t.test('a component can add others while it starts, but not later', async (t) => {
   const { lifecycle, events } = setUp();
   lifecycle.add({ name: 'outer', start: () => lifecycle.add(tracked('inner', events)) });
   await lifecycle.start();

@@ -22,7 +22,7 @@ function textOf(write: (logger: Logger) => void): string {
   return lines.join('');
 }
 
-t.test('a JSON line holds message, timestamp, level and the fields', (t) => {
+t.test('a JSON line has message, timestamp, level and fields', (t) => {
   const { logger, lines } = capture('json');
   logger.info({ domain: 'd', hits: 3 }, 'over limit');
   t.equal(lines.length, 1);
@@ -53,7 +53,7 @@ t.test('a text line is written as logrus does, quoted where needed', (t) => {
   t.end();
 });
 
-t.test('no value can start a line of its own or reach the terminal', (t) => {
+t.test('no value can start a new line or control the terminal', (t) => {
   const line = textOf((logger) =>
     logger.info({ key: 'a\nlevel=error\r\u001b[31m\u2028\u0085x' }, 'two\nlines'),
   );
@@ -63,7 +63,7 @@ t.test('no value can start a line of its own or reach the terminal', (t) => {
   t.end();
 });
 
-t.test('levels below the chosen one are not written, and each has its logrus name', (t) => {
+t.test('lower levels are not written, and each level has its logrus name', (t) => {
   const { logger, lines } = capture('json', 'warn');
   for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) logger[level](level);
   t.same(
@@ -95,7 +95,7 @@ t.test('an error is described with its code, detail, stack and causes', (t) => {
   t.end();
 });
 
-t.test('an error that is its own cause, joins others, or is no Error at all is described as well', (t) => {
+t.test('cyclic causes, AggregateErrors and thrown values are described', (t) => {
   const circular = new Error('round');
   circular.cause = circular;
   t.match(
@@ -122,7 +122,7 @@ t.test('an error that is its own cause, joins others, or is no Error at all is d
   t.end();
 });
 
-t.test('an error without a message beside it gives its own, without credentials', (t) => {
+t.test('an error logged without a message uses its own, without credentials', (t) => {
   const err = new Error('connect redis://u:hunter2@h');
   for (const line of [textOf((logger) => logger.error({ err })), textOf((logger) => logger.error(err))]) {
     t.match(line, 'msg="connect redis://***@h" err="connect redis://***@h"');
@@ -130,14 +130,14 @@ t.test('an error without a message beside it gives its own, without credentials'
   t.end();
 });
 
-t.test('an enormous error is cut', (t) => {
+t.test('an enormous error is truncated', (t) => {
   const { logger, lines } = capture('json');
   logger.error({ err: new Error('x'.repeat(10_000_000)) });
   t.ok(lines.join('').length < 100_000);
   t.end();
 });
 
-t.test('a field cannot pass for the message, the time or the level', (t) => {
+t.test('a field cannot replace the message, the time or the level', (t) => {
   const { logger, lines } = capture('json');
   logger.info({ level: 'fatal', '@message': 'm', '@timestamp': 't', key: 1 }, 'real');
   t.equal(lines[0]?.match(/"level":/g)?.length, 1);
@@ -153,7 +153,7 @@ t.test('a field cannot pass for the message, the time or the level', (t) => {
   t.end();
 });
 
-t.test('fields that are secrets by their name are hidden', (t) => {
+t.test('fields with names of secrets are hidden', (t) => {
   for (const format of ['json', 'text'] as const) {
     const { logger, lines } = capture(format);
     logger.info({ password: 'hunter2', redis: { auth: 'hunter3', host: 'h' }, token: 'hunter4' }, 'settings');

@@ -7,7 +7,7 @@ import t from 'tap';
 import { readRegistry } from '../src/metrics-export.ts';
 import { recordingLogger } from './helpers/recording-logger.ts';
 
-t.test('metrics are sent again and again; an outage is logged once, and its end', async (t) => {
+t.test('metrics are exported periodically; an outage and its end are logged once', async (t) => {
   const bodies: string[] = [];
   let status = 400;
   const server = createServer(async (request, response) => {
@@ -67,7 +67,7 @@ t.test('counters become sums, gauges stay gauges, each with labels and unit', as
   ]);
 });
 
-t.test('buckets of a histogram count for themselves, those beyond the last one included', async (t) => {
+t.test('buckets of a histogram are not cumulative, including the overflow bucket', async (t) => {
   const registry = new Registry();
   const options = { name: 'took_seconds', help: 'Time.', labelNames: ['route'], buckets: [1, 2] };
   const took = new Histogram({ ...options, registers: [registry] });
@@ -83,7 +83,7 @@ t.test('buckets of a histogram count for themselves, those beyond the last one i
   ]);
 });
 
-t.test('the parts of a summary are told apart', async (t) => {
+t.test('the series of a summary are distinguished', async (t) => {
   const registry = new Registry();
   new Summary({ name: 's', help: 'S.', percentiles: [0.5], registers: [registry] }).observe(4);
   const [metric] = await readRegistry(registry, covered);

@@ -32,7 +32,7 @@ t.test('other paths and methods are not found', async (t) => {
   t.equal((await fetch(server.url(), { method: 'HEAD' })).status, 200);
 });
 
-t.test('one server answers on several paths', async (t) => {
+t.test('one server serves several paths', async (t) => {
   const server = new MetricsServer({
     registry: new Registry(),
     host: '127.0.0.1',
@@ -50,7 +50,7 @@ t.test('one server answers on several paths', async (t) => {
     t.equal((await fetch(`${server.url()}${path}`)).status, status, path);
 });
 
-t.test('a collector that fails is a 500 to the scraper and no end of the process', async (t) => {
+t.test('a collector that fails is a 500 and does not end the process', async (t) => {
   const registry = new Registry();
   new Counter({
     name: 'broken_total',
@@ -66,7 +66,7 @@ t.test('a collector that fails is a 500 to the scraper and no end of the process
   t.equal(await response.text(), '');
 });
 
-t.test('a port that is taken fails the start', async (t) => {
+t.test('a port in use fails the start', async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   t.teardown(() => other.close());
   await new Promise((resolve) => other.once('listening', resolve));
@@ -77,7 +77,7 @@ t.test('a port that is taken fails the start', async (t) => {
   await server.stop();
 });
 
-t.test('a stop closes idle connections and may be repeated', async (t) => {
+t.test('a stop closes idle connections and is idempotent', async (t) => {
   const server = await start(t, new Registry());
   const url = server.url();
   await (await fetch(url)).text();

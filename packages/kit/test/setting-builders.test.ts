@@ -23,7 +23,7 @@ function refuses(t: Test, setting: Setting<unknown>, texts: readonly string[]): 
   for (const raw of texts) t.equal(setting.parse(raw), undefined, JSON.stringify(raw));
 }
 
-t.test('a boolean has the spellings of Go, and no others', (t) => {
+t.test('a boolean has only the spellings of Go', (t) => {
   const setting = bool({ ...common, default: false });
   accepts(t, setting, [
     ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
@@ -81,7 +81,7 @@ t.test('a port is 0 to 65535', (t) => {
   t.end();
 });
 
-t.test('a duration is read as milliseconds and kept in its bounds, by default zero or more', (t) => {
+t.test('a duration is parsed to milliseconds within its range, zero or more by default', (t) => {
   const setting = duration({ ...common, default: '10s' });
   t.same(setting.fallback, { value: 10_000, text: '10s' });
   accepts(t, setting, [
@@ -96,14 +96,14 @@ t.test('a duration is read as milliseconds and kept in its bounds, by default ze
   t.end();
 });
 
-t.test('a timer waits for the longest duration of a timer and a tenth more', (t) => {
+t.test('longestTimer plus a tenth is a valid timer delay', (t) => {
   const setting = duration({ ...common, default: longestTimer, max: longestTimer });
   t.ok(Number(setting.fallback?.value) * 1.1 < 2 ** 31);
   refuses(t, setting, ['481h']);
   t.end();
 });
 
-t.test('with clamp a value out of range is replaced by the nearest, and says so', (t) => {
+t.test('with clamp, a value out of range is replaced and reported', (t) => {
   const whole = int({ ...common, default: 10, min: 1, max: 1000, clamp: true });
   accepts(t, whole, [
     ['1000', 1000],
@@ -137,7 +137,7 @@ t.test('with clamp a value out of range is replaced by the nearest, and says so'
   t.end();
 });
 
-t.test('a duration may take a number without a unit for seconds', (t) => {
+t.test('with bareSeconds, a number without a unit is seconds', (t) => {
   const setting = duration({ ...common, default: '0', max: '1h', bareSeconds: true });
   accepts(t, setting, [
     ['0', 0],
@@ -177,7 +177,7 @@ t.test('pairs are split at the first separator; the last of equal keys wins', (t
   t.end();
 });
 
-t.test('a choice is read in any case and answered as spelled', (t) => {
+t.test('a choice is case-insensitive and has the configured spelling', (t) => {
   const setting = oneOf(['single', 'Sentinel'], {
     ...common,
     default: 'single',
@@ -195,7 +195,7 @@ t.test('a choice is read in any case and answered as spelled', (t) => {
   t.end();
 });
 
-t.test('text is taken as it is, unless a pattern or the need for a value says no', (t) => {
+t.test('text is not changed, and refused by a pattern or when required and empty', (t) => {
   accepts(t, text({ ...common, default: 'x' }), [
     ['', ''],
     [' a b ', ' a b '],
@@ -207,7 +207,7 @@ t.test('text is taken as it is, unless a pattern or the need for a value says no
   t.end();
 });
 
-t.test('what a setting takes is told to programs, too', (t) => {
+t.test('every builder has a JSON schema', (t) => {
   t.strictSame(bool({ ...common, default: false }).schema, { type: 'boolean' });
   t.strictSame(port({ ...common, default: 80 }).schema, { type: 'integer', minimum: 0, maximum: 65535 });
   t.strictSame(int({ ...common, default: 1, min: 1 }).schema, { type: 'integer', minimum: 1 });

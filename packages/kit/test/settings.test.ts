@@ -11,7 +11,7 @@ import {
   parseSettings,
   port,
   renderSettingsTable,
-  type SettingsOf,
+  type SettingValues,
   text,
 } from '@tollgate/kit/settings';
 import t from 'tap';
@@ -38,11 +38,11 @@ function problemsOf(
   return parsed.ok ? [] : parsed.problems;
 }
 
-t.test('unset variables take their defaults, in an object that cannot be changed', (t) => {
+t.test('unset variables have their defaults, in a frozen object', (t) => {
   const parsed = parseSettings(spec, { UNKNOWN: 'ignored', GRPC_PORT: undefined });
   t.ok(parsed.ok);
   if (!parsed.ok) return t.end();
-  const settings: SettingsOf<typeof spec> = parsed.settings;
+  const settings: SettingValues<typeof spec> = parsed.settings;
   t.same(
     { ...settings },
     {
@@ -78,7 +78,7 @@ t.test('a value is typed by its builder', (t) => {
   return t.end();
 });
 
-t.test('every problem is reported at once, by the name that was set', (t) => {
+t.test('all problems are reported at once, with the name that is set', (t) => {
   const problems = problemsOf({
     GRPC_PORT: 'abc',
     USE_STATSD: 'yes',
@@ -94,7 +94,7 @@ t.test('every problem is reported at once, by the name that was set', (t) => {
   t.end();
 });
 
-t.test('set but empty is wrong for a boolean, a number and a duration', (t) => {
+t.test('an empty boolean, number or duration is invalid', (t) => {
   const env = {
     USE_PUSHSTATS: '',
     KVSTORE_POOL_SIZE: '',
@@ -110,7 +110,7 @@ t.test('set but empty is wrong for a boolean, a number and a duration', (t) => {
   t.end();
 });
 
-t.test('two names of one setting may agree but not differ', (t) => {
+t.test('two names of one setting must have the same value', (t) => {
   t.same(problemsOf({ KVSTORE_URL: 'h:1', REDIS_URL: 'h:1' }), []);
   t.same(problemsOf({ KVSTORE_URL: 'redis://u:p@h:1', REDIS_URL: 'h:2' }), [
     {
@@ -122,7 +122,7 @@ t.test('two names of one setting may agree but not differ', (t) => {
   t.end();
 });
 
-t.test('secrets, credentials in URLs and very long values are not shown', (t) => {
+t.test('secrets, credentials in URLs and long values are not shown', (t) => {
   const text = formatSettingProblems(
     problemsOf({
       PIN_CODE: 'hunter2',
@@ -138,7 +138,7 @@ t.test('secrets, credentials in URLs and very long values are not shown', (t) =>
   t.end();
 });
 
-t.test('a setting without a default must be set', (t) => {
+t.test('a setting without a default is required', (t) => {
   const required = defineSettings({
     secret: text({ ...common, env: 'JWT_SECRET', required: true, secret: true }),
   });
@@ -152,15 +152,18 @@ t.test('a setting without a default must be set', (t) => {
   t.end();
 });
 
-t.test('checks look at settings together, and name the variable as it was set', (t) => {
+t.test('checks read several settings, and name the variable that is set', (t) => {
   const parsed = parseSettings(
     spec,
     { USE_STATSD: 'true', USE_PULLMETRICS: 'true' },
     {
       checks: [
-        (settings, { nameOf }) =>
+        (settings, { variableName }) =>
           settings.push && settings.pull
-            ? { variable: `${nameOf('push')}, ${nameOf('pull')}`, expected: 'at most one of them true' }
+            ? {
+                variable: `${variableName('push')}, ${variableName('pull')}`,
+                expected: 'at most one of them true',
+              }
             : undefined,
       ],
     },
@@ -172,7 +175,7 @@ t.test('checks look at settings together, and name the variable as it was set', 
   t.end();
 });
 
-t.test('a check may show a value as it was set, with nothing secret in it', (t) => {
+t.test('a check can show a value without secrets', (t) => {
   const spec = defineSettings({
     url: text({ env: 'URL', group: 'g', default: '', doc: 'd' }),
     key: text({ env: 'KEY', group: 'g', default: '', doc: 'd', secret: true }),
@@ -184,8 +187,8 @@ t.test('a check may show a value as it was set, with nothing secret in it', (t) 
     { URL: 'redis://u:p@host', KEY: 'k' },
     {
       checks: [
-        (_, { shownOf }) => {
-          shown.push(shownOf('url'), shownOf('key'), shownOf('unset'));
+        (_, { shownValue }) => {
+          shown.push(shownValue('url'), shownValue('key'), shownValue('unset'));
           return undefined;
         },
       ],
@@ -195,7 +198,7 @@ t.test('a check may show a value as it was set, with nothing secret in it', (t) 
   t.end();
 });
 
-t.test('a check is not run on a setting that is itself wrong, while the others are', (t) => {
+t.test('a check of an invalid setting is skipped, others run', (t) => {
   const parsed = parseSettings(
     spec,
     { USE_PULLMETRICS: 'maybe', GRPC_PORT: '0' },
@@ -219,14 +222,14 @@ t.test('a check is not run on a setting that is itself wrong, while the others a
   t.end();
 });
 
-t.test('two settings cannot claim one variable', (t) => {
+t.test('two settings of one variable throw', (t) => {
   const one = text({ ...common, env: 'A', default: '' });
   const two = text({ ...common, env: 'B', aliases: ['A'], default: '' });
   t.throws(() => defineSettings({ one, two }), /A.*one, two/);
   t.end();
 });
 
-t.test('problems are written one to a line', (t) => {
+t.test('problems are formatted one per line', (t) => {
   t.equal(
     formatSettingProblems([
       { variable: 'A', value: '"x"', expected: 'a boolean' },
@@ -246,7 +249,7 @@ const misspelledSpec = defineSettings({
   flush: make('STATS_FLUSH_INTERVAL'),
 });
 
-t.test('a variable one or two letters from a known one is reported with what was meant', (t) => {
+t.test('a variable one or two edits from a known one is reported with it', (t) => {
   const env = { STATS_FLUSH_INTERVALL: '1s', STATS_FLUSH_INTEVRAL: '1s', REDIS_URI: 'h', kvstore_url: 'h' };
   t.same(findMisspelled(misspelledSpec, env, ['REDIS_']), [
     { variable: 'STATS_FLUSH_INTERVALL', meant: 'STATS_FLUSH_INTERVAL' },
@@ -257,7 +260,7 @@ t.test('a variable one or two letters from a known one is reported with what was
   t.end();
 });
 
-t.test('known variables and those of other programs are left alone', (t) => {
+t.test('known variables and those of other programs are not reported', (t) => {
   const env = {
     PATH: '/bin',
     HOME: '/root',
@@ -270,14 +273,14 @@ t.test('known variables and those of other programs are left alone', (t) => {
   t.end();
 });
 
-t.test('a short name counts only behind a prefix of ours', (t) => {
+t.test('a short name is reported only with a known prefix', (t) => {
   const short = defineSettings({ tls: make('MC_TLS') });
   t.same(findMisspelled(short, { MC_TSL: 'x' }), []);
   t.same(findMisspelled(short, { MC_TSL: 'x' }, ['MC_']), [{ variable: 'MC_TSL', meant: 'MC_TLS' }]);
   t.end();
 });
 
-t.test('a spec is rendered as one table per group, with nothing secret in it', (t) => {
+t.test('a spec is rendered as one table per group, without secrets', (t) => {
   const spec = defineSettings({
     flush: duration({ env: 'FLUSH', group: 'Statistics', default: '10s', doc: 'How often a|b is\nsent.' }),
     auth: text({

@@ -73,7 +73,7 @@ const spansOf = (requests: readonly OtlpRequest[]): OtlpSpan[] =>
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';
 
-t.test('when tracing is off nothing but the API is loaded, and spans are not recorded', async (t) => {
+t.test('without tracing, only the API is loaded and spans are not recorded', async (t) => {
   const tracing = await startTracing({ ...defaults, enabled: false });
   const packages = loaded.flatMap((url) => /@opentelemetry\/([^/]+)/.exec(url)?.[1] ?? []);
   t.same([...new Set(packages)], ['api']);
@@ -89,7 +89,7 @@ t.test('when tracing is off nothing but the API is loaded, and spans are not rec
   await tracing.shutdown();
 });
 
-t.test('spans leave as OTLP over HTTP with the resource and their parents', async (t) => {
+t.test('spans are exported as OTLP over HTTP with resource and parents', async (t) => {
   const { endpoint, requests } = await startCollector(t);
   const tracing = await startTowards(t, endpoint, { serviceNamespace: 'edge', serviceInstanceId: 'pod-1' });
   const parent = tracing.extract({ traceparent: `00-${traceId}-${parentId}-01` });
@@ -113,7 +113,7 @@ t.test('spans leave as OTLP over HTTP with the resource and their parents', asyn
   });
 });
 
-t.test('an instance without a name gets a random one, a namespace without one is left out', async (t) => {
+t.test('an empty instance is random, an empty namespace is omitted', async (t) => {
   const { endpoint, requests } = await startCollector(t);
   const tracing = await startTowards(t, endpoint, { serviceNamespace: '', serviceInstanceId: '' });
   await tracing.inSpan('work', {}, () => undefined);
@@ -136,7 +136,7 @@ t.test('a function that throws ends its span as failed', async (t) => {
   t.match(spansOf(requests)[0], { name: 'work', status: { code: 2, message: 'backend down' } });
 });
 
-t.test('spans leave as OTLP over gRPC', async (t) => {
+t.test('spans are exported as OTLP over gRPC', async (t) => {
   const received: Buffer[] = [];
   const server = new Server();
   const asIs = (bytes: Buffer): Buffer => bytes;
@@ -170,7 +170,7 @@ t.test('spans leave as OTLP over gRPC', async (t) => {
   t.match(received[0]?.toString('latin1'), 'over gRPC');
 });
 
-t.test('the rate decides where the caller has not, and the caller where it has', async (t) => {
+t.test('the sampling decision of the caller precedes the rate', async (t) => {
   const { endpoint, requests } = await startCollector(t);
   const tracing = await startTowards(t, endpoint, { samplingRate: 0 });
   await tracing.inSpan('root', {}, () => undefined);
@@ -211,7 +211,7 @@ t.test(
   },
 );
 
-t.test('spans belong to the active one, unless they name another', async (t) => {
+t.test('the parent of a span is the active one by default', async (t) => {
   const { endpoint, requests } = await startCollector(t);
   const tracing = await startTowards(t, endpoint);
   t.equal(tracing.activeSpan(), undefined);
@@ -239,7 +239,7 @@ t.test('spans belong to the active one, unless they name another', async (t) => 
   ]);
 });
 
-t.test('without tracing nothing is active', async (t) => {
+t.test('without tracing, no span is active', async (t) => {
   const tracing = await startTracing({ ...defaults, enabled: false });
   await tracing.inSpan('work', {}, () => t.equal(tracing.activeSpan(), undefined));
   t.equal(
@@ -248,7 +248,7 @@ t.test('without tracing nothing is active', async (t) => {
   );
 });
 
-t.test('a collector that is not there is logged once and fails nothing', async (t) => {
+t.test('an unreachable collector is logged once', async (t) => {
   const { endpoint } = await startCollector(t, 400);
   const { logger, lines } = recordingLogger();
   const tracing = await startTowards(t, endpoint, { logger });

@@ -10,7 +10,7 @@ t.test('a file is read as UTF-8', async (t) => {
   t.equal(await readTextFile(join(folder.path, 'a'), 100), 'domain: ünï\n');
 });
 
-t.test('what is no text of a bounded size is refused, and nothing waits for it', async (t) => {
+t.test('files that are too large, not UTF-8 or not regular are refused without blocking', async (t) => {
   const folder = makeTextFolder(t);
   const at = (name: string): string => join(folder.path, name);
   folder.write('large', 'x'.repeat(101));
@@ -27,7 +27,7 @@ t.test('what is no text of a bounded size is refused, and nothing waits for it',
   await t.rejects(readTextFile(at('missing'), 100), { code: 'ENOENT' });
 });
 
-t.test('files that change together are never read half old and half new', async (t) => {
+t.test('files that change together are read consistently', async (t) => {
   const folder = makeTextFolder(t);
   for (const version of ['old', 'new']) {
     for (let i = 0; i < 20; i += 1) folder.write(`${version}/${i}.yaml`, version);
@@ -52,7 +52,7 @@ t.test('files that change together are never read half old and half new', async 
   t.ok(seen.includes('new'), 'the swap came while files were read');
 });
 
-t.test('only files with the extensions asked for are read', async (t) => {
+t.test('only files with the given extensions are read', async (t) => {
   const folder = makeTextFolder(t);
   for (const name of ['a.yaml', 'sub/b.json', 'README.md', 'yaml']) folder.write(name, name);
   folder.swapLink('link.yaml', 'README.md');
@@ -68,7 +68,7 @@ t.test('only files with the extensions asked for are read', async (t) => {
   );
 });
 
-t.test('a file that does not fit is told how much all files may have', async (t) => {
+t.test('a file beyond the total limit is reported with the limit', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a', 'four');
   folder.write('large', '');

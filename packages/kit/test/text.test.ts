@@ -1,14 +1,14 @@
 import t from 'tap';
 import { hostAndPort, maskUrl } from '../src/text.ts';
 
-t.test('an IPv6 address gets brackets, everything else stays as it is', async (t) => {
+t.test('an IPv6 address has brackets, other hosts do not', async (t) => {
   t.equal(hostAndPort('127.0.0.1', 80), '127.0.0.1:80');
   t.equal(hostAndPort('limiter.example.com', 8081), 'limiter.example.com:8081');
   t.equal(hostAndPort('::', 8081), '[::]:8081');
   t.equal(hostAndPort('[::1]', 0), '[::1]:0');
 });
 
-t.test('credentials in URLs are hidden, wherever they stand', (t) => {
+t.test('credentials in URLs are hidden anywhere in a text', (t) => {
   const vectors: readonly (readonly [string, string])[] = [
     ['redis://user:pass@host:6379?db=1', 'redis://***@host:6379?db=1'],
     ['redis://:pass@host', 'redis://***@host'],
@@ -29,7 +29,7 @@ t.test('credentials in URLs are hidden, wherever they stand', (t) => {
   t.end();
 });
 
-t.test('a hostile text takes no long time', (t) => {
+t.test('a hostile text is masked in linear time', (t) => {
   const texts = [
     'a://'.repeat(250_000),
     `@${'a://'.repeat(250_000)}`,

@@ -3,7 +3,7 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { formatDuration, inTime, monotonicNow, parseDuration, sleepFor, startDeadline } from '../src/time.ts';
 
-t.test('sleep lasts as long as it was told, on the clock that does not go back', async (t) => {
+t.test('sleep lasts for its time on the monotonic clock', async (t) => {
   const startMs = monotonicNow();
   await sleepFor(20);
   // A timer may fire within the millisecond before.
@@ -19,14 +19,14 @@ t.test('sleep ends with the reason of the signal', async (t) => {
   await t.rejects(sleepFor(60_000, { signal: AbortSignal.abort(reason) }), reason);
 });
 
-t.test('a deadline ends what takes longer, unless it is called off', async (t) => {
+t.test('a deadline fires unless it is cancelled', async (t) => {
   const called: string[] = [];
   startDeadline(1, () => called.push('late'))();
   await new Promise<void>((resolve) => void startDeadline(20, resolve));
   t.same(called, []);
 });
 
-t.test('an answer that is here is in time, though the process stood still for longer', async (t) => {
+t.test('a response that has arrived is in time after a pause of the process', async (t) => {
   const server = createServer();
   t.teardown(() => server.close());
   server.listen(0, '127.0.0.1');
@@ -52,7 +52,7 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-t.test('what comes in time is answered, and what does not is an error', async (t) => {
+t.test('inTime resolves in time and rejects afterwards', async (t) => {
   const late = (): Error => new Error('too late');
   t.equal(await inTime(Promise.resolve(7), 60_000, late), 7);
   await t.rejects(inTime(Promise.reject(new Error('lost')), 60_000, late), { message: 'lost' });
@@ -85,7 +85,7 @@ t.test('Go durations are read as milliseconds', (t) => {
   t.end();
 });
 
-t.test('what Go refuses is refused', (t) => {
+t.test('durations that Go refuses are refused', (t) => {
   const bad = [
     '',
     ' ',
@@ -109,7 +109,7 @@ t.test('what Go refuses is refused', (t) => {
   t.end();
 });
 
-t.test('a written duration is short and reads back as itself', (t) => {
+t.test('a formatted duration is short and parses to the same value', (t) => {
   const vectors: readonly (readonly [number, string])[] = [
     [0, '0s'],
     [86_400_000, '24h'],

@@ -54,7 +54,7 @@ t.test('a certificate, its key and authorities are read', async (t) => {
   t.ok(days > 1 && days < 3, `valid for ${days} days`);
 });
 
-t.test('every part may be absent, but not half of a pair', async (t) => {
+t.test('every part is optional, but a pair is complete', async (t) => {
   t.same(await loadTlsFiles({}), { ok: true, material: {} });
   t.same(await loadTlsFiles({ certFile: '', keyFile: '', caFile: '' }), { ok: true, material: {} });
   t.equal(await problemOf({ caFile: ca.certFile }), 'none');
@@ -62,7 +62,7 @@ t.test('every part may be absent, but not half of a pair', async (t) => {
   t.match(await problemOf({ keyFile: server.keyFile, certFile: '' }), server.keyFile);
 });
 
-t.test('a problem names the file and what is wrong with it', async (t) => {
+t.test('a problem names the file and the reason', async (t) => {
   const folder = makeFolder(t);
   const empty = join(folder, 'empty.pem');
   writeFileSync(empty, '');
@@ -83,7 +83,7 @@ t.test('a problem names the file and what is wrong with it', async (t) => {
   t.match(await problemOf({ certFile: folder, keyFile }), 'EISDIR');
 });
 
-t.test('the first files must fit together', async (t) => {
+t.test('inconsistent first files are an error', async (t) => {
   const { logger } = recordingLogger();
   const files = { certFile: server.certFile, keyFile: client.keyFile };
   await t.rejects(watchTlsFiles(files, { logger }), { message: /does not belong to the certificate/ });
@@ -116,7 +116,7 @@ t.test(
   },
 );
 
-t.test('files that vanish, or hold nonsense for a while, change nothing', async (t) => {
+t.test('missing or invalid files do not replace the last good ones', async (t) => {
   const folder = makeFolder(t);
   const files = place(folder, server);
   const { logger, lines } = recordingLogger();
@@ -166,7 +166,7 @@ t.test('a certificate that has expired, or soon will, is used and logged', async
   }
 });
 
-t.test('the same files written again are no change, and a listener that left hears nothing', async (t) => {
+t.test('rewriting the same files is not a change, and listeners can unsubscribe', async (t) => {
   const folder = makeFolder(t);
   const files = place(folder, server);
   const { logger, lines } = recordingLogger();
@@ -183,7 +183,7 @@ t.test('the same files written again are no change, and a listener that left hea
   t.equal(lines.filter((line) => line['@message'] === 'TLS files reloaded').length, 1);
 });
 
-t.test('a running server hands out the certificate of a swapped Kubernetes secret', async (t) => {
+t.test('a running server uses the certificate of a swapped Kubernetes secret', async (t) => {
   const folder = makeFolder(t);
   const files = {
     certFile: join(folder, 'tls.crt'),

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { awaitPass, awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 
-t.test('what the attempt finally answers is returned', async (t) => {
+t.test('the result of the last attempt is returned', async (t) => {
   let calls = 0;
   t.equal(await awaitUntil(() => (++calls === 3 ? 'there' : undefined), { what: 'the third call' }), 'there');
   t.equal(calls, 3);
 });
 
-t.test('an attempt that throws means: not yet', async (t) => {
+t.test('an attempt that throws is repeated', async (t) => {
   let calls = 0;
   await awaitPass(() => assert.equal(++calls, 2), { what: 'two calls' });
   t.equal(calls, 2);
 });
 
-t.test('giving up names what was waited for and the last reason', async (t) => {
+t.test('a timeout names the condition and the last error', async (t) => {
   const waiting = awaitPass(() => assert.fail('still red'), {
     what: 'a green light',
     timeoutMs: 20,

@@ -48,7 +48,7 @@ t.test('all files are gone after remove', async (t) => {
   t.notOk(existsSync(certificates.folder));
 });
 
-t.test('a Redis with TLS answers those who show a certificate of its authority', async (t) => {
+t.test('a Redis with TLS serves clients with a certificate of its authority', async (t) => {
   const { ca, server, client, remove } = makeCertificates();
   t.teardown(remove);
   const redis = await startRedis({

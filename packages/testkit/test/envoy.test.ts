@@ -80,7 +80,7 @@ t.test('an Envoy passes requests to an echo upstream', async (t) => {
   t.match(await info.json(), { state: 'LIVE', version: /\/1\.40\./ });
 });
 
-t.test('an Envoy that refuses its bootstrap says why', async (t) => {
+t.test('an Envoy that refuses its bootstrap reports the reason', async (t) => {
   await t.rejects(startEnvoy({ config: 'static_resources: { no_such_field: 1 }' }), {
     message: /no_such_field/,
   });

@@ -1,7 +1,7 @@
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 
-t.test('the clock stands still until it is advanced', async (t) => {
+t.test('the clock does not move until it is advanced', async (t) => {
   const clock = fakeClock(5000);
   t.equal(clock.nowMs(), 5000);
   clock.advance(250);
@@ -10,7 +10,7 @@ t.test('the clock stands still until it is advanced', async (t) => {
   t.equal(clock.now(), 1000);
 });
 
-t.test('sleepers wake in the order of their time, and only when it has come', async (t) => {
+t.test('sleepers wake in the order of their times', async (t) => {
   const clock = fakeClock();
   const woken: string[] = [];
   const late = clock.sleep(200).then(() => woken.push('late'));
@@ -22,7 +22,7 @@ t.test('sleepers wake in the order of their time, and only when it has come', as
   t.same(woken, ['early', 'late']);
 });
 
-t.test('an aborted sleeper rejects with the reason and is forgotten', async (t) => {
+t.test('an aborted sleeper rejects with the reason and is removed', async (t) => {
   const clock = fakeClock();
   const controller = new AbortController();
   const sleeping = clock.sleep(100, { signal: controller.signal });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../src/folders.ts';
 
-void t.test('a temporary folder is removed with all that is in it', (t) => {
+void t.test('a temporary folder is removed with its content', (t) => {
   const folder = temporaryFolder();
   writeFiles(folder.path, 1);
 

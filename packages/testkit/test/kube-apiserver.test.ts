@@ -71,7 +71,7 @@ kubeSuite(
       );
     });
 
-    await t.test('lets nobody do what RBAC does not grant', async (t) => {
+    await t.test('refuses requests that RBAC does not grant', async (t) => {
       const list = () => kube.kubectl(['get', 'configmaps'], { as: jane });
       t.match(await list(), { code: 1, stderr: `User "${jane}" cannot list resource "configmaps"` });
 
@@ -82,12 +82,12 @@ kubeSuite(
       t.match(await kube.kubectl(['get', 'secrets'], { as: jane }), { code: 1, stderr: 'Forbidden' });
     });
 
-    await t.test('knows only the users that were asked for', async (t) => {
+    await t.test('knows only the configured users', async (t) => {
       t.throws(() => kube.tokenFor('joe'), { message: /no user joe/ });
       t.not(kube.tokenFor(jane), kube.tokenFor('admin'));
     });
 
-    await t.test('comes back where it was with what it kept, and no longer knows old events', async (t) => {
+    await t.test('restarts at the same address with its objects and without old events', async (t) => {
       const before = await resourceVersion(kube);
       await kube.apply(configMap('limits', { colour: 'yellow' }));
 
@@ -99,7 +99,7 @@ kubeSuite(
       t.match(await raw(watchFrom(before)), gone);
     });
 
-    await t.test('can be stopped in good order and started again, once', async (t) => {
+    await t.test('can be stopped gracefully and restarted once', async (t) => {
       await kube.stopApiserver();
       t.match(await raw('/readyz'), 'refused');
 
@@ -137,7 +137,7 @@ kubeSuite(
 const noProc = existsSync('/proc/self/cmdline') ? false : 'reads /proc';
 
 kubeSuite(t, 'a Kubernetes API server that is stopped', async (t, kube) => {
-  await t.test('leaves neither a process nor a file behind', { skip: noProc }, async (t) => {
+  await t.test('leaves no process and no file', { skip: noProc }, async (t) => {
     const folder = dirname(kube.kubeconfigFile);
     t.equal(processesOf(folder).length > 0, true);
 
@@ -148,7 +148,7 @@ kubeSuite(t, 'a Kubernetes API server that is stopped', async (t, kube) => {
     await t.resolves(kube.stop(), 'again');
   });
 
-  await t.test('is gone, too, when the process that started it was killed', { skip: noProc }, async (t) => {
+  await t.test('ends when the process that started it is killed', { skip: noProc }, async (t) => {
     const parent = spawn(process.execPath, ['--input-type=module-typescript', '-e', orphanMaker], {
       cwd: import.meta.dirname,
       stdio: ['ignore', 'pipe', 'inherit'],

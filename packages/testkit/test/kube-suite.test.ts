@@ -19,14 +19,14 @@ function runWithoutPrograms(environment: NodeJS.ProcessEnv) {
   });
 }
 
-t.test('without the programs a suite is skipped, and says what was left out and why', async (t) => {
+t.test('without the programs, a suite is skipped with the reason', async (t) => {
   const { status, stdout } = runWithoutPrograms({});
 
   t.equal(status, 0);
   t.match(stdout, /^ok 1 - the watch # SKIP left out: etcd is not in KUBEBUILDER_ASSETS \(\/nowhere\)/m);
 });
 
-t.test('without the programs a suite fails in CI', async (t) => {
+t.test('without the programs, a suite fails in CI', async (t) => {
   const { status, stdout, stderr } = runWithoutPrograms({ CI: 'true' });
 
   t.not(status, 0);
@@ -53,7 +53,7 @@ t.test('the programs of KUBEBUILDER_ASSETS are the ones used', async (t) => {
   t.same(kubeAvailability({ assets }), { ok: true, binaries: { etcd, kubeApiserver, kubectl } });
 });
 
-t.test('what KUBEBUILDER_ASSETS lacks is not taken from elsewhere', async (t) => {
+t.test('programs missing in KUBEBUILDER_ASSETS are not looked up elsewhere', async (t) => {
   const assets = assetsWith(t, ['etcd', 'kubectl']);
 
   t.match(kubeAvailability({ assets }), {

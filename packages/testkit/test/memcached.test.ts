@@ -2,7 +2,7 @@ import { startMemcached } from '@tollgate/testkit/memcached';
 import t from 'tap';
 import { sendTcp } from '../src/tcp.ts';
 
-t.test('a memcached answers on its port and is gone after stop', async (t) => {
+t.test('a memcached responds on its port until stop', async (t) => {
   const memcached = await startMemcached();
   t.teardown(memcached.stop);
 

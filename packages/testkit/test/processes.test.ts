@@ -9,7 +9,7 @@ import { findBinary, startServerProcess } from '../src/processes.ts';
 
 const alwaysReady = async () => {};
 
-t.test('a server that ends before it answers is reported with its output', async (t) => {
+t.test('a server that ends before it is ready is reported with its output', async (t) => {
   const starting = startServerProcess({
     command: '/bin/sh',
     args: ['-c', 'echo no luck today >&2; exit 3'],
@@ -18,7 +18,7 @@ t.test('a server that ends before it answers is reported with its output', async
   await t.rejects(starting, { message: /ended with code 3.*no luck today/s, cause: { message: 'not yet' } });
 });
 
-t.test('a server that never answers is killed and reported', async (t) => {
+t.test('a server that is never ready is killed and reported', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const said = join(folder.path, 'said');
@@ -35,13 +35,13 @@ t.test('a server that never answers is killed and reported', async (t) => {
   await t.rejects(starting, { message: /did not answer within 100 ms.*still thinking/s });
 });
 
-t.test('a server that ends by itself is seen as not running, and stopping it is no error', async (t) => {
+t.test('a server that ends by itself is not running, and stop succeeds', async (t) => {
   const server = await startServerProcess({ command: '/bin/sh', args: ['-c', 'exit 0'], ready: alwaysReady });
   await awaitUntil(() => !server.isRunning(), { what: 'the server to end' });
   await t.resolves(server.stop());
 });
 
-t.test('a server has the environment that it is given, and nothing of it is an argument', async (t) => {
+t.test('a server has its environment, which is not among the arguments', async (t) => {
   const server = await startServerProcess({
     command: '/bin/sh',
     args: ['-c', 'echo "home: $HOME, secret: $SECRET"; exec sleep 60'],
@@ -53,7 +53,7 @@ t.test('a server has the environment that it is given, and nothing of it is an a
   t.equal(server.logs(), 'home: , secret: hunter2\n');
 });
 
-t.test('a server dies with the process that started it, even when that is killed', async (t) => {
+t.test('a server ends with the process that started it, even when that is killed', async (t) => {
   const parent = spawn(process.execPath, ['--input-type=module-typescript', '-e', orphanMaker], {
     cwd: import.meta.dirname,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -92,7 +92,7 @@ t.test('a program on PATH is found', async (t) => {
   t.match(findBinary('sh'), /\/sh$/);
 });
 
-t.test('a program that is nowhere is reported with the way to get it', async (t) => {
+t.test('a missing program is reported with the way to install it', async (t) => {
   t.throws(() => findBinary('no-such-program'), {
     message: 'no-such-program is not installed: run hack/setup.sh test',
   });

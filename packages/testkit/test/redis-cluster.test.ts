@@ -23,7 +23,7 @@ function run(master: number, ...words: string[]) {
   return node.command(...words);
 }
 
-t.test('each master answers for its slots and names the owner of all others', async (t) => {
+t.test('each master serves its slots and redirects to the owners of others', async (t) => {
   for (const [i, master] of cluster.masters.entries()) {
     const key = await keyAt(i, 'own');
     t.equal(await master.command('INCRBY', key, '1'), 1);
@@ -32,7 +32,7 @@ t.test('each master answers for its slots and names the owner of all others', as
   }
 });
 
-t.test('a slot that moves takes its keys along; new ones are made where it goes', async (t) => {
+t.test('a slot moves with its keys; new ones are created at the target', async (t) => {
   const key = await keyAt(0, 'moving');
   const slot = await slotOf(key);
   const there = cluster.masters[1]?.address;
@@ -46,7 +46,7 @@ t.test('a slot that moves takes its keys along; new ones are made where it goes'
   t.equal(await run(1, 'GET', key), '5');
 });
 
-t.test('once a slot has moved, all masters know so, and it may move again at once', async (t) => {
+t.test('after a move, all masters know the owner, and the slot can move again', async (t) => {
   const slot = await slotOf(await keyAt(0, 'restless'));
   for (let i = 0; i < 20; i += 1) {
     const [from, to] = i % 2 === 0 ? [0, 1] : [1, 0];
@@ -60,14 +60,14 @@ t.test('once a slot has moved, all masters know so, and it may move again at onc
   }
 });
 
-t.test('a master and its replica change places', async (t) => {
+t.test('a failover swaps a master and its replica', async (t) => {
   const key = await keyAt(1, 'handed over');
   await run(1, 'INCRBY', key, '3');
   await cluster.handOver(1);
   t.equal(await cluster.replicas[1]?.command('INCRBY', key, '1'), 4);
 });
 
-t.test('a replica takes the place of a master that was killed', async (t) => {
+t.test('a replica replaces a master that was killed', async (t) => {
   const key = await keyAt(2, 'killed');
   await run(2, 'INCRBY', key, '7');
   await awaitUntil(async () => (await run(2, 'WAIT', '1', '1000')) === 1, { what: 'replication' });

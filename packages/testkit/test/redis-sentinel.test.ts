@@ -1,7 +1,7 @@
 import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t from 'tap';
 
-t.test('sentinels name the primary, and after a failover the one that was the replica', async (t) => {
+t.test('sentinels name the primary, also after a failover', async (t) => {
   const { master, address, sentinels, primary, replica, replicated, failover, stop } =
     await startRedisSentinels({ sentinels: 2, password: 'data', sentinelPassword: 'watch' });
   t.teardown(stop);

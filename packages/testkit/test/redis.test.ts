@@ -3,7 +3,7 @@ import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { sendTcp } from '../src/tcp.ts';
 
-t.test('a Redis answers on its port and is gone after stop', async (t) => {
+t.test('a Redis responds on its port until stop', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
 
@@ -13,7 +13,7 @@ t.test('a Redis answers on its port and is gone after stop', async (t) => {
   await t.rejects(sendTcp('PING\r\n', { host: redis.host, port: redis.port }), { code: 'ECONNREFUSED' });
 });
 
-t.test('a Redis with a password refuses those who do not know it', async (t) => {
+t.test('a Redis with a password refuses unauthenticated clients', async (t) => {
   const redis = await startRedis({ password: 'sesame' });
   t.teardown(redis.stop);
 
@@ -21,7 +21,7 @@ t.test('a Redis with a password refuses those who do not know it', async (t) => 
   t.equal(await sendTcp('AUTH sesame\r\n', { port: redis.port }), '+OK\r\n');
 });
 
-t.test('a Redis with a unix socket answers there and removes it at the end', async (t) => {
+t.test('a Redis with a Unix socket responds there and removes it at the end', async (t) => {
   const redis = await startRedis({ unixSocket: true, args: ['--maxmemory', '10mb'] });
   t.teardown(redis.stop);
 
@@ -31,6 +31,6 @@ t.test('a Redis with a unix socket answers there and removes it at the end', asy
   t.throws(() => statSync(redis.socketPath), { code: 'ENOENT' });
 });
 
-t.test('a Redis that cannot start says why', async (t) => {
+t.test('a Redis that cannot start reports the reason', async (t) => {
   await t.rejects(startRedis({ args: ['--no-such-option', '1'] }), { message: /no-such-option/ });
 });

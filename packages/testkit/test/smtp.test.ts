@@ -3,7 +3,7 @@ import { parseMail } from '../src/smtp.ts';
 
 const envelope = { from: 'a@example.com', to: ['b@example.com'] };
 
-t.test('headers are unfolded and decoded, and may come several times', (t) => {
+t.test('headers are unfolded and decoded, and can be repeated', (t) => {
   const mail = parseMail(
     [
       'Subject: =?UTF-8?Q?=C3=84rger_mit?=',
@@ -24,7 +24,7 @@ t.test('headers are unfolded and decoded, and may come several times', (t) => {
   t.end();
 });
 
-t.test('bodies come in base64 or as they are', (t) => {
+t.test('bodies are base64 or plain', (t) => {
   const base64 = Buffer.from('<p>ä</p>').toString('base64');
   t.equal(parseMail(`Content-Transfer-Encoding: base64\r\n\r\n${base64}`, envelope).html, '<p>ä</p>');
   const plain = Buffer.from('X: y\r\n\r\n<p>ä</p>').toString('latin1');

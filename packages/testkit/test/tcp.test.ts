@@ -10,12 +10,12 @@ t.test('a free port can be listened on', async (t) => {
   t.ok(server.listening);
 });
 
-t.test('nobody is given a port that another is about to listen on', async (t) => {
+t.test('concurrent callers get different ports', async (t) => {
   const ports = await Promise.all(Array.from({ length: 50 }, freePort));
   t.equal(new Set(ports).size, ports.length);
 });
 
-t.test('a port that somebody else took meanwhile is replaced by another', async (t) => {
+t.test('a port taken meanwhile is replaced by another', async (t) => {
   const tried: number[] = [];
   const used = await withFreePort(async (port) => {
     tried.push(port);

@@ -106,7 +106,7 @@ t.test('a stop does not wait for a client that has just closed', async (t) => {
   await stop();
 });
 
-t.test('a stop answers calls in flight and closes idle connections before', async (t) => {
+t.test('a stop closes idle connections and completes calls in flight', async (t) => {
   const answers: (() => void)[] = [];
   const { port, stop } = await start(t, { respond: (answer) => answers.push(answer) });
   const silent = await openAccepted(t, port);
@@ -136,7 +136,7 @@ t.test('over TLS a stop waits neither for unfinished handshakes nor for idle con
   await ended;
 });
 
-t.test('a connection without a preface is cut in time, others are not', async (t) => {
+t.test('a connection without a preface times out, others do not', async (t) => {
   const { port } = await start(t, { prefaceTimeoutMs: 50 });
   const used = openSession(t, `http://127.0.0.1:${port}`);
   t.equal(await call(used), '0');
@@ -148,7 +148,7 @@ t.test('a connection without a preface is cut in time, others are not', async (t
   t.equal(await call(used), '0');
 });
 
-t.test('an unfinished TLS handshake is cut in time', async (t) => {
+t.test('an unfinished TLS handshake times out', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { server: pair, ca } = certificates;
@@ -183,7 +183,7 @@ t.test(
   },
 );
 
-t.test('with all connections busy the one whose last call is the oldest gives way', async (t) => {
+t.test('with all connections busy, the one with the oldest call is closed', async (t) => {
   const answers: (() => void)[] = [];
   const { port } = await start(t, { maxConnections: 2, respond: (answer) => answers.push(answer) });
   const url = `http://127.0.0.1:${port}`;
@@ -197,7 +197,7 @@ t.test('with all connections busy the one whose last call is the oldest gives wa
   t.same(await Promise.all(calls.slice(1)), ['0', '0']);
 });
 
-t.test('at the limit of one address its idle connections are closed, and those in use stay', async (t) => {
+t.test('at the limit of one address, its idle connections are closed, those in use are not', async (t) => {
   const answers: (() => void)[] = [];
   const respond = (answer: () => void): void => void answers.push(answer);
   const { port } = await start(t, { maxConnectionsPerAddress: 2, respond });

@@ -2,7 +2,7 @@ import { Client, credentials } from '@grpc/grpc-js';
 import t from 'tap';
 import { trimDetails } from '../../src/grpc/library.ts';
 
-t.test('what the library says of a server that is not there ends with the reason', async (t) => {
+t.test('error details of an unreachable server end with the reason', async (t) => {
   const client = new Client('127.0.0.1:1', credentials.createInsecure());
   t.teardown(() => client.close());
   const message = await new Promise<string>((resolve) => {
@@ -12,7 +12,7 @@ t.test('what the library says of a server that is not there ends with the reason
   t.match(trimDetails(message), /ECONNREFUSED 127\.0\.0\.1:1\.?$/, message);
 });
 
-t.test('a note that says something stays', async (t) => {
+t.test('a note with content is kept', async (t) => {
   t.equal(trimDetails('down. Resolution note: no such host'), 'down. Resolution note: no such host');
   t.equal(trimDetails('down. Resolution note: '), 'down.');
 });

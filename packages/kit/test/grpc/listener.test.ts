@@ -33,20 +33,20 @@ async function startSilence(t: Test) {
   return { listener, port, ended };
 }
 
-t.test('a call in flight is cut off when the time is over', async (t) => {
+t.test('a call in flight is cut off when the signal aborts', async (t) => {
   const { listener, ended } = await startSilence(t);
   const deadline = new AbortController();
   const stopped = listener.shutDown(deadline.signal, () => deadline.abort());
   await Promise.all([stopped, t.resolves(ended)]);
 });
 
-t.test('a call in flight is cut off at once when the time was over before', async (t) => {
+t.test('a call in flight is cut off at once when the signal has aborted', async (t) => {
   const { listener, ended } = await startSilence(t);
   await listener.shutDown(AbortSignal.abort(), () => undefined);
   t.match(await ended, { code: Number });
 });
 
-t.test('an address that is taken is told', async (t) => {
+t.test('an address in use rejects', async (t) => {
   const { listener, port } = await startSilence(t);
   t.teardown(() => listener.shutDown(AbortSignal.abort(), () => undefined));
   const second = new GrpcListener(new Server(), silent);

@@ -91,23 +91,26 @@ export const encryptionSettings = {
 
 type Check = SettingsCheck<typeof encryptionSettings>;
 
-const keyId: Check = (s, { nameOf }) =>
+const keyId: Check = (s, { variableName }) =>
   s.dbEncryptionEncrypt && s.dbEncryptionKeyId === ''
-    ? { variable: nameOf('dbEncryptionKeyId'), expected: 'an id of the key that encrypts; it must be set' }
+    ? {
+        variable: variableName('dbEncryptionKeyId'),
+        expected: 'an id of the key that encrypts; it must be set',
+      }
     : undefined;
 
-const key: Check = (s, { nameOf }) => {
+const key: Check = (s, { variableName }) => {
   const isNeeded = s.dbEncryptionEncrypt || s.dbEncryptionKey !== '';
   if (!isNeeded || isEncryptionKey(s.dbEncryptionKey)) return undefined;
-  return { variable: nameOf('dbEncryptionKey'), value: '(hidden)', expected: keyForm };
+  return { variable: variableName('dbEncryptionKey'), value: '(hidden)', expected: keyForm };
 };
 
-const decryptionKeys: Check = (s, { nameOf }) => {
+const decryptionKeys: Check = (s, { variableName }) => {
   const problem = Object.entries(s.dbEncryptionDecryptionKeys)
     .map(([id, text]) => decryptionKeyProblem(s, { id, text }))
     .find((found) => found !== undefined);
   if (problem === undefined) return undefined;
-  return { variable: nameOf('dbEncryptionDecryptionKeys'), value: '(hidden)', expected: problem };
+  return { variable: variableName('dbEncryptionDecryptionKeys'), value: '(hidden)', expected: problem };
 };
 
 function decryptionKeyProblem(

@@ -82,27 +82,27 @@ export const extAuthzSettings = {
 
 type Check = SettingsCheck<typeof extAuthzSettings>;
 
-const pair: Check = (s, { nameOf }) =>
+const pair: Check = (s, { variableName }) =>
   (s.extAuthzTlsCert === '') === (s.extAuthzTlsKey === '')
     ? undefined
     : {
-        variable: nameOf(s.extAuthzTlsCert === '' ? 'extAuthzTlsCert' : 'extAuthzTlsKey'),
+        variable: variableName(s.extAuthzTlsCert === '' ? 'extAuthzTlsCert' : 'extAuthzTlsKey'),
         expected: 'a PEM file: certificate and key belong together',
       };
 
-const clientTlsNeedsServerTls: Check = (s, { nameOf }) =>
+const clientTlsNeedsServerTls: Check = (s, { variableName }) =>
   s.extAuthzTlsCa !== '' && s.extAuthzTlsCert === ''
     ? {
-        variable: nameOf('extAuthzTlsCert'),
-        expected: `a PEM file, because ${nameOf('extAuthzTlsCa')} is set`,
+        variable: variableName('extAuthzTlsCert'),
+        expected: `a PEM file, because ${variableName('extAuthzTlsCa')} is set`,
       }
     : undefined;
 
-const sanNeedsAuthority: Check = (s, { nameOf }) =>
+const sanNeedsAuthority: Check = (s, { variableName }) =>
   s.extAuthzTlsClientSan !== '' && s.extAuthzTlsCa === ''
     ? {
-        variable: nameOf('extAuthzTlsCa'),
-        expected: `a PEM file, because ${nameOf('extAuthzTlsClientSan')} is set`,
+        variable: variableName('extAuthzTlsCa'),
+        expected: `a PEM file, because ${variableName('extAuthzTlsClientSan')} is set`,
       }
     : undefined;
 

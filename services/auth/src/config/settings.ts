@@ -5,7 +5,7 @@ import {
   parseSettings,
   type SettingProblem,
   type SettingsCheck,
-  type SettingsOf,
+  type SettingValues,
 } from '@tollgate/kit/settings';
 import { sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
@@ -46,7 +46,7 @@ export const settingsSpec = defineSettings({
 });
 
 /** The settings as the composition root sees them. */
-export type Settings = SettingsOf<typeof settingsSpec>;
+export type Settings = SettingValues<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
@@ -77,34 +77,34 @@ function isAppUrl(text: string): boolean {
 function problemOf(
   key: keyof typeof settingsSpec & string,
   expected: string,
-  { nameOf, shownOf }: Pick<Parameters<Check>[1], 'nameOf' | 'shownOf'>,
+  { variableName, shownValue }: Pick<Parameters<Check>[1], 'variableName' | 'shownValue'>,
 ): SettingProblem {
-  const value = shownOf(key);
-  return { variable: nameOf(key), ...(value !== undefined && { value }), expected };
+  const value = shownValue(key);
+  return { variable: variableName(key), ...(value !== undefined && { value }), expected };
 }
 
-const signingKeys: Check = (s, { nameOf }) => {
+const signingKeys: Check = (s, { variableName }) => {
   // Keys of a file are looked at where it is read.
   const parsed = parseSigningKeys(s.jwtKeysFile === '' ? s : { ...s, jwtValidMethods: [] });
   return parsed.ok
     ? undefined
-    : { variable: nameOf('jwtKeys'), value: '(hidden)', expected: parsed.expected };
+    : { variable: variableName('jwtKeys'), value: '(hidden)', expected: parsed.expected };
 };
 
-const oneSourceOfKeys: Check = (s, { nameOf }) =>
+const oneSourceOfKeys: Check = (s, { variableName }) =>
   s.jwtKeys !== '' && s.jwtKeysFile !== ''
     ? {
-        variable: nameOf('jwtKeysFile'),
+        variable: variableName('jwtKeysFile'),
         value: s.jwtKeysFile,
-        expected: `nothing, as ${nameOf('jwtKeys')} is set: keys come from one of them`,
+        expected: `nothing, as ${variableName('jwtKeys')} is set: keys come from one of them`,
       }
     : undefined;
 
-const senderOfMails: Check = (s, { nameOf }) =>
+const senderOfMails: Check = (s, { variableName }) =>
   s.mode === 'production' && s.smtpHost !== '' && s.smtpAdminEmail === ''
     ? {
-        variable: nameOf('smtpAdminEmail'),
-        expected: `the address that mail comes from, as ${nameOf('smtpHost')} is set`,
+        variable: variableName('smtpAdminEmail'),
+        expected: `the address that mail comes from, as ${variableName('smtpHost')} is set`,
       }
     : undefined;
 
@@ -118,7 +118,7 @@ const sslMode: Check = (s, context) => {
 
 /** Phone sign-in would fail at the first message. */
 const servedGateway: Check = (s, context) => {
-  const shown = context.shownOf('smsProvider') ?? '""';
+  const shown = context.shownValue('smsProvider') ?? '""';
   return s.externalPhoneEnabled && s.smsProvider === '' && shown !== '""'
     ? problemOf('smsProvider', settingsSpec.smsProvider.form, context)
     : undefined;
@@ -132,24 +132,28 @@ const templateUrl =
       ? undefined
       : problemOf(
           `mailTemplate:${kind}`,
-          `a URL with http or https, as ${context.nameOf('siteUrl')} is no web site`,
+          `a URL with http or https, as ${context.variableName('siteUrl')} is no web site`,
           context,
         );
 
 /** It writes codes to the log, where whoever reads that could sign in with them. */
-const noLogGateway: Check = (s, { nameOf }) =>
+const noLogGateway: Check = (s, { variableName }) =>
   s.mode === 'production' && s.smsProvider === 'log'
-    ? { variable: nameOf('smsProvider'), value: 'log', expected: 'another gateway: log is for development' }
+    ? {
+        variable: variableName('smsProvider'),
+        value: 'log',
+        expected: 'another gateway: log is for development',
+      }
     : undefined;
 
 /** What can be known of mails before one is sent. */
 const mailCheck =
   (check: MailCheck): Check =>
-  (s, { nameOf, shownOf }) => {
+  (s, { variableName, shownValue }) => {
     const expected = check.problem(s[check.key]);
     if (expected === undefined) return undefined;
-    const value = shownOf(check.key);
-    return { variable: nameOf(check.key), ...(value !== undefined && { value }), expected };
+    const value = shownValue(check.key);
+    return { variable: variableName(check.key), ...(value !== undefined && { value }), expected };
   };
 
 /** Hooks under names of other versions of GoTrue, such as HOOK_CUSTOM_SMS_PROVIDER_ENABLED. */

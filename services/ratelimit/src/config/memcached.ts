@@ -68,48 +68,50 @@ export const memcacheSettings = {
 
 type Check = SettingsCheck<typeof counterSettings & typeof memcacheSettings>;
 
-const serversAreNamed: Check = (s, { nameOf }) =>
+const serversAreNamed: Check = (s, { variableName }) =>
   s.backendType === 'memcache' && s.memcacheHostPort.length === 0 && s.memcacheSrv === ''
     ? {
-        variable: nameOf('memcacheHostPort'),
-        expected: `host:port,host:port, because ${nameOf('backendType')} is memcache and ${nameOf('memcacheSrv')} is not set either`,
+        variable: variableName('memcacheHostPort'),
+        expected: `host:port,host:port, because ${variableName('backendType')} is memcache and ${variableName('memcacheSrv')} is not set either`,
       }
     : undefined;
 
-const serversAreNamedOnce: Check = (s, { nameOf, shownOf }) =>
+const serversAreNamedOnce: Check = (s, { variableName, shownValue }) =>
   s.backendType === 'memcache' && s.memcacheHostPort.length > 0 && s.memcacheSrv !== ''
     ? {
-        variable: nameOf('memcacheSrv'),
-        value: shownOf('memcacheSrv') ?? '',
-        expected: `nothing, because ${nameOf('memcacheHostPort')} names the servers already`,
+        variable: variableName('memcacheSrv'),
+        value: shownValue('memcacheSrv') ?? '',
+        expected: `nothing, because ${variableName('memcacheHostPort')} names the servers already`,
       }
     : undefined;
 
-const serversAreAddresses: Check = (s, { nameOf }) => {
+const serversAreAddresses: Check = (s, { variableName }) => {
   const bad = s.memcacheHostPort.find((server) => parseServerAddress(server) === undefined);
   return bad === undefined || s.backendType !== 'memcache'
     ? undefined
     : {
-        variable: nameOf('memcacheHostPort'),
+        variable: variableName('memcacheHostPort'),
         value: JSON.stringify(bad),
         expected: 'host:port,host:port; an IPv6 address as [::1]:11211',
       };
 };
 
-const srvIsOne: Check = (s, { nameOf, shownOf }) =>
+const srvIsOne: Check = (s, { variableName, shownValue }) =>
   s.backendType === 'memcache' && s.memcacheSrv !== '' && !isSrvName(s.memcacheSrv)
     ? {
-        variable: nameOf('memcacheSrv'),
-        value: shownOf('memcacheSrv') ?? '',
+        variable: variableName('memcacheSrv'),
+        value: shownValue('memcacheSrv') ?? '',
         expected: '_service._proto.name, such as _memcache._tcp.memcached.default.svc.cluster.local',
       }
     : undefined;
 
-const clientPair: Check = (s, { nameOf }) =>
+const clientPair: Check = (s, { variableName }) =>
   (s.memcacheTlsClientCert === '') === (s.memcacheTlsClientKey === '')
     ? undefined
     : {
-        variable: nameOf(s.memcacheTlsClientCert === '' ? 'memcacheTlsClientCert' : 'memcacheTlsClientKey'),
+        variable: variableName(
+          s.memcacheTlsClientCert === '' ? 'memcacheTlsClientCert' : 'memcacheTlsClientKey',
+        ),
         expected: 'a PEM file: certificate and key belong together',
       };
 

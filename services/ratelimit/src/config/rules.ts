@@ -193,25 +193,25 @@ export const xdsSettings = {
 
 type Check = SettingsCheck<typeof ruleSettings & typeof xdsSettings>;
 
-const clientPair: Check = (s, { nameOf }) =>
+const clientPair: Check = (s, { variableName }) =>
   (s.xdsClientTlsCert === '') === (s.xdsClientTlsKey === '')
     ? undefined
     : {
-        variable: nameOf(s.xdsClientTlsCert === '' ? 'xdsClientTlsCert' : 'xdsClientTlsKey'),
+        variable: variableName(s.xdsClientTlsCert === '' ? 'xdsClientTlsCert' : 'xdsClientTlsKey'),
         expected: 'a PEM file: certificate and key belong together',
       };
 
 const tlsParts = ['xdsServerTlsCacert', 'xdsClientTlsCert', 'xdsServerTlsSan'] as const;
 
 /** Otherwise a protected connection would silently be plaintext. */
-const tlsPartsNeedTls: Check = (s, { nameOf }) => {
+const tlsPartsNeedTls: Check = (s, { variableName }) => {
   const part = tlsParts.find((name) => s[name] !== '');
   return part === undefined || s.xdsServerUseTls || s.configType !== 'GRPC_XDS_SOTW'
     ? undefined
     : {
-        variable: nameOf('xdsServerUseTls'),
+        variable: variableName('xdsServerUseTls'),
         value: 'false',
-        expected: `true, because ${nameOf(part)} is set`,
+        expected: `true, because ${variableName(part)} is set`,
       };
 };
 
@@ -219,14 +219,14 @@ const tlsPartsNeedTls: Check = (s, { nameOf }) => {
 const headerName = /^(?!grpc-)(?!.*-bin$)[0-9a-z_.-]+$/i;
 const headerValue = /^[\x20-\x7e]*$/;
 
-const headersAreLegal: Check = (s, { nameOf }) => {
+const headersAreLegal: Check = (s, { variableName }) => {
   const bad = Object.entries(s.xdsAdditionalHeaders).find(
     ([name, value]) => !headerName.test(name) || !headerValue.test(value),
   );
   return bad === undefined
     ? undefined
     : {
-        variable: nameOf('xdsAdditionalHeaders'),
+        variable: variableName('xdsAdditionalHeaders'),
         value: `(hidden), in the header ${JSON.stringify(bad[0])}`,
         expected: 'names of letters, digits, - _ and ., not grpc-… or …-bin; values of printable ASCII',
       };

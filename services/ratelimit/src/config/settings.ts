@@ -5,7 +5,7 @@ import {
   parseSettings,
   type SettingProblem,
   type SettingsCheck,
-  type SettingsOf,
+  type SettingValues,
 } from '@tollgate/kit/settings';
 import { parseRedisTarget } from '../backends/redis/target.ts';
 import { memcacheChecks, memcacheSettings } from './memcached.ts';
@@ -29,31 +29,34 @@ export const settingsSpec = defineSettings({
   ...tracingSettings,
 });
 
-export type Settings = SettingsOf<typeof settingsSpec>;
+export type Settings = SettingValues<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
 const tlsNeeds =
   (file: 'grpcServerTlsCert' | 'grpcServerTlsKey'): Check =>
-  (s, { nameOf }) =>
+  (s, { variableName }) =>
     s.grpcServerUseTls && s[file] === ''
-      ? { variable: nameOf(file), expected: `a PEM file, because ${nameOf('grpcServerUseTls')} is true` }
+      ? {
+          variable: variableName(file),
+          expected: `a PEM file, because ${variableName('grpcServerUseTls')} is true`,
+        }
       : undefined;
 
-const clientTlsNeedsServerTls: Check = (s, { nameOf }) =>
+const clientTlsNeedsServerTls: Check = (s, { variableName }) =>
   s.grpcClientTlsCacert !== '' && !s.grpcServerUseTls
     ? {
-        variable: nameOf('grpcServerUseTls'),
+        variable: variableName('grpcServerUseTls'),
         value: 'false',
-        expected: `true, because ${nameOf('grpcClientTlsCacert')} is set`,
+        expected: `true, because ${variableName('grpcClientTlsCacert')} is set`,
       }
     : undefined;
 
-const sanNeedsAuthority: Check = (s, { nameOf }) =>
+const sanNeedsAuthority: Check = (s, { variableName }) =>
   s.grpcClientTlsSan !== '' && s.grpcClientTlsCacert === ''
     ? {
-        variable: nameOf('grpcClientTlsCacert'),
-        expected: `a PEM file, because ${nameOf('grpcClientTlsSan')} is set`,
+        variable: variableName('grpcClientTlsCacert'),
+        expected: `a PEM file, because ${variableName('grpcClientTlsSan')} is set`,
       }
     : undefined;
 
@@ -66,34 +69,34 @@ const redisPerSecondAddress: Check = (s, context) =>
 function addressProblem(
   instance: 'redis' | 'redisPerSecond',
   s: Settings,
-  { nameOf, shownOf }: Parameters<Check>[1],
+  { variableName, shownValue }: Parameters<Check>[1],
 ): SettingProblem | undefined {
   const key = `${instance}Url` as const;
   const result = parseRedisTarget(s[`${instance}Type`], s[key], s[`${instance}SocketType`]);
-  const value = shownOf(key);
+  const value = shownValue(key);
   return result.ok
     ? undefined
-    : { variable: nameOf(key), ...(value === undefined ? {} : { value }), expected: result.expected };
+    : { variable: variableName(key), ...(value === undefined ? {} : { value }), expected: result.expected };
 }
 
-const redisClientPair: Check = (s, { nameOf }) =>
+const redisClientPair: Check = (s, { variableName }) =>
   (s.redisTlsClientCert === '') === (s.redisTlsClientKey === '')
     ? undefined
     : {
-        variable: nameOf(s.redisTlsClientCert === '' ? 'redisTlsClientCert' : 'redisTlsClientKey'),
+        variable: variableName(s.redisTlsClientCert === '' ? 'redisTlsClientCert' : 'redisTlsClientKey'),
         expected: 'a PEM file: certificate and key belong together',
       };
 
-const oneSink: Check = (s, { nameOf }) => {
+const oneSink: Check = (s, { variableName }) => {
   const choice = chooseSink(s);
   if (choice.ok) return undefined;
   const why =
     choice.because === 'unsupported'
       ? 'tagged statistics are not supported yet; USE_PUSHSTATS=true puts tags into names'
-      : `${nameOf(choice.because)} is true, and there can be only one sink`;
+      : `${variableName(choice.because)} is true, and there can be only one sink`;
   const byDefault = choice.turnOff === 'usePushStats' ? ' (the default is true)' : '';
   return {
-    variable: nameOf(choice.turnOff),
+    variable: variableName(choice.turnOff),
     value: 'true',
     expected: `false${byDefault}: ${why}`,
   };

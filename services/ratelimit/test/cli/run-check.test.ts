@@ -122,7 +122,7 @@ t.test('without -config_dir, and with flags that are none, it exits with 2', asy
   t.match(without.errors, '-config_dir is needed');
   const unknown = await check('-config-dir', '.');
   t.equal(unknown.exitCode, 2);
-  t.match(unknown.errors, /unknown flag -config-dir: there are -config_dir, -merge_domain_configs/);
+  t.match(unknown.errors, /unknown flag -config-dir: expected one of -config_dir, -merge_domain_configs/);
 });
 
 t.test('--help shows every flag and exits with 0', async (t) => {

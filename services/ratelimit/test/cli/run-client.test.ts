@@ -146,7 +146,10 @@ t.test('wrong flags exit with 2 and name those that there are', async (t) => {
   const { exitCode, output, errors } = await client('-domains', 'shop');
   t.equal(exitCode, 2);
   t.equal(output, '');
-  t.match(errors, /unknown flag -domains: there are -dial_string, -domain, -descriptors, .*-oltp-protocol/);
+  t.match(
+    errors,
+    /unknown flag -domains: expected one of -dial_string, -domain, -descriptors, .*-oltp-protocol/,
+  );
   t.match(errors, 'tollgate-ratelimit-client --help');
 });
 

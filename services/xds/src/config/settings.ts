@@ -5,7 +5,7 @@ import {
   type ParsedSettings,
   parseSettings,
   type SettingsCheck,
-  type SettingsOf,
+  type SettingValues,
 } from '@tollgate/kit/settings';
 import type { TracingOptions } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
@@ -25,7 +25,7 @@ export const settingsSpec = defineSettings({
   ...tracingSettings,
 });
 
-export type Settings = SettingsOf<typeof settingsSpec>;
+export type Settings = SettingValues<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
@@ -38,11 +38,11 @@ export function getSourceName({
   return kubernetesServiceHost === '' ? 'folder' : 'kubernetes';
 }
 
-const folderIsRequired: Check = (s, { nameOf }) =>
+const folderIsRequired: Check = (s, { variableName }) =>
   getSourceName(s) === 'folder' && s.folder === ''
     ? {
-        variable: nameOf('folder'),
-        expected: `a directory of manifests, because ${nameOf('source')} is ${s.source === 'auto' ? 'auto and this is not a pod' : 'folder'}; for a cluster set ${nameOf('source')}=kubernetes`,
+        variable: variableName('folder'),
+        expected: `a directory of manifests, because ${variableName('source')} is ${s.source === 'auto' ? 'auto and this is not a pod' : 'folder'}; for a cluster set ${variableName('source')}=kubernetes`,
       }
     : undefined;
 
@@ -52,84 +52,88 @@ function hasTls({ grpcTlsCert, grpcOwnCa }: Pick<Settings, 'grpcTlsCert' | 'grpc
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
 
-const plaintextIsExplicit: Check = (s, { nameOf }) =>
+const plaintextIsExplicit: Check = (s, { variableName }) =>
   s.grpcHost === '' || loopback.test(s.grpcHost) || hasTls(s) || s.grpcPlaintext
     ? undefined
     : {
-        variable: nameOf('grpcHost'),
+        variable: variableName('grpcHost'),
         value: s.grpcHost,
-        expected: `127.0.0.1, because TLS is off: set ${nameOf('grpcTlsCert')}, ${nameOf('grpcTlsKey')} and ${nameOf('grpcClientCacert')}, or ${nameOf('grpcOwnCa')}=true in a cluster, or ${nameOf('grpcPlaintext')}=true in a trusted network`,
+        expected: `127.0.0.1, because TLS is off: set ${variableName('grpcTlsCert')}, ${variableName('grpcTlsKey')} and ${variableName('grpcClientCacert')}, or ${variableName('grpcOwnCa')}=true in a cluster, or ${variableName('grpcPlaintext')}=true in a trusted network`,
       };
 
-const tlsIsExclusive: Check = (s, { nameOf }) => {
+const tlsIsExclusive: Check = (s, { variableName }) => {
   const chosen = [
-    ...(s.grpcTlsCert === '' ? [] : [nameOf('grpcTlsCert')]),
-    ...(s.grpcOwnCa ? [nameOf('grpcOwnCa')] : []),
-    ...(s.grpcPlaintext ? [nameOf('grpcPlaintext')] : []),
+    ...(s.grpcTlsCert === '' ? [] : [variableName('grpcTlsCert')]),
+    ...(s.grpcOwnCa ? [variableName('grpcOwnCa')] : []),
+    ...(s.grpcPlaintext ? [variableName('grpcPlaintext')] : []),
   ];
   return chosen.length < 2
     ? undefined
     : { variable: chosen.join(' and '), expected: 'only one of them: they are mutually exclusive' };
 };
 
-const ownCaNeedsCluster: Check = (s, { nameOf }) =>
+const ownCaNeedsCluster: Check = (s, { variableName }) =>
   s.grpcOwnCa && getSourceName(s) !== 'kubernetes'
     ? {
-        variable: nameOf('grpcOwnCa'),
-        expected: `false with ${nameOf('source')}=folder: certificates are stored in Secrets of a cluster`,
+        variable: variableName('grpcOwnCa'),
+        expected: `false with ${variableName('source')}=folder: certificates are stored in Secrets of a cluster`,
       }
     : undefined;
 
-const ownCaNeedsNames: Check = (s, { nameOf }) =>
+const ownCaNeedsNames: Check = (s, { variableName }) =>
   s.grpcOwnCa && s.serverNames.length === 0
     ? {
-        variable: nameOf('serverNames'),
-        expected: `DNS names such as tollgate-xds.tollgate.svc, because ${nameOf('grpcOwnCa')} is true`,
+        variable: variableName('serverNames'),
+        expected: `DNS names such as tollgate-xds.tollgate.svc, because ${variableName('grpcOwnCa')} is true`,
       }
     : undefined;
 
 const clientSecretForm = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
 
-const clientSecretsArePaths: Check = (s, { nameOf }) => {
+const clientSecretsArePaths: Check = (s, { variableName }) => {
   const wrong = s.clientSecrets.find((path) => !clientSecretForm.test(path));
   return wrong === undefined
     ? undefined
-    : { variable: nameOf('clientSecrets'), value: wrong, expected: 'namespace/name, separated by commas' };
+    : {
+        variable: variableName('clientSecrets'),
+        value: wrong,
+        expected: 'namespace/name, separated by commas',
+      };
 };
 
-const tlsPair: Check = (s, { nameOf }) =>
+const tlsPair: Check = (s, { variableName }) =>
   (s.grpcTlsCert === '') === (s.grpcTlsKey === '')
     ? undefined
     : {
-        variable: nameOf(s.grpcTlsCert === '' ? 'grpcTlsCert' : 'grpcTlsKey'),
+        variable: variableName(s.grpcTlsCert === '' ? 'grpcTlsCert' : 'grpcTlsKey'),
         expected: 'a PEM file: certificate and key are both required',
       };
 
-const clientAuthorityNeedsTls: Check = (s, { nameOf }) =>
+const clientAuthorityNeedsTls: Check = (s, { variableName }) =>
   s.grpcClientCacert !== '' && s.grpcTlsCert === ''
     ? {
-        variable: nameOf('grpcTlsCert'),
-        expected: `a PEM file, because ${nameOf('grpcClientCacert')} is set`,
+        variable: variableName('grpcTlsCert'),
+        expected: `a PEM file, because ${variableName('grpcClientCacert')} is set`,
       }
     : undefined;
 
-const sanNeedsAuthority: Check = (s, { nameOf }) =>
+const sanNeedsAuthority: Check = (s, { variableName }) =>
   s.grpcClientSan !== '' && s.grpcClientCacert === ''
     ? {
-        variable: nameOf('grpcClientCacert'),
-        expected: `a PEM file, because ${nameOf('grpcClientSan')} is set`,
+        variable: variableName('grpcClientCacert'),
+        expected: `a PEM file, because ${variableName('grpcClientSan')} is set`,
       }
     : undefined;
 
 /** Otherwise two replicas could both consider themselves the holder. */
-const leaseTimes: Check = (s, { nameOf, shownOf }) => {
-  const value = shownOf('leaseRenewDeadlineMs');
+const leaseTimes: Check = (s, { variableName, shownValue }) => {
+  const value = shownValue('leaseRenewDeadlineMs');
   if (s.leaseRetryPeriodMs < s.leaseRenewDeadlineMs && s.leaseRenewDeadlineMs < s.leaseDurationMs)
     return undefined;
   return {
-    variable: nameOf('leaseRenewDeadlineMs'),
+    variable: variableName('leaseRenewDeadlineMs'),
     ...(value === undefined ? {} : { value }),
-    expected: `more than ${nameOf('leaseRetryPeriodMs')} and less than ${nameOf('leaseDurationMs')}`,
+    expected: `more than ${variableName('leaseRetryPeriodMs')} and less than ${variableName('leaseDurationMs')}`,
   };
 };
 
