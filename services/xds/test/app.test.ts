@@ -79,7 +79,7 @@ t.test('XDS_NAMESPACES: objects of other namespaces are not served', async (t) =
 });
 
 for (const variable of ['XDS_ADMIN_PORT', 'XDS_GRPC_PORT']) {
-  t.test(`${variable}: when another process has it, the start fails with its name`, async (t) => {
+  t.test(`${variable}: an address in use fails the start with its name`, async (t) => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     t.teardown(() => other.close());
@@ -91,7 +91,7 @@ for (const variable of ['XDS_ADMIN_PORT', 'XDS_GRPC_PORT']) {
   });
 }
 
-t.test('XDS_GRPC_MAX_CONNECTION_AGE: streams end some time after it', async (t) => {
+t.test('XDS_GRPC_MAX_CONNECTION_AGE: streams end after the maximum age', async (t) => {
   const app = await startApp(t, {
     XDS_FOLDER: twoNamespaces(t),
     XDS_GRPC_MAX_CONNECTION_AGE: '200ms',
@@ -108,7 +108,7 @@ t.test('XDS_GRPC_MAX_CONNECTION_AGE: streams end some time after it', async (t) 
   await awaitUntil(livesAndEnds, { what: 'a stream that is answered' });
 });
 
-t.test('files of certificates and of tokens that cannot be used are counted', async (t) => {
+t.test('failed reloads of certificate and token files are counted', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const folder = makeTextFolder(t);
@@ -138,7 +138,7 @@ t.test('files of certificates and of tokens that cannot be used are counted', as
   await untilCounted(/^tollgate_xds_tls_reloads_total{result="failed"} [1-9]/);
 });
 
-t.test('a limiter that rejects rules is counted until it accepts others', async (t) => {
+t.test('limiter that rejects rules is counted until it accepts others', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('all.yaml', manifestText('one', 1));
   const app = await startApp(t, { XDS_FOLDER: folder.path });
@@ -154,7 +154,7 @@ t.test('a limiter that rejects rules is counted until it accepts others', async 
   await awaitUntil(async () => (await rejecting()) === '0', { what: 'the acknowledgement' });
 });
 
-t.test('a change is traced from the source to the answer of a limiter', async (t) => {
+t.test('change is traced from the source to the answer of a limiter', async (t) => {
   const spans: {
     name: string;
     spanId: string;
@@ -215,14 +215,14 @@ t.test('a change is traced from the source to the answer of a limiter', async (t
   t.ok(named('status').some(({ traceId }) => traces.has(traceId)));
 });
 
-t.test('XDS_DEBOUNCE: changes are collected for that long', async (t) => {
+t.test('XDS_DEBOUNCE: changes are collected for this time', async (t) => {
   const startedMs = monotonicNow();
   const app = await startApp(t, { XDS_FOLDER: twoNamespaces(t), XDS_DEBOUNCE: '1s' });
   await awaitUntil(() => app.health.isHealthy(), { what: 'the rules to be served' });
   t.ok(monotonicNow() - startedMs >= 1_000);
 });
 
-t.test('SHUTDOWN_DELAY: streams go on for that long, while probes say that it ends', async (t) => {
+t.test('SHUTDOWN_DELAY: streams continue for this time while readiness fails', async (t) => {
   const app = await startApp(t, { XDS_FOLDER: twoNamespaces(t), SHUTDOWN_DELAY: '2s' });
   const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
   stream.send();
@@ -295,7 +295,7 @@ function kubeconfigOf(server: string): string {
   });
 }
 
-t.test('the log says which cluster it is, and that a folder has no effect there', async (t) => {
+t.test('cluster is logged, and an ignored folder is warned about', async (t) => {
   const said = ({ lines }: TestApp, message: RegExp) =>
     lines.filter((line) => message.test(String(line['@message'])));
   const { app, url } = await followCluster(t, { XDS_NAMESPACES: 'shop', XDS_FOLDER: '/manifests' });
@@ -313,7 +313,7 @@ const isLease = ({ path }: SeenRequest): boolean => path.includes('/leases');
 const isList = ({ path, query }: SeenRequest): boolean =>
   path.endsWith('/ratelimitconfigs') && !query.has('watch');
 
-t.test('XDS_NAMESPACES: of a cluster, only these are listed', async (t) => {
+t.test('XDS_NAMESPACES: only these namespaces of a cluster are listed', async (t) => {
   const { requests } = await followCluster(t, { XDS_NAMESPACES: 'shop,web' });
   const api = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces';
   t.same(
@@ -322,18 +322,18 @@ t.test('XDS_NAMESPACES: of a cluster, only these are listed', async (t) => {
   );
 });
 
-t.test('XDS_RESYNC_INTERVAL: everything is listed anew', async (t) => {
+t.test('XDS_RESYNC_INTERVAL: all objects are listed again', async (t) => {
   const { requests } = await followCluster(t, { XDS_RESYNC_INTERVAL: '100ms' });
   await awaitUntil(() => requests.filter(isList).length >= 3, { what: 'the lists' });
 });
 
-t.test('XDS_STATUS_ENABLED=false: nobody stands for the election', async (t) => {
+t.test('XDS_STATUS_ENABLED=false: no leader is elected', async (t) => {
   const { requests, until } = await followCluster(t, { XDS_STATUS_ENABLED: 'false' });
   await until(({ query }) => query.has('watch'), 'the watch');
   t.strictSame(requests.filter(isLease), []);
 });
 
-t.test('XDS_STATUS_DEBOUNCE: changes of a status are collected for that long', async (t) => {
+t.test('XDS_STATUS_DEBOUNCE: status changes are collected for this time', async (t) => {
   const { app, until } = await followCluster(t, { XDS_STATUS_DEBOUNCE: '2s' }, { objects: [item('a', '1')] });
   const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
   // From the first limiter on there is something to say.
@@ -344,7 +344,7 @@ t.test('XDS_STATUS_DEBOUNCE: changes of a status are collected for that long', a
   t.ok(monotonicNow() - startedMs >= 2_000);
 });
 
-t.test('DRAIN_TIMEOUT: what does not end by then is left', async (t) => {
+t.test('DRAIN_TIMEOUT: shutdown does not wait longer', async (t) => {
   let isSilent = false;
   const { app } = await followCluster(
     t,
@@ -377,7 +377,7 @@ const leases = [
   },
 ];
 for (const { env, path, what } of leases) {
-  t.test(`XDS_LEASE_NAME and its namespace: that of ${what}`, async (t) => {
+  t.test(`XDS_LEASE_NAME and its namespace: ${what}`, async (t) => {
     const { until } = await followCluster(t, { POD_NAME: 'xds-7', XDS_LEASE_DURATION: '20s', ...env });
     t.equal((await until(isLease, 'the Lease')).path, `/apis/coordination.k8s.io/v1${path}`);
     const made = await until((request) => isLease(request) && request.method === 'POST', 'a new Lease');

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { html, paginate, parsePageQuery } from '../../src/admin/html.ts';
 
-t.test('text is escaped wherever it stands, markup is not, and nothing is nothing', async (t) => {
+t.test('text is escaped, markup is not, and undefined is empty', async (t) => {
   const items = ['<b>', `"'&`].map((text) => html`<li>${text}</li>`);
   t.equal(
     html`<ul title="${'"'}">${items}</ul>${undefined}${7}${['<', html`<br>`]}`.html,
@@ -11,7 +11,7 @@ t.test('text is escaped wherever it stands, markup is not, and nothing is nothin
 
 const named = ['b', 'a', 'c'].map((name): [string, string] => [name, name.toUpperCase()]);
 
-t.test('pages come in the order of the names, and each leads to the next', async (t) => {
+t.test('pages are sorted by name, and each names the next one', async (t) => {
   t.strictSame(paginate(named, { after: '', limit: 2 }), { total: 3, items: ['A', 'B'], next: 'b' });
   t.strictSame(paginate(named, { after: 'b', limit: 2 }), { total: 3, items: ['C'], next: undefined });
   t.strictSame(paginate(named, { after: '', limit: 3 }), {
@@ -21,7 +21,7 @@ t.test('pages come in the order of the names, and each leads to the next', async
   });
 });
 
-t.test('a page is bounded, and what is no number is the default', async (t) => {
+t.test('page size is bounded, and an invalid limit is the default', async (t) => {
   const many = Array.from({ length: 1001 }, (_, i): [string, number] => [`${i}`, i]);
   t.equal(paginate(many, { after: '', limit: 1e9 }).items.length, 1000);
   for (const limit of ['0', '-1', '1.5', 'x', ''])

@@ -36,7 +36,7 @@ async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] 
   return { ...started, health, ask, askJson, adminLines };
 }
 
-t.test('it is alive at once, and ready when something is served', async (t) => {
+t.test('healthz succeeds at once, readyz when a snapshot is served', async (t) => {
   const { ask, tell, settle } = await startAdmin(t);
   t.match(await ask('/healthz'), { status: 200, text: 'ok\n' });
   t.match(await ask('/readyz'), { status: 503, text: 'the source has not synced yet\n' });
@@ -45,7 +45,7 @@ t.test('it is alive at once, and ready when something is served', async (t) => {
   t.match(await ask('/readyz'), { status: 200, text: 'ok\n' });
 });
 
-t.test('why the source cannot tell of its objects is said, and since when', async (t) => {
+t.test('readyz and the page show the outage of the source and its start', async (t) => {
   const { ask, tell, lose, settle } = await startAdmin(t);
   lose({ reason: 'no right to list <shop>', sinceMs: 60_000 });
   const reason = 'no right to list <shop> (since 1970-01-01T00:01:00.000Z)';
@@ -66,7 +66,7 @@ t.test('why the source cannot tell of its objects is said, and since when', asyn
   t.notMatch((await ask('/')).text, 'cannot be followed');
 });
 
-t.test('what else keeps it from being ready is named', async (t) => {
+t.test('readyz names other unhealthy components', async (t) => {
   const { ask, tell, settle, health } = await startAdmin(t);
   tell(replaced(objectOf('ns/a')));
   await settle();
@@ -83,7 +83,7 @@ t.test('metrics are those of the registry', async (t) => {
   t.match(text, /tollgate_xds_source_synced 0/);
 });
 
-t.test('/snapshot shows the limits that are served, domain by domain', async (t) => {
+t.test('/snapshot lists the served limits by domain', async (t) => {
   const { askJson, tell, settle, store } = await startAdmin(t);
   t.match(await askJson('/snapshot'), { version: null, total: 0, domains: [] });
   tell(
@@ -110,7 +110,7 @@ t.test('/snapshot shows the limits that are served, domain by domain', async (t)
   t.match(await askJson(`/snapshot?domain=${encodeURIComponent('b/ü')}`), { domain: 'b/ü' });
 });
 
-t.test('/snapshot compiles 100 domains at most, and others have their turn meanwhile', async (t) => {
+t.test('/snapshot compiles at most 100 domains and yields meanwhile', async (t) => {
   const { askJson, tell, settle } = await startAdmin(t);
   const rules = Array.from({ length: 100 }, (_, i) => ({ key: `k${i}` }));
   tell(
@@ -132,7 +132,7 @@ t.test('/snapshot compiles 100 domains at most, and others have their turn meanw
   t.ok(turns > 5, `${turns} turns`);
 });
 
-t.test('a domain that is not served is not found', async (t) => {
+t.test('unknown domain is not found', async (t) => {
   const { ask } = await startAdmin(t);
   t.match(await ask('/snapshot?domain=nope'), {
     status: 404,
@@ -140,7 +140,7 @@ t.test('a domain that is not served is not found', async (t) => {
   });
 });
 
-t.test('/objects shows every object with its conditions, page by page', async (t) => {
+t.test('/objects lists objects with conditions, page by page', async (t) => {
   const { askJson, tell, settle } = await startAdmin(t);
   tell(replaced(objectOf('ns/b', { spec: badSpec, label: 'b.yaml#1' }), objectOf('ns/a', { generation: 4 })));
   await settle();
@@ -164,7 +164,7 @@ t.test('/objects shows every object with its conditions, page by page', async (t
   t.match(await askJson('/objects?limit=nonsense&after=ns/a'), { items: [{ id: 'ns/b' }] });
 });
 
-t.test('the page shows domains, objects, limiters and what is wrong', async (t) => {
+t.test('page shows domains, objects, limiters and problems', async (t) => {
   const { ask, tell, settle, limiters, store } = await startAdmin(t);
   tell({
     type: 'replaced',
@@ -195,7 +195,7 @@ t.test('the page shows domains, objects, limiters and what is wrong', async (t) 
     t.ok(text.includes(expected), expected);
 });
 
-t.test('/snapshot tells a rule without a limit from one that refuses everything', async (t) => {
+t.test('/snapshot marks a rule without a limit as unlimited', async (t) => {
   const { askJson, tell, settle } = await startAdmin(t);
   const descriptors = [
     { key: 'open', rateLimit: { unlimited: true } },
@@ -211,7 +211,7 @@ t.test('/snapshot tells a rule without a limit from one that refuses everything'
   });
 });
 
-t.test('the page says how many limiters are at other replicas', async (t) => {
+t.test('page shows the number of limiters at other replicas', async (t) => {
   const { ask, limiters, hear } = await startAdmin(t, { hasReplicas: true });
   limiters.put(limiterOf('1'));
   t.match((await ask('/')).text, '<dd>1 connected</dd>');
@@ -219,7 +219,7 @@ t.test('the page says how many limiters are at other replicas', async (t) => {
   t.match((await ask('/')).text, '<dd>1 connected and 5 at other replicas</dd>');
 });
 
-t.test('nothing that comes from objects or limiters is markup', async (t) => {
+t.test('text of objects and limiters is escaped', async (t) => {
   const { ask, tell, settle, limiters } = await startAdmin(t);
   const evil = '"><script>alert(1)</script>';
   tell({
@@ -249,7 +249,7 @@ t.test('nothing that comes from objects or limiters is markup', async (t) => {
   }
 });
 
-t.test('the page finds by name, and is bounded with 10,000 objects', async (t) => {
+t.test('page filters by name and is bounded with 10,000 objects', async (t) => {
   const { ask, tell, settle, askJson } = await startAdmin(t);
   tell(replaced(...Array.from({ length: 10_000 }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${i}` }))));
   await settle();
@@ -263,7 +263,7 @@ t.test('the page finds by name, and is bounded with 10,000 objects', async (t) =
   t.match(await askJson('/objects?limit=100000'), { total: 10_000, items: { length: 1000 } });
 });
 
-t.test('what has another name than was asked for is counted, and not taken for missing', async (t) => {
+t.test('rows hidden by the filter are counted', async (t) => {
   const { ask, limiters } = await startAdmin(t);
   limiters.put(limiterOf('1'));
   const { text } = await ask('/?find=shared');
@@ -272,7 +272,7 @@ t.test('what has another name than was asked for is counted, and not taken for m
   t.match((await ask('/?find=limiter')).text, '<h2>Limiters (1)</h2>');
 });
 
-t.test('an empty set that is held back is shown', async (t) => {
+t.test('empty set that is held back is shown', async (t) => {
   const { ask, tell, settle } = await startAdmin(t, { allowEmpty: false });
   tell(replaced());
   await settle();
@@ -286,7 +286,7 @@ t.test('an empty set that is held back is shown', async (t) => {
   t.match((await ask('/')).text, /Limiters keep theirs/);
 });
 
-t.test('a path that is no page is not found', async (t) => {
+t.test('unknown path is not found', async (t) => {
   const { ask } = await startAdmin(t);
   t.match(await ask('/nope'), { status: 404, text: 'page not found: / lists all pages\n' });
 });

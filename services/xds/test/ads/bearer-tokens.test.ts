@@ -40,7 +40,7 @@ t.test('rule 16: a call needs one of the tokens', async (t) => {
   }
 });
 
-t.test('rule 16: streams without a valid token are refused, and the token is in no log', async (t) => {
+t.test('rule 16: streams without a valid token are refused, and no log contains a token', async (t) => {
   const { tokens } = await followTokens(t, 'first-secret\n\n  second-secret \r\n');
   const { connect, logLines, metrics, limiters } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
@@ -65,7 +65,7 @@ t.test('rule 16: streams without a valid token are refused, and the token is in 
   await awaitUntil(() => limiters.size === 0, { what: 'the end of the streams' });
 });
 
-t.test('rule 16: a changed file changes the tokens; one that cannot be used does not', async (t) => {
+t.test('rule 16: a changed file changes the tokens, an invalid one does not', async (t) => {
   const { path, tokens, log, attempts } = await followTokens(t, 'old');
   const accepts = (token: string): boolean => tokens.check(`Bearer ${token}`) === undefined;
   await writeFile(path, 'old\nnew\n');
@@ -88,7 +88,7 @@ t.test('rule 16: a changed file changes the tokens; one that cannot be used does
   t.equal(attempts.at(-1), true);
 });
 
-t.test('a file that is not there, or holds no token, is an error at the start', async (t) => {
+t.test('missing or empty token file fails the start', async (t) => {
   const { path } = await followTokens(t, 'token');
   const deps = { logger: createLogger({ level: 'fatal', format: 'json' }), onAttempt: () => undefined };
   await writeFile(path, ' \n');

@@ -164,7 +164,7 @@ function playSotw(random: SeededRandom): Moment[] {
 }
 
 for (const [protocol, play] of Object.entries({ delta: playDelta, sotw: playSotw })) {
-  t.test(`${protocol}: whatever a client does, it has what it wants`, async (t) => {
+  t.test(`${protocol}: a client always converges to its subscription`, async (t) => {
     let moments = 0;
     for (let seed = 1; seed <= 2_000; seed += 1) {
       for (const { has, wants } of play(seededRandom(seed))) {

@@ -15,7 +15,7 @@ function brief({ resources, removedResources }: DeltaDiscoveryResponse): string 
   ].join(' ');
 }
 
-t.test('a client gets all resources, then what changes and what is gone', async (t) => {
+t.test('client receives all resources, then changes and removals', async (t) => {
   const { connect, snapshots, onlyLimiter } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1, blog: 2 }),
   });
@@ -42,7 +42,7 @@ t.test('a client gets all resources, then what changes and what is gone', async 
   t.same([...(onlyLimiter().accepted ?? [])], [['shop', '3']], 'all that it has, and not what was sent last');
 });
 
-t.test('who comes back with what it has gets the difference only', async (t) => {
+t.test('reconnecting client with initial versions receives the difference', async (t) => {
   const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1, blog: 2 }) });
   const stream = connect().delta();
   stream.send({ initialResourceVersions: { shop: '1', blog: '1', gone: '1' }, responseNonce: '17' });
@@ -52,7 +52,7 @@ t.test('who comes back with what it has gets the difference only', async (t) => 
   t.equal(brief(await upToDate.next()), '', 'empty, which says that it is up to date');
 });
 
-t.test('subscriptions change at any time, and that is no ACK', async (t) => {
+t.test('subscription change is not an ACK', async (t) => {
   const { connect, onlyLimiter } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1, b: 1 }) });
   const stream = connect().delta();
   stream.send({ resourceNamesSubscribe: ['a'] });
@@ -65,7 +65,7 @@ t.test('subscriptions change at any time, and that is no ACK', async (t) => {
   t.same([...(onlyLimiter().accepted ?? [])], [['a', '1']]);
 });
 
-t.test('a rejected response is not sent again until it differs', async (t) => {
+t.test('rejected response is not sent again until it changes', async (t) => {
   const { connect, snapshots, onlyLimiter } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1 }) });
   const stream = connect().delta();
   stream.send();
@@ -86,14 +86,14 @@ t.test('a rejected response is not sent again until it differs', async (t) => {
   t.equal(stream.responses.length, 3);
 });
 
-t.test('a request without a type URL ends the stream', async (t) => {
+t.test('request without a type URL ends the stream', async (t) => {
   const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1 }) });
   const stream = connect().delta();
   stream.send({ typeUrl: '' });
   t.match(await stream.ended, { code: status.INVALID_ARGUMENT });
 });
 
-t.test('a rejected resource stays rejected while others are accepted beside it', async (t) => {
+t.test('rejected resource stays rejected while others are accepted', async (t) => {
   const { connect, snapshots, onlyLimiter } = await startAdsServer(t, {
     snapshot: testSnapshot({ a: 1, b: 1 }),
   });

@@ -71,7 +71,7 @@ async function openStreams({ metrics }: StartedAdsServer): Promise<number> {
   return (await metrics.streams.get()).values.reduce((sum, { value }) => sum + value, 0);
 }
 
-t.test('bytes that are no request end their stream', async (t) => {
+t.test('bytes that are not a request end their stream', async (t) => {
   for (const bytes of [Uint8Array.of(0xff), Uint8Array.of(0x12, 0x7f), new Uint8Array(1_000).fill(0x0a)]) {
     t.match(await endsAlone(t, (stream) => stream.sendBytes(bytes)), {
       code: status.INVALID_ARGUMENT,
@@ -81,12 +81,12 @@ t.test('bytes that are no request end their stream', async (t) => {
   }
 });
 
-t.test('a request larger than two megabytes ends its stream', async (t) => {
+t.test('request larger than two megabytes ends its stream', async (t) => {
   const end = await endsAlone(t, (stream) => stream.sendBytes(new Uint8Array(maxRequestBytes + 1)));
   t.equal(end.code, status.RESOURCE_EXHAUSTED);
 });
 
-t.test('a node that is nested beyond all measure ends its stream, and nothing else', async (t) => {
+t.test('deeply nested node ends only its stream', async (t) => {
   // DiscoveryRequest.node.metadata, a Struct of a Struct of a Struct …, written from the inside out.
   const heads: Buffer[] = [];
   let size = 0;
@@ -109,7 +109,7 @@ t.test('a node that is nested beyond all measure ends its stream, and nothing el
   });
 });
 
-t.test('a flood of requests ends its stream', async (t) => {
+t.test('flood of requests ends its stream', async (t) => {
   const end = await endsAlone(t, (stream) => {
     for (let count = 0; count <= requestBudget.burst; count += 1) stream.send({ responseNonce: 'stale' });
   });
@@ -133,7 +133,7 @@ t.test('too many types, names or characters end their stream', async (t) => {
   }
 });
 
-t.test('names that a delta client adds one request after another are bounded all the same', async (t) => {
+t.test('names that a delta client adds over several requests are bounded', async (t) => {
   const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const stream = connect().delta();
   for (let round = 0; round < 3; round += 1) {
@@ -143,7 +143,7 @@ t.test('names that a delta client adds one request after another are bounded all
   t.match(await stream.ended, { code: status.INVALID_ARGUMENT, details: /at most 16384 resource names/ });
 });
 
-t.test('a client that does not read is cut off, and keeps nobody waiting', async (t) => {
+t.test('client that does not read is cut and delays no other', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: combined(largeSnapshot(8 * 1024 * 1024), testSnapshot({ shop: 1 })),
     sendTimeoutMs: 1_000,
@@ -165,7 +165,7 @@ t.test('a client that does not read is cut off, and keeps nobody waiting', async
   t.equal(reader.responses.length, 1);
 });
 
-t.test('who ends its half, or is refused, while it does not read, is cut off as well', async (t) => {
+t.test('stream that half-closes or is refused while it does not read is cut', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: largeSnapshot(1024 * 1024),
     sendTimeoutMs: 300,
@@ -184,7 +184,7 @@ t.test('who ends its half, or is refused, while it does not read, is cut off as 
   t.equal(await openStreams(server), 0);
 });
 
-t.test('while it does not read, a client is written nothing more, and then the latest', async (t) => {
+t.test('client that does not read gets no further response, then the latest', async (t) => {
   const size = 100_000;
   const { port, snapshots, onlyLimiter, metrics } = await startAdsServer(t, {
     snapshot: largeSnapshot(size),
@@ -204,7 +204,7 @@ t.test('while it does not read, a client is written nothing more, and then the l
   t.match((await metrics.pushes.get()).values, [{ value: 2 }]);
 });
 
-t.test('streams that are cancelled, ended or lost are forgotten', async (t) => {
+t.test('streams that are cancelled, ended or lost are removed', async (t) => {
   const server = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const client = server.connect();
   const [cancelled, ended, silent] = [client.sotw(), client.delta(), client.sotw()];
@@ -237,7 +237,7 @@ async function subscribeManyUnread(t: Test, port: number, count: number): Promis
   return streams;
 }
 
-t.test('a limiter is sent its update while hundreds of streams read nothing', async (t) => {
+t.test('limiter receives its update while hundreds of streams do not read', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: combined(largeSnapshot(100_000), testSnapshot({ shop: 1 })),
     // Room for a sixth of the streams, and nothing ends for being slow.
@@ -257,7 +257,7 @@ t.test('a limiter is sent its update while hundreds of streams read nothing', as
   t.equal(acknowledged.length, 1);
 });
 
-t.test('streams that stop reading after an acknowledgement are cut while others wait', async (t) => {
+t.test('streams that stop reading after an ACK are cut while others wait', async (t) => {
   const size = 100_000;
   const server = await startAdsServer(t, {
     snapshot: largeSnapshot(size),
@@ -279,7 +279,7 @@ t.test('streams that stop reading after an acknowledgement are cut while others 
   t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' } }]);
 });
 
-t.test('one address has so many streams and no more', async (t) => {
+t.test('streams per address are limited', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
     maxStreamsPerPeer: 2,
@@ -301,7 +301,7 @@ t.test('one address has so many streams and no more', async (t) => {
   t.ok(await next.next());
 });
 
-t.test('a budget is spent, and earned back with time, but never more than it was', async (t) => {
+t.test('budget refills with time up to its burst', async (t) => {
   const clock = fakeClock();
   const budget = new RequestBudget({ burst: 3, perSecond: 2, bytesPerRequest: 100 }, clock.now);
   const takeAll = (): number => {
@@ -320,7 +320,7 @@ t.test('a budget is spent, and earned back with time, but never more than it was
   t.equal(takeAll(), 0, 'a clock that goes back gives nothing');
 });
 
-t.test('a large request costs as much as several', async (t) => {
+t.test('large request costs several tokens', async (t) => {
   const budget = new RequestBudget({ burst: 3, perSecond: 0, bytesPerRequest: 100 }, fakeClock().now);
   t.notOk(budget.take(301));
   t.ok(budget.take(101), 'what was too much has cost nothing');

@@ -18,7 +18,7 @@ function registry() {
   return { time, limiters, changes };
 }
 
-t.test('one that is new counts when it has answered, or has had the time to', async (t) => {
+t.test('new limiter counts after its first answer or its timeout', async (t) => {
   const { time, limiters, changes } = registry();
   for (const id of ['1', '2', '3', '4']) limiters.put(limiterOf(id));
   t.equal(limiters.size, 4);
@@ -33,7 +33,7 @@ t.test('one that is new counts when it has answered, or has had the time to', as
   t.equal(changes.count, before + 1, 'told once');
 });
 
-t.test('one that has gone does not count, and leaves nothing behind', async (t) => {
+t.test('disconnected limiter does not count and leaves no timer', async (t) => {
   const { time, limiters, changes } = registry();
   limiters.put(limiterOf('1', { accepted }));
   limiters.put(limiterOf('2'));
@@ -45,7 +45,7 @@ t.test('one that has gone does not count, and leaves nothing behind', async (t) 
   t.equal(changes.count, 4);
 });
 
-t.test('text of a client is cut, and shows what would not be seen', async (t) => {
+t.test('client text is cut, and invisible characters are escaped', async (t) => {
   t.equal(escapeClientText('first: größe\nsecond: 限', 100), 'first: größe\nsecond: 限');
   t.equal(escapeClientText('a\u001b[2J\r\u0000b', 100), 'a\\u001b[2J\\u000d\\u0000b');
   t.equal(escapeClientText('\u202egnp\u200b.exe\u2028', 100), '\\u202egnp\\u200b.exe\\u2028');

@@ -40,7 +40,7 @@ function decodesTo<Schema extends DescMessage>(
   return Buffer.compare(toBinary(schema, fromBinary(schema, bytes)), toBinary(schema, expected)) === 0;
 }
 
-t.test('the bytes of a state-of-the-world response decode to it', async (t) => {
+t.test('state-of-the-world response decodes to its content', async (t) => {
   for (const resources of [[], all]) {
     const body = encodeDiscoveryResponse(
       'v1',
@@ -56,7 +56,7 @@ t.test('the bytes of a state-of-the-world response decode to it', async (t) => {
   }
 });
 
-t.test('the bytes of an incremental response decode to it', async (t) => {
+t.test('incremental response decodes to its content', async (t) => {
   for (const [resources, removed] of [[[], []] as const, [all, ['gone', 'gone too']] as const]) {
     const body = encodeDeltaDiscoveryResponse('v1', {
       changed: resources.length === 0 ? [] : encoded,
@@ -82,7 +82,7 @@ const everythingOf = (snapshot: ReturnType<typeof testSnapshot>) => ({
   resources: snapshot.resources,
 });
 
-t.test('what a snapshot encodes to is made once, for whoever wants all of it', async (t) => {
+t.test('response of a whole snapshot is encoded once', async (t) => {
   const cache = new ResponseCache();
   const snapshot = testSnapshot({ a: 1 });
   t.equal(cache.sotwBody(everythingOf(snapshot)), cache.sotwBody(everythingOf(snapshot)));
@@ -93,7 +93,7 @@ t.test('what a snapshot encodes to is made once, for whoever wants all of it', a
   t.not(cache.sotwBody(everythingOf(snapshot)), body, 'that of an older snapshot is kept no more');
 });
 
-t.test('so is the difference of two snapshots, and what it encodes to', async (t) => {
+t.test('difference of two snapshots and its response are computed once', async (t) => {
   const cache = new ResponseCache();
   const [before, after, later] = [testSnapshot({ a: 1 }), testSnapshot({ a: 2 }), testSnapshot({ a: 3 })];
   const diff = cache.diff(before.resources, after.resources);
@@ -105,7 +105,7 @@ t.test('so is the difference of two snapshots, and what it encodes to', async (t
   t.not(cache.diff(before.resources, later.resources), diff);
 });
 
-t.test('what one client asks for by name is not kept', async (t) => {
+t.test('responses to subscriptions by name are not cached', async (t) => {
   const cache = new ResponseCache();
   const snapshot = testSnapshot({ a: 1, b: 1 });
   const selection = select(snapshot, replaceSubscription(noSubscription, ['a']));

@@ -47,7 +47,7 @@ function startGate(maxBytes: number) {
   };
 }
 
-t.test('waiting senders are served in the order of their arrival once there is room', async (t) => {
+t.test('waiting senders are served in order of arrival when capacity is released', async (t) => {
   const { send, read, sent } = startGate(80);
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) send(name, { bytes: 10 });
   send('first', { bytes: 10 });
@@ -61,7 +61,7 @@ t.test('waiting senders are served in the order of their arrival once there is r
   t.same(sent.slice(8), ['first', 'second']);
 });
 
-t.test('one peer takes an eighth of the room, whatever its streams leave unread', async (t) => {
+t.test('peer takes at most an eighth of the capacity', async (t) => {
   const { send, read, sent } = startGate(80);
   for (let index = 0; index < 100; index += 1) send(`greedy-${index}`, { peer: 'greedy' });
   t.equal(sent.length, 10);
@@ -71,7 +71,7 @@ t.test('one peer takes an eighth of the room, whatever its streams leave unread'
   t.equal(sent.at(-1), 'greedy-10', 'its own streams wait for each other');
 });
 
-t.test('half of the room is for clients that have acknowledged a response', async (t) => {
+t.test('half of the capacity is reserved for clients with an ACK', async (t) => {
   const { send, sent } = startGate(80);
   for (let index = 0; index < 100; index += 1) send(`new-${index}`, { acknowledged: false });
   t.equal(sent.length, 40);
@@ -79,7 +79,7 @@ t.test('half of the room is for clients that have acknowledged a response', asyn
   t.equal(sent.length, 80);
 });
 
-t.test('half of the share of a peer is for its clients that have acknowledged a response', async (t) => {
+t.test('half of the share of a peer is reserved for its clients with an ACK', async (t) => {
   const { send, sent } = startGate(80);
   const peer = 'proxy';
   for (let index = 0; index < 100; index += 1) send(`new-${index}`, { peer, acknowledged: false });
@@ -88,7 +88,7 @@ t.test('half of the share of a peer is for its clients that have acknowledged a 
   t.equal(sent.at(-1), 'known');
 });
 
-t.test('peers are served in turn, and clients with an acknowledgement before others', async (t) => {
+t.test('peers are served round-robin, clients with an ACK first', async (t) => {
   const { send, read, sent } = startGate(1);
   send('large');
   send('new', { acknowledged: false });
@@ -110,7 +110,7 @@ t.test('no response overtakes a large one that waits', async (t) => {
   t.same(sent.slice(6), ['large', 'small']);
 });
 
-t.test('a response larger than all the room is let through when it is alone', async (t) => {
+t.test('response larger than the capacity is admitted alone', async (t) => {
   const { send, read, sent } = startGate(100);
   send('huge', { bytes: 1_000 });
   send('next');
@@ -119,7 +119,7 @@ t.test('a response larger than all the room is let through when it is alone', as
   t.same(sent, ['huge', 'next']);
 });
 
-t.test('one that leaves the queue is not called', async (t) => {
+t.test('sender that leaves the queue is not called', async (t) => {
   const { gate, send, read, sender, sent } = startGate(1);
   send('first');
   const waiting = sender('waiting');
@@ -129,7 +129,7 @@ t.test('one that leaves the queue is not called', async (t) => {
   t.same(sent, ['first']);
 });
 
-t.test('while others wait, the stream that has stalled the longest is cut', async (t) => {
+t.test('while others wait, the longest stalled stream is cut', async (t) => {
   const { send, wait, sent, cut } = startGate(2);
   send('slow');
   wait(600);
@@ -142,7 +142,7 @@ t.test('while others wait, the stream that has stalled the longest is cut', asyn
   t.same(sent, ['slow', 'slower', 'waiting']);
 });
 
-t.test('as many stalled streams are cut as others wait for, and no one that holds up none', async (t) => {
+t.test('only as many stalled streams are cut as others wait for', async (t) => {
   const { send, wait, sent, cut } = startGate(80);
   for (let index = 0; index < 10; index += 1) send(`stalled-${index}`, { peer: 'same' });
   send('elsewhere');

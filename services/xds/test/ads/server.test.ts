@@ -34,7 +34,7 @@ function check(t: Test, port: number, service: string): Promise<Serving> {
   });
 }
 
-t.test('a server that stops sends its limiters elsewhere', async (t) => {
+t.test('stopping server sends its limiters elsewhere', async (t) => {
   const { server, connect, limiters, logLines } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
   });
@@ -56,7 +56,7 @@ t.test('a server that stops sends its limiters elsewhere', async (t) => {
   );
 });
 
-t.test('connections that are left when the time to stop is over are cut', async (t) => {
+t.test('connections left at the end of the grace period are cut', async (t) => {
   const { server, port } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const socket = connectTcp(port, '127.0.0.1');
   socket.on('error', () => undefined);
@@ -73,7 +73,7 @@ t.test('connections that are left when the time to stop is over are cut', async 
   await awaitUntil(() => closed, { what: 'the connection to be cut' });
 });
 
-t.test('rule 14: a client that is gone without a word is noticed', async (t) => {
+t.test('rule 14: a lost client is detected', async (t) => {
   const { port } = await startAdsServer(t, { keepaliveTimeMs: 30, keepaliveTimeoutMs: 30 });
   const socket = connectTcp(port, '127.0.0.1');
   socket.on('error', () => undefined);
@@ -89,27 +89,24 @@ t.test('rule 14: a client that is gone without a word is noticed', async (t) => 
   await awaitUntil(() => closed, { what: 'the connection to be closed' });
 });
 
-t.test(
-  'rule 14: a connection that has come of age ends, so that its client may go to another replica',
-  async (t) => {
-    const { connect, logLines } = await startAdsServer(t, {
-      snapshot: testSnapshot({ shop: 1 }),
-      maxConnectionAgeMs: 100,
-      maxConnectionAgeGraceMs: 100,
-    });
-    const client = connect();
-    // Of those that were answered: a busy machine may let a connection come of age before.
-    const peers = new Set<unknown>();
-    const livesAndEnds = async (): Promise<void> => {
-      const stream = client.sotw();
-      stream.send();
-      t.not((await stream.ended).code, status.OK);
-      const connected = logLines.filter((line) => line['@message'] === 'limiter connected').at(-1);
-      if (stream.responses.length > 0) peers.add(connected?.peer);
-    };
-    await awaitUntil(() => livesAndEnds().then(() => peers.size === 2), { what: 'another connection' });
-  },
-);
+t.test('rule 14: a connection ends at its maximum age', async (t) => {
+  const { connect, logLines } = await startAdsServer(t, {
+    snapshot: testSnapshot({ shop: 1 }),
+    maxConnectionAgeMs: 100,
+    maxConnectionAgeGraceMs: 100,
+  });
+  const client = connect();
+  // Of those that were answered: a busy machine may let a connection come of age before.
+  const peers = new Set<unknown>();
+  const livesAndEnds = async (): Promise<void> => {
+    const stream = client.sotw();
+    stream.send();
+    t.not((await stream.ended).code, status.OK);
+    const connected = logLines.filter((line) => line['@message'] === 'limiter connected').at(-1);
+    if (stream.responses.length > 0) peers.add(connected?.peer);
+  };
+  await awaitUntil(() => livesAndEnds().then(() => peers.size === 2), { what: 'another connection' });
+});
 
 t.test('rule 14: a response of 64 MiB is sent', async (t) => {
   const bytes = 64 * 1024 * 1024;
@@ -122,7 +119,7 @@ t.test('rule 14: a response of 64 MiB is sent', async (t) => {
   await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
 });
 
-t.test('its health is that of the service xds', async (t) => {
+t.test('health is that of the service xds', async (t) => {
   const health = new Health();
   const source = health.component('source', { healthy: false });
   const { port } = await startAdsServer(t, { health, tokens: new BearerTokens([]) });
@@ -132,14 +129,14 @@ t.test('its health is that of the service xds', async (t) => {
   t.equal(await check(t, port, 'xds'), Serving.SERVING);
 });
 
-t.test('an address that is taken is an error at the start', async (t) => {
+t.test('address in use fails the start', async (t) => {
   const { port } = await startAdsServer(t);
   await t.rejects(startAdsServer(t, { address: `127.0.0.1:${port}` }), {
     message: /EADDRINUSE/,
   });
 });
 
-t.test('refusals are told once a second, with how many there were besides', async (t) => {
+t.test('refusals are logged once per second with the number withheld', async (t) => {
   const clock = fakeClock();
   const lines: unknown[] = [];
   const logger = createLogger({

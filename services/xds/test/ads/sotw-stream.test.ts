@@ -14,7 +14,7 @@ async function subscribe(stream: SotwTestStream): Promise<void> {
   stream.ack(await stream.next());
 }
 
-t.test('a limiter gets all resources, then what changes, and is known by what it accepted', async (t) => {
+t.test('limiter receives all resources, then changes, and its accepted version is known', async (t) => {
   const { connect, snapshots, onlyLimiter, limiters, metrics } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1, blog: 2 }),
   });
@@ -48,7 +48,7 @@ t.test('a limiter gets all resources, then what changes, and is known by what it
   t.equal((await metrics.streams.get()).values[0]?.value, 0);
 });
 
-t.test('rule 1: a request without a type URL ends its stream, and no other', async (t) => {
+t.test('rule 1: a request without a type URL ends only its stream', async (t) => {
   const { connect, metrics } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const client = connect();
   const [wrong, right] = [client.sotw(), client.sotw()];
@@ -73,7 +73,7 @@ t.test('rule 2: the node of the first request is that of the stream', async (t) 
 });
 
 t.test(
-  'rules 3, 10, 11 and 15: who reconnects with version and nonce of its old stream is answered',
+  'rules 3, 10, 11 and 15: a reconnecting client with an old version and nonce is answered',
   async (t) => {
     for (const snapshot of [testSnapshot({ shop: 1 }), testSnapshot({})]) {
       const { connect, onlyLimiter } = await startAdsServer(t, { snapshot });
@@ -98,7 +98,7 @@ t.test(
   },
 );
 
-t.test('rule 4: nonces grow with each response, and a stale one is no answer', async (t) => {
+t.test('rule 4: nonces grow, and a stale one is not an answer', async (t) => {
   const { connect, snapshots, onlyLimiter } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
   });
@@ -120,7 +120,7 @@ t.test('rule 4: nonces grow with each response, and a stale one is no answer', a
   t.equal(onlyLimiter().rejection, undefined);
 });
 
-t.test('rules 5 and 6: a limiter that rejects is told nothing more until the content differs', async (t) => {
+t.test('rules 5 and 6: after a NACK nothing is sent until the content changes', async (t) => {
   const { connect, snapshots, onlyLimiter, metrics, logLines, clock } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
   });
@@ -157,7 +157,7 @@ t.test('rules 5 and 6: a limiter that rejects is told nothing more until the con
   t.equal(told.length, 1);
 });
 
-t.test('rule 6: what a limiter says of its rejection is cut to a bearable length', async (t) => {
+t.test('rule 6: the message of a NACK is cut', async (t) => {
   const { connect, onlyLimiter } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const stream = connect().sotw();
   stream.send();
@@ -166,7 +166,7 @@ t.test('rule 6: what a limiter says of its rejection is cut to a bearable length
   t.equal(onlyLimiter().rejection?.message.length, 2_000);
 });
 
-t.test('rule 7: names, "*" and nothing', async (t) => {
+t.test('rule 7: names, "*" and an empty list', async (t) => {
   const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ a: 1, b: 1, c: 1 }) });
   const stream = connect().sotw();
   stream.send({ resourceNames: ['a', 'c'] });
@@ -178,7 +178,7 @@ t.test('rule 7: names, "*" and nothing', async (t) => {
   t.same(namesIn(await stream.next()), ['b'], 'and nothing for who wanted nothing');
 });
 
-t.test('rule 7: what a limiter asks for is known, as it changes', async (t) => {
+t.test('rule 7: the subscription of a limiter is known as it changes', async (t) => {
   const { connect, onlyLimiter, limiters } = await startAdsServer(t, {
     snapshot: testSnapshot({ a: 1, b: 1 }),
   });
@@ -193,20 +193,17 @@ t.test('rule 7: what a limiter asks for is known, as it changes', async (t) => {
   t.equal(onlyLimiter().names, undefined);
 });
 
-t.test(
-  'rule 9: nothing is said before the source has synced; that there is nothing is said then',
-  async (t) => {
-    const { connect, limiters, snapshots } = await startAdsServer(t);
-    const stream = connect().sotw();
-    stream.send({ node });
-    await awaitUntil(() => limiters.size === 1, { what: 'the subscription' });
-    t.same(stream.responses, []);
-    snapshots.set(testSnapshot({}));
-    t.same(namesIn(await stream.next()), []);
-  },
-);
+t.test('rule 9: nothing is sent before the source has synced, then an empty set is', async (t) => {
+  const { connect, limiters, snapshots } = await startAdsServer(t);
+  const stream = connect().sotw();
+  stream.send({ node });
+  await awaitUntil(() => limiters.size === 1, { what: 'the subscription' });
+  t.same(stream.responses, []);
+  snapshots.set(testSnapshot({}));
+  t.same(namesIn(await stream.next()), []);
+});
 
-t.test('rule 12: what comes while a response waits for its answer is sent as one', async (t) => {
+t.test('rule 12: changes while a response is unanswered are sent together', async (t) => {
   const { connect, snapshots } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const stream = connect().sotw();
   stream.send({ node });
@@ -218,7 +215,7 @@ t.test('rule 12: what comes while a response waits for its answer is sent as one
   t.equal(stream.responses.length, 2);
 });
 
-t.test('rule 13: a type that is not served is held in silence, and the stream goes on', async (t) => {
+t.test('rule 13: an unknown type gets no response, and the stream continues', async (t) => {
   const { connect } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
   const stream = connect().sotw();
   stream.send({ typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster', node });
@@ -229,23 +226,20 @@ t.test('rule 13: a type that is not served is held in silence, and the stream go
   t.equal(stream.responses.length, 1);
 });
 
-t.test(
-  'how long a change took to be accepted is counted, for limiters that were there when it came',
-  async (t) => {
-    const { connect, snapshots, metrics, clock } = await startAdsServer(t);
-    snapshots.set(testSnapshot({ shop: 1 }));
-    clock.advance(60_000);
-    const stream = connect().sotw();
-    await subscribe(stream);
-    snapshots.set(testSnapshot({ shop: 2 }));
-    const second = await stream.next();
-    clock.advance(250);
-    stream.ack(second);
-    await awaitUntil(async () => (await metrics.acks.get()).values[0]?.value === 2, { what: 'the ACK' });
-    const { values } = await metrics.propagationSeconds.get();
-    const of = (name: string) =>
-      values.find(({ metricName }) => metricName === `tollgate_xds_propagation_seconds_${name}`)?.value;
-    t.equal(of('count'), 1);
-    t.equal(of('sum'), 0.25);
-  },
-);
+t.test('propagation time is observed for limiters that were connected before the change', async (t) => {
+  const { connect, snapshots, metrics, clock } = await startAdsServer(t);
+  snapshots.set(testSnapshot({ shop: 1 }));
+  clock.advance(60_000);
+  const stream = connect().sotw();
+  await subscribe(stream);
+  snapshots.set(testSnapshot({ shop: 2 }));
+  const second = await stream.next();
+  clock.advance(250);
+  stream.ack(second);
+  await awaitUntil(async () => (await metrics.acks.get()).values[0]?.value === 2, { what: 'the ACK' });
+  const { values } = await metrics.propagationSeconds.get();
+  const of = (name: string) =>
+    values.find(({ metricName }) => metricName === `tollgate_xds_propagation_seconds_${name}`)?.value;
+  t.equal(of('count'), 1);
+  t.equal(of('sum'), 0.25);
+});

@@ -94,7 +94,7 @@ for (const { changes, wanted, because } of deltaCases) {
   });
 }
 
-t.test('a wildcard selects the map of the snapshot itself, names what there is of them', async (t) => {
+t.test('wildcard selects the map of the snapshot itself, names select existing resources', async (t) => {
   const snapshot = testSnapshot({ a: 1, b: 2 });
   t.equal(select(snapshot, beginSubscription(['*', 'a'], [])).resources, snapshot.resources);
   t.same([...select(snapshot, beginSubscription(['b', 'c'], [])).resources.keys()], ['b']);
@@ -112,7 +112,7 @@ for (const names of [[], ['a', 'b', 'c']]) {
   });
 }
 
-t.test('all resources of a snapshot are the same as their names', async (t) => {
+t.test('wildcard selection equals the selection of all names', async (t) => {
   const snapshot = testSnapshot({ a: 1, b: 2 });
   const all = select(snapshot, replaceSubscription(noSubscription, []));
   const named = (...names: readonly string[]) => select(snapshot, replaceSubscription(noSubscription, names));

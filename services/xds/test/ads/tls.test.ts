@@ -59,25 +59,25 @@ function servedSerial(port: number): Promise<string> {
   });
 }
 
-t.test('rule 16: streams are served over TLS, and none without it', async (t) => {
+t.test('rule 16: streams are served over TLS, and not without it', async (t) => {
   const { open, port } = await startTls(t, { mutual: false });
   t.ok(await open().next());
   t.match(await connectAds(t, `localhost:${port}`).sotw().ended, { code: status.UNAVAILABLE });
 });
 
-t.test('rule 16: with mutual TLS a client needs a certificate of the authority', async (t) => {
+t.test('rule 16: mutual TLS requires a certificate of the authority', async (t) => {
   const { open, certificates } = await startTls(t, { mutual: true });
   t.ok(await open(certificates.client).next());
   t.match(await open().ended, { code: status.UNAVAILABLE });
 });
 
-t.test('rule 16: a certificate without the demanded name is refused', async (t) => {
+t.test('rule 16: a certificate without the required name is refused', async (t) => {
   const { open, certificates } = await startTls(t, { mutual: true, san: 'client.test' });
   t.ok(await open(certificates.client).next());
   t.match(await open(certificates.server).ended, { code: status.UNAUTHENTICATED, details: /client\.test/ });
 });
 
-t.test('rule 16: a new certificate serves new connections, and streams go on', async (t) => {
+t.test('rule 16: new connections use a new certificate, and streams continue', async (t) => {
   const { open, certificates, port } = await startTls(t, { mutual: false });
   const standing = open();
   const first = await standing.next();

@@ -2,7 +2,7 @@ import t from 'tap';
 import { changed, deleted, limitsOf, makeCatalog, replaced } from '../support/catalogs.ts';
 import { badSpec, objectOf } from '../support/manifests.ts';
 
-t.test('an object becomes the resource of its domain', async (t) => {
+t.test('object becomes the resource of its domain', async (t) => {
   const catalog = makeCatalog();
   const { snapshot, results } = catalog.apply(replaced(objectOf('ns/a', { domain: 'shop/web' })));
   t.strictSame([...snapshot.resources.keys()], ['shop/web']);
@@ -25,7 +25,7 @@ t.test('an object becomes the resource of its domain', async (t) => {
   t.equal(catalog.rules, 1);
 });
 
-t.test('a bad object is left out, told why with the path, and blocks no other', async (t) => {
+t.test('invalid object is not served, its message has the path, and others are not affected', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { spec: badSpec })),
@@ -40,7 +40,7 @@ t.test('a bad object is left out, told why with the path, and blocks no other', 
   );
 });
 
-t.test('an object that the reader fails on is the only one that has a problem', async (t) => {
+t.test('object on which the reader throws is the only one with a problem', async (t) => {
   const catalog = makeCatalog();
   const spec = Object.defineProperty({ descriptors: [] }, 'domain', {
     enumerable: true,
@@ -62,7 +62,7 @@ t.test('an object that the reader fails on is the only one that has a problem', 
   });
 });
 
-t.test('what only the loader of limiters finds is told with its path too', async (t) => {
+t.test('problem found by the loader of limiters has its path', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a', { rules: [{ key: 'k' }, { key: 'k' }] })));
   t.match(catalog.results.get('ns/a')?.accepted, {
@@ -71,7 +71,7 @@ t.test('what only the loader of limiters finds is told with its path too', async
   });
 });
 
-t.test('many problems of one object are counted, not all told', async (t) => {
+t.test('excess problems of an object are counted', async (t) => {
   const catalog = makeCatalog();
   const descriptors = Array.from({ length: 50 }, (_, i) => ({
     key: `k${i}`,
@@ -83,7 +83,7 @@ t.test('many problems of one object are counted, not all told', async (t) => {
   t.ok(message.length < 5000, `${message.length} characters`);
 });
 
-t.test('a bad edit leaves the last good version in force and says so', async (t) => {
+t.test('after an invalid edit the last valid version stays in force', async (t) => {
   const catalog = makeCatalog();
   const before = catalog.apply(replaced(objectOf('ns/a'))).snapshot;
   const { snapshot, results } = catalog.apply(changed(objectOf('ns/a', { spec: badSpec, generation: 2 })));
@@ -103,7 +103,7 @@ t.test('a bad edit leaves the last good version in force and says so', async (t)
   t.match(repaired.results, [{ generation: 3, inForce: 3, accepted: { status: 'True' } }]);
 });
 
-t.test('an object made anew under the same name has no last good version', async (t) => {
+t.test('object created again under the same name has no last valid version', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a', { uid: '1' })));
   const { snapshot } = catalog.apply(changed(objectOf('ns/a', { uid: '2', spec: badSpec })));
@@ -111,7 +111,7 @@ t.test('an object made anew under the same name has no last good version', async
   t.equal(catalog.results.get('ns/a')?.inForce, undefined);
 });
 
-t.test('a deleted object takes its rules with it', async (t) => {
+t.test('deleted object removes its rules', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
   const change = catalog.apply(deleted('ns/a'));
@@ -122,7 +122,7 @@ t.test('a deleted object takes its rules with it', async (t) => {
   t.strictSame(catalog.apply(deleted('ns/unknown')).deleted, []);
 });
 
-t.test('an object that is not in a new list is gone', async (t) => {
+t.test('object missing from a new list is deleted', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
   const change = catalog.apply(replaced(objectOf('ns/b', { domain: 'b' })));
@@ -131,7 +131,7 @@ t.test('an object that is not in a new list is gone', async (t) => {
   t.strictSame(change.results, [], 'nothing new of the one that nobody has changed');
 });
 
-t.test('objects of one namespace are merged, older rules first', async (t) => {
+t.test('objects of a namespace are merged, older rules first', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(
@@ -146,83 +146,74 @@ t.test('objects of one namespace are merged, older rules first', async (t) => {
   t.equal(snapshot.version, other.version, 'the same as one object with the rules in that order');
 });
 
-t.test(
-  'a top-level rule that an older object has is left out of the younger one, which is told',
-  async (t) => {
-    const catalog = makeCatalog();
-    const { snapshot } = catalog.apply(
-      replaced(
-        objectOf('ns/younger', {
-          createdMs: 2,
-          rules: [{ key: 'k', value: 'x', requestsPerUnit: 1 }, { key: 'own' }],
-        }),
-        objectOf('ns/older', { createdMs: 1, rules: [{ key: 'k', value: 'x' }, { key: 'k' }] }),
-      ),
-    );
-    t.strictSame(limitsOf(snapshot), ['shop.k 10', 'shop.k_x 10', 'shop.own 10']);
-    t.match(catalog.results.get('ns/older')?.accepted, { status: 'True' });
-    t.match(catalog.results.get('ns/younger'), {
-      inForce: 1,
-      rules: 1,
-      accepted: {
-        status: 'False',
-        reason: 'DuplicateKey',
-        message:
-          'top-level rules that another object of the namespace has for this domain are left out; ' +
-          "the other limit is in force:\n'k_x' is already in ns/older, which is older",
-      },
-    });
-  },
-);
+t.test('top-level rule of an older object is left out of the younger one, with a message', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(
+    replaced(
+      objectOf('ns/younger', {
+        createdMs: 2,
+        rules: [{ key: 'k', value: 'x', requestsPerUnit: 1 }, { key: 'own' }],
+      }),
+      objectOf('ns/older', { createdMs: 1, rules: [{ key: 'k', value: 'x' }, { key: 'k' }] }),
+    ),
+  );
+  t.strictSame(limitsOf(snapshot), ['shop.k 10', 'shop.k_x 10', 'shop.own 10']);
+  t.match(catalog.results.get('ns/older')?.accepted, { status: 'True' });
+  t.match(catalog.results.get('ns/younger'), {
+    inForce: 1,
+    rules: 1,
+    accepted: {
+      status: 'False',
+      reason: 'DuplicateKey',
+      message:
+        'top-level rules that another object of the namespace has for this domain are left out; ' +
+        "the other limit is in force:\n'k_x' is already in ns/older, which is older",
+    },
+  });
+});
 
-t.test(
-  'a key with an underscore collides with a key and a value that read the same, as they do in limiters',
-  async (t) => {
-    const catalog = makeCatalog();
-    const { snapshot } = catalog.apply(
-      replaced(
-        objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a', value: 'b' }] }),
-        objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'a_b', requestsPerUnit: 1 }] }),
-      ),
-    );
-    t.strictSame(limitsOf(snapshot), ['shop.a_b 10']);
-    const younger = catalog.results.get('ns/younger');
-    t.match(younger?.accepted, { reason: 'DuplicateKey', message: /nothing of this object is in force/ });
-    t.equal(younger?.inForce, undefined);
-  },
-);
+t.test('key with an underscore collides with an equal key and value, as in limiters', async (t) => {
+  const catalog = makeCatalog();
+  const { snapshot } = catalog.apply(
+    replaced(
+      objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a', value: 'b' }] }),
+      objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'a_b', requestsPerUnit: 1 }] }),
+    ),
+  );
+  t.strictSame(limitsOf(snapshot), ['shop.a_b 10']);
+  const younger = catalog.results.get('ns/younger');
+  t.match(younger?.accepted, { reason: 'DuplicateKey', message: /nothing of this object is in force/ });
+  t.equal(younger?.inForce, undefined);
+});
 
-t.test(
-  'an edit of an older object takes no other rule from a younger one than those it has itself',
-  async (t) => {
-    const catalog = makeCatalog();
-    catalog.apply(
-      replaced(
-        objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a' }] }),
-        objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'b' }, { key: 'c' }] }),
-      ),
-    );
-    const { snapshot, results } = catalog.apply(
-      changed(
-        objectOf('ns/older', {
-          createdMs: 1,
-          generation: 2,
-          rules: [{ key: 'a' }, { key: 'b', requestsPerUnit: 5 }],
-        }),
-      ),
-    );
-    t.strictSame(limitsOf(snapshot), ['shop.a 10', 'shop.b 5', 'shop.c 10']);
-    t.strictSame(
-      results.map(({ id, accepted }) => `${id} ${accepted.reason}`),
-      ['ns/older Accepted', 'ns/younger DuplicateKey'],
-    );
-    const freed = catalog.apply(deleted('ns/older'));
-    t.strictSame(limitsOf(freed.snapshot), ['shop.b 10', 'shop.c 10']);
-    t.match(freed.results, [{ id: 'ns/younger', accepted: { status: 'True' } }]);
-  },
-);
+t.test('edit of an older object takes from a younger one only the rules that it has itself', async (t) => {
+  const catalog = makeCatalog();
+  catalog.apply(
+    replaced(
+      objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a' }] }),
+      objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'b' }, { key: 'c' }] }),
+    ),
+  );
+  const { snapshot, results } = catalog.apply(
+    changed(
+      objectOf('ns/older', {
+        createdMs: 1,
+        generation: 2,
+        rules: [{ key: 'a' }, { key: 'b', requestsPerUnit: 5 }],
+      }),
+    ),
+  );
+  t.strictSame(limitsOf(snapshot), ['shop.a 10', 'shop.b 5', 'shop.c 10']);
+  t.strictSame(
+    results.map(({ id, accepted }) => `${id} ${accepted.reason}`),
+    ['ns/older Accepted', 'ns/younger DuplicateKey'],
+  );
+  const freed = catalog.apply(deleted('ns/older'));
+  t.strictSame(limitsOf(freed.snapshot), ['shop.b 10', 'shop.c 10']);
+  t.match(freed.results, [{ id: 'ns/younger', accepted: { status: 'True' } }]);
+});
 
-t.test('a domain belongs to the namespace of its oldest object, and others are told who', async (t) => {
+t.test('domain belongs to the namespace of its oldest object, and others get a message', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(
@@ -244,7 +235,7 @@ t.test('a domain belongs to the namespace of its oldest object, and others are t
   });
 });
 
-t.test('of equal age, the order of the source decides', async (t) => {
+t.test('equal age is decided by the order of the source', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('b/x'), objectOf('a/x')));
   t.equal(catalog.results.get('a/x')?.accepted.reason, 'Accepted');
@@ -254,7 +245,7 @@ t.test('of equal age, the order of the source decides', async (t) => {
   });
 });
 
-t.test('an object of a file is named with the file', async (t) => {
+t.test('message names the file of an object', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(replaced(objectOf('ns/a', { label: 'a.yaml#1' }), objectOf('ns/b', { label: 'a.yaml#2' })));
   t.match(
@@ -263,7 +254,7 @@ t.test('an object of a file is named with the file', async (t) => {
   );
 });
 
-t.test('a bad edit of an object that has lost its rules to others says so', async (t) => {
+t.test('invalid edit of an object without rules in force says so', async (t) => {
   const catalog = makeCatalog();
   catalog.apply(
     replaced(
@@ -293,7 +284,7 @@ t.test('a bad edit of an object that has lost its rules to others says so', asyn
   t.equal(lost?.inForce, undefined);
 });
 
-t.test('an object that was never valid holds no domain', async (t) => {
+t.test('object that was never valid owns no domain', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(objectOf('a/bad', { createdMs: 1, spec: badSpec }), objectOf('b/good', { createdMs: 2 })),
@@ -301,7 +292,7 @@ t.test('an object that was never valid holds no domain', async (t) => {
   t.strictSame(limitsOf(snapshot), ['shop.k 10']);
 });
 
-t.test('what is accepted and doubtful is told, where the object has the domain to itself', async (t) => {
+t.test('warnings are reported for an object that is alone in its domain', async (t) => {
   const catalog = makeCatalog();
   const spec = {
     domain: 'shop',
@@ -318,14 +309,14 @@ t.test('what is accepted and doubtful is told, where the object has the domain t
   t.equal(catalog.results.get('ns/a')?.accepted.message, "1 limit for domain 'shop'");
 });
 
-t.test('a snapshot that was handed out does not change', async (t) => {
+t.test('published snapshot does not change', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(replaced(objectOf('ns/a', { domain: 'a' })));
   catalog.apply(changed(objectOf('ns/b', { domain: 'b' })), deleted('ns/a'));
   t.strictSame([...snapshot.resources.keys()], ['a']);
 });
 
-t.test('a status that was written changes nothing', async (t) => {
+t.test('status write changes nothing', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(replaced(objectOf('ns/a')));
   const next = catalog.apply(changed(objectOf('ns/a')));

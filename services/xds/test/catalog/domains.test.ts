@@ -23,7 +23,7 @@ function startContested(): TestCatalog {
 
 const accepted = (catalog: TestCatalog, id: string) => catalog.results.get(id)?.accepted;
 
-t.test('after the last object of its owner, a domain is kept for the grace period', async (t) => {
+t.test('domain is reserved for the grace period after the last object of its owner', async (t) => {
   const catalog = startContested();
   const { snapshot } = catalog.applyAt(minuteMs, deleted('victim/a'));
   t.strictSame(limitsOf(snapshot), [], 'nothing of the other namespace is in force');
@@ -42,7 +42,7 @@ t.test('after the last object of its owner, a domain is kept for the grace perio
   t.equal(catalog.nextExpiryMs(), undefined);
 });
 
-t.test('an owner gets its domain back with a younger object, and keeps it', async (t) => {
+t.test('returning owner gets its domain back with a younger object and keeps it', async (t) => {
   const catalog = startContested();
   catalog.applyAt(minuteMs, deleted('victim/a'));
   const back = catalog.applyAt(2 * minuteMs, changed(madeAnew));
@@ -56,13 +56,13 @@ t.test('an owner gets its domain back with a younger object, and keeps it', asyn
   t.strictSame(limitsOf(later.snapshot), ['shop.k 3'], 'however old an object of another namespace is');
 });
 
-t.test('an object that was deleted and created again between two reads keeps the domain', async (t) => {
+t.test('object deleted and created again between two reads keeps the domain', async (t) => {
   const catalog = startContested();
   const { snapshot } = catalog.applyAt(minuteMs, changed(madeAnew));
   t.strictSame(limitsOf(snapshot), ['shop.k 3']);
 });
 
-t.test('an uncontested domain is kept as well', async (t) => {
+t.test('domain without competitors is reserved, too', async (t) => {
   const catalog = makeCatalog({ graceMs });
   catalog.applyAt(0, replaced(victim));
   catalog.applyAt(minuteMs, deleted('victim/a'));
@@ -71,7 +71,7 @@ t.test('an uncontested domain is kept as well', async (t) => {
   t.strictSame(limitsOf(catalog.applyAt(minuteMs + graceMs).snapshot), ['shop.k 2']);
 });
 
-t.test('objects of the first seconds are ordered by age, however they come', async (t) => {
+t.test('objects of the first seconds are ordered by age, whatever their order of arrival', async (t) => {
   const catalog = makeCatalog({ graceMs });
   catalog.applyAt(0, replaced(other));
   t.strictSame(limitsOf(catalog.applyAt(9_999, changed(victim)).snapshot), ['shop.k 1']);
@@ -80,7 +80,7 @@ t.test('objects of the first seconds are ordered by age, however they come', asy
   t.strictSame(limitsOf(settled.applyAt(10_000, changed(victim)).snapshot), ['shop.k 2']);
 });
 
-t.test('after a restart, statuses tell whose a domain was', async (t) => {
+t.test('owners are restored from statuses after a restart', async (t) => {
   const stated = wanting('other/a', 2, { createdMs: 2_000, status: { domainOwner: 'victim' } });
   const back = makeCatalog({ graceMs });
   t.strictSame(limitsOf(back.applyAt(minuteMs, replaced(stated, madeAnew)).snapshot), ['shop.k 3']);
@@ -97,7 +97,7 @@ t.test('after a restart, statuses tell whose a domain was', async (t) => {
   );
 });
 
-t.test('statuses that differ, or come later, tell nothing', async (t) => {
+t.test('contradicting or later statuses are ignored', async (t) => {
   const stated = (id: string, domainOwner: unknown) =>
     wanting(id, 2, { createdMs: 2_000, status: { domainOwner } });
   const differing = makeCatalog({ graceMs });
@@ -112,7 +112,7 @@ t.test('statuses that differ, or come later, tell nothing', async (t) => {
   t.strictSame(limitsOf(later.applyAt(minuteMs, replaced(stated('b/x', 'victim'))).snapshot), ['shop.k 2']);
 });
 
-t.test('without a grace period a domain goes to the oldest object at once', async (t) => {
+t.test('without a grace period the oldest object owns the domain at once', async (t) => {
   const catalog = makeCatalog();
   catalog.applyAt(0, replaced(victim, other));
   t.strictSame(limitsOf(catalog.applyAt(minuteMs, deleted('victim/a')).snapshot), ['shop.k 2']);

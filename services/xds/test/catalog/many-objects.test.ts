@@ -12,7 +12,7 @@ const inSlices = { sliceMs: 5 };
 const many = (count: number) =>
   Array.from({ length: count }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${i}` }));
 
-t.test('the event loop goes on turning while 10,000 objects are taken in', async (t) => {
+t.test('event loop is not blocked while 10,000 objects are applied', async (t) => {
   const { tell, settle, store } = await startPipeline(t, inSlices);
   let turns = 0;
   const turn = (): void => {
@@ -28,7 +28,7 @@ t.test('the event loop goes on turning while 10,000 objects are taken in', async
   t.ok(turns >= 20, `${turns} turns`);
 });
 
-t.test('the event loop goes on turning while the status of 10,000 objects is told', async (t) => {
+t.test('event loop is not blocked while 10,000 statuses are reported', async (t) => {
   const { tell, settle, written, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
@@ -37,7 +37,7 @@ t.test('the event loop goes on turning while the status of 10,000 objects is tol
   t.equal(pipeline.state().statuses.size, 10_000);
 });
 
-t.test('what happens while the status of many objects is told is told right after it', async (t) => {
+t.test('changes during a long status report are reported right after it', async (t) => {
   const { tell, settle, written, limiters, time, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
@@ -53,7 +53,7 @@ t.test('what happens while the status of many objects is told is told right afte
   t.equal(pipeline.state().statuses.get('ns/o9999')?.limiters.connected, 1);
 });
 
-t.test('a pipeline that is closed stops telling', async (t) => {
+t.test('closed pipeline stops reporting', async (t) => {
   const { tell, settle, written, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
@@ -62,7 +62,7 @@ t.test('a pipeline that is closed stops telling', async (t) => {
   t.ok(count < 10_000, `${count} statuses`);
 });
 
-t.test('an edit among many computes one domain: the others are the very same resources', async (t) => {
+t.test('edit among many objects computes one domain and reuses the other resources', async (t) => {
   const { tell, settle, store } = await startPipeline(t, inSlices);
   tell(replaced(...many(500)));
   await settle();
@@ -80,7 +80,7 @@ t.test('an edit among many computes one domain: the others are the very same res
   t.not(after?.version, before?.version);
 });
 
-t.test('events that come while others are taken in are not lost', async (t) => {
+t.test('events during a batch are not lost', async (t) => {
   const { tell, settle, store, time } = await startPipeline(t, inSlices);
   tell(replaced(...many(3_000)));
   time.advance(5);
@@ -91,7 +91,7 @@ t.test('events that come while others are taken in are not lost', async (t) => {
   t.equal(store.current()?.resources.size, 3_001);
 });
 
-t.test('of each object the last event counts, and a list makes what came before it void', async (t) => {
+t.test('only the last event of an object counts, and a list replaces earlier events', async (t) => {
   const pending = new PendingEvents();
   const list = replaced(objectOf('ns/a'));
   const last = changed(objectOf('ns/a', { generation: 3 }));
@@ -101,7 +101,7 @@ t.test('of each object the last event counts, and a list makes what came before 
   t.ok(pending.isEmpty);
 });
 
-t.test('events that are put back are older than those that came since', async (t) => {
+t.test('events that are put back are older than those added since', async (t) => {
   const pending = new PendingEvents();
   pending.add(changed(objectOf('ns/a')));
   pending.add(changed(objectOf('ns/b')));

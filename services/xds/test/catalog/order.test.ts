@@ -45,7 +45,7 @@ function interleave(histories: readonly (readonly SourceEvent[])[], random: Seed
   });
 }
 
-t.test('whatever order the events of different objects come in, the outcome is the same', async (t) => {
+t.test('result does not depend on the order of events of different objects', async (t) => {
   for (let seed = 1; seed <= 150; seed += 1) {
     const random = seededRandom(seed);
     const histories = ids.map((id) => historyOf(id, random));
@@ -73,24 +73,21 @@ t.test('whatever order the events of different objects come in, the outcome is t
   }
 });
 
-t.test(
-  'a replica that starts late comes to the same as one that saw everything, where nothing is invalid',
-  async (t) => {
-    for (let seed = 1; seed <= 100; seed += 1) {
-      const random = seededRandom(seed);
-      const histories = ids.map((id) => historyOf(id, random).filter((event) => !isBad(event)));
-      const early = makeCatalog();
-      let last = early.apply(replaced());
-      for (const event of interleave(histories, random)) last = early.apply(event);
-      const present = histories.flatMap((events) => {
-        const event = events.at(-1);
-        return event?.type === 'changed' ? [event.object] : [];
-      });
-      const late = makeCatalog().apply(replaced(...random.shuffle(present)));
-      t.equal(late.snapshot.version, last.snapshot.version, `seed ${seed}`);
-    }
-  },
-);
+t.test('replica that starts late has the same result when nothing is invalid', async (t) => {
+  for (let seed = 1; seed <= 100; seed += 1) {
+    const random = seededRandom(seed);
+    const histories = ids.map((id) => historyOf(id, random).filter((event) => !isBad(event)));
+    const early = makeCatalog();
+    let last = early.apply(replaced());
+    for (const event of interleave(histories, random)) last = early.apply(event);
+    const present = histories.flatMap((events) => {
+      const event = events.at(-1);
+      return event?.type === 'changed' ? [event.object] : [];
+    });
+    const late = makeCatalog().apply(replaced(...random.shuffle(present)));
+    t.equal(late.snapshot.version, last.snapshot.version, `seed ${seed}`);
+  }
+});
 
 const isBad = (event: SourceEvent): boolean =>
   event.type === 'changed' && JSON.stringify(event.object.manifest).includes('Fortnight');

@@ -11,7 +11,7 @@ import { startPipeline } from '../support/start-pipeline.ts';
 const acceptedOf = (store: SnapshotStore): ReadonlyMap<string, string> =>
   new Map([...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]));
 
-t.test('nothing is served before the source has told of all its objects', async (t) => {
+t.test('nothing is served before the source has synced', async (t) => {
   const { tell, settle, store, pipeline } = await startPipeline(t);
   t.match(pipeline.notReadyReason(), /the source has not synced/);
   tell(changed(objectOf('ns/a')));
@@ -24,7 +24,7 @@ t.test('nothing is served before the source has told of all its objects', async 
   t.match(pipeline.state(), { synced: true, lastEventMs: 5_000, rules: 1 });
 });
 
-t.test('a burst of changes becomes one snapshot, and the last one is exact', async (t) => {
+t.test('burst of changes becomes one snapshot with the last state', async (t) => {
   const { tell, settle, served, store } = await startPipeline(t);
   tell(replaced());
   await settle();
@@ -47,7 +47,7 @@ t.test('a burst of changes becomes one snapshot, and the last one is exact', asy
   );
 });
 
-t.test('a change of no effect makes no snapshot', async (t) => {
+t.test('change without effect makes no snapshot', async (t) => {
   const { tell, settle, served } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await settle();
@@ -56,7 +56,7 @@ t.test('a change of no effect makes no snapshot', async (t) => {
   t.equal(served.length, 1);
 });
 
-t.test('a status is written when it changes, and only then', async (t) => {
+t.test('status is written only when it changes', async (t) => {
   const { tell, settle, written, limiters, forgotten, store } = await startPipeline(t);
   tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b', spec: badSpec })));
   await settle();
@@ -83,7 +83,7 @@ t.test('a status is written when it changes, and only then', async (t) => {
   t.strictSame(written, []);
 });
 
-t.test('nothing is written of a limiter that leaves and comes back', async (t) => {
+t.test('limiter that reconnects causes no status write', async (t) => {
   const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
   tell(replaced(objectOf('ns/a')));
   await settle();
@@ -108,7 +108,7 @@ t.test('nothing is written of a limiter that leaves and comes back', async (t) =
   t.match(written, [{ limiters: { connected: 0 }, programmed: { reason: 'NoClients' } }]);
 });
 
-t.test('a rejection is in the status of the object whose domain it names', async (t) => {
+t.test('rejection is in the status of the object whose domain it names', async (t) => {
   const { tell, settle, limiters, store, pipeline } = await startPipeline(t);
   tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
   await settle();
@@ -125,7 +125,7 @@ t.test('a rejection is in the status of the object whose domain it names', async
   t.match(statuses.get('ns/a')?.programmed.reason, 'Pending');
 });
 
-t.test('acknowledgements that come together are one computation', async (t) => {
+t.test('simultaneous acknowledgements cause one report', async (t) => {
   const { tell, settle, limiters, time } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await settle();
@@ -133,7 +133,7 @@ t.test('acknowledgements that come together are one computation', async (t) => {
   t.equal(time.waiting, 1);
 });
 
-t.test('an empty set is served, with a warning, unless that is not wanted', async (t) => {
+t.test('empty set is served with a warning when allowed', async (t) => {
   const { tell, settle, store, lines } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await settle();
@@ -170,7 +170,7 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
   t.notOk(pipeline.state().emptyHeldBack);
 });
 
-t.test('changes that could not be taken in are tried again, with what has come since', async (t) => {
+t.test('failed batch is retried with the changes since', async (t) => {
   const { tell, settle, time, store, lines } = await startPipeline(t);
   const objects = [objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })];
   let failures = 1;
@@ -192,7 +192,7 @@ t.test('changes that could not be taken in are tried again, with what has come s
   t.strictSame([...(store.current()?.resources.keys() ?? [])], ['a']);
 });
 
-t.test('metrics tell of objects by reason, domains, rules and events', async (t) => {
+t.test('metrics count objects by reason, domains, rules and events', async (t) => {
   const { tell, settle, registry } = await startPipeline(t);
   tell(
     replaced(
@@ -218,36 +218,33 @@ t.test('metrics tell of objects by reason, domains, rules and events', async (t)
     t.ok(metrics.split('\n').includes(line), line);
 });
 
-t.test(
-  'an object that is not accepted is logged once, with the file it is in, until it changes',
-  async (t) => {
-    const { tell, settle, lines } = await startPipeline(t);
-    const bad = objectOf('ns/a', { spec: badSpec, label: 'config/api.yaml#2' });
-    tell(replaced(bad));
-    await settle();
-    tell(replaced(bad));
-    await settle();
-    const logged = lines.filter((line) => line['@message'] === 'object not accepted');
-    t.match(logged, [
-      {
-        level: 'warning',
-        object: 'ns/a',
-        file: 'config/api.yaml#2',
-        reason: 'Invalid',
-        problem: /spec\.descriptors\[0\]/,
-      },
-    ]);
-    t.equal(logged.length, 1);
-    tell(changed(objectOf('ns/a', { generation: 2 })));
-    await settle();
-    t.match(
-      lines.find((line) => line['@message'] === 'object accepted again'),
-      { object: 'ns/a', generation: 2 },
-    );
-  },
-);
+t.test('object that is not accepted is logged once with its file until it changes', async (t) => {
+  const { tell, settle, lines } = await startPipeline(t);
+  const bad = objectOf('ns/a', { spec: badSpec, label: 'config/api.yaml#2' });
+  tell(replaced(bad));
+  await settle();
+  tell(replaced(bad));
+  await settle();
+  const logged = lines.filter((line) => line['@message'] === 'object not accepted');
+  t.match(logged, [
+    {
+      level: 'warning',
+      object: 'ns/a',
+      file: 'config/api.yaml#2',
+      reason: 'Invalid',
+      problem: /spec\.descriptors\[0\]/,
+    },
+  ]);
+  t.equal(logged.length, 1);
+  tell(changed(objectOf('ns/a', { generation: 2 })));
+  await settle();
+  t.match(
+    lines.find((line) => line['@message'] === 'object accepted again'),
+    { object: 'ns/a', generation: 2 },
+  );
+});
 
-t.test('what the source cannot read is logged once, and shown while it lasts', async (t) => {
+t.test('source problem is logged once and shown while it lasts', async (t) => {
   const { tell, settle, lines, pipeline } = await startPipeline(t);
   const problems = [{ source: 'a.yaml:3:1', message: 'no YAML' }];
   for (let i = 0; i < 2; i += 1) {
@@ -261,7 +258,7 @@ t.test('what the source cannot read is logged once, and shown while it lasts', a
   t.strictSame(pipeline.state().problems, []);
 });
 
-t.test('once closed nothing happens any more', async (t) => {
+t.test('closed pipeline ignores events', async (t) => {
   const { tell, pipeline, limiters, time, store } = await startPipeline(t);
   tell(replaced(objectOf('ns/a')));
   await pipeline.close();
@@ -271,7 +268,7 @@ t.test('once closed nothing happens any more', async (t) => {
   t.equal(store.current(), undefined);
 });
 
-t.test('every object is told of limiters that have gone when they are not expected back', async (t) => {
+t.test('lower number of limiters is reported at once without a settle time', async (t) => {
   const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
   tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
   await settle();
@@ -305,7 +302,7 @@ t.test('every object is told of limiters that have gone when they are not expect
   );
 });
 
-t.test('an edit is told at once, also while limiters are away', async (t) => {
+t.test('edit is reported at once while limiters are away', async (t) => {
   const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
   tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
   await settle();
@@ -322,7 +319,7 @@ t.test('an edit is told at once, also while limiters are away', async (t) => {
   t.match(written, [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } }]);
 });
 
-t.test('without any limiter for a while, that is what objects are told', async (t) => {
+t.test('absence of limiters is reported after a while', async (t) => {
   const { tell, settle, written, time } = await startPipeline(t, { settleMs: 15_000 });
   tell(replaced(objectOf('ns/a')));
   await settle();
@@ -331,7 +328,7 @@ t.test('without any limiter for a while, that is what objects are told', async (
   t.match(written, [{ programmed: { reason: 'NoClients' } }]);
 });
 
-t.test('limiters of other replicas count like those that are connected here', async (t) => {
+t.test('limiters of other replicas count like own ones', async (t) => {
   const { tell, settle, written, limiters, store, hear, time, published, pipeline } = await startPipeline(t, {
     settleMs: 15_000,
     hasReplicas: true,
@@ -357,7 +354,7 @@ t.test('limiters of other replicas count like those that are connected here', as
   ]);
 });
 
-t.test('nothing is written of limiters that move from one replica to the other', async (t) => {
+t.test('limiter that moves between replicas causes no status write', async (t) => {
   const { tell, settle, written, limiters, store, hear, time } = await startPipeline(t, {
     settleMs: 15_000,
     hasReplicas: true,
@@ -393,7 +390,7 @@ t.test('nothing is written of limiters that move from one replica to the other',
   t.strictSame(written, []);
 });
 
-t.test('whoever cannot hear the other replicas tells of its own limiters, a little later', async (t) => {
+t.test('without reports of other replicas own limiters are reported after a delay', async (t) => {
   const { tell, settle, written, limiters, store, time } = await startPipeline(t, {
     settleMs: 15_000,
     hasReplicas: true,
@@ -408,7 +405,7 @@ t.test('whoever cannot hear the other replicas tells of its own limiters, a litt
   t.match(written, [{ limiters: { connected: 1, acknowledged: 1 } }]);
 });
 
-t.test('a domain whose grace period is over is served without another event', async (t) => {
+t.test('domain whose reservation ends is served without another event', async (t) => {
   let now = 0;
   const graceMs = 600_000;
   const { tell, settle, store, time, written } = await startPipeline(t, {

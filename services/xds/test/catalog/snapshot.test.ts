@@ -10,7 +10,7 @@ const withMetadata = (json: string): RuleDocument => {
   return { source: 's', domain: 'd', descriptors: [{ key: 'k', descriptors: [{ key: 'l', metadata }] }] };
 };
 
-t.test('rules become an Any that limiters can read', async (t) => {
+t.test('rules are encoded as an Any that limiters decode', async (t) => {
   const any = fromBinary(AnySchema, encodeRules(withMetadata('{"b":[{"y":1,"x":null}],"a":"text"}')));
   t.equal(any.typeUrl, rateLimitConfigType);
   t.match(fromBinary(RateLimitConfigSchema, any.value), {
@@ -20,7 +20,7 @@ t.test('rules become an Any that limiters can read', async (t) => {
   });
 });
 
-t.test('the order of the keys of metadata makes no other bytes', async (t) => {
+t.test('order of metadata keys does not affect the bytes', async (t) => {
   const [one, other] = [
     withMetadata('{"b":[{"y":1,"x":null}],"a":"text"}'),
     withMetadata('{"a":"text","b":[{"x":null,"y":1}]}'),
@@ -28,14 +28,14 @@ t.test('the order of the keys of metadata makes no other bytes', async (t) => {
   t.strictSame(one, other);
 });
 
-t.test('a metadata key named __proto__ is a key like any other', async (t) => {
+t.test('metadata key __proto__ is an ordinary key', async (t) => {
   const plain = encodeRules(withMetadata('{"a":1}'));
   const odd = encodeRules(withMetadata('{"__proto__":{"a":1}}'));
   t.not(Buffer.compare(plain, odd), 0);
   t.ok(Buffer.from(odd).includes('__proto__'));
 });
 
-t.test('a version is short, and another for other bytes', async (t) => {
+t.test('version has 32 digits and depends on the content', async (t) => {
   const versionOf = (document: RuleDocument) => {
     const builder = new SnapshotBuilder();
     builder.put('d', document);
@@ -47,6 +47,6 @@ t.test('a version is short, and another for other bytes', async (t) => {
   t.equal(one, versionOf(withMetadata('{"a":1}')));
 });
 
-t.test('the type is that of the message', async (t) => {
+t.test('type URL is that of the message', async (t) => {
   t.equal(rateLimitConfigType, `type.googleapis.com/${RateLimitConfigSchema.typeName}`);
 });

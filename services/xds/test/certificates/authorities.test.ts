@@ -24,7 +24,7 @@ const advance = (stored: Partial<Authorities>, nowMs: number) =>
 const trusted = ({ bundle }: Authorities) => parseBundle(bundle).map(({ fingerprint256 }) => fingerprint256);
 const fingerprint = ({ cert }: KeyPair) => new X509Certificate(cert).fingerprint256;
 
-t.test('an authority is made once, and kept until its last year', async (t) => {
+t.test('authority is issued once and kept until its last year', async (t) => {
   const first = await advance({}, startMs);
   const certificate = new X509Certificate(first.signer.cert);
   t.ok(certificate.ca);
@@ -33,25 +33,22 @@ t.test('an authority is made once, and kept until its last year', async (t) => {
   t.same(await advance(first, startMs + authorityValidMs - authorityRenewMs), first);
 });
 
-t.test(
-  'the next authority is trusted a day before it signs, and the former one until it expires',
-  async (t) => {
-    const first = await advance({}, startMs);
-    const dueMs = startMs + authorityValidMs - authorityRenewMs + 1;
-    const both = await advance(first, dueMs);
-    t.equal(both.signer.cert, first.signer.cert, 'certificates of the new one are not known everywhere yet');
-    t.equal(trusted(both).length, 2);
-    t.same(await advance(both, dueMs + overlapMs - 1_000), both);
-    const second = await advance(both, dueMs + overlapMs);
-    t.equal(second.signer.cert, both.next?.cert);
-    t.equal(second.next, undefined);
-    t.same(new Set(trusted(second)), new Set(trusted(both)));
-    const third = await advance(second, startMs + authorityValidMs);
-    t.same(trusted(third), [fingerprint(second.signer)]);
-  },
-);
+t.test('next authority is trusted a day before it signs, the former one until it expires', async (t) => {
+  const first = await advance({}, startMs);
+  const dueMs = startMs + authorityValidMs - authorityRenewMs + 1;
+  const both = await advance(first, dueMs);
+  t.equal(both.signer.cert, first.signer.cert, 'certificates of the new one are not known everywhere yet');
+  t.equal(trusted(both).length, 2);
+  t.same(await advance(both, dueMs + overlapMs - 1_000), both);
+  const second = await advance(both, dueMs + overlapMs);
+  t.equal(second.signer.cert, both.next?.cert);
+  t.equal(second.next, undefined);
+  t.same(new Set(trusted(second)), new Set(trusted(both)));
+  const third = await advance(second, startMs + authorityValidMs);
+  t.same(trusted(third), [fingerprint(second.signer)]);
+});
 
-t.test('after a long time without a renewal there is a new authority', async (t) => {
+t.test('authority that expired without renewal is replaced', async (t) => {
   const first = await advance({}, startMs);
   const dueMs = startMs + authorityValidMs - authorityRenewMs + 1;
   const both = await advance(first, dueMs);
@@ -62,7 +59,7 @@ t.test('after a long time without a renewal there is a new authority', async (t)
   t.not(later.signer.cert, first.signer.cert);
 });
 
-t.test('an authority that cannot be used is replaced', async (t) => {
+t.test('invalid authority is replaced', async (t) => {
   const first = await advance({}, startMs);
   const other = await advance({}, startMs);
   for (const signer of [
@@ -77,7 +74,7 @@ t.test('an authority that cannot be used is replaced', async (t) => {
   }
 });
 
-t.test('a certificate is renewed a month before its end, and when it is not what is wanted', async (t) => {
+t.test('certificate is renewed a month before its end, or when its content is wrong', async (t) => {
   const { signer } = await advance({}, startMs);
   const first = await renewLeaf(undefined, server, { signer, nowMs: startMs });
   const certificate = new X509Certificate(first.cert);
@@ -94,7 +91,7 @@ t.test('a certificate is renewed a month before its end, and when it is not what
   t.not((await at(startMs, server, other)).cert, first.cert, 'there is another authority');
 });
 
-t.test('a certificate does not outlive its authority', async (t) => {
+t.test('certificate does not outlive its authority', async (t) => {
   const { signer } = await advance({}, startMs);
   const nowMs = startMs + authorityValidMs - 1_000;
   const { cert } = await renewLeaf(undefined, server, { signer, nowMs });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { runCommand } from '../support/run-command.ts';
 
-t.test('--help says how the service is configured, and serves nothing', async (t) => {
+t.test('--help explains the configuration and does not start', async (t) => {
   const { exitCode, output, errors } = await runCommand('main.ts', ['--help']);
   t.strictSame([exitCode, errors], [0, '']);
   t.match(output, 'docs/settings-xds.md');
@@ -13,7 +13,7 @@ t.test('--version prints name and version', async (t) => {
   t.match(output, /^tollgate-xds \d+\.\d+\.\d+\S*\n$/);
 });
 
-t.test('settings that are wrong are listed together, and exit with 1', async (t) => {
+t.test('all invalid settings are listed, exit code 1', async (t) => {
   const { exitCode, errors } = await runCommand('main.ts', [], { XDS_GRPC_PORT: 'x' });
   t.equal(exitCode, 1);
   t.match(errors, /^2 settings are wrong:\n {2}XDS_GRPC_PORT is .*\n {2}XDS_FOLDER is not set/);

@@ -15,14 +15,14 @@ spec:
     - { key: user, rateLimit: { unit: ${unit}, requestsPerUnit: 1 } }
 `;
 
-t.test('a folder whose objects would all be accepted ends with what they come to', async (t) => {
+t.test('valid folder prints its totals', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a.yaml', `${manifest('one', 'one')}---${manifest('two', 'two')}`);
   const { exitCode, output, errors } = await check('-folder', folder.path);
   t.strictSame([exitCode, output, errors], [0, 'ok: 2 objects, 2 domains, 2 limits\n', '']);
 });
 
-t.test('what is no YAML, objects that are not valid, and conflicts are told with their place', async (t) => {
+t.test('invalid YAML, invalid objects and conflicts are listed with their positions', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a.yaml', manifest('one', 'one'));
   folder.write('b.yaml', manifest('two', 'one'));
@@ -40,7 +40,7 @@ t.test('what is no YAML, objects that are not valid, and conflicts are told with
   t.equal(lines.length, 4);
 });
 
-t.test('each mistake of an object is a line with its place, and counts', async (t) => {
+t.test('each problem of an object is a line with its position', async (t) => {
   const folder = makeTextFolder(t);
   const item = `
     apiVersion: ratelimit.tollgate.dev/v1alpha1
@@ -79,7 +79,7 @@ t.test('each mistake of an object is a line with its place, and counts', async (
   );
 });
 
-t.test('manifests behind a link to a directory are passed over with a warning', async (t) => {
+t.test('manifests behind a link to a directory are ignored with a warning', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('elsewhere/b.yaml', manifest('two', 'two'));
   folder.write('config/a.yaml', manifest('one', 'one'));
@@ -96,7 +96,7 @@ t.test('manifests behind a link to a directory are passed over with a warning', 
   });
 });
 
-t.test('-json prints the same for programs', async (t) => {
+t.test('-json prints the same as JSON', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a.yaml', manifest('one', 'one'));
   const { exitCode, output } = await check('-folder', folder.path, '-json');
@@ -111,7 +111,7 @@ t.test('-json prints the same for programs', async (t) => {
   });
 });
 
-t.test('a folder with nothing for the server is told', async (t) => {
+t.test('folder without objects is an error', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a.yaml', 'apiVersion: apps/v1\nkind: Deployment\n');
   const { exitCode, output } = await check('-folder', folder.path);
@@ -121,7 +121,7 @@ t.test('a folder with nothing for the server is told', async (t) => {
   );
 });
 
-t.test('a folder that is not there, or none, is told', async (t) => {
+t.test('missing folder or a file is an error', async (t) => {
   t.match(await check('-folder', '/nowhere'), { exitCode: 1, errors: 'no such directory' });
   t.match(await check(), { exitCode: 2, errors: '-folder is required' });
 });
@@ -140,7 +140,7 @@ items:
 `;
 const positions = new ManifestPositions([{ source: 'x#1.yaml', text }]);
 
-t.test('a field is found in its document, at its key, and an item where it begins', (t) => {
+t.test('field has the position of its key, an item that of its start', (t) => {
   t.strictSame(positions.find('x#1.yaml#1', 'a.b'), { source: 'x#1.yaml', line: 3, column: 9 });
   t.strictSame(positions.find('x#1.yaml#2.items[0]', 'd[1].e'), { source: 'x#1.yaml', line: 10, column: 14 });
   t.strictSame(positions.find('x#1.yaml#2.items[0]', 'd[1]'), { source: 'x#1.yaml', line: 10, column: 12 });
@@ -148,13 +148,13 @@ t.test('a field is found in its document, at its key, and an item where it begin
   t.end();
 });
 
-t.test('what is missing or behind an alias is where the nearest thing is that holds it', (t) => {
+t.test('missing field or one behind an alias has the position of its nearest ancestor', (t) => {
   t.match(positions.find('x#1.yaml#1', 'c.b'), { line: 4, column: 1 });
   t.match(positions.find('x#1.yaml#1', 'ab.c'), { line: 3, column: 1 });
   t.end();
 });
 
-t.test('what is no label of a manifest has no place', (t) => {
+t.test('invalid label has no position', (t) => {
   for (const label of ['x#1.yaml', 'x#1.yaml#3', 'x#1.yaml:3:1', 'other.yaml#1'])
     t.equal(positions.find(label, ''), undefined);
   t.end();

@@ -13,7 +13,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
   return read.ok ? [] : read.problems.map(({ variable, expected }) => `${variable}: ${expected}`);
 }
 
-t.test('the source is the cluster inside a pod and a folder elsewhere, unless it is named', async (t) => {
+t.test('source is the cluster in a pod and a folder elsewhere, unless set', async (t) => {
   t.equal(getSourceName(settingsOf({ XDS_FOLDER: '/m' })), 'folder');
   t.equal(getSourceName(settingsOf({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })), 'kubernetes');
   t.equal(getSourceName(settingsOf({ XDS_SOURCE: 'kubernetes' })), 'kubernetes');
@@ -21,14 +21,14 @@ t.test('the source is the cluster inside a pod and a folder elsewhere, unless it
   t.equal(getSourceName(settingsOf(inPod)), 'folder');
 });
 
-t.test('a folder source needs a folder', async (t) => {
+t.test('folder source requires a folder', async (t) => {
   t.match(problemsOf({}), [/^XDS_FOLDER: a directory of manifests, because XDS_SOURCE is auto/]);
   t.match(problemsOf({ XDS_SOURCE: 'folder', KUBERNETES_SERVICE_HOST: 'x' }), [
     /because XDS_SOURCE is folder/,
   ]);
 });
 
-t.test('files of TLS belong together', async (t) => {
+t.test('TLS files are required together', async (t) => {
   const env = { XDS_FOLDER: '/m' };
   t.match(problemsOf({ ...env, XDS_GRPC_TLS_CERT: '/c' }), [/^XDS_GRPC_TLS_KEY: a PEM file/]);
   t.match(problemsOf({ ...env, XDS_GRPC_TLS_KEY: '/k' }), [/^XDS_GRPC_TLS_CERT: a PEM file/]);
@@ -40,7 +40,7 @@ t.test('files of TLS belong together', async (t) => {
   ]);
 });
 
-t.test('times of the Lease that would allow two holders are refused', async (t) => {
+t.test('Lease times that allow two holders are refused', async (t) => {
   const env = { XDS_FOLDER: '/m' };
   const expected = [
     /^XDS_LEASE_RENEW_DEADLINE: more than XDS_LEASE_RETRY_PERIOD and less than XDS_LEASE_DURATION/,
@@ -50,7 +50,7 @@ t.test('times of the Lease that would allow two holders are refused', async (t) 
   t.strictSame(problemsOf({ ...env, XDS_LEASE_DURATION: '11s', XDS_LEASE_RETRY_PERIOD: '9s' }), []);
 });
 
-t.test('without a word, it serves on the ports that limiters and probes expect', async (t) => {
+t.test('default ports are those that limiters and probes expect', async (t) => {
   t.match(settingsOf({ XDS_FOLDER: '/m' }), {
     grpcPort: 18_000,
     adminPort: 8090,
@@ -60,7 +60,7 @@ t.test('without a word, it serves on the ports that limiters and probes expect',
   });
 });
 
-t.test('connections of the ADS server are as the settings say', async (t) => {
+t.test('connection settings apply to the ADS server', async (t) => {
   const settings = settingsOf({
     XDS_FOLDER: '/m',
     XDS_GRPC_HOST: '::',
@@ -82,7 +82,7 @@ t.test('connections of the ADS server are as the settings say', async (t) => {
   });
 });
 
-t.test('without TLS, ADS is served to this host only unless plaintext was asked for', async (t) => {
+t.test('without TLS, ADS is served on loopback only unless plaintext is set', async (t) => {
   const address = (env: Record<string, string>) => toAdsListenOptions(settingsOf(env)).address;
   const folder = { XDS_FOLDER: '/m' };
   t.equal(address(folder), '127.0.0.1:18000');
@@ -94,7 +94,7 @@ t.test('without TLS, ADS is served to this host only unless plaintext was asked 
   ]);
 });
 
-t.test('an authority of its own needs a cluster and names, and excludes other certificates', async (t) => {
+t.test('own authority requires a cluster and names, and excludes other certificates', async (t) => {
   const cluster = { XDS_SOURCE: 'kubernetes', XDS_GRPC_OWN_CA: 'true' };
   const named = { ...cluster, XDS_GRPC_SERVER_NAMES: 'xds.tollgate.svc' };
   t.match(settingsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'shop/ads-client' }), {

@@ -161,7 +161,7 @@ kubeSuite(
     await createEditor(kube, admin).create('shop', 'web');
 
     await t.test(
-      'rbac.yaml lets the service follow, elect and report everywhere, and nothing else',
+      'rbac.yaml allows the service to watch, elect and write statuses everywhere, and nothing else',
       async (t) => {
         t.strictSame(await granted(api, [{ verb: 'list', ...rules }, ...never]), [], 'nothing before');
         await kube.apply(deployFile('rbac.yaml'));
@@ -173,7 +173,7 @@ kubeSuite(
       },
     );
 
-    await t.test('rbac.yaml lets those who may view or edit a namespace do so with its limits', async (t) => {
+    await t.test('rbac.yaml extends the roles view and edit with rate limits', async (t) => {
       for (const role of ['view', 'edit']) {
         const binding = [role, '-n', 'shop', `--clusterrole=tollgate-ratelimitconfigs-${role}`];
         await kube.kubectl([
@@ -197,22 +197,27 @@ kubeSuite(
       t.notOk(await may(viewer, { ...inShop('get', rules), namespace: 'bank' }));
     });
 
-    await t.test('rbac-namespaced.yaml lets it follow and report in that namespace only', async (t) => {
-      await kube.kubectl(['delete', 'clusterrolebinding,clusterrole', 'tollgate-xds']);
-      await kube.kubectl(['delete', 'rolebinding,role', '-n', 'tollgate', 'tollgate-xds-lease']);
-      await awaitUntil(async () => !(await may(api, { verb: 'create', ...lease, namespace: 'tollgate' })), {
-        what: 'RBAC',
-      });
-      await kube.apply(deployFile('rbac-namespaced.yaml'));
-      await awaitUntil(() => may(api, { verb: 'create', ...lease, namespace: 'tollgate' }), { what: 'RBAC' });
-      await serve(t, kube, ['shop']);
-      const elsewhere = [
-        { verb: 'list', ...rules },
-        { verb: 'list', ...rules, namespace: 'bank' },
-        { verb: 'patch', ...status, namespace: 'bank' },
-      ];
-      t.strictSame(await granted(api, [...elsewhere, ...never]), []);
-    });
+    await t.test(
+      'rbac-namespaced.yaml allows it to watch and write statuses in that namespace only',
+      async (t) => {
+        await kube.kubectl(['delete', 'clusterrolebinding,clusterrole', 'tollgate-xds']);
+        await kube.kubectl(['delete', 'rolebinding,role', '-n', 'tollgate', 'tollgate-xds-lease']);
+        await awaitUntil(async () => !(await may(api, { verb: 'create', ...lease, namespace: 'tollgate' })), {
+          what: 'RBAC',
+        });
+        await kube.apply(deployFile('rbac-namespaced.yaml'));
+        await awaitUntil(() => may(api, { verb: 'create', ...lease, namespace: 'tollgate' }), {
+          what: 'RBAC',
+        });
+        await serve(t, kube, ['shop']);
+        const elsewhere = [
+          { verb: 'list', ...rules },
+          { verb: 'list', ...rules, namespace: 'bank' },
+          { verb: 'patch', ...status, namespace: 'bank' },
+        ];
+        t.strictSame(await granted(api, [...elsewhere, ...never]), []);
+      },
+    );
   },
   { users },
 );

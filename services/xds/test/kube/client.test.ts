@@ -21,7 +21,7 @@ async function serve(t: Test, answer: Answer) {
 
 const get = { method: 'GET', path: '/apis/x' } as const;
 
-t.test('answers the JSON of a success', async (t) => {
+t.test('send resolves with the JSON of a success', async (t) => {
   const { api, requests } = await serve(t, json({ kind: 'Thing' }));
   t.strictSame(await api.send({ ...get, query: { limit: '5', 'a b': 'c&d' } }), { kind: 'Thing' });
   t.strictSame(
@@ -34,7 +34,7 @@ t.test('answers the JSON of a success', async (t) => {
   t.match(requests[0]?.headers, { accept: 'application/json', authorization: 'Bearer open' });
 });
 
-t.test('sends a body with its type and length', async (t) => {
+t.test('body is sent with type and length', async (t) => {
   const { api, requests } = await serve(t, json({}));
   await api.send({
     ...get,
@@ -49,7 +49,7 @@ t.test('sends a body with its type and length', async (t) => {
   });
 });
 
-t.test('a refusal carries status, reason, message and how long to wait', async (t) => {
+t.test('error has status, reason, message and Retry-After', async (t) => {
   const { api } = await serve(t, refusal(429, 'TooManyRequests', { 'retry-after': '3' }));
   await t.rejects(api.send(get), {
     status: 429,
@@ -59,7 +59,7 @@ t.test('a refusal carries status, reason, message and how long to wait', async (
   });
 });
 
-t.test('a refusal that is no Status is told by its beginning', async (t) => {
+t.test('error without a Status has the beginning of the body', async (t) => {
   const { api } = await serve(t, (response) => response.writeHead(502).end(`<html>${'x'.repeat(10_000)}`));
   await t.rejects(api.send(get), {
     status: 502,
@@ -67,7 +67,7 @@ t.test('a refusal that is no Status is told by its beginning', async (t) => {
   });
 });
 
-t.test('a call that is not answered in time is given up, also in the middle of its answer', async (t) => {
+t.test('call times out, also during the response', async (t) => {
   const silent = await serve(t, () => undefined);
   await t.rejects(silent.api.send({ ...get, timeoutMs: 50.5 }), {
     message: /did not respond within 50.5 ms/,
@@ -76,7 +76,7 @@ t.test('a call that is not answered in time is given up, also in the middle of i
   await t.rejects(slow.api.send({ ...get, timeoutMs: 50 }), { message: /did not respond within 50 ms/ });
 });
 
-t.test('a call ends with its signal, and with the client', async (t) => {
+t.test('call ends with its signal and with the client', async (t) => {
   const { api, requests } = await serve(t, () => undefined);
   const aborter = new AbortController();
   const aborted = api.send({ ...get, signal: aborter.signal });
@@ -89,7 +89,7 @@ t.test('a call ends with its signal, and with the client', async (t) => {
   await t.rejects(api.send(get), { message: 'the API client is closed' });
 });
 
-t.test('a watch that is refused rejects, one that is accepted has lines', async (t) => {
+t.test('refused watch rejects, accepted watch yields lines', async (t) => {
   const signal = new AbortController().signal;
   const refusing = await serve(t, refusal(403, 'Forbidden'));
   await t.rejects(refusing.api.watch({ path: '/x', idleTimeoutMs: 30_000, signal }), {
@@ -104,7 +104,7 @@ t.test('a watch that is refused rejects, one that is accepted has lines', async 
   t.strictSame(lines, ['{"n":1}', '{"n":2}']);
 });
 
-t.test('calls one after the other share a connection', async (t) => {
+t.test('sequential calls share a connection', async (t) => {
   const ports = new Set<number | undefined>();
   const { api } = await serve(t, (response) => {
     ports.add(response.socket?.remotePort);
@@ -114,7 +114,7 @@ t.test('calls one after the other share a connection', async (t) => {
   t.equal(ports.size, 1);
 });
 
-t.test('a client certificate that was replaced is presented with the next call', async (t) => {
+t.test('replaced client certificate is used by the next call', async (t) => {
   const certificates = makeCertificates();
   t.teardown(() => certificates.remove());
   const { ca, server: pair, issue } = certificates;
@@ -158,7 +158,7 @@ t.test('a client certificate that was replaced is presented with the next call',
   t.strictSame(seen, ['old', 'old', 'new']);
 });
 
-t.test('an exec plugin that hangs does not hold up a call for ever', async (t) => {
+t.test('hanging exec plugin does not block a call forever', async (t) => {
   const config = new KubeConfig();
   config.loadFromClusterAndUser(
     { name: 'test', server: 'https://127.0.0.1:1', skipTLSVerify: true },
@@ -191,24 +191,24 @@ async function linesOf(...chunks: (string | Uint8Array)[]): Promise<string[]> {
   return lines;
 }
 
-t.test('lines are the same however they are cut into chunks', async (t) => {
+t.test('lines do not depend on the chunks', async (t) => {
   const text = 'one\n\nthree\nvier: ä\n';
   const expected = ['one', '', 'three', 'vier: ä'];
   t.strictSame(await linesOf(text), expected);
   t.strictSame(await linesOf(...Array.from(Buffer.from(text), (byte) => Buffer.of(byte))), expected);
 });
 
-t.test('what has no end is no line', async (t) => {
+t.test('incomplete last line is dropped', async (t) => {
   t.strictSame(await linesOf('one\ntw'), ['one']);
   t.strictSame(await linesOf(), []);
 });
 
-t.test('a line of the largest size is read, one byte more is an error', async (t) => {
+t.test('line of the largest size is read, one byte more is an error', async (t) => {
   t.strictSame(await linesOf('x'.repeat(100), '\n'), ['x'.repeat(100)]);
   await t.rejects(linesOf('x'.repeat(60), 'x'.repeat(41)), { message: 'a line exceeds 100 bytes' });
 });
 
-t.test('whoever stops reading lets go of the stream, which is read no further', async (t) => {
+t.test('reader that stops releases the stream', async (t) => {
   const { chunks, state } = streamOf('one\ntwo\n', 'three\n', 'four\n');
   for await (const line of readLines(chunks, 100)) {
     if (line === 'two') break;
@@ -229,7 +229,7 @@ function makeBucket(options: { ratePerSecond: number; burst: number }) {
   return { clock, bucket, take, taken, settle };
 }
 
-t.test('a burst goes at once, the rest at the rate and in order', async (t) => {
+t.test('burst passes at once, the rest at the rate and in order', async (t) => {
   const { clock, take, taken, settle } = makeBucket({ ratePerSecond: 10, burst: 3 });
   const all = Promise.all([1, 2, 3, 4, 5].map(take));
   await settle();
@@ -244,7 +244,7 @@ t.test('a burst goes at once, the rest at the rate and in order', async (t) => {
   await all;
 });
 
-t.test('a rest earns no more than a burst', async (t) => {
+t.test('idle time earns no more than the burst', async (t) => {
   const { clock, take, taken, settle } = makeBucket({ ratePerSecond: 10, burst: 2 });
   clock.advance(3_600_000);
   const all = Promise.all([1, 2, 3].map(take));
@@ -254,7 +254,7 @@ t.test('a rest earns no more than a burst', async (t) => {
   await all;
 });
 
-t.test('whoever is told to stop waits no longer', async (t) => {
+t.test('aborted caller stops waiting', async (t) => {
   const { bucket } = makeBucket({ ratePerSecond: 1, burst: 1 });
   const aborter = new AbortController();
   await bucket.take(aborter.signal);

@@ -45,14 +45,14 @@ function kubeconfig(t: Test, options: Written = {}): string {
 
 const load = (path: string) => loadKubeConfig({ kubeconfig: path, kubernetesServiceHost: '' });
 
-t.test('a kubeconfig says where the cluster is and which namespace is meant', async (t) => {
+t.test('kubeconfig sets cluster and namespace', async (t) => {
   const config = await load(kubeconfig(t, { namespace: 'bank' }));
   t.equal(config.getCurrentCluster()?.server, 'https://cluster.test:6443');
   t.equal(currentNamespace(config), 'bank');
   t.equal(currentNamespace(await load(kubeconfig(t))), 'default');
 });
 
-t.test('of several kubeconfigs the first says which context is current', async (t) => {
+t.test('first of several kubeconfigs sets the current context', async (t) => {
   const [one, two] = [
     kubeconfig(t, { context: 'one', server: 'https://one.test' }),
     kubeconfig(t, { context: 'two', server: 'https://two.test' }),
@@ -67,19 +67,19 @@ t.test('of several kubeconfigs the first says which context is current', async (
   t.equal(current.getCurrentCluster()?.server, 'https://two.test');
 });
 
-t.test('a kubeconfig comes before the service account of the pod', async (t) => {
+t.test('kubeconfig takes precedence over the service account of the pod', async (t) => {
   const path = kubeconfig(t);
   const config = await loadKubeConfig({ kubeconfig: path, kubernetesServiceHost: '10.0.0.1' });
   t.equal(config.getCurrentCluster()?.server, 'https://cluster.test:6443');
 });
 
-t.test('a pod without a service account is told what to set', async (t) => {
+t.test('pod without a service account fails with advice', async (t) => {
   await t.rejects(loadKubeConfig({ kubeconfig: '', kubernetesServiceHost: '10.0.0.1' }), {
     message: /the pod has no .*token: set automountServiceAccountToken: true/,
   });
 });
 
-t.test('a kubeconfig that cannot be read or has no cluster says so', async (t) => {
+t.test('unreadable kubeconfig or one without a cluster is an error', async (t) => {
   await t.rejects(load('/nowhere/config'), {
     message: /cannot read the kubeconfig \/nowhere\/config: .*ENOENT/,
   });
@@ -89,13 +89,13 @@ t.test('a kubeconfig that cannot be read or has no cluster says so', async (t) =
   await t.rejects(load(kubeconfig(t, { server: 'cluster' })), { message: /not a URL: cluster/ });
 });
 
-t.test('credentials are sent unencrypted only to whom the kubeconfig says so', async (t) => {
+t.test('credentials are sent unencrypted only if the kubeconfig allows it', async (t) => {
   const server = 'http://127.0.0.1:8001';
   await t.rejects(load(kubeconfig(t, { server })), { message: /would be sent unencrypted/ });
   t.ok(await load(kubeconfig(t, { server, insecure: true })));
 });
 
-t.test('a file that the kubeconfig names and that is not there is named with its field', async (t) => {
+t.test('missing file of the kubeconfig is named with its field', async (t) => {
   const missing = (field: string) => ({
     message: new RegExp(`names a ${field} that cannot be read: ENOENT.*/nowhere/pem`),
   });

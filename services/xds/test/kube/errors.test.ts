@@ -9,7 +9,7 @@ import { configMaps, leases, rateLimitConfigs } from '../../src/kube/objects.ts'
 
 const refused = (attempt: Attempt): string | undefined => explainApiError(new ApiError(403), attempt);
 
-t.test('who may not list all namespaces can grant it, or name those that may be listed', async (t) => {
+t.test('missing permission to list all namespaces: grant it or set XDS_NAMESPACES', async (t) => {
   t.equal(
     refused({ verb: 'list', resource: rateLimitConfigs, namespace: '' }),
     'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in all namespaces: grant it, see ' +
@@ -17,7 +17,7 @@ t.test('who may not list all namespaces can grant it, or name those that may be 
   );
 });
 
-t.test('who may not list a namespace that was named is told of the manifest for that', async (t) => {
+t.test('missing permission to list a namespace: use the namespaced manifest', async (t) => {
   t.equal(
     refused({ verb: 'list', resource: rateLimitConfigs, namespace: 'shop' }),
     'not allowed to list ratelimitconfigs.ratelimit.tollgate.dev in namespace shop: grant it, see ' +
@@ -25,13 +25,13 @@ t.test('who may not list a namespace that was named is told of the manifest for 
   );
 });
 
-t.test('who may not write a status is told of both manifests', async (t) => {
+t.test('missing permission to write a status: both manifests are named', async (t) => {
   const attempt = { verb: 'patch', resource: rateLimitConfigs, subresource: 'status', namespace: 'shop' };
   t.match(refused(attempt), 'ratelimitconfigs/status.ratelimit.tollgate.dev in namespace shop');
   t.match(refused(attempt), 'rbac.yaml, or services/xds/deploy/rbac-namespaced.yaml when XDS_NAMESPACES is');
 });
 
-t.test('what replicas share can be in another namespace', async (t) => {
+t.test('permission for objects of the replicas can be in another namespace', async (t) => {
   for (const resource of [leases, configMaps])
     t.match(
       refused({ verb: 'create', resource, namespace: 'kube-system' }),
@@ -43,7 +43,7 @@ t.test('what replicas share can be in another namespace', async (t) => {
   );
 });
 
-t.test('who has no authority for the certificate of the API server is told where it belongs', async (t) => {
+t.test('untrusted certificate of the API server: set its authority in the kubeconfig', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { cert, key } = certificates.server;
@@ -67,7 +67,7 @@ t.test('who has no authority for the certificate of the API server is told where
   );
 });
 
-t.test('an outage, which passes, is not explained', async (t) => {
+t.test('temporary outage is not explained', async (t) => {
   const attempt = { verb: 'list', resource: rateLimitConfigs, namespace: '' };
   t.equal(explainApiError(new ApiError(503), attempt), undefined);
   t.equal(explainApiError(new Error('ECONNREFUSED'), attempt), undefined);

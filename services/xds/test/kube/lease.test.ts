@@ -99,7 +99,7 @@ async function leaseServer(t: Test, fault: () => Answer | undefined = () => unde
   };
 }
 
-t.test('the first candidate makes the Lease and renews it', async (t) => {
+t.test('first candidate creates the Lease and renews it', async (t) => {
   const clock = fakeClock();
   const { api, spec } = await leaseServer(t);
   const one = stand(t, api, 'one', timed(clock));
@@ -120,34 +120,31 @@ t.test('the first candidate makes the Lease and renews it', async (t) => {
 });
 
 for (const callMs of [4_500, 9_000]) {
-  t.test(
-    `a renewal of two calls of ${callMs} ms is too late: a new term, of which listeners hear`,
-    async (t) => {
-      const clock = fakeClock();
-      const server = { callMs: 0 };
-      const { api, requests } = await leaseServer(t, () => {
-        if (server.callMs > 0) clock.advance(server.callMs);
-        return undefined;
-      });
-      const one = stand(t, api, 'one', timed(clock));
-      await leads(one);
-      await awaitUntil(() => clock.sleepers() === 1, { what: 'the candidate to sleep' });
-      server.callMs = callMs;
-      const before = requests.length;
-      clock.advance(times.retryPeriodMs);
-      await awaitUntil(() => requests.length === before + 2, { what: 'the renewal' });
-      server.callMs = 0;
-      await awaitUntil(() => clock.sleepers() === 1, { what: 'the candidate to sleep again' });
-      t.equal(one.told.at(-1), one.elector.isLeader(), 'nobody is told of a term that is over');
-      if (!one.elector.isLeader()) clock.advance(times.retryPeriodMs);
-      await leads(one);
-      // What was put while nobody led is written only when listeners are told that there is a leader.
-      t.strictSame(one.told, [true, false, true]);
-    },
-  );
+  t.test(`renewal of two calls of ${callMs} ms each is too late and starts a new term`, async (t) => {
+    const clock = fakeClock();
+    const server = { callMs: 0 };
+    const { api, requests } = await leaseServer(t, () => {
+      if (server.callMs > 0) clock.advance(server.callMs);
+      return undefined;
+    });
+    const one = stand(t, api, 'one', timed(clock));
+    await leads(one);
+    await awaitUntil(() => clock.sleepers() === 1, { what: 'the candidate to sleep' });
+    server.callMs = callMs;
+    const before = requests.length;
+    clock.advance(times.retryPeriodMs);
+    await awaitUntil(() => requests.length === before + 2, { what: 'the renewal' });
+    server.callMs = 0;
+    await awaitUntil(() => clock.sleepers() === 1, { what: 'the candidate to sleep again' });
+    t.equal(one.told.at(-1), one.elector.isLeader(), 'nobody is told of a term that is over');
+    if (!one.elector.isLeader()) clock.advance(times.retryPeriodMs);
+    await leads(one);
+    // What was put while nobody led is written only when listeners are told that there is a leader.
+    t.strictSame(one.told, [true, false, true]);
+  });
 }
 
-t.test('another candidate takes over when the holder was silent for the duration', async (t) => {
+t.test('another candidate takes over when the holder has not renewed for the duration', async (t) => {
   const clock = fakeClock();
   const state: { silent: boolean } = { silent: false };
   const { api, spec } = await leaseServer(t);
@@ -177,7 +174,7 @@ t.test('another candidate takes over when the holder was silent for the duration
   t.match(spec(), { holderIdentity: 'two', leaseTransitions: 1 });
 });
 
-t.test('a holder that cannot renew goes on until the deadline, tells, and returns', async (t) => {
+t.test('holder that cannot renew leads until the deadline, steps down, and returns', async (t) => {
   const clock = fakeClock();
   const state: { broken: boolean } = { broken: false };
   const { api, spec } = await leaseServer(t, () => (state.broken ? refusal(503, 'Unavailable') : undefined));
@@ -197,7 +194,7 @@ t.test('a holder that cannot renew goes on until the deadline, tells, and return
   t.match(spec(), { holderIdentity: 'one', leaseTransitions: 0 });
 });
 
-t.test('a holder whose call hangs is no leader after the deadline', async (t) => {
+t.test('holder whose call hangs does not lead after the deadline', async (t) => {
   const clock = fakeClock();
   const state: { hangs: boolean } = { hangs: false };
   const { api } = await leaseServer(t, () => (state.hangs ? () => undefined : undefined));
@@ -211,7 +208,7 @@ t.test('a holder whose call hangs is no leader after the deadline', async (t) =>
   t.notOk(one.elector.isLeader());
 });
 
-t.test('a holder that finds another one in the Lease steps down at once', async (t) => {
+t.test('holder that finds another one in the Lease steps down at once', async (t) => {
   const clock = fakeClock();
   const state: { thief: boolean } = { thief: false };
   const stolen = json({
@@ -227,14 +224,14 @@ t.test('a holder that finds another one in the Lease steps down at once', async 
   t.strictSame(one.told, [true, false]);
 });
 
-t.test('of two that reach for the Lease at the same time one gets it', async (t) => {
+t.test('one of two simultaneous candidates gets the Lease', async (t) => {
   const { api } = await leaseServer(t);
   const candidates = ['one', 'two', 'three'].map((name) => stand(t, api, name, timed(fakeClock())));
   await awaitUntil(() => candidates.some(({ elector }) => elector.isLeader()), { what: 'a leader' });
   t.equal(candidates.filter(({ elector }) => elector.isLeader()).length, 1);
 });
 
-t.test('closing releases the Lease, and the next candidate need not wait', async (t) => {
+t.test('close releases the Lease for the next candidate', async (t) => {
   const clock = fakeClock();
   const { api, spec } = await leaseServer(t);
   const one = stand(t, api, 'one', timed(clock));
@@ -247,7 +244,7 @@ t.test('closing releases the Lease, and the next candidate need not wait', async
   t.match(spec(), { holderIdentity: 'two', leaseTransitions: 1 });
 });
 
-t.test('a renewal that closing cut off does not keep the Lease', async (t) => {
+t.test('renewal aborted by close does not keep the Lease', async (t) => {
   const clock = fakeClock();
   const { api, spec, renewUnseen } = await leaseServer(t);
   const one = stand(t, api, 'one', timed(clock));
@@ -257,7 +254,7 @@ t.test('a renewal that closing cut off does not keep the Lease', async (t) => {
   t.equal(spec().holderIdentity, '');
 });
 
-t.test('closing leaves a Lease alone that another replica has taken', async (t) => {
+t.test('close does not release the Lease of another replica', async (t) => {
   const clock = fakeClock();
   const { api, spec } = await leaseServer(t);
   const one = stand(t, api, 'one', timed(clock));
@@ -270,7 +267,7 @@ t.test('closing leaves a Lease alone that another replica has taken', async (t) 
   t.equal(spec().holderIdentity, 'two');
 });
 
-t.test('a missing right is named', async (t) => {
+t.test('missing permission is logged', async (t) => {
   const { api } = await leaseServer(t, () => refusal(403, 'Forbidden'));
   const one = stand(t, api, 'one', timed(fakeClock()));
   await awaitUntil(() => one.logs.length > 0, { what: 'a log line' });
@@ -280,7 +277,7 @@ t.test('a missing right is named', async (t) => {
   });
 });
 
-t.test('an identity begins with the pod and is never the same', async (t) => {
+t.test('identity starts with the pod and is unique', async (t) => {
   t.match(createIdentity('xds-0'), /^xds-0_[0-9a-f-]{36}$/);
   t.not(createIdentity('xds-0'), createIdentity('xds-0'));
   t.match(createIdentity(''), /^.+_[0-9a-f-]{36}$/);
@@ -292,7 +289,7 @@ kubeSuite(t, 'two candidates at a real API server', async (t, kube) => {
   const spec = async () =>
     JSON.parse((await kube.kubectl(['get', 'lease', 'tollgate-xds', '-o', 'jsonpath={.spec}'])).stdout);
 
-  await t.test('have one leader; the other takes over when that goes, and when that dies', async (t) => {
+  await t.test('have one leader, and the other takes over when it stops or crashes', async (t) => {
     const one = stand(t, api, 'one', { sleep: quick });
     await leads(one);
     const dying = await clientOf(kube);

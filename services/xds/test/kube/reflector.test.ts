@@ -54,7 +54,7 @@ function raw(text: string, end: 'keep open' | 'end' | 'cut'): Answer {
   };
 }
 
-test('a list of several pages is told as one set, and the watch goes on from its version', async (t) => {
+test('list of several pages is one event, and the watch starts at its version', async (t) => {
   const server = await serve(t, {
     lists: [
       page([item('a', '1')], '10', 'p2'),
@@ -82,7 +82,7 @@ test('a list of several pages is told as one set, and the watch goes on from its
   t.equal(asked?.headers.authorization, 'Bearer open');
 });
 
-test('a list whose pages are too large is taken in smaller ones', async (t) => {
+test('list with too large pages is read in smaller ones', async (t) => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
   const large = names.map((name) => item(name, '1', { spec: { domain: 'x'.repeat(1_000) } }));
   const server = await startScriptedServer(
@@ -107,7 +107,7 @@ test('a list whose pages are too large is taken in smaller ones', async (t) => {
   );
 });
 
-test('an object that is too large even by itself is a failure', async (t) => {
+test('object that is too large by itself is a failure', async (t) => {
   const huge = page([item('a', '1', { spec: { domain: 'x'.repeat(4_000) } })], '10');
   const server = await startScriptedServer(huge, { maxBodyBytes: 3_000 });
   t.teardown(() => server.stop());
@@ -116,7 +116,7 @@ test('an object that is too large even by itself is a failure', async (t) => {
   t.match(following.logs[0]?.reason, 'exceeds 3000 bytes');
 });
 
-test('a list whose continue token has expired begins anew', async (t) => {
+test('list whose continue token has expired starts again', async (t) => {
   const server = await serve(t, {
     lists: [page([item('a', '1')], '10', 'p2'), refusal(410, 'Expired'), page([item('b', '2')], '20')],
     watches: [watch()],
@@ -126,7 +126,7 @@ test('a list whose continue token has expired begins anew', async (t) => {
   t.equal(listsOf(server)[2]?.query.has('continue'), false);
 });
 
-test('objects carry their type, and not the bookkeeping of the API server', async (t) => {
+test('objects have their type and no bookkeeping', async (t) => {
   const metadata = {
     ...item('a', '1').metadata,
     managedFields: [{ manager: 'kubectl' }],
@@ -151,7 +151,7 @@ test('objects carry their type, and not the bookkeeping of the API server', asyn
   ]);
 });
 
-test('a watch that expires as an event is followed by a list, of which only the differences are told', async (t) => {
+test('watch that expires by an event is followed by a list, of which only differences are passed on', async (t) => {
   const server = await serve(t, {
     lists: [
       page([item('same', '1'), item('edited', '2'), item('gone', '3')], '10'),
@@ -167,7 +167,7 @@ test('a watch that expires as an event is followed by a list, of which only the 
   t.equal(await following.metric('tollgate_xds_source_relists_total'), 2);
 });
 
-test('a watch that is refused as expired is followed by a list', async (t) => {
+test('watch that is refused as expired is followed by a list', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
     watches: [refusal(410, 'Gone'), watch()],
@@ -175,7 +175,7 @@ test('a watch that is refused as expired is followed by a list', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a');
 });
 
-test('an object that was deleted and made anew between two lists is told as both', async (t) => {
+test('object deleted and created again between two lists causes both events', async (t) => {
   const reborn = item('a', '12');
   const server = await serve(t, {
     lists: [
@@ -187,7 +187,7 @@ test('an object that was deleted and made anew between two lists is told as both
   await seen(follow(t, server.api), 'replaced a', 'deleted a', 'changed a');
 });
 
-test('a connection that is cut goes on after the last event or bookmark, without a list', async (t) => {
+test('broken connection resumes after the last event or bookmark without a list', async (t) => {
   const line = (event: unknown) => `${JSON.stringify(event)}\n`;
   const server = await serve(t, {
     lists: [page([], '10')],
@@ -206,7 +206,7 @@ test('a connection that is cut goes on after the last event or bookmark, without
   t.equal(listsOf(server).length, 1);
 });
 
-test('an event that is sent twice is told once', async (t) => {
+test('duplicate event is passed on once', async (t) => {
   const event = added(item('a', '11'));
   const server = await serve(t, {
     lists: [page([], '10')],
@@ -215,7 +215,7 @@ test('an event that is sent twice is told once', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a', 'changed b');
 });
 
-test('a watch that ends in order is opened again, not at once when it has just begun', async (t) => {
+test('watch that ends regularly is opened again, with a delay when it was short', async (t) => {
   let waits = 0;
   const random = (): number => {
     waits += 1;
@@ -232,7 +232,7 @@ test('a watch that ends in order is opened again, not at once when it has just b
   t.equal(waits, 3, 'one waiting time for each watch that ended early');
 });
 
-test('a line that is no JSON is followed by a list', async (t) => {
+test('line that is not JSON is followed by a list', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
     watches: [raw('<html>\n', 'keep open'), watch()],
@@ -240,7 +240,7 @@ test('a line that is no JSON is followed by a list', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a');
 });
 
-test('an event of an unknown type is followed by a list', async (t) => {
+test('event of an unknown type is followed by a list', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
     watches: [watch({ type: 'RENAMED', object: item('b', '11') }), watch()],
@@ -248,7 +248,7 @@ test('an event of an unknown type is followed by a list', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a');
 });
 
-test('a line without an end is given up before it fills the memory', async (t) => {
+test('line without an end is aborted at its bound', async (t) => {
   let written = 0;
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
@@ -270,7 +270,7 @@ test('a line without an end is given up before it fills the memory', async (t) =
   t.ok(written < 64 * 1024 * 1024, `${written} bytes were taken`);
 });
 
-test('a watch on which nothing arrives is opened again where it was', async (t) => {
+test('idle watch is opened again at its version', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10')],
     // A watch from before the bookmark is given up, too, when its bookmark came too late.
@@ -295,7 +295,7 @@ test('a watch on which nothing arrives is opened again where it was', async (t) 
   );
 });
 
-test('everything is listed anew after the resync interval, though the watch is well', async (t) => {
+test('objects are listed again after the resync interval', async (t) => {
   const server = await serve(t, {
     lists: [page([item('a', '1')], '10'), page([item('a', '1'), item('missed', '5')], '20')],
     watches: [watch()],
@@ -305,7 +305,7 @@ test('everything is listed anew after the resync interval, though the watch is w
   t.equal(await following.metric('tollgate_xds_source_errors_total'), 0);
 });
 
-test('failures are logged once for each reason, counted, and their end is told', async (t) => {
+test('failures are logged once per reason and counted, and so is their end', async (t) => {
   const server = await serve(t, {
     lists: [refusal(503, 'Starting'), refusal(503, 'Starting'), refusal(403, 'Forbidden'), page([], '10')],
     watches: [watch()],
@@ -327,7 +327,7 @@ test('failures are logged once for each reason, counted, and their end is told',
   t.equal(await following.metric('tollgate_xds_source_errors_total'), 3);
 });
 
-test('why objects are not followed is known until they are', async (t) => {
+test('outage has its reason until objects are followed again', async (t) => {
   const rights: { missing: boolean } = { missing: true };
   const server = await startScriptedServer((response, request) => {
     const answer = request.query.has('watch') ? watch() : page([], '10');
@@ -343,7 +343,7 @@ test('why objects are not followed is known until they are', async (t) => {
   await awaitUntil(() => reflector.outage() === undefined, { what: 'the end of the outage' });
 });
 
-test('a cluster without the CRD is told how to get it, and asked again', async (t) => {
+test('cluster without the CRD is retried with advice', async (t) => {
   const server = await serve(t, {
     lists: [refusal(404, 'NotFound'), page([item('a', '1')], '10')],
     watches: [watch()],
@@ -353,7 +353,7 @@ test('a cluster without the CRD is told how to get it, and asked again', async (
   t.match(following.logs[0]?.reason, /kubectl apply -f crds\/ratelimitconfigs\.yaml/);
 });
 
-test('a server that asks to be left alone is left alone', async (t) => {
+test('Retry-After is respected', async (t) => {
   const waits: number[] = [];
   const server = await serve(t, {
     lists: [refusal(429, 'TooManyRequests', { 'retry-after': '7' }), page([], '10')],
@@ -364,7 +364,7 @@ test('a server that asks to be left alone is left alone', async (t) => {
   t.strictSame(waits, [7_000]);
 });
 
-test('what cannot be a list is a failure, and takes nothing away', async (t) => {
+test('invalid list is a failure and removes nothing', async (t) => {
   const broken: Answer[] = [
     json({ items: 'none', metadata: { resourceVersion: '1' } }),
     json({ items: [], metadata: {} }),
@@ -378,7 +378,7 @@ test('what cannot be a list is a failure, and takes nothing away', async (t) => 
   await seen(follow(t, server.api), 'replaced a', 'changed b');
 });
 
-test('a handler that throws is logged, and the next event comes', async (t) => {
+test('error of the handler is logged, and the next event follows', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10')],
     watches: [watch(added(item('bad', '11')), added(item('good', '12')))],
@@ -393,7 +393,7 @@ test('a handler that throws is logged, and the next event comes', async (t) => {
   );
 });
 
-test('the time of the last sign of life is told', async (t) => {
+test('time of the last event is recorded', async (t) => {
   const server = await serve(t, { lists: [page([], '10')], watches: [watch(bookmark('11'))] });
   const before = Date.now() / 1_000;
   const following = follow(t, server.api);
@@ -401,7 +401,7 @@ test('the time of the last sign of life is told', async (t) => {
   t.ok((await following.metric('tollgate_xds_source_last_event_timestamp_seconds')) >= before);
 });
 
-test('closing ends a watch, a list that hangs, and the waiting between attempts', async (t) => {
+test('close ends a watch, a hanging list, and the delay between attempts', async (t) => {
   const hanging: ScriptedServer = await serve(t, { lists: [() => undefined], watches: [] });
   const refusing = await serve(t, { lists: [refusal(500, 'Broken')], watches: [] });
   const watching = await serve(t, { lists: [page([], '10')], watches: [watch()] });

@@ -10,13 +10,13 @@ function ambiguousScalars(text: string, linesBefore = 0): readonly AmbiguousScal
 
 const messagesOf = (text: string): readonly string[] => ambiguousScalars(text).map(({ message }) => message);
 
-t.test('a number with leading zeros is decimal here and octal for kubectl', (t) => {
+t.test('number with leading zeros is decimal here and octal for kubectl', (t) => {
   t.strictSame(messagesOf('a: 0100'), ['0100 is 100 here and 64 for kubectl: write 100']);
   t.strictSame(messagesOf('a: -010'), ['-010 is -10 here and -8 for kubectl: write -10']);
   t.end();
 });
 
-t.test('what is text here and something else for kubectl belongs in quotes', (t) => {
+t.test('text that kubectl reads as another type must be quoted', (t) => {
   for (const text of ['y', 'Y', 'yes', 'YES', 'on', 'On'])
     t.strictSame(messagesOf(`a: ${text}`), [
       `${text} is text here and true for kubectl: put it in quotes, or write true`,
@@ -36,7 +36,7 @@ t.test('what is text here and something else for kubectl belongs in quotes', (t)
   t.end();
 });
 
-t.test('what both read alike is left alone', (t) => {
+t.test('scalars that both read alike are not reported', (t) => {
   const same =
     '1 0 -0 +1 08 1e3 .5 1. 0x1F 0o17 .inf .nan true True FALSE null ~ yess yEs nope on-call one 1:30 2026-01-02 1.2.3.4 1a -a ---/ /a'
       .split(' ')
@@ -47,7 +47,7 @@ t.test('what both read alike is left alone', (t) => {
   t.end();
 });
 
-t.test('each has line, column and path, keys included', (t) => {
+t.test('each has line, column and path, including keys', (t) => {
   const text = '# c\n---\na:\n  - b: 1\n    c: &x yes\n  - [x, [010]]\n...\nno: x\n';
   t.match(ambiguousScalars(text, 10), [
     { line: 15, column: 5, path: 'a[0].c' },

@@ -44,34 +44,31 @@ async function follow(
   };
 }
 
-t.test(
-  'every manifest below the folder is an object, with the identity that its file gives it',
-  async (t) => {
-    const folder = makeTextFolder(t);
-    folder.write('config/b/two.yml', documents(manifestText('x', 1, 'shop'), manifestText('z')));
-    folder.write('config/a.yaml', manifestText('a'));
-    folder.write(
-      'config/c.json',
-      JSON.stringify({ apiVersion: 'v', kind: 'RateLimitConfig', metadata: { name: 'j' } }),
-    );
-    folder.write('config/README.md', manifestText('readme'));
-    folder.write('config/.hidden.yaml', manifestText('hidden'));
-    const { last, ids } = await follow(t, folder);
-    t.strictSame(ids(), ['default/a', 'shop/x', 'default/z', 'default/j']);
-    t.match(last().objects[1], {
-      namespace: 'shop',
-      name: 'x',
-      uid: 'shop/x',
-      generation: 1,
-      createdMs: 0,
-      label: 'b/two.yml#1',
-      manifest: { spec: { domain: 'x' } },
-    });
-    t.strictSame(last().problems, []);
-  },
-);
+t.test('every manifest below the folder is an object with the identity in its file', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('config/b/two.yml', documents(manifestText('x', 1, 'shop'), manifestText('z')));
+  folder.write('config/a.yaml', manifestText('a'));
+  folder.write(
+    'config/c.json',
+    JSON.stringify({ apiVersion: 'v', kind: 'RateLimitConfig', metadata: { name: 'j' } }),
+  );
+  folder.write('config/README.md', manifestText('readme'));
+  folder.write('config/.hidden.yaml', manifestText('hidden'));
+  const { last, ids } = await follow(t, folder);
+  t.strictSame(ids(), ['default/a', 'shop/x', 'default/z', 'default/j']);
+  t.match(last().objects[1], {
+    namespace: 'shop',
+    name: 'x',
+    uid: 'shop/x',
+    generation: 1,
+    createdMs: 0,
+    label: 'b/two.yml#1',
+    manifest: { spec: { domain: 'x' } },
+  });
+  t.strictSame(last().problems, []);
+});
 
-t.test('a change of a file is told, and only what changed has another generation', async (t) => {
+t.test('changed file is an event, and only changed objects have another generation', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', documents(manifestText('a'), manifestText('b')));
   const { last, until } = await follow(t, folder);
@@ -87,7 +84,7 @@ t.test('a change of a file is told, and only what changed has another generation
   ]);
 });
 
-t.test('files that come and go are told', async (t) => {
+t.test('added and removed files are events', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   const { ids, until } = await follow(t, folder);
@@ -98,7 +95,7 @@ t.test('files that come and go are told', async (t) => {
   t.strictSame(ids(), ['default/b']);
 });
 
-t.test('an object that went and came back with other content is another version', async (t) => {
+t.test('object that returns with other content has another generation', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   const { last, ids, until } = await follow(t, folder);
@@ -109,7 +106,7 @@ t.test('an object that went and came back with other content is another version'
   t.ok((last().objects[0]?.generation ?? 0) > 1);
 });
 
-t.test('a file that is no YAML keeps its objects, and the problem has the line', async (t) => {
+t.test('file that is not YAML keeps its objects, and the problem has the line', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   folder.write('config/b.yaml', manifestText('b'));
@@ -127,7 +124,7 @@ t.test('a file that is no YAML keeps its objects, and the problem has the line',
 });
 
 t.test(
-  'a file that cannot be read keeps its objects',
+  'unreadable file keeps its objects',
   { skip: process.getuid?.() === 0 ? 'root reads everything' : false },
   async (t) => {
     const folder = makeTextFolder(t);
@@ -139,7 +136,7 @@ t.test(
   },
 );
 
-t.test('a file that is no longer UTF-8 keeps its objects', async (t) => {
+t.test('file that is no longer UTF-8 keeps its objects', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   const { ids, problems, until } = await follow(t, folder);
@@ -150,7 +147,7 @@ t.test('a file that is no longer UTF-8 keeps its objects', async (t) => {
   t.ok(ids().includes('default/a'));
 });
 
-t.test('a folder that is away keeps everything, and is followed when it is back', async (t) => {
+t.test('unreadable folder keeps everything and is followed when it is back', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   const { ids, problems, until } = await follow(t, folder);
@@ -164,7 +161,7 @@ t.test('a folder that is away keeps everything, and is followed when it is back'
   t.strictSame(problems(), []);
 });
 
-t.test('readings are counted, and so is what could not be read', async (t) => {
+t.test('reads and failures are counted', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   const { ids, problems, until, counted } = await follow(t, folder);
@@ -180,7 +177,7 @@ t.test('readings are counted, and so is what could not be read', async (t) => {
   t.strictSame(ids(), ['default/a']);
 });
 
-t.test('the second object of a name is a problem that names both places', async (t) => {
+t.test('second object of a name is a problem that names both files', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a', 1));
   folder.write('config/b.yaml', documents(manifestText('b'), manifestText('a', 2, 'default')));
@@ -190,7 +187,7 @@ t.test('the second object of a name is a problem that names both places', async 
   t.strictSame(problems(), ['b.yaml#2: default/a is already in a.yaml#1: rename one']);
 });
 
-t.test('a kind that our API does not have is a problem, and the object stays as it was', async (t) => {
+t.test('unknown kind of our API is a problem, and the object keeps its version', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', documents(manifestText('a'), manifestText('b')));
   const { ids, problems, until } = await follow(t, folder);
@@ -211,35 +208,30 @@ t.test('a kind that our API does not have is a problem, and the object stays as 
   t.strictSame(ids(), ['default/b']);
 });
 
-t.test(
-  'an object that kubectl would read otherwise stays as it was, other kinds are left alone',
-  async (t) => {
-    const folder = makeTextFolder(t);
-    const deployment = 'apiVersion: apps/v1\nkind: Deployment\nspec: { mode: 0644 }\n';
-    folder.write('config/a.yaml', documents(manifestText('a'), manifestText('b'), deployment));
-    const { last, problems, until } = await follow(t, folder);
-    t.strictSame(problems(), []);
-    const ambiguous = manifestText('a').replace('requestsPerUnit: 10', 'requestsPerUnit: 0100');
-    folder.write('config/a.yaml', documents(ambiguous, manifestText('b', 7)));
-    await until(() => problems().length === 1, 'the problem');
-    t.strictSame(problems(), [
-      'a.yaml:8:34: spec.descriptors[0].rateLimit.requestsPerUnit: 0100 is 100 here and 64 for kubectl: write 100',
-    ]);
-    const texts = last().objects.map(({ manifest }) => JSON.stringify(manifest));
-    t.match(texts.toSorted(), [/"name":"a".*"requestsPerUnit":10\}/, /"name":"b".*"requestsPerUnit":7\}/]);
+t.test('object that kubectl reads differently keeps its version, other kinds are not checked', async (t) => {
+  const folder = makeTextFolder(t);
+  const deployment = 'apiVersion: apps/v1\nkind: Deployment\nspec: { mode: 0644 }\n';
+  folder.write('config/a.yaml', documents(manifestText('a'), manifestText('b'), deployment));
+  const { last, problems, until } = await follow(t, folder);
+  t.strictSame(problems(), []);
+  const ambiguous = manifestText('a').replace('requestsPerUnit: 10', 'requestsPerUnit: 0100');
+  folder.write('config/a.yaml', documents(ambiguous, manifestText('b', 7)));
+  await until(() => problems().length === 1, 'the problem');
+  t.strictSame(problems(), [
+    'a.yaml:8:34: spec.descriptors[0].rateLimit.requestsPerUnit: 0100 is 100 here and 64 for kubectl: write 100',
+  ]);
+  const texts = last().objects.map(({ manifest }) => JSON.stringify(manifest));
+  t.match(texts.toSorted(), [/"name":"a".*"requestsPerUnit":10\}/, /"name":"b".*"requestsPerUnit":7\}/]);
 
-    folder.write(
-      'config/a.yaml',
-      `${deployment}---\nkind: List\nitems: [{ kind: RateLimitConfig, metadata: { name: yes } }]\n`,
-    );
-    await until(() => problems()[0]?.includes('items') === true, 'the item');
-    t.match(problems(), [
-      /^a\.yaml:6:\d+: items\[0\]\.metadata\.name: yes is text here and true for kubectl/,
-    ]);
-  },
-);
+  folder.write(
+    'config/a.yaml',
+    `${deployment}---\nkind: List\nitems: [{ kind: RateLimitConfig, metadata: { name: yes } }]\n`,
+  );
+  await until(() => problems()[0]?.includes('items') === true, 'the item');
+  t.match(problems(), [/^a\.yaml:6:\d+: items\[0\]\.metadata\.name: yes is text here and true for kubectl/]);
+});
 
-t.test('what is no manifest is a problem with file and document; other kinds are passed over', async (t) => {
+t.test('invalid manifest is a problem with file and document, other kinds are ignored', async (t) => {
   const folder = makeTextFolder(t);
   folder.write(
     'config/a.yaml',
@@ -266,7 +258,7 @@ t.test('what is no manifest is a problem with file and document; other kinds are
   t.match(lines, [{ level: 'info', file: 'a.yaml#3', kind: 'ConfigMap' }]);
 });
 
-t.test('only objects of the namespaces asked for count', async (t) => {
+t.test('only objects of the selected namespaces count', async (t) => {
   const folder = makeTextFolder(t);
   folder.write(
     'config/a.yaml',
@@ -276,7 +268,7 @@ t.test('only objects of the namespaces asked for count', async (t) => {
   t.strictSame(ids(), ['shop/a', 'web/c']);
 });
 
-t.test('a volume of Kubernetes is read once, and a swap of its link is noticed', async (t) => {
+t.test('volume of Kubernetes is read once, and a swap of its link is noticed', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/..1/a.yaml', manifestText('a', 1));
   folder.write('config/..2/a.yaml', manifestText('a', 2));
@@ -291,21 +283,21 @@ t.test('a volume of Kubernetes is read once, and a swap of its link is noticed',
   });
 });
 
-t.test('a folder that is not there, or is none, stops the start and names the setting', async (t) => {
+t.test('missing folder or a file fails the start and names the setting', async (t) => {
   const folder = makeTextFolder(t);
   await t.rejects(follow(t, folder), { message: /config cannot be read \(ENOENT\): set XDS_FOLDER/ });
   folder.write('config', 'a file');
   await t.rejects(follow(t, folder), { message: /config is not a directory: set XDS_FOLDER/ });
 });
 
-t.test('an empty folder is an empty set', async (t) => {
+t.test('empty folder is an empty set', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/README.md', '');
   const { lists } = await follow(t, folder);
   t.strictSame(lists[0], { type: 'replaced', objects: [], problems: [] });
 });
 
-t.test('once closed nothing is told', async (t) => {
+t.test('closed source sends no event', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   const { source, lists } = await follow(t, folder);

@@ -44,13 +44,13 @@ kubeSuite(
       letGo();
     };
 
-    await t.test('are followed without a list where the history is still there', async (t) => {
+    await t.test('are followed without a list while the history exists', async (t) => {
       await whileAway(() => editor.edit('shop', 'stays', 2));
       await settles(following, { 'shop/goes': 1, 'shop/stays': 2 });
       t.equal(await following.metric('tollgate_xds_source_relists_total'), 1);
     });
 
-    await t.test('are listed anew where it is gone, and only differences are told', async (t) => {
+    await t.test('are listed again after it was compacted, and only differences are passed on', async (t) => {
       const toldBefore = following.types.length;
       await whileAway(async () => {
         await editor.delete('shop', 'goes');

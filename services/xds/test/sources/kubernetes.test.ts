@@ -32,7 +32,7 @@ kubeSuite(
       t.strictSame(following.types, ['replaced']);
     });
 
-    await t.test('are seen as they are created, edited and deleted', async (t) => {
+    await t.test('are followed as they are created, edited and deleted', async (t) => {
       const following = await start(t, api);
       await settles(following, {});
       await editor.create('shop', 'web');
@@ -58,7 +58,7 @@ kubeSuite(
       t.equal(following.source.get('shop/web'), undefined);
     });
 
-    await t.test('are not told of again when only their metadata or status has changed', async (t) => {
+    await t.test('are not passed on when only metadata or status has changed', async (t) => {
       const following = await start(t, api);
       await awaitUntil(() => following.types.length > 0, { what: 'the first list' });
       await editor.create('shop', 'labelled');
@@ -74,14 +74,14 @@ kubeSuite(
       t.strictSame(following.types, ['replaced', 'changed', 'deleted']);
     });
 
-    await t.test('come in pages and are told as one set', async (t) => {
+    await t.test('come in pages and are one event', async (t) => {
       for (const name of ['a', 'b', 'c', 'd', 'e']) await editor.create('shop', name);
       const following = await start(t, api, { pageSize: 2 });
       await settles(following, { 'shop/a': 1, 'shop/b': 1, 'shop/c': 1, 'shop/d': 1, 'shop/e': 1 });
       t.strictSame(following.types, ['replaced']);
     });
 
-    await t.test('are those of the namespaces that were named, told when all have been listed', async (t) => {
+    await t.test('of several namespaces are passed on when all were listed', async (t) => {
       await editor.create('bank', 'x');
       await editor.create('elsewhere', 'y');
       const following = await start(t, api, { namespaces: ['bank', 'shop', 'bank'] });
@@ -94,7 +94,7 @@ kubeSuite(
       t.strictSame(following.types, ['replaced', 'changed']);
     });
 
-    await t.test('are not told in part while one namespace is forbidden', async (t) => {
+    await t.test('are not passed on in part while one namespace is forbidden', async (t) => {
       const asStranger = await clientOf(kube, stranger);
       t.teardown(() => asStranger.close());
       const grant = async (namespace: string) => {
@@ -120,7 +120,7 @@ kubeSuite(
       await settles(following, { 'bank/x': 3, 'elsewhere/y': 2 });
     });
 
-    await t.test('are the same for two watchers after a storm of edits', async (t) => {
+    await t.test('are the same for two watchers after many edits', async (t) => {
       const [one, two] = [await start(t, api), await start(t, api, { pageSize: 1 })];
       const names = Array.from({ length: 20 }, (_, index) => `storm-${index}`);
       const storm = names.map(async (name, index) => {
@@ -140,7 +140,7 @@ kubeSuite(
       t.equal(one.limits()['elsewhere/storm-9'], undefined);
     });
 
-    await t.test('are gone with their CRD, and followed again when it is back', async (t) => {
+    await t.test('are removed with their CRD, and followed again when it is back', async (t) => {
       const following = await start(t, api);
       await awaitUntil(() => following.source.get('bank/x') !== undefined, { what: 'the objects' });
       await kube.kubectl(['delete', 'crd', 'ratelimitconfigs.ratelimit.tollgate.dev']);

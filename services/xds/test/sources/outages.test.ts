@@ -16,7 +16,7 @@ async function follow(t: Test, answerTo: (namespace: string) => Answer) {
   return () => source.outages();
 }
 
-test('the namespace that may not be listed is named, the others are not', async (t) => {
+test('only the forbidden namespace is reported', async (t) => {
   const outages = await follow(t, (namespace) =>
     namespace === 'web' ? refusal(403, 'Forbidden') : page([], '1'),
   );
@@ -24,7 +24,7 @@ test('the namespace that may not be listed is named, the others are not', async 
   t.match(outages()[0]?.reason, /^not allowed to list .* in namespace web/);
 });
 
-test('what is wrong with all namespaces is told once', async (t) => {
+test('outage of all namespaces is reported once', async (t) => {
   const asked = new Set<string>();
   const outages = await follow(t, (namespace) => {
     asked.add(namespace);
@@ -34,11 +34,11 @@ test('what is wrong with all namespaces is told once', async (t) => {
   t.match(outages(), [{ reason: 'Starting it is' }]);
 });
 
-t.test('without an outage there is nothing to say', async (t) => {
+t.test('no outage, no text', async (t) => {
   t.equal(formatOutages([]), '');
 });
 
-t.test('of many reasons the first are told, and how many there are besides', async (t) => {
+t.test('excess outages are counted', async (t) => {
   const outages = ['a', 'b', 'c', 'd', 'e'].map((reason) => ({ reason, sinceMs: 0 }));
   const since = '(since 1970-01-01T00:00:00.000Z)';
   t.equal(formatOutages(outages), `a ${since}; b ${since}; c ${since}; and 2 more`);

@@ -20,11 +20,11 @@ const progress = (clients: readonly Limiter[], domain = 'shop', version = '2') =
 const current = versions({ shop: '2', web: '1' });
 const old = versions({ shop: '1', web: '1' });
 
-t.test('without limiters nobody knows', async (t) => {
+t.test('without limiters the condition is unknown', async (t) => {
   t.match(progress([]), { connected: 0, programmed: { status: 'Unknown', reason: 'NoClients' } });
 });
 
-t.test('it is true when every limiter has accepted the version', async (t) => {
+t.test('condition is true when every limiter has accepted the version', async (t) => {
   t.strictSame(
     progress([limiterOf('a', { accepted: current }), limiterOf('b', { accepted: new Map(current) })]),
     {
@@ -36,7 +36,7 @@ t.test('it is true when every limiter has accepted the version', async (t) => {
   );
 });
 
-t.test('what was said last is answered as it is as long as all have acknowledged', async (t) => {
+t.test('unchanged status is the same object while all have acknowledged', async (t) => {
   const accepted = versions({ shop: '2', web: '1', other: '1' });
   const audience = (...clients: readonly Limiter[]) => runSteps(indexSubscribers(groupLimiters(clients)));
   const shop = { name: 'shop', version: '2' };
@@ -51,7 +51,7 @@ t.test('what was said last is answered as it is as long as all have acknowledged
   t.match(toDomainStatus(shop, audience(), before), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
-t.test('one that has not answered, or has another version, is waited for', async (t) => {
+t.test('limiter without an answer or with another version is pending', async (t) => {
   t.match(
     progress([limiterOf('a', { accepted: current }), limiterOf('b'), limiterOf('c', { accepted: old })]),
     {
@@ -62,7 +62,7 @@ t.test('one that has not answered, or has another version, is waited for', async
   );
 });
 
-t.test('a rejection is told in the words of the limiter, with its name', async (t) => {
+t.test('rejection has the message and name of the limiter', async (t) => {
   const rejection = rejectionOf(current, 'out of memory');
   const { programmed } = progress([
     limiterOf('a', { accepted: current }),
@@ -76,7 +76,7 @@ t.test('a rejection is told in the words of the limiter, with its name', async (
   });
 });
 
-t.test('a limiter without a name is called by its address', async (t) => {
+t.test('limiter without a node id is named by its address', async (t) => {
   const rejection = rejectionOf(current, 'no');
   t.match(
     progress([limiterOf('a', { nodeId: '', rejection })]).programmed.message,
@@ -84,13 +84,13 @@ t.test('a limiter without a name is called by its address', async (t) => {
   );
 });
 
-t.test('a rejection that names no domain is one of every domain that was new, and of no other', async (t) => {
+t.test('rejection that names no domain concerns every new domain', async (t) => {
   const clients = [limiterOf('a', { accepted: old, rejection: rejectionOf(current, 'no') })];
   t.equal(progress(clients).programmed.reason, 'Nacked');
   t.match(progress(clients, 'web', '1'), { acknowledged: 1, programmed: { reason: 'Acknowledged' } });
 });
 
-t.test('a rejection that names a domain is that of this domain; others wait and are told why', async (t) => {
+t.test('rejection that names a domain concerns it, and others are pending with the reason', async (t) => {
   const set = versions({ shop: '2', 'shop:eu': '2', web: '2' });
   const rejection = rejectionOf(set, 'shop:eu: duplicate key\nshop:eu: invalid unit\nmore of it');
   const clients = [limiterOf('a', { accepted: old, rejection })];
@@ -104,12 +104,12 @@ t.test('a rejection that names a domain is that of this domain; others wait and 
   });
 });
 
-t.test('a rejection of an earlier version says nothing of this one', async (t) => {
+t.test('rejection of an earlier version is ignored', async (t) => {
   const rejection = rejectionOf(old, 'no');
   t.equal(progress([limiterOf('a', { rejection })]).programmed.reason, 'Pending');
 });
 
-t.test('nobody waits for a limiter that asks for other domains', async (t) => {
+t.test('limiter that subscribes to other domains is not waited for', async (t) => {
   const elsewhere = limiterOf('b', { names: new Set(['web']), accepted: versions({ web: '1' }) });
   const clients = [limiterOf('a', { accepted: current }), elsewhere];
   t.match(progress(clients), { connected: 1, acknowledged: 1, programmed: { reason: 'Acknowledged' } });
@@ -120,20 +120,20 @@ t.test('nobody waits for a limiter that asks for other domains', async (t) => {
   });
 });
 
-t.test('one that asks for the domain by name is waited for', async (t) => {
+t.test('limiter that subscribes to the domain by name is waited for', async (t) => {
   t.match(progress([limiterOf('a', { names: new Set(['shop']) })]), {
     connected: 1,
     programmed: { reason: 'Pending' },
   });
 });
 
-t.test('a domain that is not served is acknowledged by nobody', async (t) => {
+t.test('domain that is not served is acknowledged by no limiter', async (t) => {
   const { acknowledged, programmed } = progress([limiterOf('a', { accepted: current })], 'gone', '');
   t.equal(acknowledged, 0);
   t.match(programmed, { reason: 'Pending', message: 'not served yet' });
 });
 
-t.test('limiters that share what they accepted are one group, however many', async (t) => {
+t.test('limiters with the same accepted versions are one group', async (t) => {
   const clients = Array.from({ length: 500 }, (_, i) =>
     limiterOf(`${i}`, { accepted: i % 2 === 0 ? current : old }),
   );
@@ -143,7 +143,7 @@ t.test('limiters that share what they accepted are one group, however many', asy
   );
 });
 
-t.test('a limiter is named by the identity of its certificate, whatever node id it claims', async (t) => {
+t.test('limiter is named by the identity of its certificate, whatever its node id', async (t) => {
   const rejection = rejectionOf(current, 'no');
   const identity = 'spiffe://tollgate/ns/other/limiter';
   const { message } = progress([limiterOf('a', { nodeId: 'limiter-1', identity, rejection })]).programmed;
@@ -170,7 +170,7 @@ const domainProgress = toDomainStatus(
   runSteps(indexSubscribers(groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]))),
 );
 
-t.test('an accepted object is as far as its domain', async (t) => {
+t.test('accepted object has the progress of its domain', async (t) => {
   t.strictSame(toObjectStatus(verdict, domainProgress), {
     id: 'ns/a',
     uid: 'u',
@@ -183,7 +183,7 @@ t.test('an accepted object is as far as its domain', async (t) => {
   });
 });
 
-t.test('an edit that is not accepted is never programmed, and the status says what is', async (t) => {
+t.test('edit that is not accepted is not programmed, and the status says what is in force', async (t) => {
   t.match(toObjectStatus({ ...invalid, inForce: 1 }, domainProgress), {
     observedGeneration: 2,
     version: 'v',
@@ -200,7 +200,7 @@ t.test('an edit that is not accepted is never programmed, and the status says wh
   });
 });
 
-t.test('an object of which nothing is in force has no version, whoever has the domain', async (t) => {
+t.test('object without rules in force has no version', async (t) => {
   t.match(toObjectStatus({ ...invalid, inForce: undefined, rules: 0 }, domainProgress), {
     version: '',
     limiters: { connected: 1, acknowledged: 0 },
@@ -208,7 +208,7 @@ t.test('an object of which nothing is in force has no version, whoever has the d
   });
 });
 
-t.test('a status is the same only if all of it is', async (t) => {
+t.test('statuses are equal only in all fields', async (t) => {
   const status = toObjectStatus(verdict, domainProgress);
   t.ok(isSameStatus(status, toObjectStatus(verdict, domainProgress)));
   for (const other of [
@@ -245,7 +245,7 @@ const accepted = condition('True', 'Accepted');
 const invalidCondition = condition('False', 'Invalid', 'spec: wrong');
 const enforced = condition('True', 'Acknowledged', 'acknowledged by 1 of 1 limiter');
 
-t.test('an object is ready when it is accepted and every limiter enforces it', async (t) => {
+t.test('object is ready when it is accepted and every limiter enforces it', async (t) => {
   const ready = (...conditions: Parameters<typeof statusWith>) => toReady(statusWith(...conditions));
   t.strictSame(ready(accepted, enforced), { ...enforced, reason: 'Enforced' });
   t.strictSame(ready(invalidCondition, condition('False', 'NotAccepted')), invalidCondition);
@@ -253,7 +253,7 @@ t.test('an object is ready when it is accepted and every limiter enforces it', a
   t.strictSame(ready(accepted, condition('Unknown', 'NoClients')), condition('Unknown', 'NoClients'));
 });
 
-t.test('refusals, conflicts and rejections are events, and nothing else is', async (t) => {
+t.test('invalid objects, conflicts and rejections are events', async (t) => {
   const event = (...conditions: Parameters<typeof statusWith>) => toEvent(statusWith(...conditions));
   t.equal(event(accepted, enforced), undefined);
   t.equal(event(accepted, condition('False', 'Pending')), undefined);
@@ -267,7 +267,7 @@ t.test('refusals, conflicts and rejections are events, and nothing else is', asy
   });
 });
 
-t.test('an event is the same one until there is something new', async (t) => {
+t.test('event is the same until something changes', async (t) => {
   const keyOf = (status: ObjectStatus) => toEvent(status)?.key;
   const nacked = statusWith(accepted, condition('False', 'Nacked', 'refused by 1 of 2 limiters'));
   const more = condition('False', 'Nacked', 'refused by 2 of 2 limiters');

@@ -83,7 +83,7 @@ kubeSuite(
     const untilThere = (name: string, count = 1) =>
       awaitUntil(async () => (await list(name)).length === count, { what: `${count} events of ${name}` });
 
-    await t.test('an event names the object, the reason and what was said', async (t) => {
+    await t.test('event has object, reason and message', async (t) => {
       const writer = await startWriter(t, api);
       writer.put(nacked('web', 'v1', `no ${'é'.repeat(2_000)}`));
       await untilThere('web');
@@ -99,7 +99,7 @@ kubeSuite(
       });
     });
 
-    await t.test('the same is written once, also by another leader, and what is new again', async (t) => {
+    await t.test('same event is written once, also by another leader', async (t) => {
       const writer = await startWriter(t, api);
       for (const said of ['no', 'no, no']) writer.put(nacked('once', 'v1', said));
       await untilThere('once');
@@ -115,7 +115,7 @@ kubeSuite(
       t.same(next.lines, []);
     });
 
-    await t.test('more than the API server should take is left out', async (t) => {
+    await t.test('excess events are dropped', async (t) => {
       const writer = await startWriter(t, api, { perSecond: 0.001, burst: 3 });
       for (let index = 0; index < 2_000; index += 1) writer.put(nacked(`many-${index}`));
       await untilThere('many-2');
@@ -123,7 +123,7 @@ kubeSuite(
       t.equal(stdout.match(/many-/g)?.length, 3);
     });
 
-    await t.test('without the right it says so once', async (t) => {
+    await t.test('missing permission is logged once', async (t) => {
       await kube.kubectl(['delete', 'clusterrolebinding', 'tollgate-xds']);
       const writer = await startWriter(t, api);
       const line = () => writer.lines.filter((one) => one['@message'] === 'cannot write event');

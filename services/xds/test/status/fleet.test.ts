@@ -27,7 +27,7 @@ const report = (snapshot: string, ...groups: readonly ReportedGroup[]): LimiterR
   groups,
 });
 
-t.test('limiters of another replica have the versions of the snapshot that they accepted', async (t) => {
+t.test('limiters of another replica have the versions of their accepted snapshot', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
   reported.remember(two);
@@ -36,13 +36,13 @@ t.test('limiters of another replica have the versions of the snapshot that they 
   t.match(progress(told, 'web', '1'), { acknowledged: 5, programmed: { reason: 'Acknowledged' } });
 });
 
-t.test('those that have accepted nothing are waited for', async (t) => {
+t.test('limiters that have accepted nothing are waited for', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
   t.match(progress(report('one', { count: 1 }), 'shop', '1'), { connected: 1, acknowledged: 0 });
 });
 
-t.test('a version that is not known yet changes nothing of what was known', async (t) => {
+t.test('unknown version keeps the last known state', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
   t.match(progress(report('one', { count: 2, accepted: 'one' }), 'web', '1'), { acknowledged: 2 });
@@ -53,12 +53,12 @@ t.test('a version that is not known yet changes nothing of what was known', asyn
   t.match(progress(ahead, 'shop', '2'), { acknowledged: 2 });
 });
 
-t.test('of a replica that has only told of unknown versions nothing is believed', async (t) => {
+t.test('replica with only unknown versions has acknowledged nothing', async (t) => {
   const { progress } = startReported(['one', { shop: '1' }]);
   t.match(progress(report('x', { count: 2, accepted: 'x' }), 'shop', '1'), { connected: 2, acknowledged: 0 });
 });
 
-t.test('limiters stuck with a version of long ago lack only what they are reported to lack', async (t) => {
+t.test('limiters stuck with an old version differ only in the reported domains', async (t) => {
   const { progress } = startReported(['two', { shop: '2', web: '1' }]);
   const told = report('two', { count: 1, accepted: 'one', behind: ['shop'] });
   t.match(progress(told, 'web', '1'), { acknowledged: 1 });
@@ -76,7 +76,7 @@ t.test('limiters far behind a known snapshot do not count as up to date', async 
   t.match(progress(report('two', ...groups), 'web', '1'), { connected: 4, acknowledged: 3 });
 });
 
-t.test('a rejection is told with node and replica', async (t) => {
+t.test('rejection names node and replica', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
   reported.remember(two);
@@ -89,7 +89,7 @@ t.test('a rejection is told with node and replica', async (t) => {
   t.match(progress(told, 'web', '1').programmed.reason, 'Acknowledged');
 });
 
-t.test('a rejection of a version that is not known is not told', async (t) => {
+t.test('rejection of an unknown version is not reported', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
   const rejection = { node: '', message: 'no', snapshot: 'x' };
@@ -97,7 +97,7 @@ t.test('a rejection of a version that is not known is not told', async (t) => {
   t.match(progress(told, 'shop', '1').programmed.reason, 'Acknowledged');
 });
 
-t.test('limiters that ask for certain domains are waited for with these only', async (t) => {
+t.test('limiters that subscribe by name are waited for with these domains only', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
   const told = report('one', { count: 1, names: ['web'], accepted: 'one' });

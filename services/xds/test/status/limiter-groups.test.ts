@@ -3,7 +3,7 @@ import t from 'tap';
 import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
 import { limiterOf } from '../support/limiters.ts';
 
-t.test('a domain is asked for by those that name it and by those that name nothing', async (t) => {
+t.test('domain has the limiters that subscribe to it by name or by wildcard', async (t) => {
   const audience = runSteps(
     indexSubscribers(
       groupLimiters([

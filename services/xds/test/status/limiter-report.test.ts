@@ -13,7 +13,7 @@ const present = (id: string): Limiter => limiterOf(id, { accepted: current, acce
 const passedOn = (clients: readonly Limiter[], snapshot = now) =>
   parseReport(formatReport(createReport(clients, snapshot), 1));
 
-t.test('limiters that have the same are counted together', async (t) => {
+t.test('limiters in the same state are counted together', async (t) => {
   const clients = [present('1'), present('2'), limiterOf('3')];
   t.strictSame(createReport(clients, now), {
     snapshot: 'new',
@@ -25,18 +25,18 @@ t.test('limiters that have the same are counted together', async (t) => {
   t.strictSame(passedOn(clients), createReport(clients, now), 'it is read as it was written');
 });
 
-t.test('what is known of none, before anything is served, is an empty report', async (t) => {
+t.test('report before the first snapshot is empty', async (t) => {
   t.strictSame(createReport([], undefined), { snapshot: undefined, groups: [] });
 });
 
-t.test('limiters with an older version are reported with what they lack', async (t) => {
+t.test('limiters with an older version are reported with the domains in which they differ', async (t) => {
   const stuck = limiterOf('1', { accepted: old, acceptedVersion: 'old' });
   t.match(passedOn([stuck]), { groups: [{ accepted: 'old', behind: ['shop'] }] });
   const byName = limiterOf('2', { names: new Set(['web']), accepted: old, acceptedVersion: 'old' });
   t.match(passedOn([byName]), { groups: [{ names: ['web'], behind: [] }] });
 });
 
-t.test('of limiters that lack more than fits only the version is told', async (t) => {
+t.test('too many differing domains are omitted', async (t) => {
   const domains = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`d${i}`, '2']));
   const stuck = limiterOf('1', { accepted: old, acceptedVersion: 'old' });
   t.strictSame(passedOn([stuck], snapshotOf('new', domains))?.groups, [
@@ -44,7 +44,7 @@ t.test('of limiters that lack more than fits only the version is told', async (t
   ]);
 });
 
-t.test('a rejection is told with the name of one that rejects, cut to a bearable length', async (t) => {
+t.test('rejection has the name of one limiter, and both are cut', async (t) => {
   const rejection = rejectionOf(current, 'x'.repeat(1_000));
   const clients = ['1', '2'].map((id) =>
     limiterOf(id, { accepted: old, acceptedVersion: 'old', rejection, nodeId: 'n'.repeat(500) }),
@@ -54,7 +54,7 @@ t.test('a rejection is told with the name of one that rejects, cut to a bearable
   ]);
 });
 
-t.test('a report is small, and counts everybody, whatever limiters do', async (t) => {
+t.test('report is bounded and counts every limiter', async (t) => {
   const words = (i: number) => rejectionOf(current, `${i} ${'\u0001'.repeat(2_000)}`);
   const clients = Array.from({ length: 3_000 }, (_, i) =>
     limiterOf(`${i}`, {
@@ -79,12 +79,12 @@ t.test('a report is small, and counts everybody, whatever limiters do', async (t
   t.strictSame(passedOn(clients), report);
 });
 
-t.test('what is no report is none', async (t) => {
+t.test('text that is not a report is ignored', async (t) => {
   for (const text of ['', 'null', '[]', '{', '{"groups":{}}', '"groups"'])
     t.equal(parseReport(text), undefined, text.slice(0, 20));
 });
 
-t.test('what is not understood of a report is passed over', async (t) => {
+t.test('malformed parts of a report are ignored', async (t) => {
   const groups = [
     ...[null, 5, {}, { count: -1 }, { count: 1.5 }, { count: '3' }],
     { count: 1, accepted: 7, names: 'shop', behind: {}, rejection: 'no', colour: 'green' },

@@ -82,32 +82,35 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
   const api = await clientOf(kube);
   t.teardown(() => api.close());
 
-  await t.test('replicas that start together make one ConfigMap, and hear of each other', async (t) => {
-    const name = 'together';
-    const replicas = ['a', 'b', 'c'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
-    const [a, b, c] = replicas;
-    if (a === undefined || b === undefined || c === undefined) throw new Error('three were made');
-    for (const [i, { reports }] of replicas.entries()) reports.publish({ groups: [{ count: i + 1 }] });
-    await hears(a, 'b 2', 'c 3');
-    await hears(b, 'a 1', 'c 3');
-    await hears(c, 'a 1', 'b 2');
-    t.strictSame(replicas.flatMap(problems), []);
+  await t.test(
+    "replicas that start together create one ConfigMap and read each other's reports",
+    async (t) => {
+      const name = 'together';
+      const replicas = ['a', 'b', 'c'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
+      const [a, b, c] = replicas;
+      if (a === undefined || b === undefined || c === undefined) throw new Error('three were made');
+      for (const [i, { reports }] of replicas.entries()) reports.publish({ groups: [{ count: i + 1 }] });
+      await hears(a, 'b 2', 'c 3');
+      await hears(b, 'a 1', 'c 3');
+      await hears(c, 'a 1', 'b 2');
+      t.strictSame(replicas.flatMap(problems), []);
 
-    b.reports.publish({ groups: [{ count: 9 }] });
-    await hears(a, 'b 9', 'c 3');
-    await hears(c, 'a 1', 'b 9');
-    const told = a.told();
-    const before = (await dataOf(api, name)).b_1;
-    await awaitUntil(async () => (await dataOf(api, name)).b_1 !== before, { what: 'a sign of life' });
-    await hears(a, 'b 9', 'c 3');
-    t.equal(a.told(), told, 'nobody is told of a sign of life');
+      b.reports.publish({ groups: [{ count: 9 }] });
+      await hears(a, 'b 9', 'c 3');
+      await hears(c, 'a 1', 'b 9');
+      const told = a.told();
+      const before = (await dataOf(api, name)).b_1;
+      await awaitUntil(async () => (await dataOf(api, name)).b_1 !== before, { what: 'a sign of life' });
+      await hears(a, 'b 9', 'c 3');
+      t.equal(a.told(), told, 'nobody is told of a sign of life');
 
-    await b.reports.close();
-    await hears(a, 'c 3');
-    t.strictSame(Object.keys(await dataOf(api, name)), ['a_1', 'c_1']);
-  });
+      await b.reports.close();
+      await hears(a, 'c 3');
+      t.strictSame(Object.keys(await dataOf(api, name)), ['a_1', 'c_1']);
+    },
+  );
 
-  await t.test('the leader clears away what is left of a replica that is gone', async (t) => {
+  await t.test('leader removes the report of a replica that is gone', async (t) => {
     const name = 'gone';
     const follower = startReplica(t, api, { identity: 'b_1', name, expiryMs: 400 });
     follower.reports.publish({ groups: [{ count: 1 }] });
@@ -127,7 +130,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     t.strictSame([leader, follower].flatMap(problems), []);
   });
 
-  await t.test('a replica that was killed and starts anew takes the place of what it has left', async (t) => {
+  await t.test('restarted replica replaces the report of its former process', async (t) => {
     const name = 'restarted';
     const witness = startReplica(t, api, { identity: 'b_1', name });
     witness.reports.publish({ groups: [{ count: 1 }] });
@@ -141,7 +144,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     t.strictSame(Object.keys(await dataOf(api, name)), ['a_2', 'b_1']);
   });
 
-  await t.test('what somebody deletes or spoils is there again with the next sign of life', async (t) => {
+  await t.test('deleted or invalid report is written again with the next heartbeat', async (t) => {
     const name = 'spoiled';
     const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
     if (a === undefined || b === undefined) throw new Error('two were made');
@@ -155,7 +158,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     await hears(b, 'a 1');
   });
 
-  await t.test('an identity that is no key is made one', async (t) => {
+  await t.test('identity that is not a valid key is converted', async (t) => {
     const a = startReplica(t, api, { identity: `my pod/${'x'.repeat(300)}_1`, name: 'odd' });
     a.reports.publish({ groups: [] });
     await awaitUntil(async () => Object.keys(await dataOf(api, 'odd'))[0] === `${'x'.repeat(251)}_1`, {
@@ -164,7 +167,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
   });
 
   await t.test(
-    'while the API server is away replicas stay known, and say more when it is back',
+    'reports stay known during an outage of the API server and are updated after it',
     async (t) => {
       const name = 'outage';
       const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));

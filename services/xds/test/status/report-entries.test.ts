@@ -24,7 +24,7 @@ function start() {
 
 const report = (beat: number): string => formatReport({ groups: [{ count: 1 }] }, beat);
 
-t.test('the reports of the other replicas count, the own does not', async (t) => {
+t.test('reports of other replicas count, the own does not', async (t) => {
   const { entries, read } = start();
   t.equal(entries.active(), undefined, 'before anything was read');
   read({ me_1: report(1), 'replica-2_ab-c': report(7) });
@@ -35,7 +35,7 @@ t.test('the reports of the other replicas count, the own does not', async (t) =>
   t.strictSame(entries.active(), []);
 });
 
-t.test('without a ConfigMap there are no others', async (t) => {
+t.test('without a ConfigMap there are no reports', async (t) => {
   const { entries, read } = start();
   entries.update({ type: 'replaced', objects: [] });
   t.strictSame(entries.active(), []);
@@ -49,7 +49,7 @@ t.test('without a ConfigMap there are no others', async (t) => {
   t.strictSame(entries.active(), []);
 });
 
-t.test('one whose entry has not changed for the expiry is gone, until it speaks again', async (t) => {
+t.test('entry that has not changed for the expiry expires until it changes', async (t) => {
   const { clock, entries, read, counting } = start();
   for (let beat = 0; beat < 3; beat += 1) {
     read({ me_1: report(beat), alive_1: report(beat), dead_1: report(0) });
@@ -64,7 +64,7 @@ t.test('one whose entry has not changed for the expiry is gone, until it speaks 
   t.strictSame(counting(), ['alive', 'dead']);
 });
 
-t.test('what a former life of this replica has left does not count, unless it speaks up', async (t) => {
+t.test('entry of a former process does not count unless it changes', async (t) => {
   const { entries, read, counting } = start();
   read({ me_0: report(9), other_1: report(1) });
   t.strictSame(counting(), ['other']);
@@ -75,7 +75,7 @@ t.test('what a former life of this replica has left does not count, unless it sp
   t.strictSame(counting(), ['me', 'me', 'other'], 'one that came later is no former life');
 });
 
-t.test('while nothing is heard at all nobody is taken for gone', async (t) => {
+t.test('no entry expires while no event arrives', async (t) => {
   const { clock, entries, read, counting } = start();
   read({ me_1: report(1), other_1: report(1) });
   clock.advance(300_000);
@@ -89,7 +89,7 @@ t.test('while nothing is heard at all nobody is taken for gone', async (t) => {
   t.strictSame(entries.expired(), ['other_1']);
 });
 
-t.test('what is no report is not counted, and logged once for each replica', async (t) => {
+t.test('malformed report does not count and is logged once per replica', async (t) => {
   const { lines, entries, read, counting } = start();
   read({ new_1: 'v2;1', good_1: report(1), number: 5 });
   read({ new_1: 'v2;2', good_1: report(2) });

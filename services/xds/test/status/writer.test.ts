@@ -118,7 +118,7 @@ const bodyOf = (server: ScriptedServer, index: number) => JSON.parse(server.requ
 
 const base = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/shop/ratelimitconfigs';
 
-t.test('a status is applied to the status subresource of its object and no other', async (t) => {
+t.test('status is applied to the status subresource of its object only', async (t) => {
   const server = await statusServer(t);
   const objects = new Map([['shop/web', objectOf('shop/web')]]);
   const now = () => Date.parse('2026-01-02T03:04:05.678Z');
@@ -152,7 +152,7 @@ t.test('a status is applied to the status subresource of its object and no other
   await awaitUntil(async () => (await results()).written === 1, { what: 'the count' });
 });
 
-t.test('of several changes within the debounce time the latest is written, once', async (t) => {
+t.test('latest of several changes within the debounce time is written once', async (t) => {
   const server = await statusServer(t);
   const objects = new Map(['shop/web', 'shop/api'].map((id) => [id, objectOf(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, debounceMs: 50, concurrency: 1 });
@@ -163,7 +163,7 @@ t.test('of several changes within the debounce time the latest is written, once'
   t.equal(bodyOf(server, 0).status.rules, 20);
 });
 
-t.test('what the object has already is not written, whatever others have added to it', async (t) => {
+t.test('status that the object has is not written, whatever fields others added', async (t) => {
   const server = await statusServer(t);
   const objects = new Map(['shop/same', 'shop/other'].map((id) => [id, objectOf(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
@@ -189,7 +189,7 @@ t.test('what the object has already is not written, whatever others have added t
   );
 });
 
-t.test('a condition keeps the time of its transition until its status is another one', async (t) => {
+t.test('condition keeps its transition time until its status changes', async (t) => {
   const server = await statusServer(t);
   const old = '2020-01-01T00:00:00Z';
   const conditions = [
@@ -208,7 +208,7 @@ t.test('a condition keeps the time of its transition until its status is another
   t.not(second.lastTransitionTime, old);
 });
 
-t.test('a message that the CRD would refuse is cut', async (t) => {
+t.test('message that exceeds the bound of the CRD is cut', async (t) => {
   const server = await statusServer(t);
   const objects = new Map([['shop/web', objectOf('shop/web')]]);
   const { writer } = await startWriter(t, { api: server.api, objects });
@@ -218,7 +218,7 @@ t.test('a message that the CRD would refuse is cut', async (t) => {
   t.ok(length > 30_000 && length <= 32_768, `${length} characters`);
 });
 
-t.test('only the leader writes; who becomes the leader writes all that differs', async (t) => {
+t.test('only the leader writes, and a new leader writes all differences', async (t) => {
   const server = await statusServer(t);
   const { leadership, set } = makeLeadership(false);
   const objects = new Map(['shop/a', 'shop/b', 'shop/gone'].map((id) => [id, objectOf(id)]));
@@ -237,7 +237,7 @@ t.test('only the leader writes; who becomes the leader writes all that differs',
   t.equal(paths(server)[2], `${base}/b/status`);
 });
 
-t.test('who loses the leadership in the middle of a round stops', async (t) => {
+t.test('replica that loses the leadership during a round stops', async (t) => {
   const { leadership, set } = makeLeadership();
   const server = await statusServer(t, (response, { body }) => {
     set(false);
@@ -255,7 +255,7 @@ t.test('who loses the leadership in the middle of a round stops', async (t) => {
   );
 });
 
-t.test('a status of a former life of the object is not written', async (t) => {
+t.test('status of a deleted object with the same name is not written', async (t) => {
   const server = await statusServer(t);
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
@@ -265,7 +265,7 @@ t.test('a status of a former life of the object is not written', async (t) => {
   t.strictSame(paths(server), [`${base}/b/status`]);
 });
 
-t.test('an object that is gone is given up, and does not hold up others', async (t) => {
+t.test('deleted object is skipped and does not block others', async (t) => {
   const server = await statusServer(t, refusal(404, 'NotFound'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
@@ -275,32 +275,29 @@ t.test('an object that is gone is given up, and does not hold up others', async 
   t.notOk(logs.some(({ level }) => level !== 'debug'));
 });
 
-t.test(
-  'an object that has changed meanwhile is written once the source has told of the change',
-  async (t) => {
-    const server = await statusServer(t, refusal(409, 'Conflict'));
-    const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
-    const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
-    for (const id of objects.keys()) writer.put(toObjectStatus(id));
-    await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
-    writer.put(toObjectStatus('shop/b', { rules: 4 }));
-    await arrive(server, 3);
-    t.strictSame(
-      paths(server),
-      ['a', 'b', 'b'].map((name) => `${base}/${name}/status`),
-      'not tried in vain',
-    );
+t.test('changed object is written once the source has delivered the change', async (t) => {
+  const server = await statusServer(t, refusal(409, 'Conflict'));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
+  await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
+  writer.put(toObjectStatus('shop/b', { rules: 4 }));
+  await arrive(server, 3);
+  t.strictSame(
+    paths(server),
+    ['a', 'b', 'b'].map((name) => `${base}/${name}/status`),
+    'not tried in vain',
+  );
 
-    objects.set('shop/a', objectOf('shop/a'));
-    await arrive(server, 4);
-    t.equal(paths(server)[3], `${base}/a/status`);
-    await awaitUntil(async () => (await results()).written === 3, { what: 'the answer to the last one' });
-    t.strictSame(await results(), { conflict: 1, written: 3 });
-    t.notOk(logs.some(({ level }) => level !== 'debug'));
-  },
-);
+  objects.set('shop/a', objectOf('shop/a'));
+  await arrive(server, 4);
+  t.equal(paths(server)[3], `${base}/a/status`);
+  await awaitUntil(async () => (await results()).written === 3, { what: 'the answer to the last one' });
+  t.strictSame(await results(), { conflict: 1, written: 3 });
+  t.notOk(logs.some(({ level }) => level !== 'debug'));
+});
 
-t.test('what fails is tried again with the latest status, and told once', async (t) => {
+t.test('failed write is retried with the latest status and logged once', async (t) => {
   const server = await statusServer(
     t,
     refusal(503, 'Unavailable'),
@@ -328,7 +325,7 @@ t.test('what fails is tried again with the latest status, and told once', async 
   );
 });
 
-t.test('a missing right is told once, for all that is refused', async (t) => {
+t.test('missing permission is logged once for all refused statuses', async (t) => {
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
@@ -342,7 +339,7 @@ t.test('a missing right is told once, for all that is refused', async (t) => {
   );
 });
 
-t.test('a status that was refused once is tried again soon, and the log says so', async (t) => {
+t.test('refused status is retried, with a log line', async (t) => {
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
@@ -351,24 +348,21 @@ t.test('a status that was refused once is tried again soon, and the log says so'
   t.match(logs, [{ '@message': 'API server refused a status, retrying', retryWithinMs: 20 }]);
 });
 
-t.test(
-  'while a right is missing, one object of its namespace at a time is tried, each in turn',
-  async (t) => {
-    const forbidden = refusal(403, 'Forbidden');
-    const server = await statusServer(t, ...Array.from({ length: 6 }, () => forbidden));
-    const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
-    const { writer, results } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
-    for (const id of objects.keys()) writer.put(toObjectStatus(id));
-    await awaitUntil(async () => (await results()).written === 3, { what: 'all of them' });
-    t.strictSame(
-      paths(server),
-      ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'].map((name) => `${base}/${name}/status`),
-    );
-    t.strictSame(await results(), { refused: 6, written: 3 });
-  },
-);
+t.test('with a missing permission one object of its namespace is retried at a time', async (t) => {
+  const forbidden = refusal(403, 'Forbidden');
+  const server = await statusServer(t, ...Array.from({ length: 6 }, () => forbidden));
+  const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
+  const { writer, results } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
+  for (const id of objects.keys()) writer.put(toObjectStatus(id));
+  await awaitUntil(async () => (await results()).written === 3, { what: 'all of them' });
+  t.strictSame(
+    paths(server),
+    ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'].map((name) => `${base}/${name}/status`),
+  );
+  t.strictSame(await results(), { refused: 6, written: 3 });
+});
 
-t.test('writes keep to their rate and number', async (t) => {
+t.test('writes keep to rate and concurrency', async (t) => {
   let open = 0;
   let most = 0;
   const server = await startScriptedServer((response, { body }) => {
@@ -433,7 +427,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     t.match((await kube.kubectl(['get', 'rlc', '-n', 'shop', 'web'])).stdout, /web +.*True/);
   });
 
-  await t.test('comes back to the source with the same generation, and is not written again', async (t) => {
+  await t.test('comes back to the source with the same generation and is not written again', async (t) => {
     const back = () =>
       awaitUntil(
         () => JSON.stringify(following.source.get('shop/web')?.manifest).includes('"version":"v1"'),
@@ -453,7 +447,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     t.equal((await editor.get('shop', 'web')).metadata.resourceVersion, before.metadata.resourceVersion);
   });
 
-  await t.test('of a former life is refused by the API server, too', async (t) => {
+  await t.test('of a deleted object with the same name is refused by the API server', async (t) => {
     const former = await known('shop/web');
     await editor.delete('shop', 'web');
     await editor.create('shop', 'web');
@@ -464,7 +458,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     t.equal((await editor.get('shop', 'web')).status, undefined);
   });
 
-  await t.test('that somebody else has changed is put right with the next look', async (t) => {
+  await t.test('changed by another client is restored at the next check', async (t) => {
     const { uid } = await known('shop/marker');
     // Else the first write would be no repair.
     await awaitUntil(
