@@ -246,7 +246,7 @@ interface TestCluster {
   readonly answerTo?: (request: SeenRequest) => Answer | undefined;
 }
 
-/** A cluster, without objects unless they are told, where nobody has the Lease, and the service that follows it. */
+/** A cluster without a holder of the Lease, by default without objects, and the service that follows it. */
 async function followCluster(
   t: Test,
   env: Readonly<Record<string, string>> = {},
@@ -354,7 +354,7 @@ t.test('DRAIN_TIMEOUT: shutdown does not wait longer', async (t) => {
   await awaitUntil(async () => (await metricsOf(app)).includes('tollgate_xds_leader 1'), {
     what: 'the Lease',
   });
-  // Nobody answers the process that gives up its Lease.
+  // The release of the Lease gets no answer.
   isSilent = true;
   await app.lifecycle.stop('test');
   t.match(

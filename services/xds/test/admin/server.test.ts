@@ -212,10 +212,10 @@ t.test('/snapshot marks a rule without a limit as unlimited', async (t) => {
 });
 
 t.test('page shows the number of limiters at other replicas', async (t) => {
-  const { ask, limiters, hear } = await startAdmin(t, { hasReplicas: true });
+  const { ask, limiters, setOthers } = await startAdmin(t, { hasReplicas: true });
   limiters.put(limiterOf('1'));
   t.match((await ask('/')).text, '<dd>1 connected</dd>');
-  hear([{ identity: 'b_1', replica: 'b', report: { groups: [{ count: 2 }, { count: 3 }] } }]);
+  setOthers([{ identity: 'b_1', replica: 'b', report: { groups: [{ count: 2 }, { count: 3 }] } }]);
   t.match((await ask('/')).text, '<dd>1 connected and 5 at other replicas</dd>');
 });
 

@@ -51,7 +51,7 @@ function startExchange(first?: Snapshot) {
   };
 }
 
-/** One that has sent `a=1 b=1` to a client that wants everything, and was told that it is accepted. */
+/** An exchange whose client has a wildcard subscription and has acknowledged `a=1 b=1`. */
 function startAccepted() {
   const exchange = startExchange(testSnapshot({ a: 1, b: 1 }));
   exchange.request();

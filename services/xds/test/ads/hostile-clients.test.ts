@@ -157,7 +157,7 @@ t.test('client that does not read is cut and delays no other', async (t) => {
   const reader = server.connect().sotw();
   reader.send({ resourceNames: ['shop'] });
   reader.ack(await reader.next(), { resourceNames: ['shop'] });
-  await awaitUntil(() => resets.length === streams.length, { what: 'the end of those that do not read' });
+  await awaitUntil(() => resets.length === streams.length, { what: 'the end of streams that do not read' });
   t.ok(resets.every((code) => code === constants.NGHTTP2_ENHANCE_YOUR_CALM));
   t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' }, value: 10 }]);
   t.equal(await openStreams(server), 1);
@@ -240,7 +240,7 @@ async function subscribeManyUnread(t: Test, port: number, count: number): Promis
 t.test('limiter receives its update while hundreds of streams do not read', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: combined(largeSnapshot(100_000), testSnapshot({ shop: 1 })),
-    // Room for a sixth of the streams, and nothing ends for being slow.
+    // Capacity for a sixth of the streams, and no stream is cut for being slow.
     maxBytesInFlight: 8 * 600_000,
     sendTimeoutMs: 3_600_000,
     stallMs: 3_600_000,

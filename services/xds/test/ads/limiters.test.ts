@@ -30,7 +30,7 @@ t.test('new limiter counts after its first answer or its timeout', async (t) => 
   const before = changes.count;
   time.advance(5_000);
   t.strictSame(countedIds(limiters), ['1', '2', '4']);
-  t.equal(changes.count, before + 1, 'told once');
+  t.equal(changes.count, before + 1, 'notified once');
 });
 
 t.test('disconnected limiter does not count and leaves no timer', async (t) => {

@@ -54,7 +54,7 @@ t.test('waiting senders are served in order of arrival when capacity is released
   send('second', { bytes: 10 });
   t.equal(sent.length, 8);
   read('b');
-  t.same(sent.slice(8), ['first'], 'no more than there is room for');
+  t.same(sent.slice(8), ['first'], 'no more than fits');
   read('b');
   t.same(sent.slice(8), ['first'], 'what was given back is given back once');
   read('a');
@@ -103,7 +103,7 @@ t.test('no response overtakes a large one that waits', async (t) => {
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) send(name, { bytes: 10 });
   send('large', { bytes: 80 });
   send('small', { bytes: 10 });
-  t.equal(sent.length, 6, 'although there would be room for the small one');
+  t.equal(sent.length, 6, 'although the small one would fit');
   for (const name of ['a', 'b', 'c', 'd']) read(name);
   t.same(sent.slice(6), ['large']);
   read('e');

@@ -96,7 +96,7 @@ t.test('rule 14: a connection ends at its maximum age', async (t) => {
     maxConnectionAgeGraceMs: 100,
   });
   const client = connect();
-  // Of those that were answered: a busy machine may let a connection come of age before.
+  // Only streams with a response: on a busy machine a connection may reach its age before.
   const peers = new Set<unknown>();
   const livesAndEnds = async (): Promise<void> => {
     const stream = client.sotw();

@@ -63,7 +63,7 @@ t.test('rule 2: the node of the first request is that of the stream', async (t) 
   const stream = connect().sotw();
   stream.send({ typeUrl: 'type.googleapis.com/another.Type', node });
   stream.send();
-  stream.ack(await stream.next(), { node: { id: 'somebody else' } });
+  stream.ack(await stream.next(), { node: { id: 'another node' } });
   await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
   t.equal(onlyLimiter().nodeId, 'limiter-1');
   t.match(
@@ -152,9 +152,9 @@ t.test('rules 5 and 6: after a NACK nothing is sent until the content changes', 
   t.match((await metrics.nacks.get()).values, [{ labels: { protocol: 'sotw' }, value: 1 }]);
   t.match((await metrics.acks.get()).values, [{ value: 2 }]);
   t.match((await metrics.pushes.get()).values, [{ value: 3 }]);
-  const told = logLines.filter((line) => line['@message'] === 'limiter rejected the configuration');
-  t.match(told, [{ level: 'warning', node: 'limiter-1', rejection: /duplicate descriptor/ }]);
-  t.equal(told.length, 1);
+  const rejections = logLines.filter((line) => line['@message'] === 'limiter rejected the configuration');
+  t.match(rejections, [{ level: 'warning', node: 'limiter-1', rejection: /duplicate descriptor/ }]);
+  t.equal(rejections.length, 1);
 });
 
 t.test('rule 6: the message of a NACK is cut', async (t) => {

@@ -128,7 +128,7 @@ t.test('object missing from a new list is deleted', async (t) => {
   const change = catalog.apply(replaced(objectOf('ns/b', { domain: 'b' })));
   t.strictSame([...change.snapshot.resources.keys()], ['b']);
   t.strictSame(change.deleted, ['ns/a']);
-  t.strictSame(change.results, [], 'nothing new of the one that nobody has changed');
+  t.strictSame(change.results, [], 'the unchanged object has no new result');
 });
 
 t.test('objects of a namespace are merged, older rules first', async (t) => {
@@ -297,13 +297,13 @@ t.test('warnings are reported for an object that is alone in its domain', async 
   const spec = {
     domain: 'shop',
     descriptors: [
-      { key: 'k', rateLimit: { unit: 'Hour', requestsPerUnit: 1, replaces: [{ name: 'nobody' }] } },
+      { key: 'k', rateLimit: { unit: 'Hour', requestsPerUnit: 1, replaces: [{ name: 'missing' }] } },
     ],
   };
   catalog.apply(replaced(objectOf('ns/a', { spec })));
   t.match(catalog.results.get('ns/a')?.accepted, {
     status: 'True',
-    message: /to be checked:\n.*replaces 'nobody'/,
+    message: /to be checked:\n.*replaces 'missing'/,
   });
   catalog.apply(changed(objectOf('ns/b', { rules: [{ key: 'other' }] })));
   t.equal(catalog.results.get('ns/a')?.accepted.message, "1 limit for domain 'shop'");

@@ -49,7 +49,7 @@ t.test('changes during a long status report are reported right after it', async 
     'one report says one thing',
   );
   time.advance(100);
-  await awaitUntil(() => written.length === 20_000, { what: 'the limiter to be told of', everyMs: 1 });
+  await awaitUntil(() => written.length === 20_000, { what: 'the status of the limiter', everyMs: 1 });
   t.equal(pipeline.state().statuses.get('ns/o9999')?.limiters.connected, 1);
 });
 

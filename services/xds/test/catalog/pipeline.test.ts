@@ -150,7 +150,7 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
   const { tell, settle, store, lines, pipeline, registry } = await startPipeline(t, { allowEmpty: false });
   tell(replaced());
   await settle();
-  t.equal(store.current(), undefined, 'limiters that outlived this process are not told either');
+  t.equal(store.current(), undefined, 'limiters of an earlier process receive nothing, either');
   t.match(pipeline.notReadyReason(), /XDS_ALLOW_EMPTY=false/);
   tell(changed(objectOf('ns/a')));
   await settle();
@@ -298,7 +298,7 @@ t.test('lower number of limiters is reported at once without a settle time', asy
   t.match(
     written.splice(0),
     [{ id: 'ns/a', programmed: { reason: 'Nacked' } }],
-    'a rejection is told at once',
+    'a rejection is reported at once',
   );
 });
 
@@ -329,10 +329,11 @@ t.test('absence of limiters is reported after a while', async (t) => {
 });
 
 t.test('limiters of other replicas count like own ones', async (t) => {
-  const { tell, settle, written, limiters, store, hear, time, published, pipeline } = await startPipeline(t, {
-    settleMs: 15_000,
-    hasReplicas: true,
-  });
+  const { tell, settle, written, limiters, store, setOthers, time, published, pipeline } =
+    await startPipeline(t, {
+      settleMs: 15_000,
+      hasReplicas: true,
+    });
   tell(replaced(objectOf('ns/a')));
   await settle();
   const version = store.current()?.version ?? '';
@@ -341,13 +342,13 @@ t.test('limiters of other replicas count like own ones', async (t) => {
   t.match(published(), { snapshot: version, groups: [{ count: 1, accepted: version }] });
   t.strictSame(written, [], 'the first number is that of all replicas');
   const other = { identity: 'replica-2_x', replica: 'replica-2' };
-  hear([{ ...other, report: { snapshot: version, groups: [{ count: 2, accepted: version }] } }]);
+  setOthers([{ ...other, report: { snapshot: version, groups: [{ count: 2, accepted: version }] } }]);
   time.advance(100);
   t.match(written.splice(0), [{ limiters: { connected: 3, acknowledged: 3 } }]);
   t.equal(pipeline.state().limitersElsewhere, 2);
 
   const rejection = { node: 'limiter-9', message: 'no', snapshot: version };
-  hear([{ ...other, report: { snapshot: version, groups: [{ count: 2, rejection }] } }]);
+  setOthers([{ ...other, report: { snapshot: version, groups: [{ count: 2, rejection }] } }]);
   time.advance(100);
   t.match(written, [
     { programmed: { message: 'refused by 2 of 3 limiters; limiter-9 at replica-2 says: no' } },
@@ -355,7 +356,7 @@ t.test('limiters of other replicas count like own ones', async (t) => {
 });
 
 t.test('limiter that moves between replicas causes no status write', async (t) => {
-  const { tell, settle, written, limiters, store, hear, time } = await startPipeline(t, {
+  const { tell, settle, written, limiters, store, setOthers, time } = await startPipeline(t, {
     settleMs: 15_000,
     hasReplicas: true,
   });
@@ -363,7 +364,7 @@ t.test('limiter that moves between replicas causes no status write', async (t) =
   await settle();
   const version = store.current()?.version ?? '';
   const elsewhere = (count: number): void =>
-    hear([
+    setOthers([
       {
         identity: 'replica-2_x',
         replica: 'replica-2',
@@ -380,7 +381,7 @@ t.test('limiter that moves between replicas causes no status write', async (t) =
   elsewhere(2);
   time.advance(100);
   time.advance(20_000);
-  hear([]);
+  setOthers([]);
   time.advance(100);
   time.advance(10_000);
   elsewhere(2);

@@ -14,7 +14,7 @@ const server = 'system:serviceaccount:tollgate:tollgate-xds';
 const group = 'ratelimit.tollgate.dev';
 const users = [server, 'viewer', 'editor'].map((name) => ({ name }));
 
-/** One thing that somebody may or may not do, such as `patch ratelimitconfigs/status shop`. */
+/** A permission, such as `patch ratelimitconfigs/status shop`. */
 interface Right {
   verb: string;
   group?: string;
@@ -29,7 +29,7 @@ const configMap = { resource: 'configmaps' };
 const rules = { group, resource: 'ratelimitconfigs' };
 const status = { ...rules, subresource: 'status' };
 
-/** Asks the API server, as whoever the client is. */
+/** Asks the API server as the user of the client. */
 async function may(api: ApiClient, right: Right): Promise<boolean> {
   const answer = (await api.send({
     method: 'POST',
@@ -44,7 +44,7 @@ async function may(api: ApiClient, right: Right): Promise<boolean> {
   return answer.status.allowed;
 }
 
-/** Which of the rights somebody has, each as its own line of text. */
+/** The permissions of a user, one per line. */
 async function granted(api: ApiClient, rights: readonly Right[]): Promise<string[]> {
   const allowed: string[] = [];
   for (const right of rights) {

@@ -12,8 +12,8 @@ import { recordingLogger } from '../support/recording-logger.ts';
 
 interface Candidate {
   readonly elector: LeaseElector;
-  /** What its listeners were told. */
-  readonly told: readonly boolean[];
+  /** The notifications of its listeners. */
+  readonly notified: readonly boolean[];
   readonly logs: readonly Record<string, unknown>[];
   leaderGauge(): Promise<number | undefined>;
 }
@@ -37,13 +37,13 @@ function stand(
     random: () => 0,
     ...options,
   });
-  const told: boolean[] = [];
-  elector.onChange((leader) => told.push(leader));
+  const notified: boolean[] = [];
+  elector.onChange((leader) => notified.push(leader));
   elector.start();
   t.teardown(() => elector.close());
   const leaderGauge = async () =>
     (await registry.getSingleMetric('tollgate_xds_leader')?.get())?.values[0]?.value;
-  return { elector, told, logs: lines, leaderGauge };
+  return { elector, notified, logs: lines, leaderGauge };
 }
 
 const times = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
@@ -65,7 +65,7 @@ const timed = (clock: FakeClock): Partial<LeaseElectorOptions> => ({
   sleep: clock.sleep,
 });
 
-/** An API server with one Lease, guarded by its resourceVersion as the real one is; `fault` may answer in its place. */
+/** An API server with one Lease, guarded by its resourceVersion as the real one is; `fault` may answer instead. */
 async function leaseServer(t: Test, fault: () => Answer | undefined = () => undefined) {
   let lease: Record<string, unknown> | undefined;
   let version = 0;
@@ -114,7 +114,7 @@ t.test('first candidate creates the Lease and renews it', async (t) => {
   t.equal(await one.leaderGauge(), 1);
   await pass(clock, 60_000);
   t.ok(one.elector.isLeader());
-  t.strictSame(one.told, [true]);
+  t.strictSame(one.notified, [true]);
   t.match(spec(), { acquireTime: '2001-09-09T01:46:40.000000Z', leaseTransitions: 0 });
   t.not(spec().renewTime, spec().acquireTime);
 });
@@ -136,11 +136,11 @@ for (const callMs of [4_500, 9_000]) {
     await awaitUntil(() => requests.length === before + 2, { what: 'the renewal' });
     server.callMs = 0;
     await awaitUntil(() => clock.sleepers() === 1, { what: 'the candidate to sleep again' });
-    t.equal(one.told.at(-1), one.elector.isLeader(), 'nobody is told of a term that is over');
+    t.equal(one.notified.at(-1), one.elector.isLeader(), 'no notification of a term that has ended');
     if (!one.elector.isLeader()) clock.advance(times.retryPeriodMs);
     await leads(one);
-    // What was put while nobody led is written only when listeners are told that there is a leader.
-    t.strictSame(one.told, [true, false, true]);
+    // What was put while nobody led is written only when listeners are notified that there is a leader.
+    t.strictSame(one.notified, [true, false, true]);
   });
 }
 
@@ -185,7 +185,7 @@ t.test('holder that cannot renew leads until the deadline, steps down, and retur
   t.ok(one.elector.isLeader());
   await pass(clock, 1_000);
   t.notOk(one.elector.isLeader());
-  t.strictSame(one.told, [true, false]);
+  t.strictSame(one.notified, [true, false]);
   t.equal(await one.leaderGauge(), 0);
   t.equal(one.logs.filter(({ level }) => level === 'warning').length, 1, 'one warning for all attempts');
   state.broken = false;
@@ -221,7 +221,7 @@ t.test('holder that finds another one in the Lease steps down at once', async (t
   state.thief = true;
   await pass(clock, 2_000);
   t.notOk(one.elector.isLeader());
-  t.strictSame(one.told, [true, false]);
+  t.strictSame(one.notified, [true, false]);
 });
 
 t.test('one of two simultaneous candidates gets the Lease', async (t) => {
@@ -238,7 +238,7 @@ t.test('close releases the Lease for the next candidate', async (t) => {
   await leads(one);
   await one.elector.close();
   t.notOk(one.elector.isLeader());
-  t.strictSame(one.told, [true, false]);
+  t.strictSame(one.notified, [true, false]);
   t.equal(spec().holderIdentity, '');
   await leads(stand(t, api, 'two', timed(clock)));
   t.match(spec(), { holderIdentity: 'two', leaseTransitions: 1 });

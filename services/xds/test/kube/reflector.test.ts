@@ -42,7 +42,7 @@ const bookmark = (resourceVersion: string) => ({
 });
 const expired = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'old' } };
 
-/** Writes bytes as they are, then does with the connection as told. */
+/** Writes raw bytes, then keeps, ends or cuts the connection. */
 function raw(text: string, end: 'keep open' | 'end' | 'cut'): Answer {
   return (response) => {
     response.writeHead(200);
@@ -311,10 +311,10 @@ test('failures are logged once per reason and counted, and so is their end', asy
     watches: [watch()],
   });
   const following = follow(t, server.api);
-  const told = () => following.logs.filter(({ level }) => level !== 'debug');
-  await awaitUntil(() => told().length === 3, { what: 'two failures and their end in the log' });
+  const logged = () => following.logs.filter(({ level }) => level !== 'debug');
+  await awaitUntil(() => logged().length === 3, { what: 'two failures and their end in the log' });
   t.strictSame(
-    told().map(({ level, reason }) => [level, reason]),
+    logged().map(({ level, reason }) => [level, reason]),
     [
       ['warning', 'Starting it is'],
       [

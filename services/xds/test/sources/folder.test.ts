@@ -301,9 +301,9 @@ t.test('closed source sends no event', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', manifestText('a'));
   const { source, lists } = await follow(t, folder);
-  const told = lists.length;
+  const before = lists.length;
   folder.write('config/b.yaml', manifestText('b'));
   await source.close();
   await source.close();
-  t.equal(lists.length, told);
+  t.equal(lists.length, before);
 });

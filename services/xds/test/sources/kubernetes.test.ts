@@ -6,7 +6,7 @@ import type { ApiClient } from '../../src/kube/client.ts';
 import { clientOf, createEditor, prepareCluster } from '../support/cluster.ts';
 import { type SourceUnderTest, settles, startSource } from '../support/source-under-test.ts';
 
-const stranger = 'system:serviceaccount:shop:stranger';
+const reader = 'system:serviceaccount:shop:reader';
 
 async function start(t: Test, ...args: Parameters<typeof startSource>): Promise<SourceUnderTest> {
   const following = await startSource(...args);
@@ -95,16 +95,16 @@ kubeSuite(
     });
 
     await t.test('are not passed on in part while one namespace is forbidden', async (t) => {
-      const asStranger = await clientOf(kube, stranger);
-      t.teardown(() => asStranger.close());
+      const asReader = await clientOf(kube, reader);
+      t.teardown(() => asReader.close());
       const grant = async (namespace: string) => {
         const role = ['--verb=list,watch', '--resource=ratelimitconfigs.ratelimit.tollgate.dev'];
         await kube.kubectl(['create', 'role', 'reader', '-n', namespace, ...role]);
-        const binding = ['--role=reader', '--serviceaccount=shop:stranger'];
+        const binding = ['--role=reader', '--serviceaccount=shop:reader'];
         await kube.kubectl(['create', 'rolebinding', 'reader', '-n', namespace, ...binding]);
       };
       await grant('bank');
-      const following = await start(t, asStranger, { namespaces: ['bank', 'elsewhere'] });
+      const following = await start(t, asReader, { namespaces: ['bank', 'elsewhere'] });
       await awaitUntil(() => following.source.get('bank/x') !== undefined, { what: 'the namespace bank' });
       await awaitUntil(() => following.logs.some(({ namespace }) => namespace === 'elsewhere'), {
         what: 'the refusal',
@@ -169,5 +169,5 @@ kubeSuite(
       });
     });
   },
-  { users: [{ name: stranger, groups: ['system:serviceaccounts'] }] },
+  { users: [{ name: reader, groups: ['system:serviceaccounts'] }] },
 );

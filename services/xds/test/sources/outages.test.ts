@@ -4,7 +4,7 @@ import { formatOutages } from '../../src/sources/source.ts';
 import { type Answer, page, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
 import { startSource } from '../support/source-under-test.ts';
 
-/** A source of the namespaces shop, web and bank, whose lists the API server answers as told. */
+/** A source of the namespaces shop, web and bank, with the given answers to their lists. */
 async function follow(t: Test, answerTo: (namespace: string) => Answer) {
   const server = await startScriptedServer((response, request) => {
     const [, namespace = ''] = /namespaces\/([^/]+)/.exec(request.path) ?? [];

@@ -38,17 +38,17 @@ t.test('condition is true when every limiter has accepted the version', async (t
 
 t.test('unchanged status is the same object while all have acknowledged', async (t) => {
   const accepted = versions({ shop: '2', web: '1', other: '1' });
-  const audience = (...clients: readonly Limiter[]) => runSteps(indexSubscribers(groupLimiters(clients)));
+  const subscribers = (...clients: readonly Limiter[]) => runSteps(indexSubscribers(groupLimiters(clients)));
   const shop = { name: 'shop', version: '2' };
-  const before = toDomainStatus(shop, audience(limiterOf('a', { accepted: current })));
-  t.equal(toDomainStatus(shop, audience(limiterOf('a', { accepted })), before), before);
-  t.match(toDomainStatus({ ...shop, version: '3' }, audience(limiterOf('a', { accepted })), before), {
+  const before = toDomainStatus(shop, subscribers(limiterOf('a', { accepted: current })));
+  t.equal(toDomainStatus(shop, subscribers(limiterOf('a', { accepted })), before), before);
+  t.match(toDomainStatus({ ...shop, version: '3' }, subscribers(limiterOf('a', { accepted })), before), {
     version: '3',
     acknowledged: 0,
   });
   const two = [limiterOf('a', { accepted }), limiterOf('b', { accepted })];
-  t.match(toDomainStatus(shop, audience(...two), before), { connected: 2, acknowledged: 2 });
-  t.match(toDomainStatus(shop, audience(), before), { connected: 0, programmed: { reason: 'NoClients' } });
+  t.match(toDomainStatus(shop, subscribers(...two), before), { connected: 2, acknowledged: 2 });
+  t.match(toDomainStatus(shop, subscribers(), before), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
 t.test('limiter without an answer or with another version is pending', async (t) => {
@@ -150,7 +150,7 @@ t.test('limiter is named by the identity of its certificate, whatever its node i
   t.equal(message, `refused by 1 of 1 limiter; limiter-1 (${identity}) says: no`);
 });
 
-const verdict: ValidationResult = {
+const result: ValidationResult = {
   id: 'ns/a',
   uid: 'u',
   generation: 2,
@@ -162,7 +162,7 @@ const verdict: ValidationResult = {
   accepted: { status: 'True', reason: 'Accepted', message: '3 limits' },
 };
 const invalid: ValidationResult = {
-  ...verdict,
+  ...result,
   accepted: { status: 'False', reason: 'Invalid', message: 'bad' },
 };
 const domainProgress = toDomainStatus(
@@ -171,7 +171,7 @@ const domainProgress = toDomainStatus(
 );
 
 t.test('accepted object has the progress of its domain', async (t) => {
-  t.strictSame(toObjectStatus(verdict, domainProgress), {
+  t.strictSame(toObjectStatus(result, domainProgress), {
     id: 'ns/a',
     uid: 'u',
     observedGeneration: 2,
@@ -209,13 +209,13 @@ t.test('object without rules in force has no version', async (t) => {
 });
 
 t.test('statuses are equal only in all fields', async (t) => {
-  const status = toObjectStatus(verdict, domainProgress);
-  t.ok(isSameStatus(status, toObjectStatus(verdict, domainProgress)));
+  const status = toObjectStatus(result, domainProgress);
+  t.ok(isSameStatus(status, toObjectStatus(result, domainProgress)));
   for (const other of [
-    { ...verdict, uid: 'other' },
-    { ...verdict, generation: 3 },
-    { ...verdict, rules: 4 },
-    { ...verdict, inForce: undefined },
+    { ...result, uid: 'other' },
+    { ...result, generation: 3 },
+    { ...result, rules: 4 },
+    { ...result, inForce: undefined },
     invalid,
   ])
     t.notOk(isSameStatus(status, toObjectStatus(other, domainProgress)), JSON.stringify(other));

@@ -24,7 +24,7 @@ function nacked(name: string, version = 'v1', said = 'no'): ObjectStatus {
   };
 }
 
-/** A writer that leads, unless told otherwise; it is closed when the test ends. */
+/** A writer, by default of the leader; closed when the test ends. */
 async function startWriter(
   t: Test,
   api: ApiClient,

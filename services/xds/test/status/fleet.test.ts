@@ -9,7 +9,7 @@ import { snapshotOf } from '../support/limiters.ts';
 const one = snapshotOf('one', { shop: '1', web: '1' });
 const two = snapshotOf('two', { shop: '2', web: '1' });
 
-/** A replica that has served these, and is told of limiters of another one. */
+/** Reports of another replica, read by one that has served these snapshots. */
 function startReported(...snapshots: Parameters<typeof snapshotOf>[]) {
   const reported = new ReportedLimiters();
   for (const args of snapshots) reported.remember(snapshotOf(...args));
@@ -31,9 +31,9 @@ t.test('limiters of another replica have the versions of their accepted snapshot
   const { reported, progress } = startReported();
   reported.remember(one);
   reported.remember(two);
-  const told = report('two', { count: 3, accepted: 'two' }, { count: 2, accepted: 'one' });
-  t.match(progress(told, 'shop', '2'), { connected: 5, acknowledged: 3, programmed: { reason: 'Pending' } });
-  t.match(progress(told, 'web', '1'), { acknowledged: 5, programmed: { reason: 'Acknowledged' } });
+  const given = report('two', { count: 3, accepted: 'two' }, { count: 2, accepted: 'one' });
+  t.match(progress(given, 'shop', '2'), { connected: 5, acknowledged: 3, programmed: { reason: 'Pending' } });
+  t.match(progress(given, 'web', '1'), { acknowledged: 5, programmed: { reason: 'Acknowledged' } });
 });
 
 t.test('limiters that have accepted nothing are waited for', async (t) => {
@@ -60,9 +60,9 @@ t.test('replica with only unknown versions has acknowledged nothing', async (t) 
 
 t.test('limiters stuck with an old version differ only in the reported domains', async (t) => {
   const { progress } = startReported(['two', { shop: '2', web: '1' }]);
-  const told = report('two', { count: 1, accepted: 'one', behind: ['shop'] });
-  t.match(progress(told, 'web', '1'), { acknowledged: 1 });
-  t.match(progress(told, 'shop', '2'), { acknowledged: 0 });
+  const given = report('two', { count: 1, accepted: 'one', behind: ['shop'] });
+  t.match(progress(given, 'web', '1'), { acknowledged: 1 });
+  t.match(progress(given, 'shop', '2'), { acknowledged: 0 });
 });
 
 t.test('limiters far behind a known snapshot do not count as up to date', async (t) => {
@@ -81,28 +81,28 @@ t.test('rejection names node and replica', async (t) => {
   reported.remember(one);
   reported.remember(two);
   const rejection = { node: 'limiter-7', message: 'shop: no such luck', snapshot: 'two' };
-  const told = report('two', { count: 2, accepted: 'one', rejection });
-  t.match(progress(told, 'shop', '2').programmed, {
+  const given = report('two', { count: 2, accepted: 'one', rejection });
+  t.match(progress(given, 'shop', '2').programmed, {
     reason: 'Nacked',
     message: 'refused by 2 of 2 limiters; limiter-7 at replica-2 says: shop: no such luck',
   });
-  t.match(progress(told, 'web', '1').programmed.reason, 'Acknowledged');
+  t.match(progress(given, 'web', '1').programmed.reason, 'Acknowledged');
 });
 
 t.test('rejection of an unknown version is not reported', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
   const rejection = { node: '', message: 'no', snapshot: 'x' };
-  const told = report('x', { count: 1, accepted: 'one', rejection });
-  t.match(progress(told, 'shop', '1').programmed.reason, 'Acknowledged');
+  const given = report('x', { count: 1, accepted: 'one', rejection });
+  t.match(progress(given, 'shop', '1').programmed.reason, 'Acknowledged');
 });
 
 t.test('limiters that subscribe by name are waited for with these domains only', async (t) => {
   const { reported, progress } = startReported();
   reported.remember(one);
-  const told = report('one', { count: 1, names: ['web'], accepted: 'one' });
-  t.match(progress(told, 'web', '1'), { connected: 1, acknowledged: 1 });
-  t.match(progress(told, 'shop', '1'), { connected: 0, programmed: { reason: 'NoClients' } });
+  const given = report('one', { count: 1, names: ['web'], accepted: 'one' });
+  t.match(progress(given, 'web', '1'), { connected: 1, acknowledged: 1 });
+  t.match(progress(given, 'shop', '1'), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
 t.test('the last 16 snapshots are known, including one that was served again', async (t) => {

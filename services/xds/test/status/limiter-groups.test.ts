@@ -4,7 +4,7 @@ import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups
 import { limiterOf } from '../support/limiters.ts';
 
 t.test('domain has the limiters that subscribe to it by name or by wildcard', async (t) => {
-  const audience = runSteps(
+  const subscribers = runSteps(
     indexSubscribers(
       groupLimiters([
         limiterOf('shop', { names: new Set(['shop', 'web']) }),
@@ -14,9 +14,9 @@ t.test('domain has the limiters that subscribe to it by name or by wildcard', as
       ]),
     ),
   );
-  const asking = (domain: string) => audience.of(domain).map(({ example }) => example);
-  t.strictSame(asking('web'), ['limiter-all', 'limiter-shop', 'limiter-web']);
-  t.strictSame(asking('shop'), ['limiter-all', 'limiter-shop']);
-  t.strictSame(asking('other'), ['limiter-all']);
-  t.equal(audience.size, 4);
+  const subscribed = (domain: string) => subscribers.of(domain).map(({ example }) => example);
+  t.strictSame(subscribed('web'), ['limiter-all', 'limiter-shop', 'limiter-web']);
+  t.strictSame(subscribed('shop'), ['limiter-all', 'limiter-shop']);
+  t.strictSame(subscribed('other'), ['limiter-all']);
+  t.equal(subscribers.size, 4);
 });

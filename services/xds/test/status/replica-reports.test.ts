@@ -11,11 +11,11 @@ import { recordingLogger } from '../support/recording-logger.ts';
 interface Replica {
   readonly reports: ReplicaReports;
   readonly logs: readonly Record<string, unknown>[];
-  /** How often listeners were told. */
-  told(): number;
+  /** Number of notifications of listeners. */
+  notifications(): number;
   /** Names and numbers of limiters of the others, such as `b 2`. */
   others(): readonly string[] | undefined;
-  /** What they were each time listeners were told, such as `b 2,c 3`. */
+  /** The other reports at each notification, such as `b 2,c 3`. */
   readonly history: readonly string[];
 }
 
@@ -45,18 +45,18 @@ function startReplica(
   reports.onChange(() => history.push(String(others())));
   t.teardown(() => reports.close());
   reports.start();
-  return { reports, logs: lines, told: () => history.length, others, history };
+  return { reports, logs: lines, notifications: () => history.length, others, history };
 }
 
 const problems = ({ logs }: Replica) => logs.filter(({ level }) => level === 'warning' || level === 'error');
 
-function hears(replica: Replica, ...expected: readonly string[]): Promise<unknown> {
+function receives(replica: Replica, ...expected: readonly string[]): Promise<unknown> {
   const isSo = () => replica.others()?.join() === expected.join();
   return awaitUntil(isSo, { what: `${expected}` });
 }
 
 /** For what may be over before one looks. */
-function hasHeard(replica: Replica, ...expected: readonly string[]): Promise<unknown> {
+function hasReceived(replica: Replica, ...expected: readonly string[]): Promise<unknown> {
   return awaitUntil(() => replica.history.includes(String(expected)), { what: `${expected}, once` });
 }
 
@@ -90,22 +90,22 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
       const [a, b, c] = replicas;
       if (a === undefined || b === undefined || c === undefined) throw new Error('three were made');
       for (const [i, { reports }] of replicas.entries()) reports.publish({ groups: [{ count: i + 1 }] });
-      await hears(a, 'b 2', 'c 3');
-      await hears(b, 'a 1', 'c 3');
-      await hears(c, 'a 1', 'b 2');
+      await receives(a, 'b 2', 'c 3');
+      await receives(b, 'a 1', 'c 3');
+      await receives(c, 'a 1', 'b 2');
       t.strictSame(replicas.flatMap(problems), []);
 
       b.reports.publish({ groups: [{ count: 9 }] });
-      await hears(a, 'b 9', 'c 3');
-      await hears(c, 'a 1', 'b 9');
-      const told = a.told();
-      const before = (await dataOf(api, name)).b_1;
-      await awaitUntil(async () => (await dataOf(api, name)).b_1 !== before, { what: 'a sign of life' });
-      await hears(a, 'b 9', 'c 3');
-      t.equal(a.told(), told, 'nobody is told of a sign of life');
+      await receives(a, 'b 9', 'c 3');
+      await receives(c, 'a 1', 'b 9');
+      const before = a.notifications();
+      const text = (await dataOf(api, name)).b_1;
+      await awaitUntil(async () => (await dataOf(api, name)).b_1 !== text, { what: 'a heartbeat' });
+      await receives(a, 'b 9', 'c 3');
+      t.equal(a.notifications(), before, 'heartbeats do not notify');
 
       await b.reports.close();
-      await hears(a, 'c 3');
+      await receives(a, 'c 3');
       t.strictSame(Object.keys(await dataOf(api, name)), ['a_1', 'c_1']);
     },
   );
@@ -116,17 +116,17 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     follower.reports.publish({ groups: [{ count: 1 }] });
     await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
     await patch(api, name, { killed_1: formatReport({ groups: [{ count: 5 }] }, 1) });
-    await hasHeard(follower, 'killed 5');
-    await hears(follower);
+    await hasReceived(follower, 'killed 5');
+    await receives(follower);
     t.ok((await dataOf(api, name)).killed_1, 'who is not the leader leaves it there');
     const leader = startReplica(t, api, { identity: 'a_1', name, expiryMs: 400, leads: true });
     leader.reports.publish({ groups: [{ count: 2 }] });
-    await hasHeard(leader, 'b 1', 'killed 5');
-    await hears(leader, 'b 1');
+    await hasReceived(leader, 'b 1', 'killed 5');
+    await receives(leader, 'b 1');
     await awaitUntil(async () => !('killed_1' in (await dataOf(api, name))), {
       what: 'it to be cleared away',
     });
-    await hears(follower, 'a 2');
+    await receives(follower, 'a 2');
     t.strictSame([leader, follower].flatMap(problems), []);
   });
 
@@ -136,11 +136,11 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     witness.reports.publish({ groups: [{ count: 1 }] });
     await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
     await patch(api, name, { a_1: formatReport({ groups: [{ count: 5 }] }, 1) });
-    await hears(witness, 'a 5');
+    await receives(witness, 'a 5');
     const restarted = startReplica(t, api, { identity: 'a_2', name });
     restarted.reports.publish({ groups: [{ count: 4 }] });
-    await hears(witness, 'a 4');
-    await hears(restarted, 'b 1');
+    await receives(witness, 'a 4');
+    await receives(restarted, 'b 1');
     t.strictSame(Object.keys(await dataOf(api, name)), ['a_2', 'b_1']);
   });
 
@@ -149,19 +149,19 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
     if (a === undefined || b === undefined) throw new Error('two were made');
     for (const { reports } of [a, b]) reports.publish({ groups: [{ count: 1 }] });
-    await hears(a, 'b 1');
+    await receives(a, 'b 1');
     await patch(api, name, { b_1: 'nonsense' });
-    await hears(a, 'b 1');
+    await receives(a, 'b 1');
     await kube.kubectl(['delete', 'configmap', name]);
     await awaitUntil(async () => Object.keys(await dataOf(api, name)).length === 2, { what: 'both' });
-    await hears(a, 'b 1');
-    await hears(b, 'a 1');
+    await receives(a, 'b 1');
+    await receives(b, 'a 1');
   });
 
   await t.test('identity that is not a valid key is converted', async (t) => {
-    const a = startReplica(t, api, { identity: `my pod/${'x'.repeat(300)}_1`, name: 'odd' });
+    const a = startReplica(t, api, { identity: `my pod/${'x'.repeat(300)}_1`, name: 'converted' });
     a.reports.publish({ groups: [] });
-    await awaitUntil(async () => Object.keys(await dataOf(api, 'odd'))[0] === `${'x'.repeat(251)}_1`, {
+    await awaitUntil(async () => Object.keys(await dataOf(api, 'converted'))[0] === `${'x'.repeat(251)}_1`, {
       what: 'the key',
     });
   });
@@ -173,7 +173,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
       const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
       if (a === undefined || b === undefined) throw new Error('two were made');
       for (const { reports } of [a, b]) reports.publish({ groups: [{ count: 1 }] });
-      await hears(a, 'b 1');
+      await receives(a, 'b 1');
       await kube.killApiserver();
       b.reports.publish({ groups: [{ count: 2 }] });
       await awaitUntil(
@@ -184,7 +184,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
       );
       t.strictSame(a.others(), ['b 1']);
       await kube.startApiserver();
-      await awaitUntil(() => a.others()?.join() === 'b 2', { what: 'the news', timeoutMs: 40_000 });
+      await awaitUntil(() => a.others()?.join() === 'b 2', { what: 'the change', timeoutMs: 40_000 });
     },
   );
 });

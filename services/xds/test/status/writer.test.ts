@@ -169,11 +169,11 @@ t.test('status that the object has is not written, whatever fields others added'
   const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
   writer.put(toObjectStatus('shop/same'));
   await arrive(server, 1);
-  // The source has not told of it yet; what the API server answered counts.
+  // The source has not delivered it yet: the response of the API server counts.
   writer.put(toObjectStatus('shop/same'));
   writer.put(toObjectStatus('shop/other'));
   await arrive(server, 2);
-  // Now it has, with what somebody else wrote.
+  // Now it has, with fields of another writer.
   const { status } = bodyOf(server, 0);
   const added = { type: 'Reviewed', status: 'True' };
   objects.set(
@@ -451,7 +451,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     const former = await known('shop/web');
     await editor.delete('shop', 'web');
     await editor.create('shop', 'web');
-    // A source that has not heard of it.
+    // A source that has not received the event.
     const late = await startWriter(t, { api, objects: { get: () => former } });
     late.writer.put(toObjectStatus('shop/web', { uid: former.uid, rules: 99 }));
     await awaitUntil(async () => (await late.results()).conflict === 1, { what: 'the refusal' });

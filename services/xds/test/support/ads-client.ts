@@ -81,7 +81,7 @@ export function connectAds(
         encode: (request) =>
           toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, { typeUrl, ...request })),
         decode: (bytes) => fromBinary(DiscoveryResponseSchema, bytes),
-        // A limiter says which version it has in force; the server must not need to be told.
+        // A limiter sends its version, which the server must not need.
         accept: ({ versionInfo, nonce }) => ({ versionInfo, responseNonce: nonce }),
         reject: ({ nonce }, message) => ({ responseNonce: nonce, errorDetail: rejection(message) }),
       }),

@@ -26,7 +26,7 @@ export async function prepareCluster(kube: KubeApiserver, namespaces: readonly s
   await kube.apply(manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n'));
 }
 
-/** A client with somebody's rights, the administrator's by default. */
+/** A client with the permissions of a user, by default the administrator. */
 export async function clientOf(kube: KubeApiserver, user = 'admin'): Promise<ApiClient> {
   const kubeconfig = kube.kubeconfigFor(user);
   return new ApiClient(await loadKubeConfig({ kubeconfig, kubernetesServiceHost: '' }));

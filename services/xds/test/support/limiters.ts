@@ -1,7 +1,7 @@
 import type { Limiter } from '../../src/ads/limiters.ts';
 import type { Snapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
-/** A limiter that has acknowledged nothing, but for what is told. */
+/** A limiter that has acknowledged nothing by default. */
 export function limiterOf(id: string, given: Partial<Limiter> = {}): Limiter {
   return {
     id,

@@ -27,11 +27,11 @@ function manifestOf(id: string, spec: unknown): Record<string, unknown> {
   };
 }
 
-/** What an object is made of; what is not told is that of a first version of age 0. */
+/** Content of an object; by default a first version of age 0. */
 export interface TestObject {
   readonly domain?: string;
   readonly rules?: readonly TestRule[];
-  /** In place of domain and rules. */
+  /** Replaces domain and rules. */
   readonly spec?: unknown;
   readonly uid?: string;
   readonly generation?: number;

@@ -1,15 +1,14 @@
 import type { Schedule } from '../../src/context.ts';
 
-/** Timers that wait for the test. */
+/** Timers that the test advances. */
 export interface ManualSchedule {
   readonly schedule: Schedule;
-  /** Time goes on by so much, and what is due is run. */
+  /** Advances time and runs due timers. */
   advance(byMs: number): void;
-  /** How many wait. */
+  /** Number of pending timers. */
   readonly waiting: number;
 }
 
-/** Makes one that nobody waits for. */
 export function manualSchedule(): ManualSchedule {
   let nowMs = 0;
   let timers: { readonly atMs: number; readonly run: () => void }[] = [];

@@ -25,14 +25,14 @@ export interface TestPipeline {
   /** Lines of the log. */
   readonly lines: readonly Record<string, unknown>[];
   readonly registry: Registry;
-  /** What the other replicas were told last. */
+  /** The last report of this replica. */
   published(): LimiterReport | undefined;
-  /** Other replicas tell of their limiters. */
-  hear(others: readonly ReplicaReport[]): void;
+  /** Sets the reports of other replicas. */
+  setOthers(others: readonly ReplicaReport[]): void;
   tell(...events: readonly SourceEvent[]): void;
-  /** From now on, this keeps the source from following its objects. */
+  /** Sets the outages of the source. */
   lose(...outages: readonly SourceOutage[]): void;
-  /** Lets so much time pass that all that was told is taken in, and the status of objects is told. */
+  /** Advances time until all events are applied and the statuses reported. */
   settle(): Promise<void>;
 }
 
@@ -94,7 +94,7 @@ export async function startPipeline(
     lines,
     registry,
     published: replicas.published,
-    hear: replicas.hear,
+    setOthers: replicas.setOthers,
     tell(...events) {
       for (const event of events) tell(event);
     },
@@ -110,7 +110,7 @@ export async function startPipeline(
   };
 }
 
-/** Replicas whose reports the test makes up. */
+/** Reports of other replicas, set by the test. */
 function otherReplicas() {
   let published: LimiterReport | undefined;
   let others: readonly ReplicaReport[] | undefined;
@@ -128,8 +128,8 @@ function otherReplicas() {
   return {
     reports,
     published: () => published,
-    hear(told: readonly ReplicaReport[]) {
-      others = told;
+    setOthers(reports: readonly ReplicaReport[]) {
+      others = reports;
       for (const listener of listeners) listener();
     },
   };
