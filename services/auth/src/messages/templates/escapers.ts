@@ -1,6 +1,6 @@
 import { isSafeName } from './context.ts';
-import { printAll, type Value } from './evaluate.ts';
-import { callFunction } from './functions.ts';
+import { printAll } from './format.ts';
+import type { Value } from './values.ts';
 
 const htmlEntities: Readonly<Record<string, string>> = {
   '\0': '\uFFFD',
@@ -186,6 +186,11 @@ interface Escaper {
   readonly sameAs?: 'html' | 'urlquery';
 }
 
+/** Input of escaping functions. Unlike `print`, they name missing values. */
+export function toOperandText(args: readonly Value[]): string {
+  return printAll(args.map((arg) => arg ?? '<no value>'));
+}
+
 /** Like `print`, but empty for nil. */
 export function toText(value: Value): string {
   if (typeof value === 'string') return value;
@@ -230,8 +235,8 @@ export const htmlEscapers: Readonly<Record<EscaperName, Escaper>> = {
   cssValue: { escape: onText(filterCssValue) },
   cssString: { escape: onText(escapeCssString) },
   nothing: { escape: () => '' },
-  html: { escape: (value) => String(callFunction('html', [value])) },
-  urlquery: { escape: (value) => String(callFunction('urlquery', [value])) },
+  html: { escape: (value) => escapeHtmlText(toOperandText([value])) },
+  urlquery: { escape: (value) => escapeUrlQuery(toOperandText([value])) },
 };
 
 function filterName(text: string): string {

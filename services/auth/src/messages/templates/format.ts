@@ -1,5 +1,5 @@
-import { getMember, isList, isMap, sortedKeys, typeName, type Value } from './evaluate.ts';
 import { ExecutionError } from './syntax.ts';
+import { getMember, isList, isMap, sortedKeys, typeName, type Value } from './values.ts';
 
 interface Flags {
   readonly minus: boolean;
@@ -25,8 +25,19 @@ const noFlags: Flags = {
 const maxWidth = 1_000;
 
 /** Formats a value like `%v`. */
-export function formatDefault(value: Value): string {
+function formatDefault(value: Value): string {
   return formatValue(value, 'v', noFlags);
+}
+
+/** Go's fmt.Sprint: adds spaces between operands when neither is a string. */
+export function printAll(values: readonly Value[]): string {
+  let text = '';
+  for (const [index, value] of values.entries()) {
+    const before = values[index - 1];
+    if (index > 0 && typeof value !== 'string' && typeof before !== 'string') text += ' ';
+    text += formatDefault(value);
+  }
+  return text;
 }
 
 const directive = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu;

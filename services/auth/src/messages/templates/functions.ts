@@ -1,7 +1,7 @@
-import { escapeHtmlText, escapeJsText, escapeUrlQuery } from './escapers.ts';
-import { getMember, isList, isMap, isTrue, printAll, typeName, type Value } from './evaluate.ts';
-import { printf } from './format.ts';
+import { escapeHtmlText, escapeJsText, escapeUrlQuery, toOperandText } from './escapers.ts';
+import { printAll, printf } from './format.ts';
 import { ExecutionError } from './syntax.ts';
+import { getMember, isList, isMap, isTrue, typeName, type Value } from './values.ts';
 
 interface BuiltIn {
   readonly minArgs: number;
@@ -49,11 +49,6 @@ export function callFunction(name: string, args: readonly Value[]): Value {
   if (args.length < called.minArgs || args.length > called.maxArgs)
     throw new ExecutionError(`wrong number of args for ${name}: got ${args.length}`);
   return called.call(args);
-}
-
-/** Input of escaping functions. Unlike `print`, they name missing values. */
-function toOperandText(args: readonly Value[]): string {
-  return printAll(args.map((arg) => arg ?? '<no value>'));
 }
 
 function asFormat(value: Value): string {

@@ -7,19 +7,10 @@ import {
   escapeNothing,
 } from './escape.ts';
 import { htmlEscapers, toText } from './escapers.ts';
-import {
-  evaluate,
-  isList,
-  isMap,
-  isTrue,
-  pipelineValue,
-  Scope,
-  sortedKeys,
-  typeName,
-  type Value,
-} from './evaluate.ts';
+import { evaluate, pipelineValue, Scope } from './evaluate.ts';
 import { parse } from './parser.ts';
 import { ExecutionError, type Pipeline, TemplateError } from './syntax.ts';
+import { isList, isMap, isTrue, sortedKeys, typeName, type Value } from './values.ts';
 
 export interface Template {
   /** @throws TemplateError if the template does not fit the data, or the output is too long. */
