@@ -16,48 +16,51 @@ import type { IdTokenCheck, IdTokenExpectation } from './tokens/id-token-check.t
 import type { TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
 
 /**
- * What must be remembered between sending the user away and their return: plain JSON for the user's session, kept
- * where only that user's browser brings it back (a server-side session or an encrypted cookie). It holds secrets.
+ * The state of an authorization between redirect and callback, as plain JSON with secrets. Keep it
+ * where only the same browser brings it back: in a server-side session or an encrypted cookie.
  */
 export interface AuthorizationTransaction {
-  /** Ties the callback to this session. @see RFC 6749 §10.12 https://www.rfc-editor.org/rfc/rfc6749#section-10.12 */
+  /**
+   * Binds the callback to this session.
+   * @see RFC 6749 §10.12 https://www.rfc-editor.org/rfc/rfc6749#section-10.12
+   */
   readonly state: string;
   /** PKCE verifier. @see RFC 7636 §4.1 https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */
   readonly codeVerifier?: string;
-  /** Ties the ID token to this session; present when OpenID Connect was asked for. */
+  /** Binds the ID token to this session; present with OpenID Connect. */
   readonly nonce?: string;
-  /** The `max_age` that was asked for: the ID token must say that the user authenticated within it. */
+  /** The requested `max_age`: the ID token must show that the user authenticated within it. */
   readonly maxAgeSeconds?: number;
-  /** The `redirect_uri` of the request, which the token request must repeat. */
+  /** The `redirect_uri`, which the token request repeats. */
   readonly redirectUri?: string;
-  /** The issuer the user was sent to, when the client knows it. */
+  /** The issuer, if the client knows it. */
   readonly issuer?: string;
 }
 
-/** Options of a start beside the parameters that go on the wire. */
+/** Options of a start that are not sent. */
 export interface StartAuthorizationOptions {
-  /** Whether PKCE (S256) is used. Default true; servers that do not know it ignore it. */
+  /** Whether PKCE (S256) is used. Default true; servers without PKCE ignore it. */
   readonly pkce?: boolean;
 }
 
-/** The parameters of an authorization request and what to remember for its callback. */
+/** The parameters of an authorization request, and the transaction of its callback. */
 export interface PreparedAuthorization {
   readonly params: WireParams;
   readonly transaction: AuthorizationTransaction;
 }
 
-/** An authorization request as a URL for the user's browser, and what to remember for its callback. */
+/** The URL of an authorization request, and the transaction of its callback. */
 export interface StartedAuthorization {
   readonly url: string;
   readonly transaction: AuthorizationTransaction;
 }
 
-/** Parameters that are derived here, from something that must be remembered: given by hand they would not match it. */
+/** Derived from the transaction, so that they cannot be given. */
 const derivedNames = ['code_challenge', 'code_challenge_method'] as const;
 
 /**
- * Prepares an authorization code request: adds a fresh `state`, a PKCE challenge and, when `scope` holds `openid`, a
- * `nonce`. A `state` or `nonce` among the parameters is used instead of a fresh one; an array of scopes is joined.
+ * Prepares an authorization code request: adds `state`, a PKCE challenge and, if `scope` contains
+ * `openid`, a `nonce`. A given `state` or `nonce` is used; an array of scopes is joined.
  *
  * @throws {ConfigurationError} for parameters that cannot be combined with it
  * @see RFC 6749 §4.1.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1
@@ -119,7 +122,10 @@ function assertCombinable(params: WireParams): void {
   }
 }
 
-/** @see OpenID Connect Core §3.1.2.1 https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest */
+/**
+ * @see OpenID Connect Core §3.1.2.1
+ * https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
+ */
 function maxAgeOf(maxAge: WireValue): number | undefined {
   if (maxAge === undefined || maxAge === null || maxAge === '') return undefined;
   const seconds = Number(maxAge);
@@ -136,23 +142,23 @@ function text(value: WireValue): string | undefined {
 }
 
 /**
- * The URL the user came back to, absolute or only its query; or the body of a `form_post` callback; or the request that brought either.
- * Fragments are read too.
+ * The URL that the browser was redirected to, absolute or only its query or fragment; the body of a
+ * `form_post` callback; or the request with either.
  */
 export type AuthorizationCallback = string | URL | URLSearchParams | Request;
 
-/** Maximum size of a callback's body: enough for a code, a state and an ID token. */
+/** Enough for a code, a state and an ID token. */
 const MAX_BODY_BYTES = 65_536;
 
 /**
- * Reads the parameters of a callback. A request's own body stays unread.
- * @throws {ParseError} when a request has a body that is no form, or a very long one.
- * @throws {ConfigurationError} for what is no callback.
+ * Reads the parameters of a callback, without consuming the body of a request.
+ * @throws {ParseError} if the body of a request is not a form, or too long.
+ * @throws {ConfigurationError} for anything but a callback.
  */
 export async function readCallback(callback: AuthorizationCallback): Promise<URLSearchParams> {
   if (!isRequest(callback)) return callbackParams(callback);
   if (callback.method.toUpperCase() !== 'POST') return callbackParams(callback.url);
-  // Node's own requests have a URL, and no body that could be read twice.
+  // A request of Node has a URL, but no body that can be cloned.
   if (typeof callback.clone !== 'function') throw notACallback();
   const type = callback.headers.get('content-type') ?? '';
   if (!type.toLowerCase().startsWith('application/x-www-form-urlencoded'))
@@ -162,21 +168,21 @@ export async function readCallback(callback: AuthorizationCallback): Promise<URL
   return new URLSearchParams(await readBody(callback.clone(), MAX_BODY_BYTES));
 }
 
-/** By its shape: frameworks have Request classes of their own. */
+/** Frameworks have Request classes of their own. */
 function isRequest(callback: AuthorizationCallback): callback is Request {
   return typeof callback === 'object' && callback !== null && 'url' in callback && 'method' in callback;
 }
 
-/** What a callback is checked against. */
+/** Options of checking a callback. */
 export interface CheckAuthorizationOptions {
   /**
-   * Whether the callback must carry `iss`. An `iss` that is there is always compared. Default: the client's
+   * Whether the callback must have `iss`, which is compared in any case. Default: the client's
    * `authorizationResponseIssParameterSupported`, which discovery sets.
    */
   readonly issuerRequired?: boolean;
 }
 
-/** A code that may be exchanged, and the parameters that its token request must repeat. */
+/** A code, and the parameters that its token request repeats. */
 export interface CheckedAuthorization {
   readonly code: string;
   readonly state: string;
@@ -185,16 +191,16 @@ export interface CheckedAuthorization {
   readonly params: WireParams;
 }
 
-/** Parameters whose repetition could make us and another reader of the URL see different values. */
+/** If repeated, another reader of the URL could see other values. */
 const singleNames = ['state', 'iss', 'error', 'code', 'response'] as const;
 
 /**
- * Checks a callback against its transaction: state in constant time, issuer, the server's error. Nothing is sent.
+ * Checks a callback against its transaction: state, issuer, and the server's error.
  *
- * @throws {StateMismatchError} when the callback belongs to another session, or was made up
- * @throws {IssuerMismatchError} when another server answered (mix-up attack)
- * @throws {AuthorizationResponseError} when the server refused, or the user did (`access_denied`)
- * @throws {ParseError} when it holds neither code nor error, or a parameter twice
+ * @throws {StateMismatchError} if the callback belongs to another session, or is forged
+ * @throws {IssuerMismatchError} if it is from another server (mix-up attack)
+ * @throws {AuthorizationResponseError} if the server or the user (`access_denied`) refused
+ * @throws {ParseError} if it has neither code nor error, or a parameter twice
  * @see RFC 6749 §4.1.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2
  * @see RFC 9207 §2.4 https://www.rfc-editor.org/rfc/rfc9207#section-2.4
  */
@@ -239,7 +245,7 @@ function callbackParams(callback: Exclude<AuthorizationCallback, Request>): URLS
   const hashAt = text.indexOf('#');
   const bare = hashAt < 0 ? text : text.slice(0, hashAt);
   const query = new URLSearchParams(bare.slice(bare.indexOf('?') + 1));
-  // Browser applications get their answer in the fragment when they ask for response_mode=fragment.
+  // With response_mode=fragment, for applications in browsers.
   return query.has('state') || hashAt < 0 ? query : new URLSearchParams(text.slice(hashAt + 1));
 }
 
@@ -287,8 +293,9 @@ export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = Che
     /** Further parameters of the token request, such as `resource`. */
     readonly params?: WireParams;
     /**
-     * Validates the ID token instead of the client's own validator, for example `createIdTokenValidator` of `./id-token` with other
-     * options. If it rejects, the completion rejects. An ID token is then required, whatever the scope.
+     * Validates the ID token instead of the client's own validator, for example
+     * `createIdTokenValidator` of `./id-token` with other options. If it rejects, the completion
+     * rejects. An ID token is then required, whatever the scope.
      */
     readonly validateIdToken?: IdTokenCheck;
   };
@@ -296,21 +303,24 @@ export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = Che
 /** The authorization code flow from the redirect to the token. */
 export interface AuthorizationFlow<Throws extends boolean> {
   /**
-   * Makes the URL to send the user's browser to, with state, PKCE and nonce, and the transaction to keep until the
-   * user returns.
+   * Makes the URL to send the user's browser to, with state, PKCE and nonce, and the transaction to
+   * keep until the user returns.
    *
    * @see RFC 6749 §4.1.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1
    */
   startAuthorization(params?: WireParams, options?: StartAuthorizationOptions): Promise<StartedAuthorization>;
   /**
-   * Checks the callback against its transaction (undefined if the session has none) and exchanges the code. A transaction
-   * completes once: if the callback is loaded again, its code is not sent again. With scope `openid` the ID token is required
-   * and validated, and its claims are the token's `idTokenClaims`.
+   * Checks the callback against its transaction (undefined if the session has none) and exchanges
+   * the code. A transaction completes once: if the callback is loaded again, its code is not sent
+   * again. With scope `openid` the ID token is required and validated, and its claims are the
+   * token's `idTokenClaims`.
    *
-   * @throws {StateMismatchError | IssuerMismatchError | AuthorizationResponseError | ParseError} if the callback does not belong
-   * to the transaction, or holds an error
-   * @throws {ConfigurationError} before the code is sent, if an ID token is expected that the client cannot validate
-   * @throws {IdTokenError | JwtError} if the ID token is not the one expected, whatever `throwOnError`
+   * @throws {StateMismatchError | IssuerMismatchError | AuthorizationResponseError | ParseError} if
+   * the callback does not belong to the transaction, or holds an error
+   * @throws {ConfigurationError} before the code is sent, if an ID token is expected that the
+   * client cannot validate
+   * @throws {IdTokenError | JwtError} if the ID token is not the one expected, whatever
+   * `throwOnError`
    * @see RFC 6749 §4.1.3 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
    */
   completeAuthorization<T extends boolean = Throws>(

@@ -20,13 +20,17 @@ const jwtBearerAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-
 /** Long enough for a slow request, too short to be worth stealing. */
 const DEFAULT_LIFETIME_SECONDS = 60;
 
-/** Seconds by which our clock may run ahead of the issuer's before its assertion counts as expired. */
+/**
+ * Seconds by which our clock may run ahead of the issuer's before its assertion counts as expired.
+ */
 const CLOCK_TOLERANCE_SECONDS = 30;
 
 /**
- * Authenticates with a JWT signed by the client's private key. A `client_assertion` set by the caller takes precedence.
+ * Authenticates with a JWT signed by the client's private key. A `client_assertion` set by the
+ * caller takes precedence.
  *
- * @throws {ConfigurationError} from the function, if the client id is missing or the key does not fit the algorithm
+ * @throws {ConfigurationError} from the function, if the client id is missing or the key does not
+ * fit the algorithm
  * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  */
 export function privateKeyJwt(options: PrivateKeyJwtOptions): ClientAuthFunction {
@@ -48,7 +52,8 @@ export function privateKeyJwt(options: PrivateKeyJwtOptions): ClientAuthFunction
  * Authenticates with a JWT signed by the client secret, which itself is never sent.
  *
  * @throws {ConfigurationError} from the function, if the client id or secret is missing
- * @see OpenID Connect Core §9 https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
+ * @see OpenID Connect Core §9
+ * https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
  */
 export function clientSecretJwt(
   clientSecret: string | undefined,
@@ -66,10 +71,11 @@ export function clientSecretJwt(
 }
 
 /**
- * Authenticates with an assertion issued by a third party. Of its claims only the expiry is checked: a workload's token
- * names the workload, not the client id.
+ * Authenticates with an assertion issued by a third party. Of its claims only the expiry is
+ * checked: a workload's token names the workload, not the client id.
  *
- * @throws {ConfigurationError} from the function, if there is no assertion or it has expired (`retryable`: rotation may be late)
+ * @throws {ConfigurationError} from the function, if there is no assertion or it has expired
+ * (`retryable`: rotation may be late)
  * @see RFC 7521 §4.2 https://www.rfc-editor.org/rfc/rfc7521#section-4.2
  */
 export function clientAssertion({
@@ -84,7 +90,10 @@ export function clientAssertion({
   };
 }
 
-/** Signs the assertion of a JWT bearer grant. @see RFC 7523 §2.1 https://www.rfc-editor.org/rfc/rfc7523#section-2.1 */
+/**
+ * Signs the assertion of a JWT bearer grant.
+ * @see RFC 7523 §2.1 https://www.rfc-editor.org/rfc/rfc7523#section-2.1
+ */
 export function signAssertion(
   claims: AssertionClaims,
   { algorithm, key, kid }: AssertionSigning,

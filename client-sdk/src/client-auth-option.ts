@@ -53,7 +53,10 @@ function withSecret(
   return publicClient;
 }
 
-/** Requires a client id, except where the grant carries an assertion. @see RFC 7521 §4.1 https://www.rfc-editor.org/rfc/rfc7521#section-4.1 */
+/**
+ * Requires a client id, except where the grant carries an assertion.
+ * @see RFC 7521 §4.1 https://www.rfc-editor.org/rfc/rfc7521#section-4.1
+ */
 function identified(authenticate: ClientAuthFunction): ClientAuthFunction {
   return (request, client) => {
     const { headers, body } = request;
@@ -68,7 +71,10 @@ function identified(authenticate: ClientAuthFunction): ClientAuthFunction {
   };
 }
 
-/** Most clients sign nothing, so that bundlers may split signing off. Loaded before anything is sent. */
+/**
+ * Most clients sign nothing, so that bundlers may split signing off. Loaded before anything is
+ * sent.
+ */
 function loadedOnUse(
   auth: Exclude<ClientAuth, string | ClientAuthFunction>,
   clientSecret: string | undefined,
@@ -86,7 +92,10 @@ function loadedOnUse(
   };
 }
 
-/** A hint for `invalid_client`, where the secret has characters that servers decode differently and never say so. */
+/**
+ * A hint for `invalid_client`, where the secret has characters that servers decode differently and
+ * never say so.
+ */
 export function encodingHint(id: string, secret: string, encoding: BasicEncoding): string | undefined {
   if (!dependsOnEncoding(id, secret)) return undefined;
   const other = encoding === 'raw' ? 'rfc6749' : 'raw';

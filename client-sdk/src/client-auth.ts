@@ -1,7 +1,10 @@
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyInput } from './jwt/import-key.ts';
 
-/** A request to an authorization server's endpoint that client authentication writes into before it is sent. */
+/**
+ * A request to an authorization server's endpoint that client authentication writes into before it
+ * is sent.
+ */
 export type MutableTokenRequest = {
   url: string;
   method: string;
@@ -34,7 +37,10 @@ type AssertionSettings = {
   readonly lifetime?: number;
 };
 
-/** How an assertion is signed with the client's private key. @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2 */
+/**
+ * How an assertion is signed with the client's private key.
+ * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
+ */
 export type PrivateKeyJwtOptions = AssertionSettings & {
   readonly key: KeyInput;
   /** JWS algorithm, such as `RS256`, `PS256`, `ES256` or `EdDSA`. */
@@ -45,7 +51,11 @@ export type PrivateKeyJwtOptions = AssertionSettings & {
   readonly modify?: (header: Record<string, unknown>, claims: Record<string, unknown>) => void;
 };
 
-/** How an assertion is signed with the client secret. @see OpenID Connect Core §9 https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication */
+/**
+ * How an assertion is signed with the client secret.
+ * @see OpenID Connect Core §9
+ * https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
+ */
 export type ClientSecretJwtOptions = AssertionSettings & {
   /** Default HS256. */
   readonly algorithm?: 'HS256' | 'HS384' | 'HS512';
@@ -59,13 +69,23 @@ export type ClientAssertionOptions = {
   readonly type?: string;
 };
 
-/** Signs an assertion with the client's private key. @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2 */
+/**
+ * Signs an assertion with the client's private key.
+ * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
+ */
 export type PrivateKeyJwtAuth = PrivateKeyJwtOptions & { readonly method: 'private_key_jwt' };
 
-/** Signs an assertion with the client secret. @see OpenID Connect Core §9 https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication */
+/**
+ * Signs an assertion with the client secret.
+ * @see OpenID Connect Core §9
+ * https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
+ */
 export type ClientSecretJwtAuth = ClientSecretJwtOptions & { readonly method: 'client_secret_jwt' };
 
-/** Sends an assertion issued by a third party, such as Kubernetes, SPIFFE or a cloud's workload identity. */
+/**
+ * Sends an assertion issued by a third party, such as Kubernetes, SPIFFE or a cloud's workload
+ * identity.
+ */
 export type ClientAssertionAuth = ClientAssertionOptions & { readonly method: 'client_assertion' };
 
 /** The methods that need no settings. */
@@ -83,8 +103,8 @@ export type ClientAuth =
   | ClientAuthFunction;
 
 /**
- * How id and secret are encoded in Basic credentials: form-encoded as RFC 6749 §2.3.1 requires, or raw as many servers expect.
- * They differ only for characters outside `[A-Za-z0-9*._-]`.
+ * How id and secret are encoded in Basic credentials: form-encoded as RFC 6749 §2.3.1 requires, or
+ * raw as many servers expect. They differ only for characters outside `[A-Za-z0-9*._-]`.
  */
 export type BasicEncoding = 'rfc6749' | 'raw';
 
@@ -117,7 +137,8 @@ export function clientSecretPost(clientSecret: string): ClientAuthFunction {
 }
 
 /**
- * Sends only the client id: for public clients, and for clients that authenticate with their TLS certificate.
+ * Sends only the client id: for public clients, and for clients that authenticate with their TLS
+ * certificate.
  * @see RFC 6749 §3.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-3.2.1
  * @see RFC 8705 §2 https://www.rfc-editor.org/rfc/rfc8705#section-2
  */
@@ -132,12 +153,18 @@ function basicCredentials(id: string, secret: string, encoding: BasicEncoding): 
   return `Basic ${btoa(binary)}`;
 }
 
-/** Whether Basic credentials depend on the encoding, because id or secret have characters outside `[A-Za-z0-9*._-]`. */
+/**
+ * Whether Basic credentials depend on the encoding, because id or secret have characters outside
+ * `[A-Za-z0-9*._-]`.
+ */
 export function dependsOnEncoding(id: string, secret: string): boolean {
   return formEncode(id) !== id || formEncode(secret) !== secret;
 }
 
-/** URLSearchParams writes a name in `application/x-www-form-urlencoded`, followed by the `=` of its empty value. */
+/**
+ * URLSearchParams writes a name in `application/x-www-form-urlencoded`, followed by the `=` of its
+ * empty value.
+ */
 function formEncode(text: string): string {
   return new URLSearchParams([[text, '']]).toString().slice(0, -1);
 }

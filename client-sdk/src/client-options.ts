@@ -9,25 +9,37 @@ import type { KeyCase } from './keys.ts';
 import type { AccessToken } from './tokens/access-token.ts';
 import type { TokenResponse } from './tokens/options.ts';
 
-/** `fetch`, or anything shaped as it: a proxy, a transport with client certificates, a test's. */
+/**
+ * `fetch`, or a function with its signature: a proxy, a transport with client certificates, a test
+ * server.
+ */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Where a token request carries its parameters: a form, the query of a GET, or the query of a POST. */
+/**
+ * Where a token request carries its parameters: in a form, in the query of a GET, or in the query
+ * of a POST.
+ */
 export type TokenMethod = 'post' | 'get' | 'post_query';
 
-/** How arrays are written: `a[]=1&a[]=2` or `a=1&a=2`. `resource` and `audience` always repeat (RFC 8707 §2, RFC 8693 §2.1). */
+/**
+ * How arrays are encoded: `a[]=1&a[]=2` or `a=1&a=2`. `resource` and `audience` are always repeated
+ * (RFC 8707 §2, RFC 8693 §2.1).
+ */
 export type ArrayFormat = 'brackets' | 'repeat';
 
-/** Where debug output goes; one call a line. `console` is one. */
+/** The destination of debug output, called once per line. `console` is one. */
 export type Logger = { readonly info: (message: string) => void };
 
-/** Options of a Client. The object is not changed and not kept. */
+/** Options of a Client. The object is copied. */
 export type ClientOptions<Throws extends boolean = boolean> = {
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** Base URL for relative paths; may hold a path of its own. */
+  /** Base URL for relative paths; may have a path. */
   readonly site?: string;
-  /** Default `oauth/authorize`. Without a leading `/` relative to `site` with its path, with one to the host's root; or absolute. */
+  /**
+   * Default `oauth/authorize`. Relative to the path of `site`, to its host if it starts with `/`,
+   * or absolute.
+   */
   readonly authorizationEndpoint?: string;
   /** Default `oauth/token`. */
   readonly tokenEndpoint?: string;
@@ -39,78 +51,86 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   readonly deviceAuthorizationEndpoint?: string;
   /** @see RFC 9126 */
   readonly pushedAuthorizationRequestEndpoint?: string;
-  /** Its origin may be sent access tokens. @see OpenID Connect Core §5.3 */
+  /** Access tokens may be sent to its origin. @see OpenID Connect Core §5.3 */
   readonly userinfoEndpoint?: string;
   /** The authorization server's issuer identifier. @see RFC 8414 §2 */
   readonly issuer?: string;
-  /** Where the issuer's keys are, which its ID tokens are checked with. @see RFC 8414 §2 */
+  /** The URL of the issuer's keys, used to validate ID tokens. @see RFC 8414 §2 */
   readonly jwksUri?: string;
   /**
-   * The algorithm that ID tokens are signed with for this client, as registered at the server. Default `RS256`, or what the server
-   * supports if that is not among it. HS256, HS384 and HS512 are checked with the client secret.
+   * The algorithm that ID tokens for this client are signed with, as registered at the server.
+   * Default `RS256`, or one that the server supports. HS256, HS384 and HS512 are verified with the
+   * client secret.
    * @see OpenID Connect Dynamic Client Registration §2
    */
   readonly idTokenSignedResponseAlg?: JwsAlgorithm;
-  /** The server's `id_token_signing_alg_values_supported`; nothing else is accepted. */
+  /** The server's `id_token_signing_alg_values_supported`; other algorithms are rejected. */
   readonly idTokenSigningAlgValuesSupported?: readonly string[];
   /**
-   * The server's `authorization_response_iss_parameter_supported`: callbacks without `iss` are refused then. Default false.
+   * The server's `authorization_response_iss_parameter_supported`: callbacks without `iss` are
+   * rejected. Default false.
    * @see RFC 9207 §2.4
    */
   readonly authorizationResponseIssParameterSupported?: boolean;
-  /** Sent with authorization and code requests; the call's own `redirect_uri` wins. */
+  /** Sent with authorization and code requests. A `redirect_uri` of the call takes precedence. */
   readonly redirectUri?: string;
-  /** Default `'client_secret_basic'`; a client without a secret sends only its `client_id`. */
+  /** Default `'client_secret_basic'`. A client without a secret sends only its `client_id`. */
   readonly clientAuth?: ClientAuth;
   /** Default `'rfc6749'`. */
   readonly basicEncoding?: BasicEncoding;
   /** Default `'post'`. */
   readonly tokenMethod?: TokenMethod;
-  /** Default the global `fetch`. */
+  /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
-  /** Given to `fetch` with every request, under what the library sets. */
+  /** Passed to `fetch` with every request; what the library sets takes precedence. */
   readonly requestInit?: RequestInit;
-  /** Milliseconds until an answer must be complete; 0 means no end. Default 10,000. */
+  /** Milliseconds until a response must be complete; 0 means no limit. Default 10,000. */
   readonly timeoutMs?: number;
-  /** Bytes of a response body that are read before giving up. Default 10 MiB. */
+  /** Maximum size of a response body in bytes. Default 10 MiB. */
   readonly maxBodyBytes?: number;
-  /** Redirects followed before the 3xx itself is returned. Default 5. */
+  /** Redirects that are followed before the 3xx response is returned. Default 5. */
   readonly maxRedirects?: number;
   /** Whether statuses of 400 and above throw. Default true. */
   readonly throwOnError?: Throws;
   /** Default `'snake'`. */
   readonly keyCase?: KeyCase;
   readonly parsedFactory?: ParsedFactory;
-  /** Parsers by MIME type, beside and before the built-in ones. */
+  /** Parsers by MIME type. They take precedence over the built-in ones. */
   readonly parsers?: Parsers;
   /** Default `'brackets'`. */
   readonly arrayFormat?: ArrayFormat;
-  /** Where debug output goes. Default `console`. */
+  /** The destination of debug output. Default `console`. */
   readonly logger?: Logger;
-  /** Whether requests and responses are logged, secrets masked. Default: whether the environment's `OAUTH_DEBUG` is `true`. */
+  /**
+   * Whether requests and responses are logged, with secrets masked. Default: whether the
+   * environment variable `OAUTH_DEBUG` is `true`.
+   */
   readonly debug?: boolean;
   readonly redact?: RedactOptions;
-  /** Told of what is tolerated but odd. Default: nobody. */
+  /** Called for deviations from the specification that are tolerated. */
   readonly onWarning?: (event: WarningEvent) => void;
-  /** Makes the token of a token response, in place of `new AccessToken`. */
+  /** Makes the token for a token response, instead of `new AccessToken`. */
   readonly accessTokenFactory?: (client: Client<boolean>, response: TokenResponse) => AccessToken;
-  /** Origins that access tokens may be sent to, beside the site's; `'*'` for any. Default: the site's alone. */
+  /**
+   * Origins, besides the site's, that access tokens may be sent to; `'*'` for any. Default: none.
+   */
   readonly allowedOrigins?: readonly string[];
   /**
-   * Whether credentials, metadata and key sets may travel over plain http. Without it they may only to this machine itself:
+   * Whether credentials, metadata and key sets may be sent over plain http to hosts other than
    * `localhost`, 127.0.0.0/8 and [::1]. Default false.
    */
   readonly allowInsecure?: boolean;
-  /** Seconds the server's clock is ahead of ours (negative: behind). Default 0. */
+  /** Seconds by which the server's clock is ahead of ours (negative: behind). Default 0. */
   readonly clockSkew?: number;
   /** Epoch seconds. Default from `Date`. */
   readonly now?: () => number;
   readonly hooks?: ClientHooks;
   /**
-   * Takes what a hook, `onWarning` or the logger threw or rejected with, and the name of it. Default: a warning of the process
-   * (`console.warn` where there is none) for the first failure of each.
+   * Called with what a hook, `onWarning` or the logger threw or rejected with, and its name.
+   * Default: a process warning (`console.warn` if there is no process) for the first failure of
+   * each.
    */
   readonly onHookError?: HookErrorHandler;
-  /** Tries failed calls again; see `@tollgate/oauth2-client/retry`. Default: one attempt. */
+  /** Retries failed calls; see `@tollgate/oauth2-client/retry`. Default: one attempt. */
   readonly retry?: RetryPolicy;
 };

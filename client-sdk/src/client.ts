@@ -28,13 +28,15 @@ import type { RevokeOptions, TokenOutcome, TokenRequestOptions } from './tokens/
 import { requestToken } from './tokens/request-token.ts';
 
 /**
- * An OAuth 2.0 client: builds authorization URLs, gets tokens by every grant, refreshes and revokes them, calls APIs.
- * Immutable. Its secret appears in no inspection, JSON, error or log.
+ * An OAuth 2.0 client: builds authorization URLs, gets, refreshes and revokes tokens, and calls
+ * APIs. Immutable. Inspection, JSON, errors and logs do not show its secret.
  *
  * @example
- * // Where the server has metadata, `discoverClient` of `@tollgate/oauth2-client/discovery` finds the endpoints.
+ * // If the server has metadata, `discoverClient` of `./discovery` finds the endpoints.
  * const client = new Client({
- *   ...{ clientId: 'app', clientSecret, site: 'https://api.example.com' },
+ *   clientId: 'app',
+ *   clientSecret,
+ *   site: 'https://api.example.com',
  *   tokenEndpoint: 'https://auth.example.com/oauth2/token',
  * });
  * const token = await client.clientCredentials.getToken({ scope: 'read' });
@@ -49,24 +51,24 @@ export class Client<Throws extends boolean = true> {
   #idTokenValidator: IdTokenValidator | undefined;
   /** The options with their defaults, without the credentials. */
   readonly settings: ClientSettings;
-  /** Whether failures throw where the call does not say. */
+  /** Whether failures throw, unless the call says otherwise. */
   readonly throwOnError: Throws;
   /** Authorization code grant. @see RFC 6749 §4.1 */
   readonly authCode: AuthCodeStrategy<Throws>;
-  /** Implicit grant; omitted by OAuth 2.1, for old servers only. @see RFC 6749 §4.2 */
+  /** Implicit grant, for legacy servers: OAuth 2.1 omits it. @see RFC 6749 §4.2 */
   readonly implicit: ImplicitStrategy;
-  /** Resource owner password grant; omitted by OAuth 2.1, for old servers only. @see RFC 6749 §4.3 */
+  /** Resource owner password grant, for legacy servers: OAuth 2.1 omits it. @see RFC 6749 §4.3 */
   readonly password: PasswordStrategy<Throws>;
   /** Client credentials grant. @see RFC 6749 §4.4 */
   readonly clientCredentials: ClientCredentialsStrategy<Throws>;
   /** JWT bearer grant. @see RFC 7523 §2.1 */
   readonly assertion: AssertionStrategy<Throws>;
 
-  /** @throws {ConfigurationError} naming every option that cannot be. */
+  /** @throws {ConfigurationError} naming every invalid option. */
   constructor(options: ClientOptions<Throws> = {}) {
     const settings = resolveSettings(options);
     this.settings = settings;
-    // The type parameter is what the option is, or its default.
+    // The type parameter is the option's type.
     this.throwOnError = settings.throwOnError as Throws;
     this.#clientSecret = options.clientSecret;
     const auth = copyPlain(options.clientAuth ?? 'client_secret_basic');
@@ -94,9 +96,9 @@ export class Client<Throws extends boolean = true> {
   }
 
   /**
-   * The authorization endpoint's absolute URL with these parameters.
-   * @throws {ConfigurationError} when it cannot be made absolute, is plain http (see `allowInsecure`), or `client_secret` is among the
-   * parameters.
+   * The absolute URL of the authorization endpoint with these parameters.
+   * @throws {ConfigurationError} if it cannot be made absolute, is plain http (see
+   * `allowInsecure`), or the parameters contain `client_secret`.
    */
   authorizationUrl(params: WireParams = {}): string {
     if (Object.hasOwn(params, 'client_secret')) {
@@ -113,27 +115,27 @@ export class Client<Throws extends boolean = true> {
     return url;
   }
 
-  /** The token endpoint's absolute URL with these parameters. */
+  /** The absolute URL of the token endpoint with these parameters. */
   tokenUrl(params?: WireParams): string {
     return this.#url(this.settings.tokenEndpoint, params);
   }
 
-  /** The revocation endpoint's absolute URL with these parameters. */
+  /** The absolute URL of the revocation endpoint with these parameters. */
   revocationUrl(params?: WireParams): string {
     return this.#url(this.settings.revocationEndpoint, params);
   }
 
-  /** A location made absolute by the site. */
+  /** Resolves a location against the site. */
   url(location: string): string {
     return resolveUrl(this.settings.site, location);
   }
 
   /**
-   * Sends a token request and makes an AccessToken of the answer. Parameters have their names on the wire; null and undefined are
-   * not sent. Options are never sent.
-   * @throws {TokenResponseError} when the server refuses or answers without a token; with `throwOnError: false` it is returned in a
-   * TokenFailure.
-   * @throws {TransportError} when no answer came.
+   * Sends a token request and makes an AccessToken from the response. Parameters have their wire
+   * names; null and undefined are not sent.
+   * @throws {TokenResponseError} if the server refuses or its response has no token; with
+   * `throwOnError: false` it is returned in a TokenFailure.
+   * @throws {TransportError} if there is no response.
    * @see RFC 6749 §5 https://www.rfc-editor.org/rfc/rfc6749#section-5
    */
   getToken<T extends boolean = Throws>(
@@ -145,7 +147,7 @@ export class Client<Throws extends boolean = true> {
 
   /**
    * Revokes a token, with the parameters in a form unless `tokenMethod` says otherwise.
-   * @throws {RevocationError} when the server refuses: the token must be taken for alive.
+   * @throws {RevocationError} if the server refuses: the token must be considered valid.
    * @see RFC 7009 §2.1 https://www.rfc-editor.org/rfc/rfc7009#section-2.1
    */
   async revokeToken(token: string, options: RevokeOptions = {}): Promise<ApiResponse> {
@@ -162,9 +164,9 @@ export class Client<Throws extends boolean = true> {
   }
 
   /**
-   * Sends any request, without an access token. Locations are relative to the site.
+   * Sends a request without an access token. Locations are relative to the site.
    * @throws {OAuthError} for statuses of 400 and above, unless `throwOnError` is false.
-   * @throws {TransportError} when no answer came.
+   * @throws {TransportError} if there is no response.
    */
   async request<T = unknown>(
     method: string,
@@ -175,8 +177,7 @@ export class Client<Throws extends boolean = true> {
   }
 
   /**
-   * Sends parameters to an endpoint of the authorization server, the client authenticated: what all grants and the protocols around
-   * them have in common.
+   * Sends an authenticated request to an endpoint of the authorization server.
    * @throws {OAuthError} of the operation's class, unless `throwOnError` is false.
    */
   async send(request: EndpointRequest): Promise<ApiResponse> {
@@ -208,7 +209,10 @@ export class Client<Throws extends boolean = true> {
     });
   }
 
-  /** Whether the client knows what ID tokens are checked with: `issuer`, `clientId`, and `jwksUri` or a secret for HMAC. */
+  /**
+   * Whether the client can validate ID tokens: it has `issuer`, `clientId`, and `jwksUri` or a
+   * secret for HMAC.
+   */
   get canValidateIdTokens(): boolean {
     const { issuer, clientId, jwksUri, idTokenSignedResponseAlg: algorithm } = this.settings;
     const keys = algorithm?.startsWith('HS') === true ? this.#clientSecret : jwksUri;
@@ -216,9 +220,8 @@ export class Client<Throws extends boolean = true> {
   }
 
   /**
-   * The validator of this client's ID tokens, which token responses are checked with. One for the life of the client: it holds the
-   * issuer's keys.
-   * @throws {ConfigurationError} when the client lacks what `canValidateIdTokens` says.
+   * The validator for this client's ID tokens, which caches the issuer's keys.
+   * @throws {ConfigurationError} unless `canValidateIdTokens`.
    */
   async idTokenValidator(): Promise<IdTokenValidator> {
     if (!this.canValidateIdTokens) {
@@ -235,7 +238,7 @@ export class Client<Throws extends boolean = true> {
     return this.#idTokenValidator;
   }
 
-  /** What is safe to print. */
+  /** Without secrets. */
   toJSON(): Record<string, unknown> {
     const { clientId, site, issuer, tokenEndpoint } = this.settings;
     return { clientId, site, issuer, tokenEndpoint, clientAuth: this.#authName };
@@ -263,7 +266,7 @@ export class Client<Throws extends boolean = true> {
   }
 }
 
-/** The client's own method is for the two endpoints that it has always been for; the others know only forms. */
+/** `tokenMethod` of the client applies to these two endpoints; the others accept only forms. */
 function defaultMethod(operation: Operation, tokenMethod: TokenMethod): TokenMethod {
   return operation === 'token' || operation === 'revocation' ? tokenMethod : 'post';
 }

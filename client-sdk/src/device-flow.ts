@@ -11,38 +11,40 @@ import { isTlsFailure } from './http/connection-failures.ts';
 import { longestTimerMs, type Sleep } from './timers.ts';
 
 /**
- * What the device shows to its user, and polls with. Plain JSON; `deviceCode` is a secret.
- *
+ * What the device shows to its user and polls with. Plain JSON; `deviceCode` is a secret.
  * @see RFC 8628 §3.2 https://www.rfc-editor.org/rfc/rfc8628#section-3.2
  */
 export interface DeviceAuthorization {
   readonly deviceCode: string;
-  /** What the user types. */
+  /** The code that the user enters. */
   readonly userCode: string;
-  /** Where the user types it. */
+  /** Where the user enters the code. */
   readonly verificationUri: string;
-  /** The same with the code inside, to show as a QR code; not every server sends it. */
+  /** The same with the code, to show as a QR code; not every server sends it. */
   readonly verificationUriComplete?: string;
   /** Epoch seconds. */
   readonly expiresAt: number;
-  /** Seconds between two polls, at least. */
+  /** Minimum of seconds between two polls. */
   readonly intervalSeconds: number;
 }
 
-/** Seconds between two polls where the server does not say. @see RFC 8628 §3.2 https://www.rfc-editor.org/rfc/rfc8628#section-3.2 */
+/**
+ * The interval if the server sends none.
+ * @see RFC 8628 §3.2 https://www.rfc-editor.org/rfc/rfc8628#section-3.2
+ */
 const DEFAULT_INTERVAL_SECONDS = 5;
 
 /**
- * Reads the answer of a device authorization endpoint.
+ * Reads the response of a device authorization endpoint.
  *
- * @param now epoch seconds when it arrived
- * @throws {ParseError} naming the member that is missing
+ * @param now epoch seconds of its arrival
+ * @throws {ParseError} naming the missing member
  */
 export function readDeviceAuthorization(parsed: unknown, now: number): DeviceAuthorization {
   if (typeof parsed !== 'object' || parsed === null)
     throw new ParseError('the device authorization response is not an object');
   const members = new Map<string, unknown>(Object.entries(parsed));
-  // Google's name for it, older than the standard's.
+  // Google's name, older than the standard's.
   const uri = members.get('verification_uri') ?? members.get('verification_url');
   const complete = members.get('verification_uri_complete') ?? members.get('verification_url_complete');
   return {
@@ -70,24 +72,31 @@ function seconds(value: unknown, name: string, maximum = Number.MAX_SAFE_INTEGER
   throw new ParseError(`the device authorization response has no usable \`${name}\``);
 }
 
-/** What one poll said. `waiting`: the user has not decided; `unreachable`: the server did not answer, or was busy. */
+/**
+ * The result of a poll. `waiting`: the user has not decided; `unreachable`: the server did not
+ * respond, or was busy.
+ */
 export type DevicePollEvent<Token> =
   | { readonly type: 'waiting'; readonly nextPollInSeconds: number }
   | { readonly type: 'unreachable'; readonly nextPollInSeconds: number; readonly error: OAuthClientError }
   | { readonly type: 'token'; readonly token: Token };
 
-/** Seconds that `slow_down` adds to the interval. @see RFC 8628 §3.5 https://www.rfc-editor.org/rfc/rfc8628#section-3.5 */
+/**
+ * Seconds that `slow_down` adds to the interval.
+ * @see RFC 8628 §3.5 https://www.rfc-editor.org/rfc/rfc8628#section-3.5
+ */
 const SLOW_DOWN_SECONDS = 5;
 
-/** Seconds beyond which an unreachable server does not stretch the interval: users wait in front of the device. */
+/** Longest interval while the server is unreachable: users wait in front of the device. */
 const MAXIMUM_BACKOFF_SECONDS = 60;
 
 /**
- * Polls until there is a token, telling what each poll said. Waits before the first poll too: nobody types that fast.
+ * Polls until there is a token. Waits before the first poll, too.
  *
- * @throws {TokenResponseError} when the user refused (`access_denied`), the code expired, or the server refuses
- * @throws {TokenUnavailableError} when the time the server gave is over
- * @throws {AbortError} when the signal is aborted
+ * @throws {TokenResponseError} if the user refused (`access_denied`), the code expired, or the
+ * server refuses
+ * @throws {TokenUnavailableError} if the device code's lifetime is over
+ * @throws {AbortError} if the signal is aborted
  * @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4
  */
 export async function* pollForToken<Token>(

@@ -21,21 +21,21 @@ import type { TokenRequestOptions } from './tokens/options.ts';
 export type { DeviceAuthorization, DevicePollEvent } from './device-flow.ts';
 export type { Sleep } from './timers.ts';
 
-/** Options of polling: those of the token requests, and what each carries beside the device code. */
+/** Options of polling: those of its token requests, and their further parameters. */
 export type DevicePollOptions = Omit<TokenRequestOptions, 'throwOnError'> & {
   /** Further parameters of the token requests. */
   readonly params?: WireParams;
-  /** Waits between polls, rejecting when the signal is aborted. Default: the machine's timers. */
+  /** Waits between polls; rejects if the signal is aborted. */
   readonly sleep?: Sleep;
 };
 
 /**
- * Starts the device flow: asks for a code that the user types on another device.
+ * Starts the device flow: requests a code that the user enters on another device.
  *
- * @throws {ConfigurationError} when the client has no `deviceAuthorizationEndpoint`
- * @throws {OAuthError} when the server refuses, whatever the client's `throwOnError`
- * @throws {ParseError} when the answer lacks what the user or the polling needs
- * @throws {TransportError} when no answer came
+ * @throws {ConfigurationError} if the client has no `deviceAuthorizationEndpoint`
+ * @throws {OAuthError} if the server refuses, whatever the client's `throwOnError`
+ * @throws {ParseError} if the response lacks a required member
+ * @throws {TransportError} if there is no response
  * @see RFC 8628 §3.1 https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */
 export async function startDeviceAuthorization(
@@ -44,13 +44,13 @@ export async function startDeviceAuthorization(
   options: Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'> = {},
 ): Promise<DeviceAuthorization> {
   const { deviceAuthorizationEndpoint: endpoint, clientId, now } = client.settings;
-  // Before the user sees a code: the ID token that will come must be checked.
+  // Fails before the user sees a code: the client must be able to validate the ID token.
   if (asksForIdToken(params.scope)) await client.idTokenValidator();
   if (endpoint === undefined) throw new ConfigurationError("set the client's `deviceAuthorizationEndpoint`");
   const response = await client.send({
     operation: 'device_authorization',
     endpoint,
-    // Required even where the client authenticates otherwise, as servers read it.
+    // Servers require it even if the client authenticates otherwise.
     params: { client_id: clientId, ...params },
     tokenMethod: 'post',
     options: { ...options, parse: 'json', keyCase: 'preserve', throwOnError: true },
@@ -59,12 +59,13 @@ export async function startDeviceAuthorization(
 }
 
 /**
- * Polls until the user has decided, and gives the token. Keeps to the server's interval, `slow_down` and Retry-After,
- * and goes on when the server is unreachable for a while.
+ * Polls until the user has decided, and returns the token. Respects the server's interval,
+ * `slow_down` and Retry-After, and continues if the server is temporarily unreachable.
  *
- * @throws {TokenResponseError} when the user refused (`access_denied`), the code expired, or the server refuses
- * @throws {TokenUnavailableError} when the time the server gave is over
- * @throws {AbortError} when `signal` is aborted
+ * @throws {TokenResponseError} if the user refused (`access_denied`), the code expired, or the
+ * server refuses
+ * @throws {TokenUnavailableError} if the device code's lifetime is over
+ * @throws {AbortError} if `signal` is aborted
  * @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4
  */
 export async function pollDeviceToken(
@@ -75,19 +76,19 @@ export async function pollDeviceToken(
   for await (const event of pollDeviceEvents(client, device, options)) {
     if (event.type === 'token') return event.token;
   }
-  // The events end with the token, or throw.
+  // Not reached: the events end with the token, or throw.
   throw new TokenUnavailableError('polling for the device token ended without one');
 }
 
 /**
- * As `pollDeviceToken`, telling after each poll what came of it; the last event has the token. Leaving the loop stops
- * the polling.
+ * Like `pollDeviceToken`, with an event after each poll; the last one has the token. Leaving the
+ * loop stops polling.
  *
  * @example
  * ```ts
  * for await (const event of pollDeviceEvents(client, device)) {
  *   if (event.type === 'token') return event.token;
- *   screen.show(`next look in ${event.nextPollInSeconds} s`);
+ *   screen.show(`next poll in ${event.nextPollInSeconds} s`);
  * }
  * ```
  */

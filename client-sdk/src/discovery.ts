@@ -1,5 +1,6 @@
 /**
- * Metadata of authorization servers (RFC 8414, OpenID Connect Discovery), and clients made from them.
+ * Metadata of authorization servers (RFC 8414, OpenID Connect Discovery), and clients made from
+ * them.
  *
  * @module
  */
@@ -20,7 +21,7 @@ import { type ClientSettings, resolveSettings } from './settings.ts';
 
 export type { AuthorizationServerMetadata, MetadataFormat } from './metadata.ts';
 
-/** Options of discovery; those that a Client has too mean the same. */
+/** Options of discovery; those of a Client have the same meaning. */
 export type DiscoveryOptions = Pick<
   ClientOptions,
   | 'fetch'
@@ -42,12 +43,13 @@ export type DiscoveryOptions = Pick<
 };
 
 /**
- * Loads the metadata of an authorization server and checks that they are its own.
+ * Loads the metadata of an authorization server and validates them.
  *
- * @throws {ConfigurationError} when the issuer is not a URL, or not an https one: see `allowInsecure`
- * @throws {IssuerMismatchError} when the metadata are another issuer's
- * @throws {DiscoveryError} when there are none, or they cannot be used; `retryable` when the server may recover
- * @throws {TransportError} when no answer came
+ * @throws {ConfigurationError} if the issuer is not an https URL: see `allowInsecure`
+ * @throws {IssuerMismatchError} if the metadata are another issuer's
+ * @throws {DiscoveryError} if there are none or they are invalid; `retryable` if the server may
+ * recover
+ * @throws {TransportError} if there is no response
  * @see RFC 8414 §3 https://www.rfc-editor.org/rfc/rfc8414#section-3
  */
 export async function discover(
@@ -66,20 +68,20 @@ export async function discover(
   throw new DiscoveryError(`${issuer} serves no metadata; tried ${urls.join(' and ')}`);
 }
 
-/** A function that gives an issuer's metadata, loading them when they are first wanted and when they are old. */
+/** Returns an issuer's metadata, loaded at first use and when they are old. */
 export type MetadataSource = () => Promise<AuthorizationServerMetadata>;
 
-/** Seconds for which metadata are used without asking again. */
+/** Seconds for which metadata are cached. */
 const DEFAULT_MAX_AGE_SECONDS = 3600;
 
 /**
- * Makes a source of metadata that keeps what it loaded. Concurrent loads are one. A failure is passed on and not
- * remembered: the next call tries again. Metadata that are there but old outlive a failed reload.
+ * Makes a cached source of metadata. Concurrent loads are one. Failures are not cached. Old
+ * metadata are used if a reload fails.
  *
  * @example
  * ```ts
- * const metadata = createMetadataSource('https://as.example');
- * const { token_endpoint } = await metadata(); // at start-up or later: the server need not be up yet
+ * const metadata = createMetadataSource('https://as.example'); const { token_endpoint } = await
+ * metadata(); // loads at first use: the server need not be up before
  * ```
  */
 export function createMetadataSource(
@@ -122,7 +124,7 @@ export function createMetadataSource(
   };
 }
 
-/** The options of a Client that metadata give. */
+/** The options of a Client that metadata contain. */
 export type DiscoveredOptions = Pick<
   ClientOptions,
   | 'issuer'
@@ -132,9 +134,9 @@ export type DiscoveredOptions = Pick<
 >;
 
 /**
- * Turns metadata into options of a Client: issuer, endpoints, keys, and what the server says of its ID tokens and callbacks.
+ * Converts metadata into options of a Client: issuer, endpoints, keys, ID tokens and callbacks.
  *
- * @param options `mtls`: prefer the endpoints for clients that authenticate with a certificate, or whose tokens are bound to one
+ * @param options `mtls`: use the endpoints for clients with a certificate
  * @see RFC 8705 §5 https://www.rfc-editor.org/rfc/rfc8705#section-5
  */
 export function clientOptionsFrom(
@@ -157,7 +159,7 @@ export function clientOptionsFrom(
   };
 }
 
-/** Client option by the member of the metadata that fills it. */
+/** Client options and their members of the metadata. */
 const endpointNames = {
   authorizationEndpoint: 'authorization_endpoint',
   tokenEndpoint: 'token_endpoint',
@@ -170,7 +172,7 @@ const endpointNames = {
 } as const satisfies Partial<Record<keyof ClientOptions, keyof AuthorizationServerMetadata>>;
 
 /**
- * Discovers an issuer and makes a Client of it; the options given here win over the metadata.
+ * Discovers an issuer and makes a Client; the given options take precedence over the metadata.
  *
  * @example
  * ```ts
@@ -242,7 +244,7 @@ async function load(
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
     if (error.status >= 300 && error.status < 400) throw new DiscoveryError(error.message, { cause: error });
-    // Servers that do not know the path answer 404, 400, 401 or 403, all meaning the same.
+    // For an unknown path servers respond with 404, 400, 401 or 403.
     if (error.status < 500 && error.status !== 429) return { found: false };
     throw new DiscoveryError(`${url} answered with status ${error.status}`, {
       cause: error,
@@ -251,8 +253,7 @@ async function load(
   }
 }
 
-/** Leaves out what is undefined, so that it reads as not given. */
 function definedOnly<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  // Only the undefined members are gone, which is what the type says.
+  // The members that are undefined are left out, as the type says.
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }

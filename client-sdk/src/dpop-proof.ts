@@ -10,17 +10,22 @@ import {
 import { importKey, type Jwk, type WebCryptoKey } from './jwt/import-key.ts';
 import { signJwt } from './jwt/sign.ts';
 
-/** A key pair that DPoP proofs are signed with, ready for use. */
+/** An imported key pair that DPoP proofs are signed with. */
 export interface DpopKey {
   readonly algorithm: JwsAlgorithm;
   readonly privateKey: WebCryptoKey;
-  /** The members of the public key that proofs carry, and nothing else. */
+  /** The public members, which proofs contain. */
   readonly publicJwk: Jwk;
-  /** SHA-256 thumbprint of the public key: `jkt` in tokens, `dpop_jkt` in authorization requests. */
+  /**
+   * SHA-256 thumbprint of the public key: `jkt` in tokens, `dpop_jkt` in authorization requests.
+   */
   readonly thumbprint: string;
 }
 
-/** Required members by key type, in the order that the thumbprint wants. @see RFC 7638 §3.2 https://www.rfc-editor.org/rfc/rfc7638#section-3.2 */
+/**
+ * Required members by key type, in the order of the thumbprint.
+ * @see RFC 7638 §3.2 https://www.rfc-editor.org/rfc/rfc7638#section-3.2
+ */
 const publicMembers: Readonly<Record<string, readonly string[]>> = {
   EC: ['crv', 'kty', 'x', 'y'],
   OKP: ['crv', 'kty', 'x'],
@@ -28,10 +33,10 @@ const publicMembers: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Makes a fresh key pair as a private JSON Web Key. Tokens are of no use without the key they were asked for with:
- * keep it beside the refresh token, as secret as that.
+ * Generates a private JSON Web Key. Tokens cannot be used without the key they were requested with:
+ * store it beside the refresh token, protected like it.
  *
- * @param algorithm default ES256, which every server that knows DPoP accepts
+ * @param algorithm default ES256, which every server with DPoP supports
  */
 export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promise<Jwk> {
   if (!isJwsAlgorithm(algorithm) || isSymmetric(algorithm)) {
@@ -46,15 +51,16 @@ export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promis
     'verify',
   ]);
   if (!('privateKey' in pair)) throw new ConfigurationError(`${algorithm} has no private key`);
-  // Of a key pair.
+  // The member of a key pair.
   const privateKey = pair.privateKey as WebCryptoKey;
   return { ...(await crypto.subtle.exportKey('jwk', privateKey)), alg: algorithm };
 }
 
 /**
- * Prepares a private JSON Web Key for signing proofs. Its `alg` says which algorithm; without one the key type does.
+ * Imports a private JSON Web Key for signing proofs. The algorithm is its `alg`, or that of the key
+ * type.
  *
- * @throws {ConfigurationError} when the key is not a private key of a supported type
+ * @throws {ConfigurationError} if the key is not a private key of a supported type
  */
 export async function importDpopKey(jwk: Jwk): Promise<DpopKey> {
   const algorithm = algorithmOf(jwk);
@@ -81,13 +87,13 @@ async function thumbprintOf(publicJwk: Jwk): Promise<string> {
   return encodeBase64Url(new Uint8Array(digest));
 }
 
-/** An OAuth error is far smaller; a body beyond this is something else. */
+/** Far more than an OAuth error. */
 const MAXIMUM_ERROR_BYTES = 65_536;
 
 /**
- * Whether the response refuses the request only because its proof lacks the server's nonce, which it hands out. A
- * nonce alone says nothing: servers rotate it with any response, and a spent code must not be sent again.
- *
+ * Whether the response rejects the request only because its proof lacks the server's nonce, which
+ * it contains. A nonce alone does not mean that: servers rotate it with any response, and a spent
+ * code must not be sent again.
  * @see RFC 9449 §8 https://www.rfc-editor.org/rfc/rfc9449#section-8
  * @see RFC 9449 §9 https://www.rfc-editor.org/rfc/rfc9449#section-9
  */
@@ -108,7 +114,7 @@ function isNonceError(text: string): boolean {
   }
 }
 
-/** The body as text, cut where it gets too long to be an error. What breaks here breaks for the caller's copy as well. */
+/** The start of the body. If it cannot be read, neither can the caller's copy. */
 async function readStart(copy: Response): Promise<string> {
   if (copy.body === null) return '';
   const decoder = new TextDecoder();
@@ -118,7 +124,7 @@ async function readStart(copy: Response): Promise<string> {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
       text += decoder.decode(chunk.value, { stream: true });
       if (text.length > MAXIMUM_ERROR_BYTES) {
-        // Settles only when the caller's copy is read or cancelled too, so it cannot be awaited.
+        // Not awaited: it settles only when the caller's copy is read or cancelled, too.
         void reader.cancel().catch(() => undefined);
         break;
       }
@@ -132,7 +138,7 @@ async function readStart(copy: Response): Promise<string> {
 /** Beyond this, the origin that was updated least recently is dropped. */
 const MAXIMUM_ORIGINS = 100;
 
-/** Longer nonces are not remembered: they travel in every request. */
+/** Longer nonces are ignored: they are sent with every request. */
 const MAXIMUM_NONCE_LENGTH = 1024;
 
 /**
@@ -157,21 +163,20 @@ export class NonceMemory {
   }
 }
 
-/** What a proof is about. */
+/** The request that a proof is made for. */
 export interface ProofSubject {
   readonly method: string;
   readonly url: string;
   /** Epoch seconds. */
   readonly now: number;
-  /** The access token sent with it, when there is one. */
+  /** The access token of the request, if there is one. */
   readonly accessToken?: string | undefined;
-  /** The nonce that the server gave, when it did. */
+  /** The server's nonce, if there is one. */
   readonly nonce?: string | undefined;
 }
 
 /**
- * Signs a DPoP proof for one request; each has a `jti` of its own, so none can be used twice.
- *
+ * Signs a DPoP proof for one request, with a `jti` of its own.
  * @see RFC 9449 §4.2 https://www.rfc-editor.org/rfc/rfc9449#section-4.2
  */
 export async function signProof(

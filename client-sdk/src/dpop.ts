@@ -1,5 +1,5 @@
 /**
- * Demonstrating proof of possession (DPoP, RFC 9449): tokens that are of no use without a key.
+ * Demonstrating proof of possession (DPoP, RFC 9449): tokens that are bound to a key.
  *
  * @module
  */
@@ -15,7 +15,7 @@ export type { Jwk } from './jwt/import-key.ts';
 
 /** Options of `createDpop`. */
 export interface DpopOptions {
-  /** Private JSON Web Key of type EC, OKP (Ed25519) or RSA, such as `generateDpopKey` makes. */
+  /** Private JSON Web Key of type EC, OKP (Ed25519) or RSA, such as that of `generateDpopKey`. */
   readonly key: Jwk;
   /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: Fetch;
@@ -26,26 +26,30 @@ export interface DpopOptions {
 /** A `fetch` that proves possession of a key. */
 export interface Dpop {
   /**
-   * Hand it to a Client as its `fetch`. Requests with an `Authorization: DPoP` header and POSTs to the authorization
-   * server get a proof; requests with other tokens, and plain GETs, stay as they are.
+   * The `fetch` of a Client. Adds a proof to requests with an `Authorization: DPoP` header and to
+   * POSTs to the authorization server; requests with other tokens, and plain GETs, are not changed.
    */
   readonly fetch: Fetch;
-  /** SHA-256 thumbprint of the public key, to bind an authorization code to it with the parameter `dpop_jkt`. */
+  /**
+   * SHA-256 thumbprint of the public key. The parameter `dpop_jkt` binds an authorization code to
+   * it.
+   */
   readonly thumbprint: string;
 }
 
 /**
- * Makes tokens sender-constrained (DPoP): every request is signed with a key, so that a stolen token is of no use.
- * Nonces that servers hand out are remembered by origin and used; a request refused for want of one is sent again
- * once, with a new proof, unless its body is a stream; one with a signed client assertion gets a new assertion as well. A token
- * response of a Client with this `fetch` that says Bearer is refused: its token would not be bound to the key.
+ * Makes tokens sender-constrained (DPoP): every request is signed with a key, without which a
+ * stolen token cannot be used. Nonces of servers are cached by origin. A request that is rejected
+ * because of its nonce is sent again once with a new proof, unless its body is a stream; a signed
+ * client assertion is made again. A token response that says Bearer is rejected, because its token
+ * is not bound to the key.
  *
  * @example
  * ```ts
- * const dpop = await createDpop({ key: await generateDpopKey() });
- * const client = new Client({ clientId: 'app', site: 'https://as.example', fetch: dpop.fetch });
+ * const dpop = await createDpop({ key: await generateDpopKey() }); const client = new Client({
+ * clientId: 'app', site: 'https://as.example', fetch: dpop.fetch });
  * ```
- * @throws {ConfigurationError} when the key is not a private key of a supported type
+ * @throws {ConfigurationError} if the key is not a private key of a supported type
  * @see RFC 9449 https://www.rfc-editor.org/rfc/rfc9449
  */
 export async function createDpop({
@@ -93,7 +97,10 @@ function isToBeProven(method: string, credentials: string | null): boolean {
   return method.toUpperCase() === 'POST' && !credentials?.toLowerCase().startsWith('bearer ');
 }
 
-/** A stream is read up, and a signed assertion is taken once only: the Client makes the whole request anew for that one. */
+/**
+ * A stream is consumed, and a signed assertion is accepted only once: the Client repeats such a
+ * request.
+ */
 function isReplayable(body: RequestInit['body']): boolean {
   return (
     !(body instanceof ReadableStream) && !(typeof body === 'string' && body.includes('client_assertion='))

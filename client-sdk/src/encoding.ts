@@ -1,6 +1,6 @@
 const textEncoder = new TextEncoder();
 
-/** `String.fromCharCode` takes its input as arguments, whose number engines limit: larger inputs go in pieces. */
+/** Engines limit the number of arguments of `String.fromCharCode`. */
 const BYTES_PER_CALL = 0x8000;
 
 /**
@@ -18,8 +18,7 @@ export function encodeBase64Url(input: Uint8Array | string): string {
 }
 
 /**
- * Decodes base64url without padding; `undefined` when the text holds anything outside its alphabet.
- *
+ * Decodes base64url without padding; `undefined` if the text is malformed.
  * @see RFC 7515 §2 https://www.rfc-editor.org/rfc/rfc7515#section-2
  */
 export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
@@ -27,7 +26,7 @@ export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefin
   return decodeBase64(text.replaceAll('-', '+').replaceAll('_', '/'));
 }
 
-/** Decodes plain base64 (white space allowed, as in PEM); `undefined` when it is malformed. */
+/** Decodes plain base64 (white space allowed, as in PEM); `undefined` if it is malformed. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   let binary: string;
   try {
@@ -43,15 +42,13 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined 
 /**
  * A random string of unreserved characters for state, nonce, PKCE verifier and `jti`.
  *
- * @param byteLength entropy in bytes; the default of 32 gives 43 characters, the least PKCE allows
+ * @param byteLength entropy in bytes; the default of 32 gives 43 characters, the minimum for PKCE
  */
 export function randomToken(byteLength = 32): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(byteLength)));
 }
 
-/**
- * Whether two strings are equal, in a time that depends on their lengths only: for secrets that others may guess at.
- */
+/** Compares two strings in a time that depends only on their lengths, to prevent timing attacks. */
 export function isEqualConstantTime(left: string, right: string): boolean {
   let difference = left.length ^ right.length;
   for (let index = 0; index < left.length; index += 1) {

@@ -1,7 +1,10 @@
 import type { ApiResponse } from './http/response.ts';
 import { printable, printableLines } from './text.ts';
 
-/** The library's own name for what went wrong; stable, never reused. Servers' names are in `OAuthError.code`. */
+/**
+ * The library's name of a failure: stable, never reused. The server's codes are in
+ * `OAuthError.code`.
+ */
 export type OAuthClientErrorKind =
   | 'OAUTH_CLIENT_ABORTED'
   | 'OAUTH_CLIENT_AUTHORIZATION_RESPONSE'
@@ -22,30 +25,29 @@ export type OAuthClientErrorKind =
   | 'OAUTH_CLIENT_TOKEN_RESPONSE'
   | 'OAUTH_CLIENT_TOKEN_UNAVAILABLE';
 
-/** What every error of the library may be given beside its message. */
+/** Options of all errors. */
 export type OAuthClientErrorOptions = {
-  /** The error underneath. */
+  /** The underlying error. */
   readonly cause?: unknown;
-  /** Whether the same call may succeed later, unchanged. Default false. */
+  /** Whether the same call may succeed later. Default false. */
   readonly retryable?: boolean;
 };
 
-/** Characters of a message: above what ours need, below what floods a log. */
 const MAX_MESSAGE_LENGTH = 2048;
 
 /**
- * The base of everything this library throws: `kind` tells them apart, `cause` holds what was underneath. Control characters in the
+ * The base of all errors of this library. `kind` tells them apart. Control characters in the
  * message are escaped, and it is cut after 2,048 characters.
  */
 export class OAuthClientError extends Error {
-  // A field rather than the constructor's name: bundlers rename classes.
+  // Not the name of the constructor, which bundlers change.
   override readonly name: string = 'OAuthClientError';
   readonly kind: OAuthClientErrorKind;
-  /** Whether the same call may succeed later, unchanged. */
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean;
 
   constructor(kind: OAuthClientErrorKind, message: string, options: OAuthClientErrorOptions = {}) {
-    // `cause` only when there is one: an own undefined `cause` shows in every inspection.
+    // An own `cause` of undefined would show in every inspection.
     super(
       printableLines(message, MAX_MESSAGE_LENGTH),
       options.cause === undefined ? undefined : { cause: options.cause },
@@ -55,7 +57,7 @@ export class OAuthClientError extends Error {
   }
 }
 
-/** No response came: the request did not reach the server, or its answer did not reach us. The base of three errors. */
+/** There is no response: the request did not reach the server, or its response did not arrive. */
 export class TransportError extends OAuthClientError {
   override readonly name: string = 'TransportError';
 }
@@ -69,11 +71,11 @@ export class AbortError extends TransportError {
   }
 }
 
-/** Characters of the server's words that are quoted. */
+/** Characters of the server's description that are quoted. */
 const MAX_WORDS = 512;
 
 /**
- * The authorization server sent the user back with an error instead of a code.
+ * The authorization server redirected the user back with an error instead of a code.
  * @see RFC 6749 §4.1.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1
  */
 export class AuthorizationResponseError extends OAuthClientError {
@@ -94,7 +96,7 @@ export class AuthorizationResponseError extends OAuthClientError {
     options: OAuthClientErrorOptions = {},
   ) {
     const { code, description, uri } = response;
-    // From the callback's URL, which anyone can write.
+    // The callback's URL is not trusted.
     const words = description === undefined ? code : `${code}: ${description}`;
     super('OAUTH_CLIENT_AUTHORIZATION_RESPONSE', printable(words, MAX_WORDS), options);
     this.code = code;
@@ -103,7 +105,10 @@ export class AuthorizationResponseError extends OAuthClientError {
   }
 }
 
-/** The caller asked for what cannot be: a missing client id, an unknown mode, a token for an origin that is not allowed. */
+/**
+ * The call or the configuration is invalid: a missing client id, an unknown mode, an origin that
+ * tokens may not be sent to.
+ */
 export class ConfigurationError extends OAuthClientError {
   override readonly name: string = 'ConfigurationError';
 
@@ -112,7 +117,10 @@ export class ConfigurationError extends OAuthClientError {
   }
 }
 
-/** The server could not be reached or the connection broke; `cause` is what `fetch` threw. `retryable` unless TLS failed. */
+/**
+ * The server could not be reached or the connection broke; `cause` is what `fetch` threw.
+ * `retryable` unless TLS failed.
+ */
 export class ConnectionError extends TransportError {
   override readonly name: string = 'ConnectionError';
 
@@ -121,7 +129,7 @@ export class ConnectionError extends TransportError {
   }
 }
 
-/** The metadata of an authorization server, or its key set, could not be had or is unusable; asking again may help when `retryable`. */
+/** The metadata or the key set of an authorization server could not be loaded or are invalid. */
 export class DiscoveryError extends OAuthClientError {
   override readonly name: string = 'DiscoveryError';
 
@@ -131,12 +139,14 @@ export class DiscoveryError extends OAuthClientError {
 }
 
 /**
- * An ID token whose signature is good but whose claims are not those expected; `claim` names the first that is wrong.
- * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+ * An ID token with a valid signature whose claims are not the expected ones; `claim` names the
+ * first.
+ * @see OpenID Connect Core §3.1.3.7
+ * https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
  */
 export class IdTokenError extends OAuthClientError {
   override readonly name: string = 'IdTokenError';
-  /** Name of the claim, such as `nonce`. */
+  /** The claim's name, such as `nonce`. */
   readonly claim: string;
 
   constructor(claim: string, message: string, options?: OAuthClientErrorOptions) {
@@ -145,7 +155,7 @@ export class IdTokenError extends OAuthClientError {
   }
 }
 
-/** The issuer that answered is not the one expected. See RFC 9207 §2.4 and RFC 8414 §3.3. */
+/** The response is from another issuer than expected. See RFC 9207 §2.4 and RFC 8414 §3.3. */
 export class IssuerMismatchError extends OAuthClientError {
   override readonly name: string = 'IssuerMismatchError';
 
@@ -154,10 +164,13 @@ export class IssuerMismatchError extends OAuthClientError {
   }
 }
 
-/** Why a JWT is not accepted: not a JWT, encrypted, of an algorithm not allowed, without a known key, not signed by it, of another type. */
+/**
+ * Why a JWT was rejected: not a JWT, encrypted, algorithm not allowed, unknown key, wrong
+ * signature, wrong type.
+ */
 export type JwtErrorReason = 'malformed' | 'encrypted' | 'algorithm' | 'key_not_found' | 'signature' | 'type';
 
-/** A JWT, or the key set to check it with, cannot be trusted or read. The token itself is in no message. */
+/** A JWT, or the key set to verify it with, is invalid. The message does not contain the token. */
 export class JwtError extends OAuthClientError {
   override readonly name: string = 'JwtError';
   readonly reason: JwtErrorReason;
@@ -168,10 +181,10 @@ export class JwtError extends OAuthClientError {
   }
 }
 
-/** What of a response makes an error. */
+/** The parts of a response that make an error. */
 export type OAuthErrorFields = {
   readonly response: ApiResponse;
-  /** Secrets masked already. Default: the code, else the status. */
+  /** With secrets masked. Default: the code, else the status. */
   readonly message?: string | undefined;
   /** The server's `error`. */
   readonly code?: string | undefined;
@@ -183,23 +196,24 @@ export type OAuthErrorFields = {
   readonly wwwAuthenticate?: readonly AuthChallenge[];
   /** The response's Retry-After in milliseconds from its arrival. */
   readonly retryAfterMs?: number | undefined;
-  /** What went wrong underneath, such as a body that could not be parsed. */
+  /** The underlying error, such as that of a parser. */
   readonly cause?: unknown;
 };
 
-/** One challenge of a WWW-Authenticate header: scheme in lower case, parameter names in lower case. */
+/** One challenge of a WWW-Authenticate header, with scheme and parameter names in lower case. */
 export type AuthChallenge = {
   readonly scheme: string;
   readonly parameters: Readonly<Record<string, string>>;
 };
 
 /**
- * A server answered with a failure. `code` and `description` are its `error` and `error_description`; `response` is always there.
+ * The server responded with a failure. `code` and `description` are its `error` and
+ * `error_description`.
  * @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
 export class OAuthError extends OAuthClientError {
   override readonly name: string = 'OAuthError';
-  /** The server's `error`, such as `invalid_grant`; undefined when it named none. */
+  /** The server's `error`, such as `invalid_grant`; undefined if there was none. */
   readonly code: string | undefined;
   /** The server's `error_description`. */
   readonly description: string | undefined;
@@ -209,7 +223,7 @@ export class OAuthError extends OAuthClientError {
   readonly status: number;
   /** The challenges of WWW-Authenticate, in order. */
   readonly wwwAuthenticate: readonly AuthChallenge[];
-  /** How long the server asks to wait, in milliseconds from the response's arrival. */
+  /** The server's Retry-After in milliseconds from the response's arrival. */
   readonly retryAfterMs: number | undefined;
   readonly #response: ApiResponse;
 
@@ -228,13 +242,18 @@ export class OAuthError extends OAuthClientError {
     this.#response = fields.response;
   }
 
-  /** The whole response. Not an own property, so that printing the error does not print the body. */
+  /**
+   * The complete response. Not an own property, so that printing the error does not print the body.
+   */
   get response(): ApiResponse {
     return this.#response;
   }
 }
 
-/** A body that is not what its content type says; `cause` is the parser's error. The body itself is not in the message. */
+/**
+ * A body does not match its content type; `cause` is the parser's error. The message does not
+ * contain the body.
+ */
 export class ParseError extends OAuthClientError {
   override readonly name: string = 'ParseError';
 
@@ -243,7 +262,10 @@ export class ParseError extends OAuthClientError {
   }
 }
 
-/** An API called with an access token answered with a failure; `wwwAuthenticate` says whether the token is the reason. See RFC 6750 §3. */
+/**
+ * An API that was called with an access token responded with a failure; `wwwAuthenticate` tells
+ * whether the token is the reason. See RFC 6750 §3.
+ */
 export class ProtectedResourceError extends OAuthError {
   override readonly name: string = 'ProtectedResourceError';
 
@@ -252,10 +274,13 @@ export class ProtectedResourceError extends OAuthError {
   }
 }
 
-/** A redirect that must not be followed: no Location, a downgrade from https, a token request sent to another origin. */
+/**
+ * A redirect that must not be followed: without Location, from https to http, or a token request to
+ * another origin.
+ */
 export class RedirectError extends OAuthClientError {
   override readonly name: string = 'RedirectError';
-  /** The response that asked for it. */
+  /** The redirect. */
   readonly response: ApiResponse;
 
   constructor(message: string, options: OAuthClientErrorOptions & { readonly response: ApiResponse }) {
@@ -264,7 +289,7 @@ export class RedirectError extends OAuthClientError {
   }
 }
 
-/** The revocation endpoint refused: the token must be taken for alive. See RFC 7009 §2.2.1. */
+/** The revocation endpoint refused: the token must be considered valid. See RFC 7009 §2.2.1. */
 export class RevocationError extends OAuthError {
   override readonly name: string = 'RevocationError';
 
@@ -273,7 +298,10 @@ export class RevocationError extends OAuthError {
   }
 }
 
-/** The callback's `state` is not the one the authorization began with: another session's, forged, or used before. See RFC 6749 §10.12. */
+/**
+ * The callback's `state` is not the one the authorization started with: from another session,
+ * forged, or used before. See RFC 6749 §10.12.
+ */
 export class StateMismatchError extends OAuthClientError {
   override readonly name: string = 'StateMismatchError';
 
@@ -291,7 +319,7 @@ export class StoreError extends OAuthClientError {
   }
 }
 
-/** No complete answer within `timeoutMs`. */
+/** The response was not complete within `timeoutMs`. */
 export class TimeoutError extends TransportError {
   override readonly name: string = 'TimeoutError';
 
@@ -300,7 +328,7 @@ export class TimeoutError extends TransportError {
   }
 }
 
-/** The token endpoint refused, or its answer holds no token. */
+/** The token endpoint refused, or its response has no token. */
 export class TokenResponseError extends OAuthError {
   override readonly name: string = 'TokenResponseError';
 
@@ -309,7 +337,7 @@ export class TokenResponseError extends OAuthError {
   }
 }
 
-/** There is no token to use: none in what was given, no refresh token to refresh with, nothing to revoke. */
+/** There is no token to use, to refresh or to revoke. */
 export class TokenUnavailableError extends OAuthClientError {
   override readonly name: string = 'TokenUnavailableError';
 

@@ -1,6 +1,7 @@
 /**
- * Grants as functions, for programs whose size matters: a bundler drops what is not imported. `Client` does more: it follows
- * redirects, retries, validates ID tokens, tolerates responses that deviate from the specification, and calls hooks.
+ * Grants as functions, for programs whose size matters: a bundler drops what is not imported.
+ * `Client` does more: it follows redirects, retries, validates ID tokens, tolerates responses that
+ * deviate from the specification, and calls hooks.
  *
  * @module
  */
@@ -33,10 +34,16 @@ export type {
 export { clientSecretBasic, clientSecretPost, publicClient } from './client-auth.ts';
 export type { WireParams, WireValue } from './http/options.ts';
 
-/** A client and the authorization server that it is registered at. Plain data that the functions do not change. */
+/**
+ * A client and the authorization server that it is registered at. Plain data that the functions do
+ * not change.
+ */
 export type GrantClient = {
   readonly clientId: string;
-  /** How the client authenticates: `clientSecretBasic(secret)`, `privateKeyJwt({ … })`, `publicClient` or a function of your own. */
+  /**
+   * How the client authenticates: `clientSecretBasic(secret)`, `privateKeyJwt({ … })`,
+   * `publicClient` or a function of your own.
+   */
   readonly auth: ClientAuthFunction;
   /** Absolute URL. */
   readonly tokenEndpoint: string;
@@ -50,7 +57,10 @@ export type GrantClient = {
   readonly timeoutMs?: number;
   /** Bytes of a response body that are read. Default 1 MiB. */
   readonly maxBodyBytes?: number;
-  /** Whether credentials may be sent over plain http to hosts other than this machine. Default false. */
+  /**
+   * Whether credentials may be sent over plain http to hosts other than this machine. Default
+   * false.
+   */
   readonly allowInsecure?: boolean;
   /** Epoch seconds, by the server's clock. Default from `Date`. */
   readonly now?: () => number;
@@ -108,8 +118,8 @@ export async function clientCredentialsGrant(
 }
 
 /**
- * Exchanges an authorization code. The caller has checked the callback's `state` and `iss`; with PKCE, `code_verifier` is the
- * verifier of the challenge.
+ * Exchanges an authorization code. The caller has checked the callback's `state` and `iss`; with
+ * PKCE, `code_verifier` is the verifier of the challenge.
  *
  * @throws as {@link clientCredentialsGrant}
  * @see RFC 6749 §4.1.3 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
@@ -127,7 +137,8 @@ export async function authorizationCodeGrant(
 }
 
 /**
- * Gets a new token for a refresh token. If the response has no refresh token, the one sent stays valid.
+ * Gets a new token for a refresh token. If the response has no refresh token, the one sent stays
+ * valid.
  *
  * @throws as {@link clientCredentialsGrant}
  * @see RFC 6749 §6 https://www.rfc-editor.org/rfc/rfc6749#section-6
@@ -174,7 +185,8 @@ export async function tokenRequest(
 /**
  * Reads the response to a token request.
  *
- * @throws {TokenResponseError} if the server refused, or the response has no token of a supported type
+ * @throws {TokenResponseError} if the server refused, or the response has no token of a supported
+ * type
  * @throws {TransportError} if the body cannot be read
  * @see RFC 6749 §5 https://www.rfc-editor.org/rfc/rfc6749#section-5
  */

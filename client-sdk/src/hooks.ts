@@ -1,7 +1,10 @@
 import type { Logger } from './client-options.ts';
 import type { OAuthClientError } from './errors.ts';
 
-/** What a request is for. `resource` carries an access token, `request` is a plain `client.request`. */
+/**
+ * The purpose of a request. `resource` carries an access token, `request` is a plain
+ * `client.request`.
+ */
 export type Operation =
   | 'token'
   | 'revocation'
@@ -12,52 +15,54 @@ export type Operation =
   | 'resource'
   | 'request';
 
-/** One call as hooks and retry policies see it: nothing secret, the same object from its first event to its last. */
+/**
+ * One call, as hooks and retry policies see it: without secrets, and the same object for all its
+ * events.
+ */
 export type RequestContext = {
   readonly operation: Operation;
-  /** The `grant_type`, for operation `token`. */
+  /** The `grant_type` of operation `token`. */
   readonly grantType: string | undefined;
-  /** How the client authenticates; undefined where it does not. */
+  /** How the client authenticates; undefined if it does not. */
   readonly clientAuth: string | undefined;
   readonly method: string;
-  /** Origin and path only: queries may hold tokens. */
+  /** Without the query, which may hold tokens. */
   readonly url: string;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
 };
 
-/** A request is about to be sent. Attempts count from 1. */
+/** Before a request is sent. Attempts count from 1. */
 export type RequestEvent = { readonly context: RequestContext; readonly attempt: number };
 
-/** A response came, whatever its status. */
+/** After a response, whatever its status. */
 export type ResponseEvent = RequestEvent & {
   readonly status: number;
   readonly durationMs: number;
   readonly code: string | undefined;
 };
 
-/** No response came, or one that cannot be used. */
+/** After a request without a usable response. */
 export type ErrorEvent = RequestEvent & { readonly error: OAuthClientError; readonly durationMs: number };
 
-/** The same call will be tried again. */
+/** Before the same call is retried. */
 export type RetryEvent = RequestEvent & { readonly delayMs: number; readonly reason: string };
 
 /**
- * Called as things happen. They observe: what one throws, or its promise rejects with, goes to `onHookError` and changes no
- * result. Nothing waits for a promise. Nothing secret is in any event.
+ * Observers of calls. What one throws or rejects with goes to `onHookError` and does not affect the
+ * call. Promises are not awaited. Events hold no secrets.
  */
 export type ClientHooks = {
   readonly onRequest?: (event: RequestEvent) => void;
   readonly onResponse?: (event: ResponseEvent) => void;
   readonly onError?: (event: ErrorEvent) => void;
   readonly onRetry?: (event: RetryEvent) => void;
-  /** A token was refreshed. */
+  /** After a token was refreshed. */
   readonly onRefresh?: (event: { readonly expiresAt: number | undefined; readonly rotated: boolean }) => void;
-  /** A token was revoked. */
+  /** After a token was revoked. */
   readonly onRevoke?: (event: { readonly hint: string | undefined }) => void;
 };
 
-/** The names of all hooks. */
 export const hookNames = [
   'onRequest',
   'onResponse',
@@ -67,12 +72,12 @@ export const hookNames = [
   'onRevoke',
 ] as const satisfies readonly (keyof ClientHooks)[];
 
-/** Takes what an observer threw or rejected with; `hook` is its name, such as `onResponse`. */
+/** Receives what an observer threw or rejected with; `hook` is its name, such as `onResponse`. */
 export type HookErrorHandler = (error: unknown, hook: string) => void;
 
 /**
- * Makes a function that calls an observer (a hook, `onWarning`, a logger) and never throws. Observers decide nothing, so
- * their failure must not either: an exception after a refresh would lose the rotated refresh token.
+ * Wraps an observer (a hook, `onWarning`, a logger) so that it never throws: an exception after a
+ * refresh would lose the rotated refresh token.
  */
 export function observe<Event>(
   name: string,
@@ -82,7 +87,8 @@ export function observe<Event>(
   return (event) => {
     try {
       const result = observer(event);
-      // An async function fits where a void one is wanted; its rejection would end the process.
+      // An async function is assignable where void is expected; its unhandled rejection would end
+      // the process.
       if (isPromise(result)) Promise.resolve(result).catch((error: unknown) => onHookError(error, name));
     } catch (error) {
       onHookError(error, name);
@@ -94,25 +100,24 @@ function isPromise(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'then' in value;
 }
 
-/** A copy of hooks whose members never throw. They are called as methods of the object given. */
+/** Hooks that never throw, called as methods of the given object. */
 export function observedHooks(hooks: ClientHooks, onHookError: HookErrorHandler): ClientHooks {
   const observed: Record<string, unknown> = {};
   for (const name of hookNames) {
-    // Each hook is only ever called with the event of its own name.
+    // Each hook is called only with the event of its name.
     const hook = hooks[name] as ((event: unknown) => unknown) | undefined;
     if (hook !== undefined) observed[name] = observe(name, hook.bind(hooks), onHookError);
   }
   return Object.freeze(observed as ClientHooks);
 }
 
-/** A logger that never throws. */
 export function observedLogger(logger: Logger, onHookError: HookErrorHandler): Logger {
   return { info: observe('logger.info', (message: string) => logger.info(message), onHookError) };
 }
 
 /**
- * Makes the handler that never throws: the one given, else a warning of the process (or console) for each hook's first
- * failure, so that a hook that fails with every request does not flood the log.
+ * The handler for failures of observers, which never throws. The default warns once per hook, so
+ * that a hook that fails with every request does not flood the log.
  */
 export function hookErrorHandler(given: HookErrorHandler | undefined): HookErrorHandler {
   const warned = new Set<string>();
@@ -132,7 +137,7 @@ function detailOf(error: unknown): string {
   try {
     return error instanceof Error ? (error.stack ?? error.message) : String(error);
   } catch {
-    // An object without `toString` was thrown.
+    // Objects without `toString` can be thrown.
     return typeof error;
   }
 }
@@ -140,7 +145,7 @@ function detailOf(error: unknown): string {
 function warn(message: string, error: unknown): void {
   const { process } = globalThis;
   const text = `@tollgate/oauth2-client: ${message}`;
-  // Browsers, workers and some runtimes have no process, or one that cannot do this.
+  // Browsers, workers and some runtimes have no process, or one without warnings.
   if (typeof process?.emitWarning !== 'function') {
     console.warn(text, error);
     return;
@@ -152,7 +157,7 @@ function warn(message: string, error: unknown): void {
   });
 }
 
-/** What is tolerated but worth knowing; `code` is stable. */
+/** Deviations that are tolerated. The codes are stable. */
 export type WarningCode =
   | 'extra_tokens'
   | 'no_token'
@@ -169,5 +174,5 @@ export type WarningCode =
   | 'implicit_grant'
   | 'token_in_query';
 
-/** One warning. The message holds names, never values. */
+/** A warning. The message contains names, never values. */
 export type WarningEvent = { readonly code: WarningCode; readonly message: string };

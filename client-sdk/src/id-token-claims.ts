@@ -4,7 +4,7 @@ import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import { quote } from './text.ts';
 
 /**
- * The claims of an ID token after its validation.
+ * The claims of a validated ID token.
  *
  * @see OpenID Connect Core §2 https://openid.net/specs/openid-connect-core-1_0.html#IDToken
  */
@@ -27,27 +27,28 @@ export interface IdTokenClaims {
   readonly [claim: string]: unknown;
 }
 
-/** What the claims are compared with. */
+/** The expected values of the claims. */
 export interface ExpectedClaims {
   readonly issuer: string;
   readonly clientId: string;
   /** Epoch seconds. */
   readonly now: number;
-  /** Seconds by which the clocks may differ. */
+  /** Tolerance between the clocks. */
   readonly toleranceSeconds: number;
-  /** The nonce that was sent; undefined when none was, `false` when it is not to be compared. */
+  /** The nonce that was sent, if there was one; `false` if it is not compared. */
   readonly nonce?: string | false | undefined;
   /** `sub` of the ID token before a refresh. */
   readonly subject?: string | undefined;
-  /** Seconds since the user authenticated, at most. */
+  /** Maximum of seconds since the user authenticated. */
   readonly maxAgeSeconds?: number | undefined;
 }
 
 /**
- * Checks the claims of an ID token whose signature is good.
+ * Validates the claims of an ID token whose signature is valid.
  *
- * @throws {IdTokenError} naming the first claim that is wrong
- * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+ * @throws {IdTokenError} naming the first invalid claim
+ * @see OpenID Connect Core §3.1.3.7
+ * https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
  */
 export function checkIdTokenClaims(
   claims: Readonly<Record<string, unknown>>,
@@ -79,7 +80,7 @@ function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, { client
 function checkSubject({ sub }: Readonly<Record<string, unknown>>, { subject }: ExpectedClaims): void {
   if (typeof sub !== 'string' || sub === '')
     throw new IdTokenError('sub', '`sub` is missing or not a string');
-  // The value is not in the message: it identifies a person.
+  // The message has no value, which identifies a person.
   if (subject !== undefined && sub !== subject)
     throw new IdTokenError('sub', '`sub` is another than before the refresh');
 }
@@ -139,17 +140,18 @@ function unequal(claim: string, actual: unknown, expected: string): IdTokenError
 }
 
 /**
- * The value that `at_hash` must have for an access token, or `c_hash` for a code: the left half of its hash, by the
- * hash function of the ID token's algorithm.
+ * The expected `at_hash` of an access token, or `c_hash` of a code: the left half of its hash, with
+ * the hash function of the ID token's algorithm.
  *
- * @see OpenID Connect Core §3.1.3.6 https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
+ * @see OpenID Connect Core §3.1.3.6
+ * https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
  */
 export async function tokenHash(token: string, algorithm: JwsAlgorithm): Promise<string> {
   const digest = await crypto.subtle.digest(hashOf(algorithm), new TextEncoder().encode(token));
   return encodeBase64Url(new Uint8Array(digest, 0, digest.byteLength / 2));
 }
 
-/** Ed25519 hashes with SHA-512 inside; its names do not say so. */
+/** Ed25519 uses SHA-512. */
 function hashOf(algorithm: JwsAlgorithm): string {
   return algorithm === 'EdDSA' || algorithm === 'Ed25519' ? 'SHA-512' : `SHA-${algorithm.slice(2)}`;
 }

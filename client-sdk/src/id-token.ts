@@ -21,66 +21,68 @@ export type { Jwk } from './jwt/import-key.ts';
 export type { Jwks } from './jwt/key-sources.ts';
 export type { RemoteKeySourceOptions } from './jwt/remote-keys.ts';
 
-/** Seconds by which server and client clocks may differ, unless the options say otherwise. */
+/** Default tolerance between the clocks of server and client. */
 const DEFAULT_TOLERANCE_SECONDS = 30;
 
-/** Whose ID tokens are accepted, and how their signatures are checked. */
+/** The ID tokens to accept, and the keys to verify them with. */
 export interface IdTokenValidatorOptions {
   /** The client whose id must be in `aud`; its `fetch`, clock and limits are used. */
   readonly client: Client<boolean>;
-  /** Where the issuer's keys are: `jwks_uri` of its metadata. Default: the client's `jwksUri`. */
+  /** The URL of the issuer's keys. Default: the client's `jwksUri`. */
   readonly jwksUri?: string | undefined;
-  /** The issuer's keys themselves, in place of `jwksUri`. */
+  /** The issuer's keys, instead of `jwksUri`. */
   readonly jwks?: Jwks;
   /** Default: the client's `issuer`. */
   readonly issuer?: string;
   /**
-   * Accepted `alg` values. Default: the client's `idTokenSignedResponseAlg`, else RS256, else what the server's metadata say it
-   * signs with. HMAC must be named, and then needs `clientSecret`.
+   * Accepted `alg` values. Default: the client's `idTokenSignedResponseAlg`, else RS256, else those
+   * of the server's metadata. HMAC must be named, and needs `clientSecret`.
    */
   readonly algorithms?: readonly JwsAlgorithm[];
-  /** The secret that HS256, HS384 and HS512 are checked with. */
+  /** The secret that HS256, HS384 and HS512 are verified with. */
   readonly clientSecret?: string;
-  /** Seconds by which the clocks may differ. Default 30. */
+  /** Tolerance between the clocks in seconds. Default 30. */
   readonly toleranceSeconds?: number;
-  /** How the key set at `jwksUri` is kept. */
+  /** How the keys at `jwksUri` are cached. */
   readonly keySet?: RemoteKeySourceOptions;
 }
 
-/** What one ID token is compared with. */
+/** The expected values of an ID token. */
 export interface ExpectedIdToken {
-  /** The nonce that was sent; leave it out when none was. `false` does not compare it, as after a refresh. */
+  /**
+   * The nonce that was sent, if there was one. With `false` it is not compared, as after a refresh.
+   */
   readonly nonce?: string | false;
-  /** `sub` of the ID token that came first; a refresh must not change it. */
+  /** `sub` of the first ID token; a refresh must not change it. */
   readonly subject?: string;
-  /** Seconds since the user authenticated, at most; makes `auth_time` required. */
+  /** Maximum of seconds since the user authenticated; requires `auth_time`. */
   readonly maxAgeSeconds?: number;
-  /** The access token that came with it; compared with `at_hash` when the ID token has one. */
+  /** The access token of the same response, compared with `at_hash` if the ID token has one. */
   readonly accessToken?: string;
-  /** The code it was got with; compared with `c_hash` when the ID token has one. */
+  /** The code that was exchanged, compared with `c_hash` if the ID token has one. */
   readonly code?: string;
 }
 
 /**
- * Checks an ID token and gives its claims.
+ * Validates an ID token and returns its claims.
  *
- * @throws {JwtError} when its signature cannot be trusted
- * @throws {IdTokenError} when a claim is not the one expected
- * @throws {OAuthClientError} when the issuer's keys cannot be had
+ * @throws {JwtError} if its signature is not valid
+ * @throws {IdTokenError} if a claim is not the expected one
+ * @throws {OAuthClientError} if the issuer's keys cannot be loaded
  */
 export type IdTokenValidator = (idToken: string, expected?: ExpectedIdToken) => Promise<IdTokenClaims>;
 
 /**
- * Makes a validator of ID tokens: signature by the issuer's keys, which it follows as they rotate, then issuer,
- * audience, times, nonce and hashes. Make it once and keep it: it holds the keys. A client whose `jwksUri` and `issuer` are
- * set, as by discovery, needs none: it validates the ID tokens of its token responses itself.
+ * Makes a validator for ID tokens: signature, issuer, audience, times, nonce and hashes. It caches
+ * the issuer's keys and follows their rotation, so make it once. Not needed for a client with
+ * `jwksUri` and `issuer`, as from discovery: it validates the ID tokens of its token responses.
  *
  * @example
  * ```ts
- * const validateIdToken = createIdTokenValidator({ client, jwksUri: metadata.jwks_uri });
- * const { sub } = await validateIdToken(idToken, { nonce });
+ * const validateIdToken = createIdTokenValidator({ client, jwksUri: metadata.jwks_uri }); const {
+ * sub } = await validateIdToken(idToken, { nonce });
  * ```
- * @throws {ConfigurationError} when the options leave open whose tokens they are or how to check them
+ * @throws {ConfigurationError} if issuer, client id or keys are missing
  * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
  */
 export function createIdTokenValidator(options: IdTokenValidatorOptions): IdTokenValidator {
@@ -103,7 +105,7 @@ export function createIdTokenValidator(options: IdTokenValidatorOptions): IdToke
       ...{ issuer, clientId, toleranceSeconds, nonce, subject, maxAgeSeconds },
       now: now() + clockSkew,
     });
-    // verifyJwt accepted this algorithm, so it is one of ours.
+    // verifyJwt has accepted this algorithm.
     const algorithm = header.alg as JwsAlgorithm;
     await checkHash('at_hash', checked.at_hash, accessToken, algorithm);
     await checkHash('c_hash', checked.c_hash, code, algorithm);
@@ -112,8 +114,8 @@ export function createIdTokenValidator(options: IdTokenValidatorOptions): IdToke
 }
 
 /**
- * An access token or a logout token of the same issuer for the same client has the same keys, and may have the same claims: its
- * type tells it from an ID token, which has none or `JWT`.
+ * Access tokens and logout tokens of the same issuer may have the same keys and claims. They have a
+ * type of their own, an ID token has none or `JWT`.
  * @see RFC 8725 §3.11 https://www.rfc-editor.org/rfc/rfc8725#section-3.11
  */
 function assertType(typ: unknown): void {
@@ -121,7 +123,10 @@ function assertType(typ: unknown): void {
   throw new JwtError('type', `the JWT is of type ${quote(typ)}, which is not that of an ID token`);
 }
 
-/** @see OpenID Connect Core §3.1.3.7 (7) https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation */
+/**
+ * @see OpenID Connect Core §3.1.3.7 (7)
+ * https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
+ */
 function acceptedAlgorithms(
   given: readonly JwsAlgorithm[] | undefined,
   { idTokenSignedResponseAlg: registered, idTokenSigningAlgValuesSupported: supported }: ClientSettings,

@@ -1,5 +1,6 @@
 /**
- * OAuth 2.0 client: tokens by every grant, APIs called with them. Protocols around it are in subpaths.
+ * OAuth 2.0 client: tokens by every grant, APIs called with them. Protocols around it are in
+ * subpaths.
  *
  * @module
  */

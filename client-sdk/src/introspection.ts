@@ -1,5 +1,5 @@
 /**
- * Token introspection (RFC 7662): whether a token is active and what it stands for.
+ * Token introspection (RFC 7662).
  *
  * @module
  */
@@ -9,14 +9,13 @@ import { ConfigurationError, ParseError } from './errors.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
 
 /**
- * What the server says of a token: that it is not active (expired, revoked, unknown, of another server; it does not say
- * which), or what it stands for.
- *
+ * The server's response: an inactive token (expired, revoked, unknown, or of another server), or
+ * the metadata of an active one.
  * @see RFC 7662 §2.2 https://www.rfc-editor.org/rfc/rfc7662#section-2.2
  */
 export type Introspection = { readonly active: false } | ActiveToken;
 
-/** What an active token stands for; which members there are is up to the server. */
+/** The metadata of an active token; which members exist depends on the server. */
 export interface ActiveToken {
   readonly active: true;
   /** Scopes, separated by spaces. */
@@ -42,19 +41,19 @@ export type IntrospectOptions = Omit<
   RequestOptions,
   'query' | 'body' | 'parse' | 'keyCase' | 'parsedFactory' | 'throwOnError'
 > & {
-  /** Which kind of token it is, for servers that look it up faster so. */
+  /** The kind of token, a hint for the server's lookup. */
   readonly hint?: 'access_token' | 'refresh_token' | (string & {});
   /** Further parameters. */
   readonly params?: WireParams;
 };
 
 /**
- * Asks the authorization server about a token. Member names are given as they came.
+ * Introspects a token. Members have their wire names.
  *
- * @throws {ConfigurationError} when the client has no `introspectionEndpoint`
- * @throws {OAuthError} when the server refuses to answer, whatever the client's `throwOnError`
- * @throws {ParseError} when the answer does not say whether the token is active
- * @throws {TransportError} when no answer came
+ * @throws {ConfigurationError} if the client has no `introspectionEndpoint`
+ * @throws {OAuthError} if the server refuses, whatever the client's `throwOnError`
+ * @throws {ParseError} if the response does not say whether the token is active
+ * @throws {TransportError} if there is no response
  * @see RFC 7662 §2.1 https://www.rfc-editor.org/rfc/rfc7662#section-2.1
  */
 export async function introspectToken(
@@ -68,13 +67,13 @@ export async function introspectToken(
     operation: 'introspection',
     endpoint,
     params: { token, token_type_hint: hint, ...params },
-    // A token in a URL ends in logs, so the client's `tokenMethod` does not count here.
+    // Ignores the client's `tokenMethod`: a token in a URL ends up in logs.
     tokenMethod: 'post',
     options: { ...options, parse: 'json', keyCase: 'preserve', throwOnError: true },
   });
   const { parsed } = response;
   if (!isIntrospection(parsed)) throw new ParseError('the introspection response has no boolean `active`');
-  // An inactive token's other members, which some servers send, must not be taken for facts.
+  // Some servers send members of an inactive token, which must not be trusted.
   return parsed.active ? parsed : { active: false };
 }
 

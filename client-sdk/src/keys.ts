@@ -1,5 +1,6 @@
 /**
- * Key conversion of parsed responses: snake_case, its types, and views that answer to both spellings.
+ * Key conversion of parsed responses: snake_case, its types, and views that answer to both
+ * spellings.
  *
  * @module
  */
@@ -9,15 +10,21 @@ import { isObject } from './objects.ts';
 /** Any JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 
-/** A JSON object. Those of responses have no prototype: `__proto__` and `constructor` are keys as any other. */
+/**
+ * A JSON object. Those of responses have no prototype: `__proto__` and `constructor` are keys as
+ * any other.
+ */
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/** Whether keys of parsed objects are converted to snake_case (`accessToken` to `access_token`) or preserved. */
+/**
+ * Whether keys of parsed objects are converted to snake_case (`accessToken` to `access_token`) or
+ * preserved.
+ */
 export type KeyCase = 'snake' | 'preserve';
 
 /**
- * Converts a key to snake_case: `accessToken` to `access_token`, `HTTPServer` to `http_server`, `a-b c` to `a_b_c`.
- * Keys that are already in snake_case are returned unchanged.
+ * Converts a key to snake_case: `accessToken` to `access_token`, `HTTPServer` to `http_server`,
+ * `a-b c` to `a_b_c`. Keys that are already in snake_case are returned unchanged.
  */
 export function snakeCase(key: string): string {
   // `__proto__` would lose its underscores, and callers that filter it by name would miss it.
@@ -44,8 +51,9 @@ function convert(key: string): string {
 }
 
 /**
- * A read-only view of a parsed object that answers to either spelling: `view.accessToken` and `view.access_token` are the same.
- * Nested objects are views as well. The object itself is not copied.
+ * A read-only view of a parsed object that answers to either spelling: `view.accessToken` and
+ * `view.access_token` are the same. Nested objects are views as well. The object itself is not
+ * copied.
  */
 export function camelView<T extends object>(parsed: T): Readonly<Record<string, unknown>> & Readonly<T> {
   // The proxy answers to both spellings, which no type of the target can say.
@@ -70,7 +78,10 @@ function viewOf(value: unknown): unknown {
 /** Changes values on their way, by key; the innermost first. */
 export type ValueChange = (key: string, value: unknown) => unknown;
 
-/** Writes a parsed object as JSON text, empty entries of arrays (null, undefined) left out; `load` reads it back. */
+/**
+ * Writes a parsed object as JSON text, empty entries of arrays (null, undefined) left out; `load`
+ * reads it back.
+ */
 export function dump(parsed: unknown, change?: ValueChange): string {
   return JSON.stringify(parsed, (key: string, value: unknown) => {
     const changed = change === undefined ? value : change(key, value);
@@ -80,7 +91,7 @@ export function dump(parsed: unknown, change?: ValueChange): string {
 
 /**
  * Reads what `dump` wrote, into objects without prototype.
- * @throws {SyntaxError} when the text is not JSON.
+ * @throws {SyntaxError} if the text is not JSON.
  */
 export function load(text: string, change?: ValueChange): unknown {
   return JSON.parse(text, (key: string, value: unknown) => {
@@ -105,7 +116,9 @@ type Separator = '-' | ' ' | '_';
 /** The state of the scan: what the last character was. */
 type Last = 'start' | 'upper' | 'other' | 'separator';
 
-/** A capital begins a word after a small letter, and at the end of a run of capitals (`HTTPServer`). */
+/**
+ * A capital begins a word after a small letter, and at the end of a run of capitals (`HTTPServer`).
+ */
 type Break<L extends Last, Next extends string> = L extends 'other'
   ? '_'
   : L extends 'upper'
@@ -129,7 +142,10 @@ type Scan<S extends string, L extends Last> = S extends `${infer C}${infer Rest}
 /** The type of a key in snake_case: `SnakeCase<'accessToken'>` is `'access_token'`. */
 export type SnakeCase<S extends string> = string extends S ? string : Scan<S, 'start'>;
 
-/** The type of a parsed object whose keys were converted: `SnakeKeys<{ accessToken: string }>` has `access_token`. */
+/**
+ * The type of a parsed object whose keys were converted: `SnakeKeys<{ accessToken: string }>` has
+ * `access_token`.
+ */
 export type SnakeKeys<T> = T extends (...args: never) => unknown
   ? T
   : T extends readonly (infer Item)[]

@@ -1,5 +1,5 @@
 /**
- * Clients without a secret: the token that Kubernetes (or a cloud, or SPIFFE) puts into a file is the client's assertion.
+ * Clients without a secret, which authenticate with a token file of Kubernetes, a cloud or SPIFFE.
  *
  * @module
  */
@@ -9,27 +9,31 @@ import { readTokenFile, type TokenFileOptions } from './node/token-file.ts';
 
 export type { TokenFileOptions } from './node/token-file.ts';
 
-/** Where a projected service account token usually is mounted in the manifests of this package. */
+/** Where the manifests of this package mount the projected service account token. */
 export const defaultServiceAccountTokenPath = '/var/run/secrets/tokens/token';
 
-/** Assertion type of SPIFFE JWT-SVIDs, for servers that want them told apart. */
+/** Assertion type of SPIFFE JWT-SVIDs, for servers that distinguish them. */
 export const spiffeAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-spiffe';
 
 /**
- * A Client's `clientAuth` from a projected service account token. The file is read anew for every request to the
- * authorization server, since the kubelet replaces it when 80 % of its life is over, at the latest after 24 hours; the
- * volume's `audience` must be what the authorization server expects.
+ * A `clientAuth` that sends a projected service account token. The file is read for every request,
+ * because the kubelet replaces it when 80 % of its lifetime is over, at the latest after 24 hours.
+ * The volume's `audience` must be the one that the authorization server expects.
  *
- * A missing file or an expired token is the TokenUnavailableError that is the cause of the request's error.
+ * For a missing file or an expired token, the cause of the request's error is a
+ * TokenUnavailableError.
  *
- * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  * @see https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken
+ * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  */
 export function kubernetesServiceAccount(options: Partial<TokenFileOptions> = {}): ClientAssertionAuth {
   return tokenFileAssertion({ path: defaultServiceAccountTokenPath, ...options });
 }
 
-/** The same from any file that holds a JWT; `type` is sent as `client_assertion_type`, by default the one of RFC 7523. */
+/**
+ * A `clientAuth` that sends the JWT in a file; `type` is the `client_assertion_type`, by default
+ * that of RFC 7523.
+ */
 export function tokenFileAssertion(
   options: TokenFileOptions & { readonly type?: string },
 ): ClientAssertionAuth {
@@ -41,19 +45,19 @@ export function tokenFileAssertion(
   };
 }
 
-/** A JWT-SVID that a SPIFFE helper writes into a file. */
+/** A `clientAuth` that sends a JWT-SVID which a SPIFFE helper writes into a file. */
 export function spiffeSvidFile(options: TokenFileOptions): ClientAssertionAuth {
   return tokenFileAssertion({ ...options, type: spiffeAssertionType });
 }
 
-/** Variables in which the workload identity of clouds names its token file, in the order they are looked at. */
+/** Variables that name the token file of a cloud's workload identity, in order. */
 const tokenFileVariables = ['AZURE_FEDERATED_TOKEN_FILE', 'AWS_WEB_IDENTITY_TOKEN_FILE'] as const;
 
 /**
- * A Client's `clientAuth` from the token file that the environment names: `AZURE_FEDERATED_TOKEN_FILE` or
- * `AWS_WEB_IDENTITY_TOKEN_FILE`. The environment is handed in: `workloadIdentity(process.env)`.
+ * A `clientAuth` that sends the token file named by `AZURE_FEDERATED_TOKEN_FILE` or
+ * `AWS_WEB_IDENTITY_TOKEN_FILE`: `workloadIdentity(process.env)`.
  *
- * @throws ConfigurationError when it names neither.
+ * @throws ConfigurationError if neither is set.
  */
 export function workloadIdentity(
   env: Readonly<Record<string, string | undefined>>,
@@ -71,7 +75,8 @@ export function workloadIdentity(
 }
 
 /**
- * Reads the service account token itself, as the `subject_token` of a token exchange for example (RFC 8693 §2.1).
+ * Reads the service account token, for example as the `subject_token` of a token exchange (RFC 8693
+ * §2.1).
  *
  * @throws TokenUnavailableError as `kubernetesServiceAccount` does.
  */

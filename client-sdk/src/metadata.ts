@@ -3,10 +3,11 @@ import { isSecure } from './http/url.ts';
 import { quote } from './text.ts';
 
 /**
- * The metadata of an authorization server, members named as they came.
+ * The metadata of an authorization server, under their wire names.
  *
+ * @see OpenID Connect Discovery §3
+ * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see RFC 8414 §2 https://www.rfc-editor.org/rfc/rfc8414#section-2
- * @see OpenID Connect Discovery §3 https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  */
 export interface AuthorizationServerMetadata {
   readonly issuer: string;
@@ -29,7 +30,10 @@ export interface AuthorizationServerMetadata {
   readonly dpop_signing_alg_values_supported?: readonly string[];
   readonly authorization_response_iss_parameter_supported?: boolean;
   readonly require_pushed_authorization_requests?: boolean;
-  /** Endpoints for clients that authenticate with a certificate. @see RFC 8705 §5 https://www.rfc-editor.org/rfc/rfc8705#section-5 */
+  /**
+   * Endpoints for clients with a certificate.
+   * @see RFC 8705 §5 https://www.rfc-editor.org/rfc/rfc8705#section-5
+   */
   readonly mtls_endpoint_aliases?: Readonly<Record<string, string>>;
   readonly [member: string]: unknown;
 }
@@ -37,8 +41,9 @@ export interface AuthorizationServerMetadata {
 /**
  * Checks that a document is the metadata of this issuer and that its URLs can be used.
  *
- * @throws {IssuerMismatchError} when it is another issuer's: its endpoints must not see our credentials
- * @throws {DiscoveryError} when it is not metadata, or a URL in it is not https
+ * @throws {IssuerMismatchError} if it is another issuer's, whose endpoints must not receive our
+ * credentials
+ * @throws {DiscoveryError} if it is not metadata, or a URL in it is not https
  * @see RFC 8414 §3.3 https://www.rfc-editor.org/rfc/rfc8414#section-3.3
  */
 export function checkMetadata(
@@ -66,7 +71,7 @@ function hasIssuer(document: unknown): document is AuthorizationServerMetadata {
   );
 }
 
-/** Endpoints, their mutual TLS aliases, and the key set; not the pages for people, which nothing is sent to. */
+/** Endpoints, their mutual TLS aliases, and the key set. Nothing is sent to the other URLs. */
 function urlsOf(metadata: AuthorizationServerMetadata): [string, unknown][] {
   const aliases: unknown = metadata.mtls_endpoint_aliases;
   const all = [
@@ -87,15 +92,16 @@ function mismatch(actual: string, expected: string): IssuerMismatchError {
   return new IssuerMismatchError(`the metadata is of ${quote(actual)}; expected ${quote(expected)}${hint}`);
 }
 
-/** Which of the two specifications' documents is asked for; `any` tries OpenID Connect's first. */
+/** The specification whose document is loaded; `any` tries OpenID Connect's first. */
 export type MetadataFormat = 'any' | 'openid-configuration' | 'oauth-authorization-server';
 
 /**
- * Where an issuer's metadata may be, in the order to try. OpenID Connect appends the well-known path to the issuer;
- * RFC 8414 puts it between host and path.
+ * The URLs of an issuer's metadata, in the order to try. OpenID Connect appends the well-known path
+ * to the issuer; RFC 8414 inserts it between host and path.
  *
- * @throws {ConfigurationError} when the issuer is not an absolute URL without query and fragment
- * @see OpenID Connect Discovery §4.1 https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfigurationRequest
+ * @throws {ConfigurationError} if the issuer is not an absolute URL without query and fragment
+ * @see OpenID Connect Discovery §4.1
+ * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfigurationRequest
  * @see RFC 8414 §3.1 https://www.rfc-editor.org/rfc/rfc8414#section-3.1
  */
 export function wellKnownUrls(issuer: string, format: MetadataFormat): readonly string[] {

@@ -1,5 +1,5 @@
 /**
- * What only Node can do: client certificates, proxies, files, diagnostics channels.
+ * Features of Node only: client certificates, proxies, files, diagnostics channels.
  *
  * @module
  */

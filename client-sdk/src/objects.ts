@@ -1,23 +1,24 @@
 import { ConfigurationError } from './errors.ts';
 
 /**
- * Copies arrays and plain objects with all that is in them, so that what a caller changes later changes nothing here. Everything else
- * (functions, keys, signals, instances of classes) is the same.
+ * Copies arrays and plain objects recursively; other values (functions, keys, signals, class
+ * instances) are shared.
  */
 export function copyPlain<T>(value: T): T {
-  // The copy has the shape of the original.
+  // The copy has the type of the original.
   if (Array.isArray(value)) return value.map(copyPlain) as T;
   if (typeof value !== 'object' || value === null) return value;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
-  // `fromEntries` makes `__proto__` a key like any other.
+  // `fromEntries` makes `__proto__` an ordinary key.
   const copy = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copyPlain(item)]));
   return (prototype === null ? Object.assign(Object.create(null), copy) : copy) as T;
 }
 
 /**
- * Writes a value as JSON. What JSON would drop or change without a word (a Map, a function, `undefined` in an array, NaN) is an error.
- * @throws {ConfigurationError} naming the member; never its value.
+ * Serialises a value as JSON. Values that JSON would drop or change silently (a Map, a function,
+ * `undefined` in an array, NaN) are errors.
+ * @throws {ConfigurationError} naming the member, never its value.
  */
 export function strictJson(value: unknown, name: string): string {
   try {
@@ -42,7 +43,7 @@ class Unwritable extends Error {
   }
 }
 
-/** Gets each value after its `toJSON`: dates and URLs are texts by then. */
+/** Called after `toJSON`, so that dates and URLs are strings. */
 function refuseUnwritable(this: unknown, key: string, value: unknown): unknown {
   const isDropped = typeof value === 'function' || typeof value === 'symbol';
   if (isDropped || (value === undefined && Array.isArray(this)))
@@ -53,7 +54,7 @@ function refuseUnwritable(this: unknown, key: string, value: unknown): unknown {
   return value;
 }
 
-/** Whether an object is one of keys and values, and not of a class. */
+/** Whether an object is not an instance of a class. */
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;

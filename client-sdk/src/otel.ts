@@ -6,7 +6,7 @@
 
 import type { ClientHooks, RequestContext, RequestEvent } from './hooks.ts';
 
-/** Attribute values: all from bounded sets, so that no metric grows without end. */
+/** Attributes, whose values are from bounded sets. */
 export type Attributes = Record<string, string | number>;
 
 const knownGrantTypes: ReadonlySet<string> = new Set([
@@ -19,7 +19,10 @@ const knownGrantTypes: ReadonlySet<string> = new Set([
   'urn:ietf:params:oauth:grant-type:token-exchange',
 ]);
 
-/** RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, RFC 7009 §2.2.1, RFC 8628 §3.5, RFC 8693 §2.2.2, RFC 9126, RFC 9449. */
+/**
+ * RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, RFC 7009 §2.2.1, RFC 8628 §3.5, RFC 8693 §2.2.2, RFC
+ * 9126, RFC 9449.
+ */
 const knownErrorCodes: ReadonlySet<string> = new Set([
   'access_denied',
   'authorization_pending',
@@ -41,7 +44,7 @@ const knownErrorCodes: ReadonlySet<string> = new Set([
   'use_dpop_nonce',
 ]);
 
-/** What describes one call: operation, grant and how the client authenticates; no ids, no URLs. */
+/** The attributes of a call: operation, grant and client authentication. */
 function contextAttributes({ operation, grantType, clientAuth }: RequestContext): Attributes {
   return {
     'oauth.operation': operation,
@@ -50,7 +53,7 @@ function contextAttributes({ operation, grantType, clientAuth }: RequestContext)
   };
 }
 
-/** The server's `error`, or `other` when no specification knows it. */
+/** The server's `error`, or `other` if no specification defines it. */
 function errorCodeAttribute(code: string | undefined): Attributes {
   return code === undefined ? {} : { 'error.type': bounded(code, knownErrorCodes) };
 }
@@ -59,19 +62,19 @@ function bounded(value: string, known: ReadonlySet<string>): string {
   return known.has(value) ? value : 'other';
 }
 
-/** What is used of an OpenTelemetry span. */
+/** The part of an OpenTelemetry span that is used. */
 export interface SpanLike {
   setAttributes(attributes: Attributes): unknown;
   setStatus(status: { code: number; message?: string }): unknown;
   end(): void;
 }
 
-/** What is used of an OpenTelemetry tracer: `trace.getTracer('…')` fits. */
+/** The part of an OpenTelemetry tracer that is used, such as `trace.getTracer('…')`. */
 export interface TracerLike {
   startSpan(name: string, options?: { kind?: number; attributes?: Attributes }): SpanLike;
 }
 
-/** What is used of an OpenTelemetry meter: `metrics.getMeter('…')` fits. */
+/** The part of an OpenTelemetry meter that is used, such as `metrics.getMeter('…')`. */
 export interface MeterLike {
   createHistogram(
     name: string,
@@ -90,28 +93,28 @@ export interface InstrumentOptions {
   advice?: { explicitBucketBoundaries?: number[] };
 }
 
-/** Either or both. */
+/** At least one of the two. */
 export interface OtelHooksOptions {
   tracer?: TracerLike;
   meter?: MeterLike;
 }
 
-/** SpanKind.CLIENT and SpanStatusCode.ERROR of `@opentelemetry/api`, which this package does not depend on. */
+/** SpanKind.CLIENT and SpanStatusCode.ERROR of `@opentelemetry/api`. */
 const spanKindClient = 2;
 const spanStatusError = 2;
 
-/** Seconds; as the semantic conventions ask for HTTP client durations. */
+/** Seconds, as in the semantic conventions for HTTP clients. */
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 /**
- * Makes hooks for a Client that record each attempt as a span `oauth.<operation>` and these metrics:
- * `oauth.client.request.duration` (histogram, s), `oauth.client.retries`, `oauth.client.refreshes` and
- * `oauth.client.revocations` (counters). Attributes come from bounded sets: operation, grant type, authentication method,
- * attempt (spans only), status and error; never ids, URLs or tokens.
+ * Makes hooks for a Client that record each attempt as a span `oauth.<operation>`, and the metrics
+ * `oauth.client.request.duration` (histogram, s), `oauth.client.retries`, `oauth.client.refreshes`
+ * and `oauth.client.revocations` (counters). Attributes are from bounded sets: operation, grant
+ * type, authentication method, attempt (spans only), status and error; never ids, URLs or tokens.
  */
 export function otelHooks({ tracer, meter }: OtelHooksOptions): Required<ClientHooks> {
   const instruments = meter === undefined ? undefined : createInstruments(meter);
-  // One call is one context object from its first event to its last, and has one attempt at a time.
+  // All events of a call have the same context, and its attempts are sequential.
   const spans = new WeakMap<RequestContext, SpanLike>();
 
   function finish(event: RequestEvent & { durationMs: number }, outcome: Attributes, failed: boolean): void {
@@ -166,9 +169,3 @@ function createInstruments(meter: MeterLike) {
     revocations: meter.createCounter('oauth.client.revocations', { description: 'Tokens revoked' }),
   };
 }
-
-/**
- * Traces and metrics through an OpenTelemetry tracer and meter that are handed in; no dependency.
- *
- * @module
- */

@@ -1,5 +1,5 @@
 /**
- * Pushed authorization requests (RFC 9126): parameters that no browser sees.
+ * Pushed authorization requests (RFC 9126): parameters that the browser does not see.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { RequestOptions, WireParams } from './http/options.ts';
 
 export type { AuthorizationTransaction } from './authorization.ts';
 
-/** Options of the request that pushes. */
+/** Options of the pushing request. */
 export type PushOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'>;
 
 /**
@@ -22,26 +22,27 @@ export type PushOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs
  */
 export interface PushedAuthorizationRequest {
   readonly requestUri: string;
-  /** Seconds for which the server keeps it. */
+  /** Seconds until the server discards it. */
   readonly expiresIn: number;
-  /** Where to send the user's browser: it holds the reference only. */
+  /** The URL to send the user's browser to, with the reference only. */
   readonly url: string;
 }
 
-/** A pushed authorization, and what to remember for its callback. */
+/** A pushed authorization, and the transaction of its callback. */
 export interface PushedAuthorization extends PushedAuthorizationRequest {
-  /** Goes to `client.authCode.completeAuthorization` with the callback. */
+  /** For `client.authCode.completeAuthorization`. */
   readonly transaction: AuthorizationTransaction;
 }
 
 /**
- * Pushes the parameters of an authorization request to the server, the client authenticated, so that the browser
- * neither sees nor can change them.
+ * Pushes the parameters of an authorization request to the server, so that the browser can neither
+ * see nor change them.
  *
- * @throws {ConfigurationError} when the client has no `pushedAuthorizationRequestEndpoint` or no `clientId`
- * @throws {OAuthError} when the server refuses a parameter, whatever the client's `throwOnError`
- * @throws {ParseError} when the answer has no `request_uri`
- * @throws {TransportError} when no answer came
+ * @throws {ConfigurationError} if the client has no `pushedAuthorizationRequestEndpoint` or no
+ * `clientId`
+ * @throws {OAuthError} if the server refuses, whatever the client's `throwOnError`
+ * @throws {ParseError} if the response has no `request_uri`
+ * @throws {TransportError} if there is no response
  * @see RFC 9126 §2.1 https://www.rfc-editor.org/rfc/rfc9126#section-2.1
  */
 export async function pushAuthorizationRequest(
@@ -70,9 +71,11 @@ export async function pushAuthorizationRequest(
 }
 
 /**
- * Starts the authorization code flow with a pushed request: state, PKCE and nonce as `startAuthorization` makes them.
+ * Starts the authorization code flow with a pushed request, with state, PKCE and nonce as by
+ * `startAuthorization`.
  *
- * @throws as `pushAuthorizationRequest`, and {ConfigurationError} for parameters that cannot be combined with it
+ * @throws as `pushAuthorizationRequest`, and {ConfigurationError} for parameters that cannot be
+ * combined with it
  * @see RFC 9126 https://www.rfc-editor.org/rfc/rfc9126
  */
 export async function startPushedAuthorization(
@@ -86,7 +89,7 @@ export async function startPushedAuthorization(
   return { ...pushed, transaction: prepared.transaction };
 }
 
-/** Only the reference and the client id: what was pushed must not be in the URL as well. */
+/** Without the parameters that were pushed. */
 function referenceUrl(client: Client<boolean>, clientId: string, requestUri: string): string {
   return client.authorizationUrl({ client_id: clientId, request_uri: requestUri, redirect_uri: undefined });
 }

@@ -1,5 +1,5 @@
 /**
- * Proof Key for Code Exchange (RFC 7636): verifiers and challenges, for those who build the code flow by hand.
+ * Proof Key for Code Exchange (RFC 7636): verifiers and challenges, for code flows built by hand.
  *
  * @module
  */
@@ -8,8 +8,8 @@ import { encodeBase64Url, randomToken } from './encoding.ts';
 import { ConfigurationError } from './errors.ts';
 
 /**
- * A fresh PKCE code verifier: 43 characters, 256 bits of entropy. Keep it with the user's session; it is a secret.
- *
+ * Generates a PKCE code verifier with 43 characters and 256 bits of entropy. It is a secret: keep
+ * it with the user's session.
  * @see RFC 7636 §4.1 https://www.rfc-editor.org/rfc/rfc7636#section-4.1
  */
 export function generateCodeVerifier(): string {
@@ -19,7 +19,7 @@ export function generateCodeVerifier(): string {
 /**
  * The S256 code challenge of a verifier, for `code_challenge` beside `code_challenge_method=S256`.
  *
- * @throws {ConfigurationError} when the verifier is not 43 to 128 unreserved characters
+ * @throws {ConfigurationError} if the verifier is not 43 to 128 unreserved characters
  * @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2
  */
 export async function calculateCodeChallenge(verifier: string): Promise<string> {

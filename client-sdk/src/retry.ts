@@ -15,13 +15,12 @@ import { assertTimer, backoffDelayMs, longestTimerMs, sleep as machineSleep, typ
 export type { Sleep } from './timers.ts';
 
 /**
- * What may be sent again.
- * `never`: not even after an answer that says so. `unprocessed`: only when the server cannot have acted on it.
- * `always`: a second time does no harm.
+ * Whether a request may be sent again. `never`: not even if the response asks for it.
+ * `unprocessed`: only if the server cannot have processed it. `always`: repeating it is harmless.
  */
 type ReplaySafety = 'never' | 'unprocessed' | 'always';
 
-/** Grants that spend what they show. A device polls by rules of its own (RFC 8628 §3.5). */
+/** Grants whose credential is single-use. Devices poll by rules of their own (RFC 8628 §3.5). */
 const singleUseGrants: ReadonlySet<string | undefined> = new Set([
   'authorization_code',
   'urn:ietf:params:oauth:grant-type:device_code',
@@ -30,9 +29,10 @@ const singleUseGrants: ReadonlySet<string | undefined> = new Set([
 const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE']);
 
 /**
- * Judges one call. A code is spent by its first use, and its second use revokes what the first gave (RFC 6749 §4.1.2).
- * A rotating refresh token that was used twice looks stolen (RFC 9700 §4.14.2), unless the server takes repeats for one
- * (`refreshIsIdempotent`). Every other request to the authorization server can be repeated: at worst a token more is issued.
+ * Classifies a call. A code is spent by its first use, and its second use revokes the tokens of the
+ * first (RFC 6749 §4.1.2). A rotating refresh token that is used twice looks stolen (RFC 9700
+ * §4.14.2), unless the server is idempotent (`refreshIsIdempotent`). Other requests to the
+ * authorization server at worst issue another token.
  */
 function replaySafety(context: RequestContext, refreshIsIdempotent: boolean): ReplaySafety {
   const { operation, grantType, method } = context;
@@ -48,15 +48,18 @@ function replaySafety(context: RequestContext, refreshIsIdempotent: boolean): Re
 
 /** Options of `createRetryPolicy`. */
 export interface RetryOptions {
-  /** Attempts in all, the first included. Default 3. */
+  /** Maximum number of attempts, the first included. Default 3. */
   maxAttempts?: number;
-  /** Upper bound of the first wait in milliseconds; it doubles with every attempt. Default 200. */
+  /** Upper bound of the first wait in milliseconds, doubled with every attempt. Default 200. */
   baseDelayMs?: number;
   /** Upper bound of every backoff in milliseconds. Default 10,000. */
   maxDelayMs?: number;
-  /** Milliseconds from the first attempt after which none is begun; a longer Retry-After is not waited for. Default 30,000. */
+  /**
+   * Milliseconds from the first attempt until the last may start; a longer Retry-After is not
+   * waited for. Default 30,000.
+   */
   deadlineMs?: number;
-  /** The server gives the same answer to a refresh that is repeated, so that it may be. Default false. */
+  /** Whether the server responds to a repeated refresh like to the first. Default false. */
   refreshIsIdempotent?: boolean;
   /** In [0, 1). Default `Math.random`. */
   random?: () => number;
@@ -67,13 +70,14 @@ export interface RetryOptions {
 }
 
 /**
- * Makes a policy for a Client's `retry` that tries again only what is safe to repeat. Never a code; a refresh token only
- * when the server cannot have used it; other token requests and idempotent API calls after network errors, 502, 503 and 504;
- * anything after 429, and after 503 with Retry-After, since these say that nothing was done. Waits with full jitter, or as
- * Retry-After says. A failure of TLS is final. An aborted signal ends the wait.
+ * Makes a policy for a Client's `retry` that repeats only what is safe to repeat. A code is never
+ * sent again, and a refresh token only if the server cannot have used it. Other token requests and
+ * idempotent API calls are retried after network errors, 502, 503 and 504; all of them after 429,
+ * and after 503 with Retry-After, which mean that nothing was processed. Waits with full jitter, or
+ * as Retry-After says. TLS failures are not retried. An aborted signal ends the wait.
  *
- * @throws ConfigurationError when a delay is longer than a timer waits.
- * @throws AbortError from the policy when the signal is aborted during a wait.
+ * @throws ConfigurationError if a delay is longer than timers support.
+ * @throws AbortError from the policy if the signal is aborted during a wait.
  * @see RFC 9110 §10.2.3 https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
  */
 export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
@@ -115,7 +119,7 @@ function unwrap(outcome: Outcome): ApiResponse {
   throw outcome.error;
 }
 
-/** Why to try again (from a bounded set of names), or undefined to keep the outcome. */
+/** The reason to retry (from a bounded set of names), or undefined to keep the outcome. */
 function retryReason(
   outcome: Outcome,
   safety: ReplaySafety,
@@ -124,7 +128,7 @@ function retryReason(
   if (safety === 'never') return undefined;
   if (!outcome.ok) {
     if (!(outcome.error instanceof TransportError) || outcome.error instanceof AbortError) return undefined;
-    // A certificate that is not accepted will not be the next time.
+    // A rejected certificate is rejected again.
     if (isTlsFailure(outcome.error)) return undefined;
     const mayRepeat = safety === 'always' || certainlyNeverReachedServer(outcome.error);
     return mayRepeat ? { name: outcome.error.kind } : undefined;
@@ -145,9 +149,3 @@ async function wait(sleep: Sleep, ms: number, signal: AbortSignal | undefined): 
     throw new AbortError('aborted while waiting for the next attempt', { cause });
   }
 }
-
-/**
- * Retries that understand OAuth.
- *
- * @module
- */

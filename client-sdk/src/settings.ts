@@ -21,15 +21,14 @@ import type { KeyCase } from './keys.ts';
 import { copyPlain } from './objects.ts';
 import { timerProblem } from './timers.ts';
 
-/** Milliseconds until an answer must be complete. */
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** Bytes of a body that are read: far above any token response, far below what hurts. */
+/** Far more than any token response. */
 const DEFAULT_MAX_BODY_BYTES = 10 * 1024 * 1024;
 
 const DEFAULT_MAX_REDIRECTS = 5;
 
-/** A client's options with their defaults: everything but its credentials. Frozen. */
+/** A client's options with their defaults, without its credentials. Frozen. */
 export type ClientSettings = {
   readonly clientId?: string | undefined;
   readonly site?: string | undefined;
@@ -58,7 +57,7 @@ export type ClientSettings = {
   readonly parsedFactory?: ParsedFactory | undefined;
   readonly parsers: Parsers;
   readonly arrayFormat: ArrayFormat;
-  /** Undefined unless debugging. */
+  /** Undefined unless debugging is on. */
   readonly debugLogger?: Logger | undefined;
   readonly redact: RedactOptions;
   readonly onWarning?: ((event: WarningEvent) => void) | undefined;
@@ -76,13 +75,13 @@ export type ClientSettings = {
 };
 
 /**
- * Checks options and fills in the defaults.
- * @throws {ConfigurationError} naming every option that cannot be.
+ * Checks options and applies the defaults.
+ * @throws {ConfigurationError} naming every invalid option.
  */
 export function resolveSettings(options: ClientOptions): ClientSettings {
   const problems = findProblems(options);
   if (problems.length > 0) throw new ConfigurationError(`the client's options: ${problems.join('; ')}`);
-  // The credentials stay in the client's private fields: settings may be printed.
+  // Credentials stay in private fields of the client, because settings may be printed.
   const { clientSecret: _secret, clientAuth: _auth, logger = console, debug, ...given } = options;
   const onHookError = hookErrorHandler(options.onHookError);
   const { onWarning } = options;
@@ -103,7 +102,6 @@ function copyInit({ headers, ...init }: RequestInit = {}): RequestInit {
   return { ...copyPlain(init), ...(headers !== undefined && { headers: safeHeaders(headers) }) };
 }
 
-/** What options are that are not given; the rest is undefined. */
 const defaults = Object.freeze({
   authorizationEndpoint: 'oauth/authorize',
   tokenEndpoint: 'oauth/token',
@@ -112,7 +110,8 @@ const defaults = Object.freeze({
   redirectUri: undefined,
   basicEncoding: 'rfc6749',
   tokenMethod: 'post',
-  // Looked up at each call: instrumentation and tests replace the global one after clients were made.
+  // Looked up for each call: instrumentation and tests replace the global one after a client was
+  // made.
   fetch: (url: string, init: RequestInit) => globalThis.fetch(url, init),
   timeoutMs: DEFAULT_TIMEOUT_MS,
   maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
@@ -128,9 +127,9 @@ const defaults = Object.freeze({
   now: epochSeconds,
 } satisfies Omit<ClientSettings, 'debugLogger' | 'allowedOrigins' | 'hooks' | 'onHookError' | 'requestInit'>);
 
-/** An option given as undefined is one not given. */
+/** An option of undefined counts as not given. */
 function withoutUndefined<T extends object>(given: T): T {
-  // Only what is undefined goes, which every option may be.
+  // Options that are undefined are optional.
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 }
 
@@ -138,7 +137,7 @@ function epochSeconds(): number {
   return Date.now() / 1000;
 }
 
-/** The one look at the environment; there is none in browsers, and Deno throws where it may not be read. */
+/** Browsers have no environment, and Deno throws if it may not be read. */
 function isDebugEnvironment(): boolean {
   try {
     return globalThis.process?.env?.OAUTH_DEBUG?.toLowerCase() === 'true';
@@ -147,7 +146,7 @@ function isDebugEnvironment(): boolean {
   }
 }
 
-/** The site, and the server that made the tokens: it knows them. Its userinfo endpoint is made for them. */
+/** The site, and the servers of the token and userinfo endpoints. */
 function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
   const { tokenEndpoint = defaults.tokenEndpoint, allowedOrigins: listed = [] } = options;
   if (listed.includes('*')) return '*';
@@ -160,7 +159,10 @@ function allowedOrigins(options: ClientOptions): readonly string[] | '*' {
   return origins.filter((origin) => origin !== undefined);
 }
 
-/** Called long after the client was made: what is no function would look like a failure of the server. */
+/**
+ * Options that are called long after the client was made, where a type error would look like a
+ * failure of the server.
+ */
 const functionNames = [
   'fetch',
   'now',

@@ -11,11 +11,15 @@ import { requestToken } from './tokens/request-token.ts';
 
 /** The authorization code grant. */
 export type AuthCodeStrategy<Throws extends boolean = boolean> = AuthorizationFlow<Throws> & {
-  /** The URL to send the browser to, with `response_type=code`. Without state, nonce and PKCE: see `startAuthorization`. */
+  /**
+   * The URL to send the browser to, with `response_type=code`. Without state, nonce and PKCE: see
+   * `startAuthorization`.
+   */
   readonly authorizationUrl: (params?: WireParams) => string;
   /**
-   * Exchanges a code. `redirect_uri` defaults to the client's; `code_verifier` is sent with PKCE. An ID token is validated if the
-   * client can, except for its `nonce`, which is not known here: use `completeAuthorization`.
+   * Exchanges a code. `redirect_uri` defaults to the client's; `code_verifier` is sent with PKCE.
+   * An ID token is validated if the client can, except for its `nonce`, which is not known here:
+   * use `completeAuthorization`.
    */
   readonly getToken: <T extends boolean = Throws>(
     code: string,
@@ -24,7 +28,9 @@ export type AuthCodeStrategy<Throws extends boolean = boolean> = AuthorizationFl
   ) => Promise<TokenOutcome<T>>;
 };
 
-/** The implicit grant. The token is in the callback's fragment: read it with `AccessToken.fromForm`. */
+/**
+ * The implicit grant. The token is in the callback's fragment: read it with `AccessToken.fromForm`.
+ */
 export type ImplicitStrategy = {
   /** The URL to send the browser to, with `response_type=token`. */
   readonly authorizationUrl: (params?: WireParams) => string;
@@ -43,7 +49,10 @@ export type PasswordStrategy<Throws extends boolean = boolean> = {
 
 /** The client credentials grant. */
 export type ClientCredentialsStrategy<Throws extends boolean = boolean> = {
-  /** Gets a token for the client itself. `scope`, `audience` or `resource` limit what it is valid for. */
+  /**
+   * Gets a token for the client itself. `scope`, `audience` or `resource` limit what it is valid
+   * for.
+   */
   readonly getToken: <T extends boolean = Throws>(
     params?: WireParams,
     options?: TokenRequestOptions<T>,
@@ -185,7 +194,10 @@ function isSigning(signing: unknown): signing is AssertionSigning {
   return isObject(signing) && !!signing.algorithm && !!signing.key;
 }
 
-/** The authorization endpoint's URL; the caller's parameters take precedence. @throws {ConfigurationError} without a client id. */
+/**
+ * The authorization endpoint's URL; the caller's parameters take precedence. @throws
+ * {ConfigurationError} without a client id.
+ */
 function authorizationUrl(client: Client<boolean>, responseType: string, params: WireParams = {}): string {
   if (client.clientId === undefined && params.client_id === undefined) {
     throw new ConfigurationError('an authorization URL names the client: set `clientId`');

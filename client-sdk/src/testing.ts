@@ -1,5 +1,5 @@
 /**
- * An authorization server for tests, inside the process or on a loopback port.
+ * An authorization server for tests, in the process or on a loopback port.
  *
  * @module
  */

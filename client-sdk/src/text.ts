@@ -1,17 +1,20 @@
 /**
- * Makes text of others fit for one line of a message: control characters, which forge log lines and steer terminals, and marks that
- * turn the direction of text are escaped (`\u001b`); what is longer than `maxLength` is cut.
+ * Escapes control characters, which forge log lines and control terminals, and marks that change
+ * the direction of text (`\u001b`), and cuts text that is longer than `maxLength`.
  */
 export function printable(text: string, maxLength: number): string {
   return cut(text, maxLength).replace(unprintable, escaped);
 }
 
-/** The same for a message of several lines. */
+/** The same for text of several lines. */
 export function printableLines(text: string, maxLength: number): string {
   return cut(text, maxLength).replace(unprintableButNewline, escaped);
 }
 
-/** C0 and C1 controls, DEL, line and paragraph separator, bidirectional controls, and halves of surrogate pairs. */
+/**
+ * C0 and C1 controls, DEL, line and paragraph separator, bidirectional controls, and halves of
+ * surrogate pairs.
+ */
 const unprintable = /[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const unprintableButNewline = /(?!\n)[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
@@ -23,10 +26,13 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Characters of a quoted value: enough to recognise it, too few to flood a log. */
+/** Enough to recognise a value, too few to flood a log. */
 const MAXIMUM_LENGTH = 200;
 
-/** Writes a value that others chose into a message: as JSON, so that control characters do nothing, and cut. */
+/**
+ * Quotes an untrusted value for a message: as JSON, so that control characters are escaped, and
+ * cut.
+ */
 export function quote(value: unknown): string {
   const text = value === undefined ? 'undefined' : JSON.stringify(value);
   return text.length > MAXIMUM_LENGTH ? `${text.slice(0, MAXIMUM_LENGTH)}…` : text;

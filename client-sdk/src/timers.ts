@@ -1,24 +1,26 @@
 import { ConfigurationError } from './errors.ts';
 
-/** The longest that a timer waits. A longer one fires at once, in Node and in browsers. */
+/** The longest timer. Longer ones fire immediately, in Node and in browsers. */
 export const longestTimerMs = 2 ** 31 - 1;
 
-/** What is wrong with a number of milliseconds for a timer; undefined when nothing is. */
+/** Why a timer does not support a number of milliseconds; undefined if it does. */
 export function timerProblem(ms: number): string | undefined {
   if (!(Number.isFinite(ms) && ms >= 0)) return 'must be a number of 0 or more';
   return ms > longestTimerMs ? `must be at most ${longestTimerMs} ms (24.8 days)` : undefined;
 }
 
-/** @throws {ConfigurationError} when a timer cannot wait so long, or the number is none. */
+/** @throws {ConfigurationError} if timers do not support the number. */
 export function assertTimer(name: string, ms: number): void {
   const problem = timerProblem(ms);
   if (problem !== undefined) throw new ConfigurationError(`\`${name}\` ${problem}`);
 }
 
-/** Resolves after that many milliseconds; rejects with the signal's reason when it is aborted first. */
+/**
+ * Resolves after that many milliseconds; rejects with the signal's reason if it is aborted before.
+ */
 export type Sleep = (ms: number, options?: { signal?: AbortSignal | undefined }) => Promise<void>;
 
-/** Sleeps by the machine's timers. Rejects with a ConfigurationError for a time that they do not wait. */
+/** The default Sleep. Rejects with a ConfigurationError for a time that timers do not support. */
 export const sleep: Sleep = (ms, { signal } = {}) =>
   new Promise((resolve, reject) => {
     assertTimer('the wait', ms);
@@ -34,24 +36,24 @@ export const sleep: Sleep = (ms, { signal } = {}) =>
     signal?.addEventListener('abort', stop, { once: true });
   });
 
-/** How long to wait between attempts. */
+/** Bounds of the waits between attempts. */
 export interface Backoff {
-  /** Upper bound of the first wait; it doubles with every attempt. */
+  /** Upper bound of the first wait, doubled with every attempt. */
   readonly baseDelayMs: number;
-  /** No wait is longer than this. */
+  /** Upper bound of all waits. */
   readonly maxDelayMs: number;
 }
 
 /**
- * Exponential backoff with full jitter: anywhere between nothing and the bound, so that many clients that failed together
- * do not come back together. `random` is in [0, 1), attempts count from 1.
+ * Exponential backoff with full jitter, so that clients that failed together do not retry together.
+ * `random` is in [0, 1), attempts count from 1.
  */
 export function backoffDelayMs(
   attempt: number,
   { baseDelayMs, maxDelayMs }: Backoff,
   random: number,
 ): number {
-  // 2^52 and more would lose the factor to rounding; no bound is that long.
+  // Larger exponents lose precision, and every bound is smaller.
   const bound = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(attempt - 1, 52));
   return Math.floor(random * bound);
 }

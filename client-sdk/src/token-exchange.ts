@@ -1,5 +1,5 @@
 /**
- * Token exchange (RFC 8693): another token for the one at hand.
+ * Token exchange (RFC 8693).
  *
  * @module
  */
@@ -9,8 +9,7 @@ import type { WireParams } from './http/options.ts';
 import type { TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
 
 /**
- * Names of token types; where one is expected, any other URI is allowed too.
- *
+ * Names of token types; any other URI is allowed, too.
  * @see RFC 8693 §3 https://www.rfc-editor.org/rfc/rfc8693#section-3
  */
 export const tokenTypes = {
@@ -22,21 +21,21 @@ export const tokenTypes = {
   jwt: 'urn:ietf:params:oauth:token-type:jwt',
 } as const;
 
-/** What is exchanged for what. */
+/** The parameters of a token exchange. */
 export interface TokenExchange {
-  /** The token of the party on whose behalf the new one is. */
+  /** The token of the party that the new token is issued on behalf of. */
   readonly subjectToken: string;
   /** Default: an access token. */
   readonly subjectTokenType?: string;
-  /** The token of the party that acts, for delegation. */
+  /** The token of the acting party, for delegation. */
   readonly actorToken?: string;
-  /** Default, where there is an actor token: an access token. */
+  /** Default, with an actor token: an access token. */
   readonly actorTokenType?: string;
   /** Default: the server's choice. */
   readonly requestedTokenType?: string;
-  /** Where the token will be used, as URLs. */
+  /** URLs of the services that the token is for. */
   readonly resource?: string | readonly string[];
-  /** Where the token will be used, as names that the server knows. */
+  /** Names of the services that the token is for. */
   readonly audience?: string | readonly string[];
   /** Scopes, separated by spaces or as an array. */
   readonly scope?: string | readonly string[];
@@ -45,11 +44,11 @@ export interface TokenExchange {
 }
 
 /**
- * Exchanges a token for another: for another service, with less scope, on behalf of somebody. What kind came back is
- * in `token.param('issued_token_type')`.
+ * Exchanges a token, for example for one of another service or with less scope. The kind of the new
+ * token is `token.param('issued_token_type')`.
  *
- * @throws {TokenResponseError} when the server refuses (`invalid_target` for an audience it does not know)
- * @throws {TransportError} when no answer came
+ * @throws {TokenResponseError} if the server refuses (`invalid_target` for an unknown audience)
+ * @throws {TransportError} if there is no response
  * @see RFC 8693 §2.1 https://www.rfc-editor.org/rfc/rfc8693#section-2.1
  */
 export async function exchangeToken<Throws extends boolean>(

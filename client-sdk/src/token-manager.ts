@@ -34,7 +34,7 @@ export type {
 } from './tokens/token-store.ts';
 export { memoryTokenStore } from './tokens/token-store.ts';
 
-/** The `init` of `fetch`; its body may also be a function that makes one, called for each attempt. */
+/** The `init` of `fetch`. The body may be a function that is called for each attempt. */
 export interface ReplayableInit extends Omit<RequestInit, 'body'> {
   body?: RequestInit['body'] | (() => RequestInit['body']);
 }
@@ -48,8 +48,8 @@ function initOfAttempt(init: ReplayableInit | undefined): RequestInit | undefine
 }
 
 /**
- * Whether a response says that the access token is the reason: a 401 that names `invalid_token`, or nothing at all.
- *
+ * Whether a response rejects the access token: a 401 that names `invalid_token`, or without a
+ * challenge.
  * @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1
  */
 function saysTokenIsInvalid({ status, headers }: Response): boolean {
@@ -60,9 +60,9 @@ function saysTokenIsInvalid({ status, headers }: Response): boolean {
 }
 
 /**
- * Refuses to send again what can be read only once.
+ * Streams cannot be sent twice.
  *
- * @throws ConfigurationError when the body is a stream, or belongs to a Request.
+ * @throws ConfigurationError if the body is a stream, or belongs to a Request.
  */
 function assertReplayable(input: string | URL | Request, init: ReplayableInit | undefined): void {
   const body = init?.body ?? (input instanceof Request ? input.body : undefined);
@@ -81,34 +81,44 @@ function isReadOnce(body: unknown): boolean {
   );
 }
 
-/** Options of a TokenManager. One of `token`, `acquire` or a filled `store` is needed for a first token. */
+/** Options of a TokenManager. The first token comes from `token`, `acquire` or `store`. */
 export interface TokenManagerOptions {
   readonly client: Client<boolean>;
-  /** Where to begin while the store holds nothing; afterwards the store's token is the one that counts. */
+  /** Used while the store is empty. */
   readonly token?: AccessToken;
-  /** Gets a token where there is none, or where the refresh token is good no more. */
+  /** Gets a token if there is none, or if the refresh token is not valid any more. */
   readonly acquire?: AcquireToken;
-  /** Where the token is kept and shared. Default: in the memory of this manager. */
+  /** Where the token is stored and shared. Default: in the memory of this manager. */
   readonly store?: TokenStore;
-  /** Whose token it is, where one client has tokens of many users. Part of the store's key. */
+  /** The token's user, if one client has tokens of many users. Part of the store's key. */
   readonly subject?: string;
-  /** The store's key. Default: made of issuer (or token endpoint), client id and `subject`. */
+  /** The store's key. Default: issuer (or token endpoint), client id and `subject`. */
   readonly key?: string;
   /** Sent with every refresh. */
   readonly refreshParams?: WireParams;
-  /** Given to tokens that come out of the store: what cannot be kept there, such as a `mode` that is a function. */
+  /**
+   * Options of tokens from the store that cannot be stored, such as a `mode` that is a function.
+   */
   readonly tokenOptions?: AccessTokenOptions;
-  /** Seconds before its expiry when a token is renewed in the background. Default 60; at most half of the life it has left. */
+  /**
+   * Seconds before its expiry from which a token is renewed in the background. Default 60, at most
+   * half of its remaining life.
+   */
   readonly earlySeconds?: number;
-  /** Up to so many seconds earlier by chance. Default 30. */
+  /** Maximum of the random time by which it is renewed even earlier. Default 30. */
   readonly jitterSeconds?: number;
-  /** Seconds for which one process may renew before others take over. Default 30: more than the client's `timeoutMs`. */
+  /**
+   * Seconds for which one process may renew before others take over. Default 30; must exceed the
+   * client's `timeoutMs`.
+   */
   readonly leaseSeconds?: number;
-  /** Milliseconds after a failure in which no new attempt is made; longer where the server says so. Default 1000. */
+  /**
+   * Milliseconds after a failure without a new attempt; longer if the server says so. Default 1000.
+   */
   readonly cooldownMs?: number;
   /**
-   * Gets failures in the background: an early renewal, a store that cannot be written. What it throws itself goes to the
-   * client's `onHookError`. Default: they are dropped.
+   * Called with failures in the background: an early renewal, or a store that cannot be written.
+   * What it throws goes to the client's `onHookError`.
    */
   readonly onError?: (error: unknown) => void;
   /** In [0, 1). Default `Math.random`. */
@@ -117,13 +127,13 @@ export interface TokenManagerOptions {
   readonly sleep?: Sleep;
 }
 
-/** A server's Retry-After is heeded up to this long: nobody should be locked out for an hour by one header. */
+/** Longest Retry-After that is respected. */
 const longestCooldownMs = 60_000;
 
 /**
- * Keeps a token fresh. However many calls want one at the same time, and however many processes share the store, one of them
- * renews it and the others get the result. A valid token is given out at once, and renewed in the background when its end is
- * near. The old refresh token is kept until its successor is stored.
+ * Keeps a token valid. It is renewed once for all concurrent calls and all processes that share the
+ * store. A valid token is returned immediately, and renewed in the background before it expires.
+ * The old refresh token is kept until its successor is stored.
  *
  * @example
  * await using manager = new TokenManager({ client, acquire: () => client.clientCredentials.getToken() });
@@ -157,12 +167,13 @@ export class TokenManager {
   }
 
   /**
-   * Gives a valid token: the one at hand, the store's, or a new one. An aborted signal ends this call alone, never the
-   * renewal that others wait for.
+   * Returns a valid token: the current one, that of the store, or a new one. An aborted signal ends
+   * this call, but not the renewal that other calls wait for.
    *
-   * @throws TokenUnavailableError when there is no way to get one.
-   * @throws StoreError when the store cannot be read.
-   * @throws OAuthClientError of the token request; the refresh token is kept, and the next call tries again after `cooldownMs`.
+   * @throws TokenUnavailableError if there is no way to get one.
+   * @throws StoreError if the store cannot be read.
+   * @throws OAuthClientError of the token request; the refresh token is kept, and the next call
+   * after `cooldownMs` tries again.
    */
   async getToken({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
     const current = this.#current;
@@ -179,19 +190,20 @@ export class TokenManager {
   }
 
   /**
-   * Renews the token now, whatever is left of the one at hand; what another process has renewed since counts as new. Errors
-   * are those of `getToken`, the last one again during `cooldownMs`.
+   * Renews the token even if it is valid; a token that another process has renewed in the meantime
+   * counts. Errors are those of `getToken`, repeated during `cooldownMs`.
    */
   async renew({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
     return await abortable(this.#renew(await this.getToken({ signal })), signal);
   }
 
   /**
-   * Calls an API as `fetch` does, with the token. A 401 that blames the token has it renewed and the request sent once more;
-   * texts, forms and bytes are sent again as they are, and a body that is a function is asked again.
+   * Calls an API like `fetch`, with the token. After a 401 that rejects the token, renews it and
+   * repeats the request once: text, forms and bytes are sent again, and a body that is a function
+   * is called again.
    *
-   * @throws ConfigurationError when the body was a stream and would have to be sent again.
-   * @throws OAuthClientError as `getToken` does, and as the token's own `fetch` does.
+   * @throws ConfigurationError if the body is a stream and would have to be sent again.
+   * @throws OAuthClientError like `getToken` and the token's own `fetch`.
    */
   async fetch(input: string | URL | Request, init?: ReplayableInit): Promise<Response> {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
@@ -205,7 +217,7 @@ export class TokenManager {
     return await renewed.fetch(input, initOfAttempt(init));
   }
 
-  /** Replaces the token, in the store as well: after the user has signed in anew. */
+  /** Replaces the token, also in the store: after the user has signed in again. */
   async setToken(token: AccessToken): Promise<void> {
     const { store, key } = this.#context;
     for (;;) {
@@ -216,9 +228,10 @@ export class TokenManager {
   }
 
   /**
-   * Revokes the grant (by its refresh token, where there is one) and forgets the token, in the store as well.
+   * Revokes the grant (by its refresh token, if there is one) and removes the token, also from the
+   * store.
    *
-   * @throws RevocationError when the server refuses; the token is kept then.
+   * @throws RevocationError if the server refuses; the token is kept.
    */
   async revoke(): Promise<void> {
     const { store, key } = this.#context;
@@ -234,12 +247,12 @@ export class TokenManager {
   }
 
   /**
-   * Ends waiting and refuses new calls. A token request under way is let finish, and its token stored: its answer may hold the
-   * only copy of a rotated refresh token. Idempotent.
+   * Aborts waiting calls and rejects new ones. A token request in flight completes, and its token
+   * is stored: the response may hold the only copy of a rotated refresh token. Idempotent.
    */
   async close(): Promise<void> {
     this.#closing.abort();
-    // Whoever waits for it learns of its error; here only its end counts.
+    // Its error is reported to the calls that wait for it.
     await this.#flight?.catch(() => undefined);
   }
 
@@ -252,13 +265,13 @@ export class TokenManager {
     token: AccessToken,
     signal: AbortSignal | undefined,
   ): Promise<AccessToken | undefined> {
-    // Another call has renewed it in the meantime.
+    // Another call has renewed it.
     if (this.#current !== undefined && this.#current.token !== token.token)
       return await this.getToken({ signal });
     try {
       return await abortable(this.#renew(token), signal);
     } catch (error) {
-      // Nothing to renew it with: the 401 is the answer.
+      // It cannot be renewed, so the caller gets the 401.
       if (error instanceof TokenUnavailableError) return undefined;
       throw error;
     }
@@ -266,12 +279,12 @@ export class TokenManager {
 
   #renewInBackground(current: AccessToken): void {
     if (this.#flight !== undefined || this.#coolingError() !== undefined) return;
-    // One that is only not stored yet need not be renewed.
+    // A token that only has to be stored is not renewed.
     const isDue = this.#context.client.settings.now() >= this.#renewAt;
     this.#renew(isDue ? current : undefined).catch(this.#onError);
   }
 
-  /** Joins the renewal under way, or begins one; `known` is the token that will not do. */
+  /** Joins the renewal in progress, or starts one; `known` is the token to replace. */
   async #renew(known: AccessToken | undefined): Promise<AccessToken> {
     if (this.#closing.signal.aborted) throw new ConfigurationError('the TokenManager is closed');
     for (;;) {
@@ -280,7 +293,7 @@ export class TokenManager {
       const isOwn = this.#flight === undefined;
       this.#flight ??= this.#fly(known);
       const token = await this.#flight;
-      // A renewal that began before may bring the very token that will not do.
+      // A renewal that started earlier may return that very token.
       if (isOwn || token.token !== known?.token) return token;
     }
   }
@@ -326,7 +339,7 @@ function defaultKey({ client, subject = '' }: TokenManagerOptions): string {
   return JSON.stringify([client.settings.issuer ?? client.tokenUrl(), client.clientId ?? '', subject]);
 }
 
-/** Settles as the promise does, or rejects when the signal is aborted first; the work goes on for others. */
+/** Settles like the promise, or rejects if the signal is aborted first; the work continues. */
 async function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await work;
   const aborted = Promise.withResolvers<never>();
@@ -343,9 +356,3 @@ async function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): 
 function abortedBy(signal: AbortSignal): AbortError {
   return new AbortError('the call was aborted by its signal', { cause: signal.reason });
 }
-
-/**
- * Tokens that stay fresh, one renewal for all who wait, shared between processes.
- *
- * @module
- */

@@ -3,8 +3,8 @@ import { type KeyCase, snakeCase } from '../keys.ts';
 import { isPlainObject } from '../objects.ts';
 
 /**
- * Parses `application/x-www-form-urlencoded` text into an object without prototype: `+` is a space, a repeated key becomes an array,
- * values stay strings.
+ * Parses `application/x-www-form-urlencoded` text into an object without prototype: `+` is a space,
+ * a repeated key becomes an array, values stay strings.
  */
 function parseForm(text: string): Record<string, string | string[]> {
   return formFields(new URLSearchParams(text));
@@ -24,18 +24,18 @@ export function formFields(pairs: Iterable<readonly [string, string]>): Record<s
 /** Reads a body. `contentType` is in lower case without parameters. */
 export type Parser = (body: string, response: ParsedFrom) => unknown;
 
-/** What a parser may know of the response. */
+/** The parts of a response that a parser receives. */
 export type ParsedFrom = { readonly status: number; readonly headers: Headers; readonly contentType: string };
 
 /** Parsers by MIME type. */
 export type Parsers = { readonly [mimeType: string]: Parser };
 
-/** How a body is read: by content type, as the format named, not at all, or by a function of one's own. */
+/** How a body is parsed: by content type, as a given format, not at all, or by a function. */
 export type Parse = 'automatic' | 'json' | 'form' | 'xml' | 'text' | false | Parser;
 
 /**
- * Parses a body. Text that no parser is for comes back as it is; so does an empty body.
- * @throws {ParseError} when the body is not what its type says.
+ * Parses a body. Text without a parser, and an empty body, are returned unchanged.
+ * @throws {ParseError} if the body does not match its type.
  */
 export function parseBody(
   body: string,
@@ -46,7 +46,7 @@ export function parseBody(
   try {
     return parserFor(how.parse, from.contentType, how.parsers)(body, from);
   } catch (error) {
-    // The parser's message may quote the body, which may hold a token: it stays in `cause`'s place, named but not quoted.
+    // The parser's message may quote the body, which may hold a token.
     throw new ParseError(
       `the body is not valid ${from.contentType || 'content'}; read \`body\`, or set \`parse\``,
       {
@@ -66,14 +66,20 @@ function parserFor(parse: Exclude<Parse, false | 'text'>, contentType: string, p
   return contentType === 'application/x-www-form-urlencoded' ? parseForm : asText;
 }
 
-/** Whether a MIME type holds JSON: `application/json`, any `+json`, and JavaScript as some servers call it. */
+/**
+ * Whether a MIME type is JSON: `application/json`, any `+json`, and `text/javascript`, which some
+ * servers send.
+ */
 export function isJsonType(contentType: string): boolean {
   return (
     contentType === 'application/json' || contentType.endsWith('+json') || contentType === 'text/javascript'
   );
 }
 
-/** The core parses no XML: the caller's parser for the type, or for any XML, else the text. */
+/**
+ * XML has no built-in parser: uses the caller's parser for the type, or for any XML, else returns
+ * the text.
+ */
 function xmlParser(parsers: Parsers, contentType: string): Parser {
   const isKnown = Object.hasOwn(parsers, contentType);
   const type = isKnown ? contentType : Object.keys(parsers).find((name) => name.endsWith('xml'));
@@ -89,8 +95,8 @@ function asText(body: string): string {
 }
 
 /**
- * Reads a response's (or a request's) body as UTF-8 text.
- * @throws {ParseError} when it is longer than `maxBytes`; the rest is not read.
+ * Reads the body of a response or request as UTF-8 text.
+ * @throws {ParseError} if it is longer than `maxBytes`.
  */
 export async function readBody(response: Response | Request, maxBytes: number): Promise<string> {
   if (response.body === null) return '';
@@ -99,7 +105,7 @@ export async function readBody(response: Response | Request, maxBytes: number): 
     giveUp(response.body);
     throw tooLong(maxBytes);
   }
-  // A declared length holds for what is not compressed: then the fast way cannot read more than is allowed.
+  // The declared length is that of the text only if it is not compressed.
   if (declared !== null && !response.headers.has('content-encoding')) return await response.text();
   return await readBounded(response.body, maxBytes);
 }
@@ -120,7 +126,7 @@ async function readBounded(body: ReadableStream<Uint8Array>, maxBytes: number): 
   return text + decoder.decode();
 }
 
-/** Not awaited: of a clone it settles only when the other half is read or cancelled too. */
+/** Not awaited: a clone settles only when the other half is read or cancelled, too. */
 function giveUp(source: { cancel(): Promise<void> }): void {
   source.cancel().catch(() => undefined);
 }
@@ -129,19 +135,19 @@ function tooLong(maxBytes: number): ParseError {
   return new ParseError(`the body is longer than ${maxBytes} bytes; raise \`maxBodyBytes\` if it should be`);
 }
 
-/** Objects nested deeper are left as they came: no honest answer is, and unbounded recursion would end in a stack overflow. */
+/** Objects nested deeper are not converted: recursion must not overflow the stack. */
 const MAX_DEPTH = 100;
 
-/** How the keys of a parsed value become those of the result. */
+/** How the keys of a parsed value are converted. */
 export type ConvertKeysOptions = {
   readonly keyCase: KeyCase;
-  /** Told of a key that another one of the same object also became; the later value wins. */
+  /** Called for a key that replaces another one of the same object. */
   readonly onCollision?: ((key: string) => void) | undefined;
 };
 
 /**
- * Copies a parsed object into objects without prototype, so that `__proto__` and `constructor` are keys as any other; keys become
- * snake_case unless they are to be preserved. Values stay; objects in objects and in arrays are converted too.
+ * Copies a parsed object into objects without prototype, so that `__proto__` and `constructor` are
+ * ordinary keys, and converts keys in all nested objects.
  */
 export function convertKeys(parsed: unknown, options: ConvertKeysOptions): unknown {
   return convertValue(parsed, options, 0);
@@ -165,7 +171,7 @@ function convertObject(
 function convertValue(value: unknown, options: ConvertKeysOptions, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth >= MAX_DEPTH) return value;
   if (Array.isArray(value)) return value.map((item) => convertValue(item, options, depth + 1));
-  // Parsers of one's own may return dates or class instances: values, not keys and values.
+  // The caller's parsers may return dates or class instances, which are values.
   return isPlainObject(value)
     ? convertObject(value as Readonly<Record<string, unknown>>, options, depth + 1)
     : value;

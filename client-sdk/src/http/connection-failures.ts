@@ -1,14 +1,14 @@
-/** Codes of certificates that are not accepted and of handshakes that fail (Node and OpenSSL, Bun). */
+/** Codes of rejected certificates and failed handshakes (Node, OpenSSL, Bun). */
 const tlsCode =
   /^(?:ERR_SSL_|ERR_TLS_(?!HANDSHAKE_TIMEOUT)|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|ERROR_IN_CERT|HOSTNAME_MISMATCH$|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_EXCEEDED$|EPROTO$)/;
 
-/** Deno has no codes; this its messages say. */
+/** Messages of Deno, which has no codes. */
 const tlsMessage = /invalid peer certificate|received fatal alert/;
 
-/** How deep causes are followed; fetch in Node nests two. */
+/** Depth to which causes are followed; fetch in Node nests two. */
 const maxCauses = 5;
 
-/** Whether an error is a failure of TLS: it comes again with every attempt, and trying again may only help an attacker. */
+/** Whether an error is a TLS failure, which would occur again. */
 export function isTlsFailure(error: unknown): boolean {
   let current = error;
   for (let depth = 0; depth < maxCauses && current instanceof Error; depth += 1) {
@@ -21,8 +21,8 @@ export function isTlsFailure(error: unknown): boolean {
 }
 
 /**
- * Codes of system errors (Node, Bun) after which no byte of the request can have reached the server: the name had
- * no address, or no connection came about. A reset (`ECONNRESET`) is not among them: the request may have been read.
+ * Error codes (Node, Bun) that mean that no byte of the request reached the server: the name was
+ * not resolved, or no connection was established. `ECONNRESET` is not among them.
  */
 const neverConnected: ReadonlySet<unknown> = new Set([
   'EAI_AGAIN',
@@ -36,15 +36,15 @@ const neverConnected: ReadonlySet<unknown> = new Set([
   'ConnectionRefused',
 ]);
 
-/** Deno gives no codes; this its messages say of the same. A URL cannot say it: it has no blanks. */
+/** A message of Deno, which has no codes. URLs have no blanks. */
 const neverConnectedInDeno = ': client error (Connect): ';
 
-/** Whether an error shows that the request certainly never reached the server. Unknown errors do not show it. */
+/** Whether an error proves that the request did not reach the server. */
 export function certainlyNeverReachedServer(error: unknown): boolean {
   let current = error;
   for (let depth = 0; depth < maxCauses && current instanceof Error; depth += 1) {
     if (current instanceof AggregateError && current.errors.length > 0) {
-      // Happy eyeballs: every address was tried, and each attempt has an error of its own.
+      // Happy eyeballs: one error for each address.
       return current.errors.every(certainlyNeverReachedServer);
     }
     if ('code' in current && neverConnected.has(current.code)) return true;

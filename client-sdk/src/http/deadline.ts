@@ -10,8 +10,8 @@ import { assertTimer } from '../timers.ts';
 import { isTlsFailure } from './connection-failures.ts';
 
 /**
- * The time limit of a request, combined with the caller's signal. One controller and one timer cost a tenth of `AbortSignal.any`
- * over `AbortSignal.timeout`.
+ * The time limit of a request, combined with the caller's signal. One controller and one timer cost
+ * a tenth of `AbortSignal.any` over `AbortSignal.timeout`.
  */
 export class Deadline {
   readonly #timeoutMs: number;
@@ -75,7 +75,9 @@ function timeoutError(timeoutMs: number, cause: unknown): TimeoutError {
   return new TimeoutError(message, { cause, retryable: true });
 }
 
-/** The error for what `fetch` or reading a body threw; errors of the library are returned unchanged. */
+/**
+ * The error for what `fetch` or reading a body threw; errors of the library are returned unchanged.
+ */
 function transportError(error: unknown, caller: AbortSignal | undefined): OAuthClientError {
   if (caller?.aborted) return new AbortError('the call was aborted by its signal', { cause: caller.reason });
   if (error instanceof OAuthClientError) return error;

@@ -24,7 +24,8 @@ export type Exchange = Pick<CallFailure, 'secrets' | 'hint'> & {
 
 /**
  * Makes one call, with as many attempts as the retry policy asks for.
- * @throws {OAuthError} for 400 and above unless `throwOnError` is false; for statuses outside of 200 to 599 always.
+ * @throws {OAuthError} for 400 and above unless `throwOnError` is false; for statuses outside of
+ * 200 to 599 always.
  * @throws {TransportError} if there is no response.
  */
 export async function exchange(settings: ClientSettings, call: Exchange): Promise<ApiResponse> {
@@ -44,7 +45,10 @@ export async function exchange(settings: ClientSettings, call: Exchange): Promis
   return response;
 }
 
-/** Makes one call like `fetch`: one attempt, any status, the body unread. The deadline ends with the headers. */
+/**
+ * Makes one call like `fetch`: one attempt, any status, the body unread. The deadline ends with the
+ * headers.
+ */
 export function exchangeRaw(settings: ClientSettings, call: Exchange): Promise<Response> {
   return withinDeadline(settings, call, 1, async (deadline) => {
     const { reply } = await send(settings, call, { deadline, number: 1, rules: 'fetch' });
@@ -54,7 +58,8 @@ export function exchangeRaw(settings: ClientSettings, call: Exchange): Promise<R
 
 async function attempt(settings: ClientSettings, call: Exchange, number: number): Promise<ApiResponse> {
   const response = await request(settings, call, number);
-  // The server processed nothing and sent a nonce, which the DPoP fetch has stored: sent again, with a new assertion.
+  // The server processed nothing and sent a nonce, which the DPoP fetch has stored: sent again,
+  // with a new assertion.
   return response.error?.code === 'use_dpop_nonce' ? await request(settings, call, number) : response;
 }
 
@@ -117,7 +122,10 @@ async function send(
   return { reply, sent };
 }
 
-/** @throws {ConfigurationError} for what functions of the caller throw: nothing was sent, so it is no ConnectionError. */
+/**
+ * @throws {ConfigurationError} for what functions of the caller throw: nothing was sent, so it is
+ * no ConnectionError.
+ */
 async function makeReady(settings: ClientSettings, { prepare, options }: Exchange): Promise<ReadyRequest> {
   try {
     const outgoing = await prepare();
@@ -152,7 +160,8 @@ async function readReply(
     },
   );
   if (isProven(response)) markProven(result);
-  // An endpoint of the authorization server that redirects has processed nothing, and metadata are not at this URL.
+  // An endpoint of the authorization server that redirects has processed nothing, and metadata are
+  // not at this URL.
   const isUnfollowed = (isBoundToOrigin || context.operation === 'discovery') && status >= 300;
   if (status < 200 || status >= 400 || isUnfollowed) {
     const { operation } = context;

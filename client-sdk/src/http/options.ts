@@ -4,8 +4,8 @@ import type { Parse } from './body.ts';
 import type { ApiResponse } from './response.ts';
 
 /**
- * A value of a parameter. Null and undefined are not sent, but in JSON, which has null; within an array or object a query or form
- * cannot say them, which is an error. Numbers and booleans are sent as text.
+ * A parameter value. Null and undefined are not sent, except null in JSON; within an array or
+ * object of a query or form they are an error. Numbers and booleans are sent as text.
  */
 export type WireValue =
   | string
@@ -17,16 +17,18 @@ export type WireValue =
   | { readonly [key: string]: WireValue };
 
 /**
- * Parameters under their names on the wire (snake_case), for a query, a form or a JSON body. To the authorization server an array of
- * scopes goes joined, and objects (`claims`, `authorization_details`) as JSON.
+ * Parameters under their wire names (snake_case), for a query, a form or a JSON body. For the
+ * authorization server, arrays of scopes are joined, and objects (`claims`,
+ * `authorization_details`) are sent as JSON.
  */
 export type WireParams = { readonly [name: string]: WireValue };
 
-/** A request as it goes out; `onRequest` may change it. */
+/** A request before it is sent; `onRequest` may change it. */
 export type OutgoingRequest = { url: string; method: string; readonly headers: Headers; body: RequestBody };
 
 /**
- * What a request may carry. A plain object is sent as a form, or as JSON when the content type says so; the rest goes to `fetch` as it is.
+ * The body of a request. A plain object is sent as JSON if the content type says so, else as a
+ * form; other bodies are passed to `fetch` unchanged.
  */
 export type RequestBody =
   | WireParams
@@ -40,44 +42,51 @@ export type RequestBody =
   | null
   | undefined;
 
-/** Headers in any form that `fetch` takes. */
+/** Headers in any form that `fetch` accepts. */
 export type HeadersInput = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 
-/** Options of the response to a request. */
+/** Options for reading the response. */
 export type ResponseOptions = {
-  /** How the body is read. Default `'automatic'`: by content type. `false` leaves it as text. */
+  /** How the body is parsed. Default `'automatic'`: by content type. `false` leaves it as text. */
   readonly parse?: Parse;
-  /** Whether keys of a parsed object are turned into snake_case. Default: the client's. */
+  /** Whether keys of a parsed object are converted to snake_case. Default: the client's. */
   readonly keyCase?: KeyCase;
   /** Makes the result of a parsed object. Default: the client's. */
   readonly parsedFactory?: ParsedFactory;
 };
 
-/** Makes the caller's own shape from a parsed object (keys already converted). */
+/** Converts a parsed object, its keys already converted, into another shape. */
 export type ParsedFactory = (parsed: Readonly<Record<string, unknown>>) => unknown;
 
 /** Options of one request. */
 export type RequestOptions = ResponseOptions & {
-  /** Added to the URL's query; replaces keys that are there. */
+  /** Added to the URL's query; replaces parameters of the same name. */
   readonly query?: WireParams | URLSearchParams;
   readonly body?: RequestBody;
   readonly headers?: HeadersInput;
   /** Whether a status of 400 and above throws. Default: the client's. */
   readonly throwOnError?: boolean;
   readonly signal?: AbortSignal;
-  /** Milliseconds until the whole answer must be there, redirects included; 0 means no end. Default: the client's. */
+  /**
+   * Milliseconds until the response must be complete, redirects included; 0 means no limit.
+   * Default: the client's.
+   */
   readonly timeoutMs?: number;
-  /** What a redirect does: followed, returned, or an error. Default `'follow'`. */
+  /** Whether a redirect is followed, returned, or an error. Default `'follow'`. */
   readonly redirect?: 'follow' | 'manual' | 'error';
   /** Default: the client's. */
   readonly maxRedirects?: number;
-  /** Sees and may change the request just before it is sent. What it throws ends the call, as the cause of a ConfigurationError. */
+  /**
+   * Called just before the request is sent, which it may change. What it throws ends the call, as
+   * the cause of a ConfigurationError.
+   */
   readonly onRequest?: (request: OutgoingRequest) => void | Promise<void>;
 };
 
 /**
- * Calls `attempt` until its outcome is to be kept. Each attempt authenticates the client and signs anew. An attempt resolves with
- * the response whatever its status, and rejects with a TransportError when none came; turning a status into an error comes later.
+ * Calls `attempt` until it accepts the outcome. Each attempt authenticates and signs again. An
+ * attempt resolves with the response whatever its status, and rejects with a TransportError if
+ * there is none; error statuses are converted to errors afterwards.
  */
 export type RetryPolicy = (
   context: RequestContext,

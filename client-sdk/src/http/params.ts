@@ -3,12 +3,15 @@ import { ConfigurationError } from '../errors.ts';
 import { isPlainObject, strictJson } from '../objects.ts';
 import type { WireParams, WireValue } from './options.ts';
 
-/** Names that specifications repeat when there are several. @see RFC 8707 §2, RFC 8693 §2.1 */
+/** Parameters that specifications require to be repeated. @see RFC 8707 §2, RFC 8693 §2.1 */
 const repeatedNames = new Set(['resource', 'audience']);
 
 type Pair = readonly [name: string, value: string];
 
-/** Adds parameters to a URL's query; a name that is there already is replaced. Names come out sorted, spaces as `%20`. */
+/**
+ * Adds parameters to a URL's query, replacing those of the same name. Names are sorted, spaces are
+ * `%20`.
+ */
 export function withQuery(url: string, params: WireParams | URLSearchParams, format: ArrayFormat): string {
   const added = params instanceof URLSearchParams ? [...params] : toPairs(params, format);
   if (added.length === 0) return url;
@@ -25,7 +28,10 @@ export function withQuery(url: string, params: WireParams | URLSearchParams, for
   return `${path}?${queryString([...kept, ...added])}${hash}`;
 }
 
-/** Writes pairs as a query: names sorted (equal ones keep their order), everything but letters, digits and `-._~` percent-encoded. */
+/**
+ * Encodes pairs as a query: names sorted (equal ones keep their order), everything but letters,
+ * digits and `-._~` percent-encoded.
+ */
 export function queryString(pairs: readonly Pair[]): string {
   return pairs
     .toSorted(([a], [b]) => byUnits(baseName(a), baseName(b)))
@@ -36,8 +42,10 @@ export function queryString(pairs: readonly Pair[]): string {
 }
 
 /**
- * Turns parameters into pairs in their order. Null and undefined are left out; objects become `name[key]`.
- * @throws {ConfigurationError} for a null within an array or object, and for objects that are not plain: no text stands for them.
+ * Converts parameters into pairs, in order. Null and undefined are omitted; objects become
+ * `name[key]`.
+ * @throws {ConfigurationError} for a null within an array or object, and for objects that are not
+ * plain.
  */
 function toPairs(params: WireParams, format: ArrayFormat): Pair[] {
   const pairs: Pair[] = [];
@@ -49,7 +57,7 @@ function toPairs(params: WireParams, format: ArrayFormat): Pair[] {
   return pairs;
 }
 
-/** Writes parameters as a form, in their order. */
+/** Encodes parameters as a form, in order. */
 export function toForm(params: WireParams, format: ArrayFormat): URLSearchParams {
   const form = new URLSearchParams();
   for (const [name, value] of toPairs(params, format)) form.append(name, value);
@@ -75,7 +83,7 @@ function addPairs(pairs: Pair[], name: string, value: WireValue, format: ArrayFo
   }
 }
 
-/** A Date, a Map or an empty object has no keys to write, and would be lost without a word. */
+/** A Date, a Map or an empty object has no keys and would be lost silently. */
 function assertPlain(name: string, value: object): void {
   const isPlain = isPlainObject(value);
   if (isPlain && Object.keys(value).length > 0) return;
@@ -88,18 +96,18 @@ function isArray(value: WireValue): value is readonly WireValue[] {
   return Array.isArray(value);
 }
 
-/** Not by locale: the same everywhere. */
+/** Independent of the locale. */
 function byUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** `a` of `a`, `a[]` and `a[b]`: what replaces, and sorts, together. */
+/** `a` of `a`, `a[]` and `a[b]`, which are replaced and sorted together. */
 function baseName(name: string): string {
   const bracketAt = name.indexOf('[');
   return bracketAt <= 0 ? name : name.slice(0, bracketAt);
 }
 
-/** `encodeURIComponent`, and the five marks that it leaves. */
+/** Also encodes the characters that `encodeURIComponent` leaves. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -107,7 +115,10 @@ function encode(text: string): string {
   );
 }
 
-/** Parameters whose several values are one text, separated by spaces. @see RFC 6749 §3.3, OpenID Connect Core §3.1.2.1 */
+/**
+ * Parameters whose values are separated by spaces.
+ * @see RFC 6749 §3.3, OpenID Connect Core §3.1.2.1
+ */
 const spaceSeparated = new Set([
   'scope',
   'response_type',
@@ -118,9 +129,10 @@ const spaceSeparated = new Set([
 ]);
 
 /**
- * Parameters of a request to the authorization server as they are on the wire: lists that are one text are joined, and what holds an
- * object is JSON, such as `claims` and `authorization_details`. Null and undefined are left out.
- * @throws {ConfigurationError} for what JSON cannot hold.
+ * Parameters as they are sent to the authorization server: lists are joined, and values that
+ * contain objects, such as `claims` and `authorization_details`, are JSON. Null and undefined are
+ * omitted.
+ * @throws {ConfigurationError} for values that JSON does not support.
  * @see OpenID Connect Core §5.5, RFC 9396 §2
  */
 export function oauthParams(params: WireParams): WireParams {
@@ -129,7 +141,7 @@ export function oauthParams(params: WireParams): WireParams {
     const value = params[name];
     if (value === undefined || value === null) continue;
     if (spaceSeparated.has(name) && Array.isArray(value)) {
-      // No scope at all is said by leaving it out.
+      // An empty scope is omitted.
       if (value.length > 0) written[name] = joined(name, value);
     } else written[name] = holdsObject(value) ? json(name, value) : value;
   }
@@ -141,21 +153,21 @@ function joined(name: string, values: readonly WireValue[]): string {
   throw new ConfigurationError(`\`${name}\` must be a text or an array of texts`);
 }
 
-/** Whether a parameter has no form but JSON. */
+/** Whether a parameter can only be sent as JSON. */
 function holdsObject(value: WireValue): boolean {
   if (Array.isArray(value)) return value.some((item) => typeof item === 'object' && item !== null);
   return typeof value === 'object' && value !== null;
 }
 
-/** A URL or a date has its text by `toJSON`, which is sent without quotes. */
+/** URLs and dates have a `toJSON` that returns a string, which is sent without quotes. */
 function json(name: string, value: WireValue): string {
   const text = strictJson(value, name);
   return text.startsWith('"') ? String(JSON.parse(text)) : text;
 }
 
 /**
- * The parameters with their types, and what authentication added or changed.
- * @param written the parameters as a form has them.
+ * The parameters with their types, merged with what authentication added or changed.
+ * @param written the parameters as they are in a form.
  */
 export function jsonParams(params: WireParams, written: WireParams, body: URLSearchParams): WireParams {
   const all: Record<string, WireValue> = Object.create(null);

@@ -64,7 +64,10 @@ export class Redactor {
     this.#maxNameLength = 16 + 2 * Math.max(...[...this.#names].map(({ length }) => length));
   }
 
-  /** Whether values of this name are masked in requests, in any spelling (`accessToken`, `access_token`). */
+  /**
+   * Whether values of this name are masked in requests, in any spelling (`accessToken`,
+   * `access_token`).
+   */
   readonly isSecretName: IsSecret = (name) => this.#isAmong(this.#requestNames, name);
 
   header(name: string, value: string): string {
@@ -87,7 +90,10 @@ export class Redactor {
       .join('&');
   }
 
-  /** The text of a request: JSON and forms by structure, anything else by what looks like a named secret. */
+  /**
+   * The text of a request: JSON and forms by structure, anything else by what looks like a named
+   * secret.
+   */
   text(text: string): string {
     return this.#text(text, this.isSecretName);
   }
@@ -120,8 +126,9 @@ export class Redactor {
   }
 
   /**
-   * Masks `"name": value` and `name=value` in text such as truncated JSON or a page. Linear in the length of the text: names are
-   * bounded, and the lookbehind lets a name begin only where a word begins.
+   * Masks `"name": value` and `name=value` in text such as truncated JSON or a page. Linear in the
+   * length of the text: names are bounded, and the lookbehind lets a name begin only where a word
+   * begins.
    */
   #unstructured(text: string, isSecretKey: IsSecret): string {
     const bound = `{1,${this.#maxNameLength}}`;
@@ -142,7 +149,10 @@ export class Redactor {
   }
 }
 
-/** A loop, because a regular expression over a long string with many escapes overflows the stack of its engine. */
+/**
+ * A loop, because a regular expression over a long string with many escapes overflows the stack of
+ * its engine.
+ */
 function endOfJsonValue(text: string, start: number): number {
   if (text[start] !== '"') return endOf(/[^\s,\]}]*/y, text, start);
   let end = start + 1;
@@ -164,7 +174,9 @@ function tryJson(text: string): unknown {
   }
 }
 
-/** One line of `name=value&name=value`, without the blanks and angle brackets of prose and markup. */
+/**
+ * One line of `name=value&name=value`, without the blanks and angle brackets of prose and markup.
+ */
 function isForm(text: string): boolean {
   return /^[^\s<>"=&]+=[^\s<>"]*$/.test(text);
 }

@@ -16,19 +16,24 @@ export type ReadyRequest = {
 /** How redirects are treated. */
 export type RedirectPolicy = {
   readonly fetch: Fetch;
-  /** Given to every `fetch`, under what the request says. */
+  /** Passed to every `fetch`; the request takes precedence. */
   readonly init: RequestInit;
   readonly redirect: 'follow' | 'manual' | 'error';
   readonly maxRedirects: number;
-  /** Which statuses are followed, and with which verb: as the library's requests are, or as `fetch` does it. */
+  /**
+   * Which statuses are followed, and with which verb: like the library's requests, or like `fetch`.
+   */
   readonly rules: 'request' | 'fetch';
-  /** Whether the request carries credentials in its body: then it is never sent to another origin. */
+  /**
+   * Whether the request carries credentials in its body, so that it must not be sent to another
+   * origin.
+   */
   readonly isBoundToOrigin: boolean;
-  /** Whether plain http is refused, as for the first request. */
+  /** Whether plain http is refused. */
   readonly isSecureOnly: boolean;
-  /** Which parameters are secrets, beside those that always are. */
+  /** Parameters that are secrets, besides the built-in ones. */
   readonly redact: RedactOptions;
-  /** Reads a response that is refused, for its error. */
+  /** Reads a refused response for the error. */
   readonly read: (response: Response, request: ReadyRequest) => Promise<ApiResponse>;
 };
 
@@ -41,8 +46,8 @@ export type Reply = {
 };
 
 /**
- * Sends a request and follows its redirects as the policy says. The request given is not changed.
- * @throws {RedirectError} for what must not be followed.
+ * Sends a request and follows its redirects.
+ * @throws {RedirectError} for redirects that must not be followed.
  */
 export async function sendFollowing(request: ReadyRequest, policy: RedirectPolicy): Promise<Reply> {
   const response = await sendOnce(request, policy);
@@ -51,47 +56,47 @@ export async function sendFollowing(request: ReadyRequest, policy: RedirectPolic
   return await followRedirects(request, response, policy);
 }
 
-/** Whether a response redirects, as far as the runtime shows. */
+/** Whether a response is a redirect, as far as the runtime shows it. */
 function isRedirect({ status, type }: Response): boolean {
   return (status >= 300 && status < 400) || type === 'opaqueredirect';
 }
 
-/** Sends a request; redirects are returned. */
+/** Sends a request without following redirects. */
 function sendOnce(
   { url, method, headers, body }: ReadyRequest,
   { fetch, init }: RedirectPolicy,
 ): Promise<Response> {
   const isStream = body instanceof ReadableStream;
-  // Half duplex is what `fetch` demands for streams and the only kind there is.
+  // `fetch` requires half duplex for streams.
   const streaming = isStream ? { duplex: 'half' as const } : undefined;
   return fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
 }
 
-/** The verb of the next request by status; undefined where the response is returned instead. */
+/** The verb of the next request; undefined if the response is returned instead. */
 type RedirectRules = (status: number, method: string) => string | undefined;
 
-/** 301, 302 and 307 keep verb and body, 303 becomes a GET, all else is returned. */
+/** 301, 302 and 307 keep verb and body, 303 becomes a GET, others are returned. */
 const requestRules: RedirectRules = (status, method) => {
   if (status === 301 || status === 302 || status === 307) return method;
   return status === 303 ? 'GET' : undefined;
 };
 
-/** As `fetch` does it. @see https://fetch.spec.whatwg.org/#http-redirect-fetch */
+/** The rules of `fetch`. @see https://fetch.spec.whatwg.org/#http-redirect-fetch */
 const fetchRules: RedirectRules = (status, method) => {
   if (status === 307 || status === 308) return method;
   if (status === 301 || status === 302) return method === 'POST' ? 'GET' : method;
   return status === 303 ? (method === 'HEAD' ? 'HEAD' : 'GET') : undefined;
 };
 
-/** Headers that stay behind when a redirect leaves the origin. */
+/** Headers that are not sent to another origin. */
 const originHeaders = ['authorization', 'proxy-authorization', 'cookie', 'dpop', 'x-api-key'];
 
 const rulesByName = { request: requestRules, fetch: fetchRules } as const;
 
 /**
- * Follows a redirect, and those after it. Once over the limit, the 3xx itself is the answer. What leaves the origin leaves every
- * credential behind; what would carry them in its body, or leave https, is refused. The request given is not changed.
- * @throws {RedirectError} for what must not be followed.
+ * Follows redirects until the limit, after which the 3xx response is returned. Credentials are not
+ * sent to another origin.
+ * @throws {RedirectError} if a redirect would send them in the body, or leave https.
  */
 async function followRedirects(
   first: ReadyRequest,
@@ -160,7 +165,10 @@ async function nextRequest(
   };
 }
 
-/** Relative to the current URL. Only a scheme can name another host: `//host/x` and its spellings stay on the origin, as a path. */
+/**
+ * Relative to the current URL. Only an absolute URL can change the host: `//host/x` and its
+ * variants are paths of the same origin.
+ */
 function resolveLocation(location: string, from: URL): URL | null {
   if (hasScheme(location)) return URL.parse(location);
   const isNetworkPath = /^[/\\]{2}/.test(location);
@@ -169,7 +177,10 @@ function resolveLocation(location: string, from: URL): URL | null {
     : URL.parse(location, from.href);
 }
 
-/** Within the origin a token in the query goes along; beyond it, no secret that was in the query does, even if the server put it there. */
+/**
+ * Within the origin, tokens in the query are kept. For another origin, all secrets of the query are
+ * removed, even if the server repeated them.
+ */
 function redirectUrl(from: URL, to: URL, isCrossOrigin: boolean, { redact }: RedirectPolicy): string {
   if (from.search === '') return to.href;
   const { isSecretName } = new Redactor(redact);
@@ -185,12 +196,12 @@ function redirectHeaders(headers: Headers, isCrossOrigin: boolean, keepsBody: bo
   if (!isCrossOrigin && keepsBody) return headers;
   const copy = new Headers(headers);
   if (isCrossOrigin) for (const name of originHeaders) copy.delete(name);
-  // The content type stays, as it always did; a length or encoding of what is not sent would be false.
+  // The content type is kept; a length or encoding of a body that is not sent would be wrong.
   if (!keepsBody) for (const name of ['content-length', 'content-encoding']) copy.delete(name);
   return copy;
 }
 
-/** Forms and JSON lose their secrets; what cannot be looked into goes as it is, for it is the caller's data and no credential of ours. */
+/** Removes secrets from forms and JSON; other bodies are the caller's data. */
 function withoutSecrets({ body, headers }: ReadyRequest, { redact }: RedirectPolicy): EncodedBody {
   const { isSecretName } = new Redactor(redact);
   if (body instanceof FormData) return strip(copyForm(body), isSecretName);
@@ -221,7 +232,7 @@ function withoutSecretKeys(json: string, isSecretName: (name: string) => boolean
       JSON.parse(json, (key: string, value: unknown) => (isSecretName(key) ? undefined : value)),
     );
   } catch {
-    // Not JSON after all: the caller's own text.
+    // Not JSON: the caller's own text.
     return json;
   }
 }

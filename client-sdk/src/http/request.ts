@@ -24,7 +24,10 @@ export type EndpointRequest = {
   readonly options?: Omit<RequestOptions, 'query' | 'body'>;
 };
 
-/** Writes the client's credentials into a request. @throws {ConfigurationError} if they would be sent over plain http. */
+/**
+ * Writes the client's credentials into a request. @throws {ConfigurationError} if they would be
+ * sent over plain http.
+ */
 export async function authenticateRequest(
   request: MutableTokenRequest,
   auth: ClientAuthFunction | undefined,
@@ -36,7 +39,10 @@ export async function authenticateRequest(
   assertSecure(request.url, allowInsecure);
 }
 
-/** Makes an authenticated request with its parameters in a form, in JSON if the headers say so, or in the query. */
+/**
+ * Makes an authenticated request with its parameters in a form, in JSON if the headers say so, or
+ * in the query.
+ */
 export async function prepareEndpointRequest(
   settings: ClientSettings,
   target: { readonly url: string; readonly request: EndpointRequest; readonly tokenMethod: TokenMethod },
@@ -120,8 +126,8 @@ export function withoutQuery(url: string): string {
 export type EncodedBody = Exclude<RequestBody, WireParams | URLSearchParams>;
 
 /**
- * Encodes a plain object as JSON if the headers say so, else as a form, and sets the content type. Other bodies are returned
- * unchanged. JSON keeps null, which a form leaves out.
+ * Encodes a plain object as JSON if the headers say so, else as a form, and sets the content type.
+ * Other bodies are returned unchanged. JSON keeps null, which a form leaves out.
  */
 export function encodeBody(body: RequestBody, headers: Headers, format: ArrayFormat): EncodedBody {
   if (body instanceof URLSearchParams) return encodeForm(body, headers);
@@ -152,7 +158,8 @@ function mergeHeaders({ requestInit }: ClientSettings, own: HeadersInput | undef
 }
 
 /**
- * `new Headers`, whose error does not quote the value: the runtime's own shows it, and it may be a token.
+ * `new Headers`, whose error does not quote the value: the runtime's own shows it, and it may be a
+ * token.
  * @throws {ConfigurationError}
  */
 export function safeHeaders(input: HeadersInput | undefined): Headers {

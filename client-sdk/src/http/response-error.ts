@@ -44,12 +44,18 @@ type ResponseErrorOptions = {
   readonly request?: string | undefined;
   /** Appended to the first line of the message. */
   readonly hint?: ((code: string | undefined) => string | undefined) | undefined;
-  /** Without it the message quotes nothing of the response but the error code, since secrets could not be masked. */
+  /**
+   * Without it the message quotes nothing of the response but the error code, since secrets could
+   * not be masked.
+   */
   readonly quoting?: Quoting | undefined;
   readonly cause?: unknown;
 };
 
-/** Makes the error for a response, of the operation's class. A body that cannot be parsed becomes its `cause`. */
+/**
+ * Makes the error for a response, of the operation's class. A body that cannot be parsed becomes
+ * its `cause`.
+ */
 export function responseError(response: ApiResponse, options: ResponseErrorOptions): OAuthError {
   const { operation, nowMs, quoting } = options;
   const { fields, cause } = errorFields(response);
@@ -78,7 +84,10 @@ export function responseError(response: ApiResponse, options: ResponseErrorOptio
   return new OAuthError(all);
 }
 
-/** The first line of a message. Names method and URL where the URL is probably wrong: for 404 and redirects. */
+/**
+ * The first line of a message. Names method and URL where the URL is probably wrong: for 404 and
+ * redirects.
+ */
 function describe(
   { status, headers }: ApiResponse,
   { operation, request, quoting }: ResponseErrorOptions,
@@ -99,7 +108,10 @@ function describe(
   return isWrongUrl ? `${words}; is it the endpoint's URL? Discovery knows it` : words;
 }
 
-/** Error bodies are parsed by content type, whatever `parse` or `parsedFactory` the caller asked for. */
+/**
+ * Error bodies are parsed by content type, whatever `parse` or `parsedFactory` the caller asked
+ * for.
+ */
 function errorFields(response: ApiResponse): {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
@@ -174,7 +186,8 @@ function maskValues(values: readonly string[], label: string): (text: string) =>
 }
 
 /**
- * Milliseconds that a Retry-After header asks to wait, given as seconds or as a date; undefined if it is missing or invalid.
+ * Milliseconds that a Retry-After header asks to wait, given as seconds or as a date; undefined if
+ * it is missing or invalid.
  * @see RFC 9110 §10.2.3 https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
  */
 export function parseRetryAfter(header: string | null, nowMs: number): number | undefined {

@@ -5,7 +5,10 @@ import { isObject } from '../objects.ts';
 import { convertKeys, type Parse, type Parsers, parseBody } from './body.ts';
 import type { ParsedFactory } from './options.ts';
 
-/** The part of a Standard Schema that validates; zod, valibot and arktype schemas are ones. @see https://standardschema.dev */
+/**
+ * The validating part of a Standard Schema, which zod, valibot and arktype implement. @see
+ * https://standardschema.dev
+ */
 export type StandardSchema<Output> = {
   readonly '~standard': {
     readonly version: 1;
@@ -15,20 +18,20 @@ export type StandardSchema<Output> = {
   };
 };
 
-/** What a validation gives. */
+/** The result of a validation. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** One thing that does not fit. */
+/** An issue of a validation. */
 export type SchemaIssue = {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 };
 
 /**
- * Checks a value by a schema.
- * @throws {ParseError} when it does not fit; the message names the places.
+ * Validates a value with a schema.
+ * @throws {ParseError} if it does not match; the message names the paths.
  */
 async function parseAs<Output>(value: unknown, schema: StandardSchema<Output>): Promise<Output> {
   const result = await schema['~standard'].validate(value);
@@ -42,33 +45,32 @@ async function parseAs<Output>(value: unknown, schema: StandardSchema<Output>): 
   });
 }
 
-/** What came over the wire, its body read. */
+/** A response as it was received. */
 export type ReceivedResponse = {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
-  /** The URL that answered, after redirects. */
+  /** The URL of the response, after redirects. */
   readonly url: string;
   readonly redirected: boolean;
 };
 
-/** How a response is read. */
+/** How a response is parsed. */
 export type ReadOptions = {
   readonly parse?: Parse | undefined;
   readonly keyCase?: KeyCase | undefined;
   readonly parsers?: Parsers | undefined;
   readonly parsedFactory?: ParsedFactory | undefined;
   readonly onWarning?: ((event: WarningEvent) => void) | undefined;
-  /** Filled in once the response is known to be a failure. */
+  /** Set once the response is known to be a failure. */
   readonly failure?: Failure;
 };
 
-/** The failure that a response is. */
 type Failure = { readonly error?: OAuthError };
 
 /**
- * A response whose body has been read. `parsed` is worked out at its first use and kept. Inspection and JSON show no secrets;
- * `body`, `headers` and `parsed` are as they came.
+ * A response whose body has been read. `parsed` is computed at first use. Inspection and JSON show
+ * no secrets; `body`, `headers` and `parsed` are not masked.
  */
 export class ApiResponse<T = unknown> {
   readonly #received: ReceivedResponse;
@@ -89,12 +91,12 @@ export class ApiResponse<T = unknown> {
     return this.#received.headers;
   }
 
-  /** The body as it came; `''` when there was none. */
+  /** The body; `''` if there is none. */
   get body(): string {
     return this.#received.body;
   }
 
-  /** The URL that answered, after redirects. */
+  /** The URL of the response, after redirects. */
   get url(): string {
     return this.#received.url;
   }
@@ -104,37 +106,38 @@ export class ApiResponse<T = unknown> {
     return this.#received.redirected;
   }
 
-  /** The content type without parameters, in lower case; `''` when the response names none. */
+  /** The content type without parameters, in lower case; `''` if there is none. */
   get contentType(): string {
     const header = this.headers.get('content-type') ?? '';
     const semicolonAt = header.indexOf(';');
     return (semicolonAt < 0 ? header : header.slice(0, semicolonAt)).trim().toLowerCase();
   }
 
-  /** The failure that a status of 400 and above is; the error thrown, unless `throwOnError` is false. */
+  /** The error of a status of 400 and above; thrown unless `throwOnError` is false. */
   get error(): OAuthError | undefined {
     return this.#options.failure?.error;
   }
 
   /**
-   * The body parsed: an object without prototype (from a form, or a JSON object), an array, or the body's text where nothing parses it.
-   * @throws {ParseError} when the body is not what its content type says.
+   * The parsed body: an object without prototype (from a form or a JSON object), an array, or the
+   * text if there is no parser.
+   * @throws {ParseError} if the body does not match its content type.
    */
   get parsed(): T {
     this.#parsed ??= { value: this.#parse() };
-    // The caller names the shape it expects; `parsedAs` is the way to have it checked.
+    // Not checked: use `parsedAs` for that.
     return this.#parsed.value as T;
   }
 
   /**
-   * The body parsed and checked by a schema of any library that speaks Standard Schema.
-   * @throws {ParseError} when it does not fit; the message names the places.
+   * The parsed body, validated with a schema of any library that implements Standard Schema.
+   * @throws {ParseError} if it does not match; the message names the paths.
    */
   async parsedAs<Output>(schema: StandardSchema<Output>): Promise<Output> {
     return await parseAs(this.parsed, schema);
   }
 
-  /** What is safe to print: nothing of the body or the URL's query, where secrets may be. */
+  /** Without the body and the URL's query, which may hold secrets. */
   toJSON(): Record<string, unknown> {
     const { status, contentType, redirected, body } = this;
     return { status, url: this.url.split(/[?#]/, 1)[0], contentType, redirected, bodyLength: body.length };
@@ -160,7 +163,9 @@ export class ApiResponse<T = unknown> {
   }
 }
 
-/** Responses to requests that carried a DPoP proof, as `fetch` returned them and as they were read. */
+/**
+ * Responses to requests that carried a DPoP proof, as `fetch` returned them and as they were read.
+ */
 const proven = new WeakSet<object>();
 
 /** Records that a response answers a request with a DPoP proof. */
@@ -168,7 +173,10 @@ export function markProven(response: object): void {
   proven.add(response);
 }
 
-/** Whether a response answers a request with a DPoP proof, so that its token must be bound to the key. */
+/**
+ * Whether a response answers a request with a DPoP proof, so that its token must be bound to the
+ * key.
+ */
 export function isProven(response: object): boolean {
   return proven.has(response);
 }

@@ -3,15 +3,16 @@ import type { ClientSettings } from '../settings.ts';
 import { printable } from '../text.ts';
 
 /**
- * Makes a location absolute. Without a leading `/` it is under the site's path, with one under the host's root; an absolute URL is
- * taken as it is. What is relative never leaves the site's origin, not even as `//host/path`.
- * @throws {ConfigurationError} when it is relative and there is no site, or the result is not an http(s) URL.
+ * Resolves a location: relative to the path of the site, to its host if it starts with `/`, or
+ * absolute. A relative location never leaves the origin of the site, not even as `//host/path`.
+ * @throws {ConfigurationError} if it is relative and there is no site, or the result is not an
+ * http(s) URL.
  */
 export function resolveUrl(site: string | undefined, location: string): string {
   return hasScheme(location) ? absolute(location, location) : absolute(joined(site, location), location);
 }
 
-/** Whether a location names a scheme of its own, as absolute URLs do. */
+/** Whether a location starts with a scheme, like absolute URLs. */
 export function hasScheme(location: string): boolean {
   const colonAt = location.indexOf(':');
   return colonAt > 0 && /^[a-z][a-z0-9+.-]*$/i.test(location.slice(0, colonAt));
@@ -26,12 +27,12 @@ function joined(site: string | undefined, location: string): string {
   const base = plainSite.test(site) ? site : cleaned(site);
   const pathAt = base.indexOf('/', base.indexOf('//') + 2);
   const origin = pathAt < 0 ? base : base.slice(0, pathAt);
-  // The origin written out in front: no spelling of the location (`//host`, `/\host`) can then name another.
+  // With the origin in front, no location (`//host`, `/\host`) can change the host.
   if (location.startsWith('/') || location.startsWith('\\')) return `${origin}${location}`;
   return base.endsWith('/') ? `${base}${location}` : `${base}/${location}`;
 }
 
-/** Sites that need no parsing to be taken apart: a scheme, a host, perhaps a path. */
+/** Sites that need no parsing: a scheme, a host, and possibly a path. */
 const plainSite = /^https?:\/\/[^/?#@\\\s]+(?:\/[^?#@\\\s]*)?$/;
 
 function cleaned(site: string): string {
@@ -51,7 +52,7 @@ function parsed(url: string, what: string): URL {
   const result = URL.parse(url);
   if (result === null) throw new ConfigurationError(`\`${printable(what, 200)}\` is not a valid URL`);
   if (result.username !== '' || result.password !== '') {
-    // `fetch` refuses it with an error that shows the password.
+    // The error of `fetch` would show the password.
     throw new ConfigurationError(
       `the URL of ${result.host} holds a user or password: give them as \`clientId\` and \`clientSecret\`, or in a header`,
     );
@@ -60,8 +61,8 @@ function parsed(url: string, what: string): URL {
 }
 
 /**
- * Refuses plain http, except to this machine itself, for what must be neither read nor changed on its way: credentials, and the
- * metadata and keys that credentials are trusted by.
+ * Requires https, or a loopback address, for credentials and for metadata and keys that establish
+ * trust.
  * @throws {ConfigurationError} unless `allowInsecure` is set.
  * @see RFC 6749 §1.6 https://www.rfc-editor.org/rfc/rfc6749#section-1.6
  * @see RFC 8414 §6.1 https://www.rfc-editor.org/rfc/rfc8414#section-6.1
@@ -73,17 +74,17 @@ export function assertSecure(url: string, allowInsecure: boolean, what = 'creden
   );
 }
 
-/** Whether a normalised http(s) URL is https, or of this machine itself. */
+/** Whether a normalised http(s) URL is https or loopback. */
 export function isSecure(url: string, allowInsecure: boolean): boolean {
   return allowInsecure || url.startsWith('https:') || loopback.test(url);
 }
 
-/** URLs are normalised by now, without user information. Not subdomains of localhost: systems may ask DNS for them. */
+/** For normalised URLs without credentials. Subdomains of localhost may be resolved by DNS. */
 const loopback = /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?\//;
 
 /**
- * Lets an access token go only where it is meant to: the site, the server that made it, and the origins listed; never unencrypted.
- * @throws {ConfigurationError} for any other origin.
+ * Restricts access tokens to the site, the authorization server and the listed origins.
+ * @throws {ConfigurationError} for other origins.
  */
 export function assertAllowed(url: string, { allowedOrigins, allowInsecure }: ClientSettings): void {
   assertSecure(url, allowInsecure);
@@ -94,7 +95,7 @@ export function assertAllowed(url: string, { allowedOrigins, allowInsecure }: Cl
   );
 }
 
-/** URLs are normalised by now: what follows an origin begins with a slash. */
+/** In normalised URLs a slash follows the origin. */
 function isUnder(url: string, origin: string): boolean {
   return url.startsWith(origin) && url[origin.length] === '/';
 }

@@ -1,8 +1,8 @@
-/** How one JWS algorithm is spelled in WebCrypto. */
+/** The WebCrypto parameters of a JWS algorithm. */
 export interface AlgorithmParameters {
-  /** `kty` that a JSON Web Key must have. */
+  /** The `kty` of its JSON Web Keys. */
   readonly keyType: 'oct' | 'RSA' | 'EC' | 'OKP';
-  /** `crv` that a JSON Web Key of type EC or OKP must have. */
+  /** The `crv` of its JSON Web Keys of type EC or OKP. */
   readonly curve?: string;
   /** First argument of `importKey`'s algorithm. */
   readonly importParameters: {
@@ -15,8 +15,7 @@ export interface AlgorithmParameters {
 }
 
 /**
- * The JWS algorithms that keys are accepted for: those of RFC 7518 §3.1 except `none`, plus EdDSA over Ed25519.
- *
+ * The supported JWS algorithms: those of RFC 7518 §3.1 except `none`, and EdDSA with Ed25519.
  * @see RFC 7518 §3.1 https://www.rfc-editor.org/rfc/rfc7518#section-3.1
  * @see RFC 8037 §3.1 https://www.rfc-editor.org/rfc/rfc8037#section-3.1
  */
@@ -45,7 +44,7 @@ export function isJwsAlgorithm(name: unknown): name is JwsAlgorithm {
   return typeof name === 'string' && Object.hasOwn(jwsAlgorithms, name);
 }
 
-/** Whether the algorithm signs with a shared secret (HMAC) rather than a private key. */
+/** Whether the algorithm uses a shared secret (HMAC). */
 export function isSymmetric(algorithm: JwsAlgorithm): boolean {
   return jwsAlgorithms[algorithm].keyType === 'oct';
 }
@@ -59,7 +58,10 @@ function rsa(hash: string): AlgorithmParameters {
   return { keyType: 'RSA', importParameters: { name, hash }, signParameters: { name } };
 }
 
-/** The salt is as long as the hash. @see RFC 7518 §3.5 https://www.rfc-editor.org/rfc/rfc7518#section-3.5 */
+/**
+ * The salt is as long as the hash.
+ * @see RFC 7518 §3.5 https://www.rfc-editor.org/rfc/rfc7518#section-3.5
+ */
 function rsaPss(hash: string, saltLength: number): AlgorithmParameters {
   const name = 'RSA-PSS';
   return { keyType: 'RSA', importParameters: { name, hash }, signParameters: { name, saltLength } };

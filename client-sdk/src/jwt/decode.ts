@@ -1,21 +1,20 @@
 import { decodeBase64Url } from '../encoding.ts';
 
-/** A JWT taken apart, its signature not checked. */
+/** A decoded JWT whose signature was not verified. */
 export interface DecodedJwt {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** What was signed: the first two parts, as they came. */
+  /** The first two parts, as received. */
   readonly signingInput: string;
   readonly signature: Uint8Array<ArrayBuffer>;
 }
 
-/** Longer texts are refused unread: real tokens with many groups stay well below. */
+/** Real tokens with many groups are much shorter. */
 const MAXIMUM_LENGTH = 262_144;
 
 /**
- * Takes a JWT in compact form apart without checking its signature; `undefined` when it is not one (wrong number of
- * parts, not base64url, not a JSON object, longer than 256 KiB).
- *
+ * Decodes a JWT in compact form without verifying its signature; `undefined` if it is malformed or
+ * longer than 256 KiB.
  * @see RFC 7519 §7.2 https://www.rfc-editor.org/rfc/rfc7519#section-7.2
  */
 export function decodeJwt(jwt: string): DecodedJwt | undefined {

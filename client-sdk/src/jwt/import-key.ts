@@ -2,12 +2,14 @@ import { decodeBase64 } from '../encoding.ts';
 import { ConfigurationError } from '../errors.ts';
 import { type AlgorithmParameters, isJwsAlgorithm, type JwsAlgorithm, jwsAlgorithms } from './algorithms.ts';
 
-/** DER of `INTEGER 0, SEQUENCE { OID rsaEncryption, NULL }`: what PKCS#8 puts before an RSA key. */
+/**
+ * DER of `INTEGER 0, SEQUENCE { OID rsaEncryption, NULL }`, which precedes an RSA key in PKCS#8.
+ */
 const rsaPrefix = [
   0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
 ];
 
-/** What the `-----BEGIN …-----` line of a PEM text may say, with how to get to a usable form from the others. */
+/** The possible `-----BEGIN …-----` lines, and how to convert unsupported forms. */
 const refusals: Readonly<Record<string, string>> = {
   'ENCRYPTED PRIVATE KEY':
     'the private key is encrypted; decrypt it first (openssl pkcs8 -in key.pem -out plain.pem, or node:crypto createPrivateKey with its passphrase)',
@@ -16,20 +18,19 @@ const refusals: Readonly<Record<string, string>> = {
   CERTIFICATE: 'a certificate is not a key; extract it with openssl x509 -pubkey -noout -in cert.pem',
 };
 
-/** A key read from PEM: its DER bytes and the WebCrypto format they are in. */
+/** The DER bytes of a PEM key and their WebCrypto format. */
 interface PemKey {
   readonly format: 'pkcs8' | 'spki';
   readonly der: Uint8Array<ArrayBuffer>;
 }
 
-/** Whether the text looks like PEM at all. */
 function isPem(text: string): boolean {
   return text.includes('-----BEGIN ');
 }
 
 /**
- * Reads the first key of a PEM text: PKCS#8 (`PRIVATE KEY`), SPKI (`PUBLIC KEY`) or PKCS#1 (`RSA PRIVATE KEY`, as
- * GitHub and older tools write it, wrapped into PKCS#8 here because WebCrypto reads nothing else).
+ * Reads the first key of a PEM text: PKCS#8 (`PRIVATE KEY`), SPKI (`PUBLIC KEY`) or PKCS#1 (`RSA
+ * PRIVATE KEY`), which is converted to PKCS#8 for WebCrypto.
  *
  * @throws {ConfigurationError} for other forms, saying how to convert them
  * @see RFC 7468 https://www.rfc-editor.org/rfc/rfc7468
@@ -38,7 +39,7 @@ function parsePem(pem: string): PemKey {
   const match = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(pem);
   const label = match?.[1] ?? '';
   const body = match?.[2] ?? '';
-  // An encrypted PKCS#1 or SEC 1 key carries header lines, which are not base64.
+  // An encrypted PKCS#1 or SEC 1 key has header lines, which are not base64.
   if (body.includes('Proc-Type:')) throw new ConfigurationError(`key: ${refusals['ENCRYPTED PRIVATE KEY']}`);
   const der = match === null ? undefined : decodeBase64(body);
   if (der !== undefined) {
@@ -65,12 +66,11 @@ function derLength(length: number): number[] {
   return [0x82, length >> 8, length & 0xff];
 }
 
-/** A WebCrypto key, named so that the type resolves with and without the DOM library. */
+/** A WebCrypto key; the type resolves with and without the DOM library. */
 export type WebCryptoKey = InstanceType<typeof CryptoKey>;
 
 /**
- * A JSON Web Key: an object with `kty` and the members that its type needs.
- *
+ * A JSON Web Key: an object with `kty` and the members of its type.
  * @see RFC 7517 §4 https://www.rfc-editor.org/rfc/rfc7517#section-4
  */
 export interface Jwk {
@@ -95,21 +95,24 @@ export interface Jwk {
 }
 
 /**
- * What signs or verifies: a WebCrypto key; a JSON Web Key; a string, which is PEM for a key pair (PKCS#8 or PKCS#1
- * private, SPKI public) and the shared secret itself for HMAC; or the bytes of a shared secret.
+ * A key: a WebCrypto key; a JSON Web Key; a string, which is PEM for a key pair (PKCS#8 or PKCS#1
+ * private, SPKI public) and the shared secret for HMAC; or the bytes of a shared secret.
  */
 export type KeyInput = WebCryptoKey | Jwk | Uint8Array<ArrayBuffer> | string;
 
-/** RSA keys below this many bits must not be used. @see RFC 7518 §3.3 https://www.rfc-editor.org/rfc/rfc7518#section-3.3 */
+/**
+ * Minimum size of RSA keys.
+ * @see RFC 7518 §3.3 https://www.rfc-editor.org/rfc/rfc7518#section-3.3
+ */
 const MINIMUM_RSA_BITS = 2048;
 
 const textEncoder = new TextEncoder();
 
 /**
- * Turns any accepted form of key into a WebCrypto key for one algorithm and one use. Importing costs more than
- * signing: do it once and keep the result, which this function returns as it is when called with it again.
+ * Imports a key for one algorithm and one use. Importing costs more than signing: keep the result,
+ * which this function accepts, too.
  *
- * @throws {ConfigurationError} when the key does not fit the algorithm, is malformed, or is too weak
+ * @throws {ConfigurationError} if the key does not fit the algorithm, is malformed, or is too weak
  */
 export async function importKey(
   key: KeyInput,
@@ -127,7 +130,7 @@ export async function importKey(
 }
 
 function isCryptoKey(key: KeyInput): key is WebCryptoKey {
-  // By its tag rather than its class: test runners and frames have a CryptoKey class of their own.
+  // Test runners and frames have CryptoKey classes of their own.
   return Object.prototype.toString.call(key) === '[object CryptoKey]';
 }
 
@@ -196,8 +199,8 @@ async function importJwk(
       `key: to sign with ${algorithm} the private JSON Web Key (with d) is needed`,
     );
   }
-  // Only the members of the key itself: `alg`, `use` and `key_ops` of a key set vary in spelling between servers
-  // (alg RSA-OAEP on a signing key, key_ops without sign), and each engine refuses different ones.
+  // Without `alg`, `use` and `key_ops`: servers set them inconsistently (alg RSA-OAEP on a signing
+  // key, key_ops without sign), and engines refuse different ones.
   const { kty, crv, k, n, e, d, p, q, dp, dq, qi, x, y } = jwk;
   const members =
     usage === 'sign' ? { kty, crv, k, n, e, d, p, q, dp, dq, qi, x, y } : { kty, crv, k, n, e, x, y };
@@ -239,7 +242,7 @@ function describe(key: WebCryptoKey): {
   namedCurve?: string;
   modulusLength?: number;
 } {
-  // WebCrypto types a key's algorithm by its name only; which other members it has follows from that name.
+  // The further members depend on the algorithm's name.
   const algorithm = key.algorithm as {
     name: string;
     hash?: { name: string };

@@ -10,7 +10,10 @@ interface WantedKey {
 
 /** The keys that signatures are verified with. */
 export interface KeySource {
-  /** The keys that may have signed. With `reload` the source loads them again, subject to its own rate limit. */
+  /**
+   * The keys that may have signed. With `reload` the source loads them again, subject to its own
+   * rate limit.
+   */
   find(wanted: WantedKey, options?: { readonly reload?: boolean }): Promise<readonly WebCryptoKey[]>;
 }
 

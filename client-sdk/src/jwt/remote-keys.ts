@@ -5,23 +5,29 @@ import type { ClientSettings } from '../settings.ts';
 import type { WebCryptoKey } from './import-key.ts';
 import { isJwks, type KeySource, LocalKeySource } from './key-sources.ts';
 
-/** Options of a key source that is loaded from elsewhere. */
+/** Options of a key source that loads a key set. */
 export interface RotatingKeySourceOptions {
-  /** Gets the key set; its errors are passed on, or bridged by the keys at hand. */
+  /** Loads the key set. Errors are passed on, unless known keys can be used. */
   readonly load: () => Promise<unknown>;
   /** Epoch seconds. */
   readonly now: () => number;
-  /** Seconds for which a loaded set is used without asking again. Default 600. */
+  /** Seconds for which a loaded set is cached. Default 600. */
   readonly maxAgeSeconds?: number | undefined;
-  /** Seconds between two loads that unknown keys, bad signatures or failures cause, so that none of them can make us hammer the issuer. Default 30. */
+  /**
+   * Minimum of seconds between loads caused by unknown keys, bad signatures or failures, as a rate
+   * limit. Default 30.
+   */
   readonly cooldownSeconds?: number | undefined;
-  /** Seconds beyond `maxAgeSeconds` for which the last good set still serves while loading fails. Default 3600. */
+  /**
+   * Seconds beyond `maxAgeSeconds` for which the last set is used while loading fails. Default
+   * 3600.
+   */
   readonly staleSeconds?: number | undefined;
 }
 
 /**
- * Keys that are loaded again when they are old, and when no known key has signed a token. Concurrent loads are one; a failed load is
- * not cached.
+ * Keys that are loaded again when they are old, and when no known key has signed a token.
+ * Concurrent loads are one; a failed load is not cached.
  */
 export class RotatingKeySource implements KeySource {
   readonly #options: Required<RotatingKeySourceOptions>;
@@ -86,18 +92,21 @@ export class RotatingKeySource implements KeySource {
   }
 }
 
-/** How a key set at a URL is kept. */
+/** How the key set at a URL is cached. */
 export interface RemoteKeySourceOptions {
-  /** Seconds for which a loaded set is used without asking again. Default 600. */
+  /** Seconds for which a loaded set is cached. Default 600. */
   readonly maxAgeSeconds?: number;
-  /** Seconds between two loads that unknown keys or failures cause. Default 30. */
+  /** Minimum of seconds between loads caused by unknown keys or failures. Default 30. */
   readonly cooldownSeconds?: number;
-  /** Seconds beyond `maxAgeSeconds` for which the last good set still serves while loading fails. Default 3600. */
+  /**
+   * Seconds beyond `maxAgeSeconds` for which the last set is used while loading fails. Default
+   * 3600.
+   */
   readonly staleSeconds?: number;
 }
 
 /**
- * A key source over the key set at a URL, loaded with the client's `fetch`, time-out, limits and hooks.
+ * The key set at a URL, loaded with the client's `fetch`, time-out, limits and hooks.
  * @throws {ConfigurationError} for plain http: see `allowInsecure` of the client.
  */
 export function remoteKeySource(
@@ -115,7 +124,7 @@ export function remoteKeySource(
         operation: 'discovery',
         method: 'GET',
         location,
-        // The names of key members are the standard's: not to be converted.
+        // Members of keys have the standard's names.
         options: {
           parse: 'json',
           keyCase: 'preserve',

@@ -6,20 +6,23 @@ import { importKey, type KeyInput } from './import-key.ts';
 export interface SignJwtOptions {
   /** JWS algorithm; becomes the `alg` header. */
   readonly algorithm: JwsAlgorithm;
-  /** Private key, or shared secret for HMAC. Import it once with `importKey` when signing often. */
+  /** Private key, or shared secret for HMAC. Import it once with `importKey` to sign often. */
   readonly key: KeyInput;
-  /** `kid` header; left out when undefined. */
+  /** `kid` header; omitted if undefined. */
   readonly keyId?: string | undefined;
-  /** Further header members, such as `typ` or `jwk`; `alg` and `kid` above win. `typ` is `JWT` by default. */
+  /**
+   * Further header members, such as `typ` or `jwk`; `alg` and `kid` take precedence. `typ` is `JWT`
+   * by default.
+   */
   readonly header?: Readonly<Record<string, unknown>> | undefined;
 }
 
 const textEncoder = new TextEncoder();
 
 /**
- * Signs claims as a JWT in compact form. The claims are taken as they are: nothing is added, nothing checked.
+ * Signs claims, which are not changed or checked, as a JWT in compact form.
  *
- * @throws {ConfigurationError} when the key does not fit the algorithm
+ * @throws {ConfigurationError} if the key does not fit the algorithm
  * @see RFC 7515 §7.1 https://www.rfc-editor.org/rfc/rfc7515#section-7.1
  * @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1
  */

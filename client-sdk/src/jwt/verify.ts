@@ -5,21 +5,21 @@ import { type DecodedJwt, decodeJwt } from './decode.ts';
 import type { WebCryptoKey } from './import-key.ts';
 import type { KeySource } from './key-sources.ts';
 
-/** How a JWT's signature is checked. */
+/** How a JWT's signature is verified. */
 export interface VerifyJwtOptions {
   readonly keys: KeySource;
-  /** The only `alg` values accepted; what the token itself says decides nothing. */
+  /** The accepted `alg` values. */
   readonly algorithms: readonly JwsAlgorithm[];
 }
 
 const textEncoder = new TextEncoder();
 
 /**
- * Checks the signature of a JWT and gives its header and claims, which are not looked at. When no known key fits, the
- * key source is asked once to look again: keys rotate.
+ * Verifies the signature of a JWT and returns its header and claims, which are not validated. If no
+ * known key fits, the key source reloads once.
  *
- * @throws {JwtError} with the `reason` it is not accepted
- * @throws {OAuthClientError} what the key source throws
+ * @throws {JwtError} with the `reason`
+ * @throws {OAuthClientError} from the key source
  * @see RFC 7515 §5.2 https://www.rfc-editor.org/rfc/rfc7515#section-5.2
  */
 export async function verifyJwt(

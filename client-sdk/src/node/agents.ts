@@ -13,9 +13,9 @@ import type { ProxySettings } from './proxy.ts';
 import { type TlsSettings, withoutClientCertificate } from './tls.ts';
 
 /**
- * Asks the proxy for a tunnel to `host:port` and gives its raw socket.
+ * Opens a tunnel to `host:port` through the proxy and returns its raw socket.
  *
- * @throws Error with the proxy's status when it refuses, or the network's own.
+ * @throws Error with the proxy's status if it refuses, or the network's own.
  * @see RFC 9110 §9.3.6 https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6
  */
 async function openTunnel(
@@ -37,11 +37,12 @@ async function openTunnel(
     proxy.protocol === 'https:'
       ? httpsRequest({ ...options, ...withoutClientCertificate(tls), servername })
       : httpRequest(options);
-  // The callers who waited for this connection may be gone: it ends by itself.
+  // The callers that waited for this connection may be gone.
   const timer =
     timeoutMs > 0 ? setTimeout(() => request.destroy(tunnelTimeout(timeoutMs)), timeoutMs) : undefined;
   const refused = new Promise<never>((_resolve, reject) => {
-    // A proxy that answers with a body instead of a tunnel may come here rather than to `connect`.
+    // A proxy that responds with a body instead of a tunnel may cause this event instead of
+    // `connect`.
     request.once('response', (response) => {
       response.destroy();
       reject(proxyRefused(response.statusCode));
@@ -109,7 +110,10 @@ export class Agents {
 /** The callback that returns a connection to an agent's pool. */
 type Connected = (error: Error | null, socket: Duplex) => void;
 
-/** A subclass, because overriding `createConnection` is the only way to pool connections that Node did not open. */
+/**
+ * A subclass, because overriding `createConnection` is the only way to pool connections that Node
+ * did not open.
+ */
 class TunnelAgent extends HttpsAgent {
   readonly #proxy: ProxySettings;
   readonly #tls: TlsSettings;
@@ -136,7 +140,8 @@ class TunnelAgent extends HttpsAgent {
     try {
       const target = { host, port: Number(port) };
       const socket = await openTunnel(this.#proxy, target, { tls: this.#tls, timeoutMs: this.#timeoutMs });
-      // Addresses have no servername (Node gives an empty one); their certificates are checked against `host`.
+      // Addresses have no servername (Node passes an empty one); their certificates are verified
+      // for `host`.
       const name = servername === undefined || servername === '' ? {} : { servername };
       const secure = tlsConnect({ ...this.#tls, socket, host, ...name });
       connected?.(null, secure);

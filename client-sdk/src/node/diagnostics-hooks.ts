@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { ClientHooks } from '../hooks.ts';
 
-/** The channels that `diagnosticsHooks` publishes on, with the messages of the hooks of the same name. */
+/** The channels of `diagnosticsHooks`. Messages are the events of the hooks. */
 export const diagnosticsChannels = {
   onRequest: 'tollgate.oauth2-client.request',
   onResponse: 'tollgate.oauth2-client.response',
@@ -11,7 +11,10 @@ export const diagnosticsChannels = {
   onRevoke: 'tollgate.oauth2-client.revoke',
 } as const satisfies Record<keyof ClientHooks, string>;
 
-/** Makes hooks for a Client that publish on `node:diagnostics_channel`; they cost nothing while nobody has subscribed. */
+/**
+ * Makes hooks for a Client that publish on `node:diagnostics_channel`, at no cost without
+ * subscribers.
+ */
 export function diagnosticsHooks(): Required<ClientHooks> {
   return {
     onRequest: publisher(diagnosticsChannels.onRequest),

@@ -4,24 +4,23 @@ import { join } from 'node:path';
 import { StoreError } from '../errors.ts';
 import type { SetOutcome, TokenRecord, TokenStore } from '../tokens/token-store.ts';
 
-/** Where a file store keeps its records. */
+/** Options of a file store. */
 export interface FileTokenStoreOptions {
-  /** A folder of its own; made when missing, readable by its owner alone. */
+  /** A folder for this store alone. Created if missing, readable only by its owner. */
   readonly folder: string;
 }
 
 const conflict: SetOutcome = { ok: false, reason: 'conflict' };
 
-/** Reads again when a newer version replaced what was just listed; more in a row means the folder is not ours alone. */
+/** Attempts to read while newer versions replace the listed one. */
 const maxReadAttempts = 20;
 
 /**
- * A store in files that many processes of one machine can share. There are no locks, so nobody waits for a process that
- * died: each version is a file of its own (`<hash of the key>.<version>.json`, mode 0600), written aside, synced, and linked
- * into place, and linking fails for all but the first. The folder's file system must know hard links and must not be
- * shared over a network without them.
+ * A store in files that many processes of one machine can share, without locks: each version is a
+ * file (`<hash of the key>.<version>.json`, mode 0600) that is written to a temporary name, synced,
+ * and linked, which succeeds only for the first process. The file system must support hard links.
  *
- * @throws StoreError from its methods when the folder cannot be read or written.
+ * @throws StoreError from its methods if the folder cannot be read or written.
  */
 export function fileTokenStore({ folder }: FileTokenStoreOptions): TokenStore {
   return {
@@ -35,7 +34,7 @@ export function fileTokenStore({ folder }: FileTokenStoreOptions): TokenStore {
   };
 }
 
-/** Keys hold URLs and anything else; names of files should not. */
+/** Keys contain URLs, which are not valid file names. */
 function prefixOf(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 32);
 }
@@ -49,7 +48,7 @@ async function readLatest(
     if (version === undefined) return undefined;
     try {
       const text = await readFile(fileOf(folder, prefix, version), 'utf8');
-      // Written by this module, whole or not at all.
+      // Written atomically by this module.
       return { version, record: JSON.parse(text) as TokenRecord };
     } catch (error) {
       if (!hasCode(error, 'ENOENT')) throw error;
@@ -69,21 +68,21 @@ async function compareAndSwap(
   const next = (current ?? 0) + 1;
   if (!(await linkInto(folder, fileOf(folder, prefix, next), JSON.stringify(record)))) return conflict;
   const versions = await listVersions(folder, prefix);
-  // Somebody was two versions ahead and had cleaned up the one we then made anew: it never counted.
+  // Another process was two versions ahead and had removed the version that was just created again.
   const overtaken = (versions.at(-1) ?? next) > next;
   if (overtaken) return conflict;
   for (const version of versions) if (version < next) await removeIfThere(fileOf(folder, prefix, version));
   return { ok: true, version: String(next) };
 }
 
-/** Makes a file appear with all its content, unless one of that name is there. */
+/** Creates a file atomically, unless it exists. */
 async function linkInto(folder: string, path: string, content: string): Promise<boolean> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const aside = join(folder, `.${randomUUID()}.tmp`);
   const file = await open(aside, 'wx', 0o600);
   try {
     await file.writeFile(content);
-    // A refresh token that is spent already must survive a power cut in its successor.
+    // The successor of a spent refresh token must survive a power failure.
     await file.sync();
     await file.close();
     await link(aside, path);

@@ -1,23 +1,25 @@
 import { isIP } from 'node:net';
 import { ConfigurationError } from '../errors.ts';
 
-/** Where the proxy is and what it is told. */
+/** A parsed proxy URL. */
 export interface ProxySettings {
   readonly protocol: 'http:' | 'https:';
   readonly hostname: string;
   readonly port: number;
-  /** The name its certificate is asked for by; empty for addresses. Node would take that of the target. */
+  /**
+   * The name in its certificate; empty for addresses. By default Node would use that of the target.
+   */
   readonly servername: string;
-  /** Value of Proxy-Authorization, when the URL had credentials. */
+  /** Value of Proxy-Authorization, if the URL has credentials. */
   readonly authorization: string | undefined;
-  /** Whether a target is reached without it. */
+  /** Whether a target is connected to directly. */
   bypasses(target: URL): boolean;
 }
 
 /**
- * Reads a proxy's URL.
+ * Parses a proxy's URL.
  *
- * @throws ConfigurationError when it is no http or https URL; its credentials are not repeated.
+ * @throws ConfigurationError without the credentials, if it is not an http or https URL.
  */
 export function parseProxy(proxy: string | URL, noProxy: readonly string[] = []): ProxySettings {
   const url = URL.parse(String(proxy));
@@ -36,7 +38,7 @@ export function parseProxy(proxy: string | URL, noProxy: readonly string[] = [])
   };
 }
 
-/** Without the brackets that URLs put around IPv6 addresses. */
+/** Without the brackets of IPv6 addresses in URLs. */
 export function bareHostname(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
 }
@@ -54,15 +56,15 @@ function matches(pattern: string, target: URL): boolean {
   return hostname === bareHostname(host) || hostname.endsWith(`.${host}`);
 }
 
-/** A proxy as the environment names it, ready to be spread into the options of `nodeTransport`. */
+/** A proxy from the environment, as options of `nodeTransport`. */
 export interface EnvironmentProxy {
   proxy?: string;
   noProxy: string[];
 }
 
 /**
- * Reads HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY (the first that is set, lower case first) from an environment
- * that is handed in: `proxyFromEnvironment(process.env)`.
+ * Reads HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY (the first that is set, lower case first):
+ * `proxyFromEnvironment(process.env)`.
  */
 export function proxyFromEnvironment(env: Readonly<Record<string, string | undefined>>): EnvironmentProxy {
   const read = (name: string) => env[name.toLowerCase()] || env[name] || undefined;

@@ -6,13 +6,14 @@ import type { NodeTransportOptions, Pem } from './transport.ts';
 
 const certificateFile = /\.(pem|crt|cer)$/i;
 
-/** What every TLS connection of a transport is made with. */
+/** The TLS options of all connections. */
 export interface TlsSettings extends SecureContextOptions {
   readonly rejectUnauthorized: boolean;
 }
 
 /**
- * Reads files and keys once and proves that they fit together, so that a wrong password shows at the start.
+ * Reads files and keys, and checks that they fit together, so that a wrong password fails at the
+ * start.
  *
  * @throws ConfigurationError naming the option, with the reason as its cause.
  */
@@ -34,7 +35,7 @@ export function loadTlsSettings(options: NodeTransportOptions): TlsSettings {
   return settings;
 }
 
-/** What a proxy is spoken to with: the client's certificate is for the target alone. */
+/** For proxies: the client's certificate is for the target only. */
 export function withoutClientCertificate({ ca, rejectUnauthorized }: TlsSettings): TlsSettings {
   return { rejectUnauthorized, ...(ca !== undefined && { ca }) };
 }

@@ -9,15 +9,15 @@ export interface TokenFileOptions {
   readonly now?: () => number;
 }
 
-/** Longer files are no tokens; the API server's own limit for a request is about this. */
+/** About the API server's limit for a request. */
 const maxTokenChars = 262_144;
 
 /**
- * Reads a JWT that somebody else keeps fresh in a file (the kubelet, a SPIFFE helper). Read anew at every call: the file
- * is replaced behind a symbolic link. Of its content only `exp` is looked at, the rest is the authorization server's to judge.
+ * Reads a JWT that another process rotates in a file (the kubelet, a SPIFFE helper). Not cached,
+ * because the file is replaced behind a symbolic link. Only `exp` is checked.
  *
- * @throws TokenUnavailableError when the file cannot be read, is empty or too long, or its token has expired. The token
- * itself is in no message.
+ * @throws TokenUnavailableError without the token, if the file cannot be read, is empty or too
+ * long, or its token has expired.
  */
 export async function readTokenFile({ path, now = dateSeconds }: TokenFileOptions): Promise<string> {
   const token = (await readText(path)).trim();

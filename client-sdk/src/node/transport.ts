@@ -12,13 +12,13 @@ import { Agents } from './agents.ts';
 import { bareHostname, type ProxySettings, parseProxy } from './proxy.ts';
 import { loadTlsSettings } from './tls.ts';
 
-/** A body as Node sends it, with the content type that `fetch` would give it. */
+/** A body for Node's requests, with the content type that `fetch` would set. */
 interface NodeBody {
   readonly content: string | Uint8Array | Readable | undefined;
   readonly contentType: string | undefined;
 }
 
-/** Makes ready what may be the body of a `fetch`; plain texts, forms and bytes are not copied. */
+/** Converts a body of `fetch`; text, forms and bytes are not copied. */
 function toNodeBody(body: RequestInit['body']): NodeBody {
   if (body === undefined || body === null) return { content: undefined, contentType: undefined };
   if (typeof body === 'string') return { content: body, contentType: 'text/plain;charset=UTF-8' };
@@ -30,7 +30,7 @@ function toNodeBody(body: RequestInit['body']): NodeBody {
   }
   if (body instanceof Uint8Array) return { content: body, contentType: undefined };
   if (body instanceof ArrayBuffer) return { content: new Uint8Array(body), contentType: undefined };
-  // Blobs, forms with files, streams: the platform knows how to write them.
+  // Blobs, forms with files and streams.
   const written = new Response(body);
   return {
     content: written.body === null ? undefined : Readable.fromWeb(written.body),
@@ -43,50 +43,66 @@ export type Pem = string | Uint8Array;
 
 /** Options of `nodeTransport`. */
 export interface NodeTransportOptions {
-  /** The client's certificate, with its chain, for mutual TLS: shown to every https server that asks for one. */
+  /**
+   * The client's certificate with its chain, for mutual TLS. Sent to every https server that
+   * requests one.
+   */
   cert?: Pem;
   /** The private key of `cert`; may be encrypted. */
   key?: Pem;
   /** Password of an encrypted `key` (or `pfx`). */
   passphrase?: string;
-  /** Certificate and key as PKCS #12, in place of `cert` and `key`. */
+  /** Certificate and key as PKCS #12, instead of `cert` and `key`. */
   pfx?: Uint8Array;
-  /** Authorities to trust in place of the built-in ones. */
+  /** Certificate authorities, instead of the built-in ones. */
   ca?: Pem | readonly Pem[];
-  /** A file of authorities, added to `ca`. */
+  /** A file with certificate authorities, added to `ca`. */
   caFile?: string;
-  /** A folder whose `.pem`, `.crt` and `.cer` files are authorities, added to `ca`. */
+  /** A folder with certificate authorities (`.pem`, `.crt`, `.cer`), added to `ca`. */
   caPath?: string;
-  /** Whether servers must prove who they are. Default true; never switch it off in production. */
+  /** Whether certificates of servers are verified. Default true; never disable it in production. */
   verify?: boolean;
-  /** `http://` or `https://` URL of a proxy; user and password in it become Basic credentials for the proxy alone. */
+  /**
+   * `http://` or `https://` URL of a proxy. Its user and password are sent as Basic credentials to
+   * the proxy only.
+   */
   proxy?: string | URL;
-  /** Hosts reached without the proxy: `example.com` (and all below it), `.example.com` (only below it), `host:port`, `*`. */
+  /**
+   * Hosts that are connected to directly: `example.com` (and subdomains), `.example.com` (only
+   * subdomains), `host:port`, `*`.
+   */
   noProxy?: readonly string[];
-  /** Milliseconds until a connection (with proxy and TLS) must stand; 0 means no end. Default 10,000. */
+  /**
+   * Milliseconds to establish a connection, including proxy and TLS; 0 means no limit. Default
+   * 10,000.
+   */
   connectTimeoutMs?: number;
-  /** Milliseconds without a byte in either direction until a request fails; 0 means no end. Default 60,000. */
+  /**
+   * Milliseconds without data in either direction until a request fails; 0 means no limit. Default
+   * 60,000.
+   */
   idleTimeoutMs?: number;
-  /** Connections to one host at a time; more requests wait. Default 64. */
+  /** Maximum of connections per host; further requests wait. Default 64. */
   maxSockets?: number;
-  /** Whether connections are kept for the next request. Default true. */
+  /** Whether connections are reused. Default true. */
   keepAlive?: boolean;
 }
 
-/** `fetch`, shaped for a Client's option of that name, that closes what it opened. */
+/** A `fetch` for a Client that closes its connections. */
 export interface NodeTransport {
   (url: string | URL | Request, init?: RequestInit): Promise<Response>;
-  /** Ends idle connections and refuses new requests; running ones end by themselves. Idempotent. */
+  /** Closes idle connections and rejects new requests; requests in flight complete. Idempotent. */
   close(): void;
   [Symbol.dispose](): void;
 }
 
 /**
- * Makes a `fetch` over Node's own http and https, for what the global one cannot do: client certificates (mutual TLS),
- * authorities and passwords of one's own, proxies, time-outs for connecting. Hand it to a Client as its `fetch`.
- * It never follows redirects (the Client does) and does not decompress, since it does not ask for compression.
+ * Makes a `fetch` on Node's http and https, for client certificates (mutual TLS), certificate
+ * authorities, proxies and connect time-outs. Use it as a Client's `fetch`. It does not follow
+ * redirects (the Client does), nor does it ask for compression.
  *
- * @throws ConfigurationError when certificates, keys or proxy cannot be used, or a time is longer than a timer waits.
+ * @throws ConfigurationError if certificates, keys or proxy are invalid, or a time is longer than
+ * timers support.
  * @see RFC 8705 §2 https://www.rfc-editor.org/rfc/rfc8705#section-2
  */
 export function nodeTransport(options: NodeTransportOptions = {}): NodeTransport {
@@ -148,7 +164,7 @@ function plain(headers: Headers): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** Directly, through a tunnel, or as an absolute-form request to the proxy (RFC 9112 §3.2.2). */
+/** Direct, through a tunnel, or as an absolute-form request to the proxy (RFC 9112 §3.2.2). */
 function planRoute(
   url: URL,
   agents: Agents,
@@ -189,7 +205,7 @@ interface ExchangeOptions {
   readonly idleTimeoutMs: number;
 }
 
-/** Statuses whose responses may not have a body, as the Response constructor insists. */
+/** Statuses for which the Response constructor does not allow a body. */
 const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
 function exchange(request: ClientRequest, options: ExchangeOptions): Promise<Response> {
@@ -209,14 +225,15 @@ function exchange(request: ClientRequest, options: ExchangeOptions): Promise<Res
       );
     }
     request.once('close', done);
-    // Not once: destroying a request may tell of its error twice, and an unheard one ends the process.
+    // Not `once`: destroying a request may emit its error twice, and an unhandled one ends the
+    // process.
     request.on('error', (error) => reject(signal?.aborted ? signal.reason : fetchFailed(error)));
     request.once('response', (message) => {
       incoming = message;
       try {
         resolve(toResponse(message, method));
       } catch (error) {
-        // A status outside 200 to 599 is none that a Response can have.
+        // A Response must have a status from 200 to 599.
         request.destroy();
         reject(fetchFailed(error));
       }
@@ -225,7 +242,7 @@ function exchange(request: ClientRequest, options: ExchangeOptions): Promise<Res
   });
 }
 
-/** The time until a socket is connected, through proxy and TLS, is bounded apart from the rest. */
+/** Limits the time until a socket is connected, through proxy and TLS. */
 function guardConnecting(request: ClientRequest, connectTimeoutMs: number): void {
   if (connectTimeoutMs <= 0) return;
   const timer = setTimeout(() => {
@@ -245,7 +262,7 @@ function sendBody(request: ClientRequest, { content }: NodeBody): void {
     request.end(content);
     return;
   }
-  // A broken source ends the request, whose own error event then tells of it.
+  // The request then emits its own error.
   pipeline(content, request).catch((error: unknown) => request.destroy(asError(error)));
 }
 
@@ -267,7 +284,7 @@ function timeoutError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** What the fetch standard says of every network error; the reason is its cause. */
+/** The fetch standard's error for all network failures. */
 function fetchFailed(cause: unknown): TypeError {
   return new TypeError('fetch failed', { cause });
 }

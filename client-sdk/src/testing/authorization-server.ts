@@ -17,54 +17,55 @@ import type { EndpointRequest, ServerContext } from './settings.ts';
 import { type AuthorizationServerOptions, ProtocolError, resolveSettings } from './settings.ts';
 import { generateSigningKey, type SigningKey, TokenLedger } from './tokens.ts';
 
-/** A request as it reached the server. */
+/** A request that the server received. */
 export interface RecordedRequest {
   readonly endpoint: EndpointName | 'unknown';
   readonly method: string;
   readonly url: URL;
   readonly headers: Headers;
-  /** Query and form or JSON body together. */
+  /** Of the query and of a form or JSON body. */
   readonly params: URLSearchParams;
   readonly body: string;
 }
 
-/** An authorization server (and one API behind it) inside the process. */
+/** An authorization server with one API, in the process. */
 export interface AuthorizationServer {
   readonly issuer: string;
-  /** Absolute URLs. Below `resource` every path wants a Bearer token. */
+  /** Absolute URLs. Paths below `resource` require a Bearer token. */
   readonly endpoints: Readonly<Record<keyof typeof endpointPaths, string>>;
-  /** Answers as the server would over the network; hand it to a Client as its `fetch`. */
+  /** For a Client's `fetch`: responds as the server would over the network. */
   readonly fetch: typeof fetch;
-  /** The server's clock in epoch seconds; hand it to a Client as its `now`. */
+  /** The server's clock in epoch seconds, for a Client's `now`. */
   readonly now: () => number;
   /** Moves the clock forward. */
   advance(seconds: number): void;
-  /** All requests so far, oldest first. */
+  /** All requests, oldest first. */
   readonly requests: readonly RecordedRequest[];
-  /** How many requests reached that endpoint. */
+  /** The number of requests to that endpoint. */
   count(endpoint: EndpointName): number;
-  /** Lets the next requests fail, hang or wait. */
+  /** Makes the next requests fail, hang or wait. */
   inject(fault: Fault): void;
-  /** Forgets the faults that were not used. */
+  /** Removes unused faults. */
   clearFaults(): void;
-  /** Plays user and browser: opens an authorization URL and gives the callback URL that the client receives. */
+  /** Simulates user and browser: opens an authorization URL and returns the callback URL. */
   authorize(url: string | URL, decision?: AuthorizationDecision): Promise<string>;
-  /** Decides about the device that shows this user code. */
+  /** Decides for the user of the device with this user code. */
   decideDevice(userCode: string, decision?: AuthorizationDecision): void;
-  /** Issues tokens without a request, as a start for tests of what comes later. Refresh token included. */
+  /** Issues tokens, with a refresh token, without a request. */
   issueTokens(grant: { clientId?: string; subject?: string; scope?: string }): Promise<TokenAnswer>;
   /** Revokes one token, or with a refresh token its whole grant. */
   revoke(token: string): void;
   /** Whether a token would be accepted now. */
   isActive(token: string): boolean;
-  /** Replaces the key that signs id_tokens; the JWK set shows the new one only. */
+  /** Replaces the key that signs ID tokens, also in the JWK set. */
   rotateSigningKey(): void;
 }
 
 /**
- * Makes an authorization server for tests: codes with PKCE, client credentials, password, refresh with rotation and
- * reuse detection, device flow, token exchange, JWT bearer, revocation, introspection, metadata, id_tokens, and an API
- * that wants its tokens. It keeps everything in memory and speaks through `fetch`.
+ * Makes an authorization server for tests: codes with PKCE, client credentials, password, refresh
+ * with rotation and reuse detection, device flow, token exchange, JWT bearer, revocation,
+ * introspection, metadata, ID tokens, and an API that accepts its tokens. It keeps all state in
+ * memory and responds through `fetch`.
  */
 export function createAuthorizationServer(options: AuthorizationServerOptions = {}): AuthorizationServer {
   const settings = resolveSettings(options);
@@ -179,7 +180,7 @@ function endpointAt(url: URL, issuer: string): EndpointName | 'unknown' {
   const path = url.pathname.slice(base.pathname === '/' ? 0 : base.pathname.length);
   if (path.startsWith(`${endpointPaths.resource}/`)) return 'resource';
   for (const [name, known] of Object.entries(endpointPaths)) {
-    // Keys of a const object: Object.entries only forgets their names.
+    // Object.entries loses the type of the keys.
     if (path === known) return name as EndpointName;
   }
   return 'unknown';

@@ -2,7 +2,8 @@ import type { EndpointRequest, ServerContext, TestClient } from './settings.ts';
 import { ProtocolError } from './settings.ts';
 
 /**
- * Finds out which client asks: HTTP Basic, secret in the body, assertion, or only its id for public clients.
+ * Authenticates the client: HTTP Basic, secret in the body, assertion, or only the id of a public
+ * client.
  *
  * @throws ProtocolError `invalid_client`.
  * @see RFC 6749 §2.3 https://www.rfc-editor.org/rfc/rfc6749#section-2.3
@@ -42,7 +43,7 @@ function readBasic(encoded: string): { clientId: string; clientSecret: string } 
   return { clientId: decode(clientId), clientSecret: decode(rest.join(':')) };
 }
 
-/** RFC 6749 §2.3.1 form-encodes both halves; a client that does not is understood where that is possible. */
+/** Form-encoded by RFC 6749 §2.3.1; tolerates clients that do not encode. */
 function decode(half: string): string {
   try {
     return decodeURIComponent(half.replaceAll('+', ' '));

@@ -4,9 +4,9 @@ import { type EndpointRequest, type PendingCode, ProtocolError, type ServerConte
 import type { TestGrant } from './tokens.ts';
 
 /**
- * Answers a token request of any grant.
+ * The token endpoint.
  *
- * @throws ProtocolError as RFC 6749 §5.2 asks.
+ * @throws ProtocolError as in RFC 6749 §5.2.
  */
 export async function tokenEndpoint(context: ServerContext, request: EndpointRequest): Promise<Response> {
   const client = await authenticateClient(context, request);
@@ -24,7 +24,7 @@ export async function tokenEndpoint(context: ServerContext, request: EndpointReq
 
 const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token';
 
-/** A successful token answer (RFC 6749 §5.1), with an id_token when `openid` is in the scope. */
+/** A successful token response (RFC 6749 §5.1), with an ID token if the scope contains `openid`. */
 export interface TokenAnswer {
   access_token: string;
   token_type: 'Bearer';
@@ -34,7 +34,7 @@ export interface TokenAnswer {
   id_token?: string;
 }
 
-/** Issues tokens for a grant and writes them as a token answer. */
+/** Issues tokens for a grant. */
 export async function issueTokens(
   context: ServerContext,
   grant: TestGrant,
@@ -69,18 +69,18 @@ async function makeIdToken(context: ServerContext, grant: TestGrant): Promise<st
   });
 }
 
-/** What the user at the browser does. */
+/** The user's decision. */
 export interface AuthorizationDecision {
-  /** Who signs in. Default: the first user of the server. */
+  /** The user who signs in. Default: the first user of the server. */
   subject?: string;
-  /** The user refuses: the callback says `access_denied`. */
+  /** Whether the user refuses: the callback has `access_denied`. */
   deny?: boolean;
 }
 
 /**
- * Answers the browser's request with a redirect to the client's callback, as if the user had just decided.
+ * The authorization endpoint: redirects to the callback as if the user had decided.
  *
- * @throws ProtocolError when client or redirect URI are wrong: nothing is redirected then.
+ * @throws ProtocolError without a redirect if client or redirect URI are invalid.
  * @see RFC 6749 §4.1.1, §4.1.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1
  */
 export async function authorizationEndpoint(
@@ -152,7 +152,7 @@ function setAll(params: URLSearchParams, values: Readonly<Record<string, unknown
 }
 
 /**
- * Starts a device flow.
+ * The device authorization endpoint.
  *
  * @throws ProtocolError `invalid_client`.
  * @see RFC 8628 §3.2 https://www.rfc-editor.org/rfc/rfc8628#section-3.2
@@ -182,7 +182,7 @@ export async function deviceAuthorizationEndpoint(
 }
 
 /**
- * Says whether a token is active, and what it stands for.
+ * The introspection endpoint.
  *
  * @throws ProtocolError `invalid_client`.
  * @see RFC 7662 §2.2 https://www.rfc-editor.org/rfc/rfc7662#section-2.2
@@ -206,7 +206,7 @@ export async function introspectionEndpoint(
   });
 }
 
-/** Where each endpoint of the server is, below its issuer. */
+/** The paths of the endpoints, relative to the issuer. */
 export const endpointPaths = {
   authorization: '/oauth/authorize',
   token: '/oauth/token',
@@ -217,12 +217,11 @@ export const endpointPaths = {
   resource: '/resource',
 } as const;
 
-/** Name of an endpoint, as faults and recorded requests use it; `metadata` is the two well-known documents. */
+/** An endpoint in faults and recorded requests; `metadata` is both well-known documents. */
 export type EndpointName = keyof typeof endpointPaths | 'metadata';
 
 /**
- * The server's metadata, for RFC 8414 and OpenID Connect Discovery alike.
- *
+ * The server's metadata, for RFC 8414 and OpenID Connect Discovery.
  * @see RFC 8414 §3.2 https://www.rfc-editor.org/rfc/rfc8414#section-3.2
  */
 export function metadataEndpoint({ settings: { issuer } }: ServerContext): Response {
@@ -247,9 +246,7 @@ export function metadataEndpoint({ settings: { issuer } }: ServerContext): Respo
 }
 
 /**
- * An API that wants an active access token, and answers who asked what: method, path, subject, scope, and the token's
- * own parameters.
- *
+ * An API that requires an active access token, and responds with method, path, subject and scope.
  * @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1
  */
 export function resourceEndpoint(context: ServerContext, request: EndpointRequest): Response {
@@ -276,7 +273,8 @@ function unauthorized(challenge: string): Response {
 }
 
 /**
- * Revokes a token of the client; a refresh token takes its whole grant with it. Unknown tokens are answered alike.
+ * The revocation endpoint; a refresh token is revoked with its grant. Unknown tokens get the same
+ * response.
  *
  * @throws ProtocolError `invalid_client`, `invalid_request`.
  * @see RFC 7009 §2.1 https://www.rfc-editor.org/rfc/rfc7009#section-2.1

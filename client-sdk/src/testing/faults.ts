@@ -1,16 +1,16 @@
 import type { EndpointName } from './endpoints.ts';
 
-/** Something that goes wrong at an endpoint. */
+/** A failure of an endpoint. */
 export interface Fault {
-  /** Which endpoint; default all. */
+  /** Default: all endpoints. */
   endpoint?: EndpointName;
-  /** How many requests it hits. Default 1; `Infinity` for all that follow. */
+  /** The number of requests that fail. Default 1; `Infinity` for all. */
   times?: number;
   /**
-   * What happens.
-   * `refuse`: the connection fails and nothing is processed. `lose`: the request is processed, its answer never
-   * arrives (what loses a rotated refresh token). `hang`: no answer until the caller gives up. A `Response` or a
-   * function: that is answered and nothing is processed. A promise: the request is held until it settles, then processed.
+   * `refuse`: the connection fails and nothing is processed. `lose`: the request is processed, but
+   * its response is lost (and with it a rotated refresh token). `hang`: no response until the
+   * caller aborts. A `Response` or a function: the response, without processing the request. A
+   * promise: the request waits for it and is then processed.
    */
   effect: 'refuse' | 'lose' | 'hang' | Response | (() => Response | Promise<Response>) | PromiseLike<unknown>;
 }
@@ -37,15 +37,15 @@ export class FaultQueue {
   }
 }
 
-/** The connection of a faulty request broke: what `fetch` shows as a TypeError. */
+/** The network failure that `fetch` reports as a TypeError. */
 export class ConnectionBroken extends Error {
   override name = 'ConnectionBroken';
 }
 
 /**
- * Does what the fault says, with `process` as the server's own answer.
+ * Applies a fault; `process` makes the server's response.
  *
- * @throws ConnectionBroken, or the signal's reason when the caller gives up.
+ * @throws ConnectionBroken, or the signal's reason if the caller aborts.
  */
 export async function applyFault(
   effect: Fault['effect'],

@@ -2,8 +2,8 @@ import { encodeBase64Url } from '../encoding.ts';
 import { type GrantHandler, type GrantOutcome, type PendingCode, ProtocolError } from './settings.ts';
 
 /**
- * Redeems a code once, with its redirect URI and its PKCE verifier. A second use revokes what the first one gave.
- *
+ * Exchanges a code once, with its redirect URI and its PKCE verifier. A second use revokes the
+ * tokens of the first.
  * @see RFC 6749 §4.1.3 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  */
 const authorizationCodeGrant: GrantHandler = async (context, client, params) => {
@@ -33,8 +33,7 @@ async function verifierMatches({ challenge }: PendingCode, verifier: string | nu
 }
 
 /**
- * A token for the client itself; no refresh token goes with it.
- *
+ * A token for the client itself, without a refresh token.
  * @see RFC 6749 §4.4 https://www.rfc-editor.org/rfc/rfc6749#section-4.4
  */
 const clientCredentialsGrant: GrantHandler = (_context, client, params) => {
@@ -46,11 +45,7 @@ const clientCredentialsGrant: GrantHandler = (_context, client, params) => {
   return { ok: true, grant, withRefreshToken: false };
 };
 
-/**
- * Answers a polling device: pending, too fast, denied, expired, or tokens.
- *
- * @see RFC 8628 §3.5 https://www.rfc-editor.org/rfc/rfc8628#section-3.5
- */
+/** A poll of a device. @see RFC 8628 §3.5 https://www.rfc-editor.org/rfc/rfc8628#section-3.5 */
 const deviceCodeGrant: GrantHandler = (context, { clientId }, params) => {
   const code = params.get('device_code') ?? '';
   const device = context.devices.get(code);
@@ -105,9 +100,8 @@ const passwordGrant: GrantHandler = ({ settings }, { clientId }, params) => {
 };
 
 /**
- * Gives a new access token and, with rotation on, a new refresh token; the old one is spent then, and its return
- * revokes the whole grant.
- *
+ * A new access token and, with rotation, a new refresh token. Reuse of a spent one revokes the
+ * grant.
  * @see RFC 9700 §4.14.2 https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
  */
 const refreshTokenGrant: GrantHandler = ({ settings, ledger }, client, params) => {
@@ -146,7 +140,7 @@ const tokenExchangeGrant: GrantHandler = ({ ledger }, { clientId }, params) => {
   return { ok: true, grant, withRefreshToken: false };
 };
 
-/** The grants of the test server by their `grant_type`. A new one is a handler and a line here. */
+/** The grants of the test server by their `grant_type`. */
 export const grants: ReadonlyMap<string, GrantHandler> = new Map([
   ['authorization_code', authorizationCodeGrant],
   ['client_credentials', clientCredentialsGrant],

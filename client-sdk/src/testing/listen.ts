@@ -4,25 +4,25 @@ import type { AddressInfo } from 'node:net';
 import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts';
 import type { AuthorizationServerOptions } from './settings.ts';
 
-/** Where the server listens. */
+/** Options of a server on a loopback port. */
 export interface StartOptions extends Omit<AuthorizationServerOptions, 'issuer'> {
   /** Default 0: any free port. */
   port?: number;
-  /** Listens with TLS; ask for client certificates with `requestCert`. */
+  /** Listens with TLS; `requestCert` requests client certificates. */
   tls?: TlsOptions;
 }
 
-/** An authorization server that other processes can reach. */
+/** An authorization server for other processes. */
 export interface StartedAuthorizationServer extends AuthorizationServer {
-  /** Ends all connections. Idempotent. */
+  /** Closes all connections. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts `createAuthorizationServer` on 127.0.0.1 in Node; its issuer is where it listens.
+ * Starts `createAuthorizationServer` on 127.0.0.1 in Node; the issuer is its URL.
  *
- * @throws Error when the port is taken.
+ * @throws Error if the port is in use.
  */
 export async function startAuthorizationServer(
   options: StartOptions = {},
@@ -46,7 +46,7 @@ export async function startAuthorizationServer(
       response.writeHead(answer.status, [...answer.headers].flat());
       response.end(Buffer.from(await answer.arrayBuffer()));
     } catch {
-      // A fault broke the connection, or the caller has gone: it sees a connection that ends.
+      // A fault broke the connection, or the caller is gone.
       request.socket.destroy();
     }
   }
@@ -59,7 +59,7 @@ export async function startAuthorizationServer(
   return { ...server, close, [Symbol.asyncDispose]: close };
 }
 
-/** Asked of the process rather than imported, so that the module also loads, and is bundled, where there is no Node. */
+/** Not imported, so that the module can be loaded and bundled without Node. */
 function makeListener(
   tls: TlsOptions | undefined,
   handler: (request: IncomingMessage, response: ServerResponse) => void,

@@ -1,24 +1,24 @@
 import type { SigningKey, TestGrant, TokenLedger } from './tokens.ts';
 
-/** A client that the test server knows. Without secret and `verifyAssertion` it is a public client. */
+/** A registered client. Without secret and `verifyAssertion` it is public. */
 export interface TestClient {
   readonly clientId: string;
   readonly clientSecret?: string;
-  /** Compared as exact strings; without it every redirect URI is accepted. */
+  /** Compared exactly. Default: every redirect URI is accepted. */
   readonly redirectUris?: readonly string[];
-  /** Refuses a code flow without PKCE. Default false. */
+  /** Rejects a code flow without PKCE. Default false. */
   readonly requirePkce?: boolean;
-  /** Judges the `client_assertion` of this client (RFC 7523 §2.2). Signatures are the judge's business. */
+  /** Verifies the `client_assertion` of this client (RFC 7523 §2.2), including its signature. */
   readonly verifyAssertion?: (assertion: string) => boolean | Promise<boolean>;
 }
 
-/** Someone who can sign in at the test server. */
+/** A user of the test server. */
 export interface TestUser {
   readonly username: string;
   readonly password: string;
   /** Default: the user name. */
   readonly subject?: string;
-  /** More claims for the id_token, `email` for example. */
+  /** Further claims for the ID token, for example `email`. */
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 
@@ -40,15 +40,18 @@ export interface AuthorizationServerOptions {
   deviceCodeTtlSeconds?: number;
   /** `interval` of the device flow. Default 5. */
   deviceIntervalSeconds?: number;
-  /** Every refresh gives a new refresh token and spends the old one. Default true. */
+  /** Whether a refresh gives a new refresh token and spends the old one. Default true. */
   rotateRefreshTokens?: boolean;
-  /** A spent refresh token that comes back revokes all tokens of its grant (RFC 9700 §4.14.2). Default true. */
+  /**
+   * Whether reuse of a spent refresh token revokes all tokens of its grant (RFC 9700 §4.14.2).
+   * Default true.
+   */
   detectReuse?: boolean;
-  /** The clock that `advance` adds to, in seconds since the Unix epoch. Default: the machine's. */
+  /** The clock that `advance` moves, in epoch seconds. Default: from `Date`. */
   now?: () => number;
 }
 
-/** The settings with every default filled in. */
+/** The settings with their defaults. */
 export interface ServerSettings {
   readonly issuer: string;
   readonly clients: ReadonlyMap<string, TestClient>;
@@ -62,7 +65,6 @@ export interface ServerSettings {
   readonly detectReuse: boolean;
 }
 
-/** Fills in the defaults. */
 export function resolveSettings(options: AuthorizationServerOptions): ServerSettings {
   const clients = options.clients ?? [{ clientId: 'client', clientSecret: 'secret' }];
   return {
@@ -79,14 +81,14 @@ export function resolveSettings(options: AuthorizationServerOptions): ServerSett
   };
 }
 
-/** An OAuth error answer of the test server. */
+/** An error response of the test server. */
 export class ProtocolError extends Error {
   override name = 'ProtocolError';
   readonly code: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
-  /** `code` is the wire's `error`, `description` its `error_description`; the status is 400 unless given. */
+  /** `code` is the `error`, `description` its `error_description`; the default status is 400. */
   constructor(code: string, description: string, status = 400, headers: Record<string, string> = {}) {
     super(description);
     this.code = code;
@@ -94,7 +96,7 @@ export class ProtocolError extends Error {
     this.headers = headers;
   }
 
-  /** The error as RFC 6749 §5.2 writes it. */
+  /** The response as in RFC 6749 §5.2. */
   toResponse(): Response {
     return Response.json(
       { error: this.code, error_description: this.message },
@@ -103,7 +105,7 @@ export class ProtocolError extends Error {
   }
 }
 
-/** A code that waits to be redeemed. */
+/** A code that has been issued. */
 export interface PendingCode {
   readonly grant: TestGrant;
   readonly redirectUri: string | null;
@@ -112,7 +114,7 @@ export interface PendingCode {
   used: boolean;
 }
 
-/** A device that waits for its user. */
+/** A device that polls for its user's decision. */
 interface PendingDevice {
   readonly clientId: string;
   readonly scope: string;
@@ -123,7 +125,7 @@ interface PendingDevice {
   decision: { readonly subject: string } | 'denied' | 'pending';
 }
 
-/** What the endpoints of one test server share. */
+/** The state of a test server. */
 export interface ServerContext {
   readonly settings: ServerSettings;
   readonly ledger: TokenLedger;
@@ -134,7 +136,7 @@ export interface ServerContext {
   now(): number;
 }
 
-/** A request to an endpoint: what its parameters are, wherever they were sent. */
+/** A request to an endpoint, with its parameters from query and body. */
 export interface EndpointRequest {
   readonly method: string;
   readonly url: URL;
@@ -142,14 +144,14 @@ export interface EndpointRequest {
   readonly params: URLSearchParams;
 }
 
-/** Exchanges what the client shows for a grant, and says whether a refresh token goes with it. */
+/** Handles a token request of a grant. */
 export type GrantHandler = (
   context: ServerContext,
   client: TestClient,
   params: URLSearchParams,
 ) => Promise<GrantOutcome> | GrantOutcome;
 
-/** The grant to issue tokens for, or why not. */
+/** The grant to issue tokens for, or an error. */
 export type GrantOutcome =
   | { readonly ok: true; readonly grant: TestGrant; readonly withRefreshToken: boolean }
   | { readonly ok: false; readonly error: ProtocolError };

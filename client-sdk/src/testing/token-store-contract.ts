@@ -1,23 +1,24 @@
 import type { TokenRecord, TokenStore } from '../tokens/token-store.ts';
 
-/** One rule that every token store keeps. */
+/** A rule for token stores. */
 export interface TokenStoreRule {
   /** The rule as a sentence. */
   readonly name: string;
-  /** Rejects, saying what was expected, when the store breaks it. */
+  /** Rejects with the expectation if the store breaks the rule. */
   run(): Promise<void>;
 }
 
-/** Two stores over one place, as two processes would have them, empty at the start. */
+/** Two stores of the same records, as in two processes, empty at the start. */
 export type MakeStores = () => Promise<readonly [TokenStore, TokenStore]>;
 
 const record = (name: string): TokenRecord => ({ token: { access_token: name } });
 
-/** How many writers race in the rule about races. */
+/** The number of concurrent writers. */
 const racers = 20;
 
 /**
- * The rules of `TokenStore`, free of any test runner: `for (const { name, run } of tokenStoreContract(make)) test(name, run)`.
+ * The rules of `TokenStore` for any test runner: `for (const { name, run } of
+ * tokenStoreContract(make)) test(name, run)`.
  */
 export function tokenStoreContract(makeStores: MakeStores): readonly TokenStoreRule[] {
   const rule = (

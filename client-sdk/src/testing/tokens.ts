@@ -1,7 +1,7 @@
 import { encodeBase64Url } from '../encoding.ts';
 import type { ServerSettings } from './settings.ts';
 
-/** What a user or a client was granted once; all tokens that come of it share it, and fall with it. */
+/** The grant that tokens are issued for and revoked with. */
 export interface TestGrant {
   readonly clientId: string;
   readonly subject: string;
@@ -10,7 +10,7 @@ export interface TestGrant {
   revoked: boolean;
 }
 
-/** A token as the server remembers it. `expiresAt` is in epoch seconds. */
+/** An issued token. `expiresAt` is in epoch seconds. */
 interface IssuedToken {
   readonly kind: 'access_token' | 'refresh_token';
   readonly value: string;
@@ -52,7 +52,7 @@ export class TokenLedger {
     return token.expiresAt > this.#now() ? token : undefined;
   }
 
-  /** A refresh token takes its grant with it. */
+  /** A refresh token is revoked with its grant. */
   revoke(token: IssuedToken): void {
     token.revoked = true;
     if (token.kind === 'refresh_token') token.grant.revoked = true;
@@ -71,7 +71,7 @@ export class TokenLedger {
   }
 }
 
-/** Signs JWTs, and shows the public half for a JWK set. */
+/** Signs JWTs. */
 export interface SigningKey {
   /** Public JWK with `kid`, `alg` and `use`. */
   readonly publicJwk: Readonly<Record<string, unknown>>;
@@ -81,7 +81,7 @@ export interface SigningKey {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 
-/** Makes a fresh ES256 key. */
+/** Generates an ES256 key. */
 export async function generateSigningKey(): Promise<SigningKey> {
   const { publicKey, privateKey } = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const kid = crypto.randomUUID();

@@ -22,17 +22,17 @@ import { fetchWithToken, placeToken, resolvePlace } from './send-token.ts';
 import { fromFields, type StoredToken, splitStored, toStoredToken } from './stored-token.ts';
 import { tokenTypeProblem } from './token-type.ts';
 
-/** What an access token is made with. */
+/** Options of an AccessToken. */
 export type AccessTokenInit = AccessTokenOptions & {
   /** Further fields of the token response. */
   readonly params?: JsonObject | undefined;
-  /** The response that it came in. */
+  /** The response that contained it. */
   readonly response?: ApiResponse | undefined;
 };
 
 /**
- * An access token and what it can do: call APIs, refresh itself into a new one, be revoked, be stored. Immutable. Inspection and
- * JSON show no secrets; `toStored()` is the way to keep them.
+ * An access token that can call APIs, be refreshed, revoked and stored. Immutable. Inspection and
+ * JSON show no secrets; use `toStored()` to persist it.
  */
 export class AccessToken<P extends JsonObject = JsonObject> {
   readonly #client: Client<boolean>;
@@ -41,12 +41,15 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   readonly #expiry: Expiry;
   readonly #params: P;
 
-  /** @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false. */
+  /**
+   * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
+   * client's `throwOnError` is false.
+   */
   constructor(client: Client<boolean>, token: string, init: AccessTokenInit = {}) {
     this.#client = client;
     this.#token = token;
     this.#init = { ...init, ...(init.mode !== undefined && { mode: copyPlain(init.mode) }) };
-    // The fields of a response were parsed for this token; others belong to the caller.
+    // The fields of a response were parsed for this token; other objects belong to the caller.
     const params = init.response === undefined ? copyPlain(init.params) : init.params;
     this.#params = Object.freeze(Object.assign(Object.create(null), params));
     if (token === '') {
@@ -58,9 +61,10 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   /**
-   * Makes a token from the fields of a token response or from what `toStored()` gave. Options are honoured inside the object too,
-   * under their stored names (`mode`, `param_name`, …).
-   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false.
+   * Makes a token from the fields of a token response or from the result of `toStored()`. The
+   * object may contain options under their stored names (`mode`, `param_name`, …).
+   * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
+   * client's `throwOnError` is false.
    */
   static fromHash(client: Client<boolean>, hash: object, options: AccessTokenOptions = {}): AccessToken {
     const { fields, stored } = splitStored(hash);
@@ -68,8 +72,10 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   /**
-   * Makes a token from form data, such as the fragment of an implicit grant's callback; a leading `?` or `#` is passed over.
-   * @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false.
+   * Makes a token from form data, such as the fragment of an implicit grant's callback; a leading
+   * `?` or `#` is ignored.
+   * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
+   * client's `throwOnError` is false.
    */
   static fromForm(
     client: Client<boolean>,
@@ -81,12 +87,14 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return fromFields(client, formFields(pairs), options);
   }
 
-  /** Tells a token from a TokenFailure. */
+  /** Distinguishes a token from a TokenFailure. */
   get ok(): true {
     return true;
   }
 
-  /** The access token itself; `''` where there is only a refresh token, or none with `throwOnError: false`. */
+  /**
+   * The access token; `''` if there is only a refresh token, or none with `throwOnError: false`.
+   */
   get token(): string {
     return this.#token;
   }
@@ -95,17 +103,17 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return this.#init.refreshToken || undefined;
   }
 
-  /** Seconds from its issue to its expiry, as the server said; 0 means never. */
+  /** Seconds from issue to expiry, as sent by the server; 0 means never. */
   get expiresIn(): number | undefined {
     return this.#expiry.expiresIn;
   }
 
-  /** Epoch seconds, the latency taken off. */
+  /** Epoch seconds, reduced by the latency. */
   get expiresAt(): number | undefined {
     return this.#expiry.expiresAt;
   }
 
-  /** Seconds by which it counts as expired earlier. */
+  /** Seconds before its expiry from which it counts as expired. */
   get expiresLatency(): number | undefined {
     return this.#expiry.expiresLatency;
   }
@@ -114,20 +122,27 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return textOf(this.#params.token_type ?? this.#params.tokenType);
   }
 
-  /** What it is good for; undefined when the server did not say, which means as asked for. @see RFC 6749 §3.3 */
+  /**
+   * The granted scopes; undefined if the server sent none, which means those requested.
+   * @see RFC 6749 §3.3
+   */
   get scope(): readonly string[] | undefined {
     return textOf(this.#params.scope)?.split(' ').filter(Boolean);
   }
 
   /**
-   * The ID token beside it. Validated when it came from a token request of a client with `issuer` and `jwksUri`: then
-   * `idTokenClaims` are its claims. What was restored with `fromHash` or `fromForm` is not validated.
+   * The ID token of the same response. Validated if it came from a token request of a client with
+   * `issuer` and `jwksUri`: then `idTokenClaims` are its claims. Tokens made by `fromHash` and
+   * `fromForm` are not validated.
    */
   get idToken(): string | undefined {
     return textOf(this.#params.id_token ?? this.#params.idToken);
   }
 
-  /** The claims of the validated ID token; a refresh without a new one keeps them. Undefined where none was validated. */
+  /**
+   * The claims of the validated ID token, kept by a refresh without a new one. Undefined if none
+   * was validated.
+   */
   get idTokenClaims(): IdTokenClaims | undefined {
     return idTokenClaims.get(this);
   }
@@ -137,52 +152,54 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return this.#params;
   }
 
-  /** The response that it came in; undefined for a restored one. */
+  /** The response that contained it; undefined for a restored token. */
   get response(): ApiResponse | undefined {
     return this.#init.response;
   }
 
-  /** Where the token travels. */
+  /** Where the token is sent. */
   get mode(): TokenMode {
     return this.#init.mode ?? 'header';
   }
 
-  /** The client that it belongs to. */
   get client(): Client<boolean> {
     return this.#client;
   }
 
-  /** One of the further fields of the token response, under the name it came with (snake_case by default). */
+  /** A further field of the token response, under its name (snake_case by default). */
   param(name: string): JsonValue | undefined {
     return this.#params[name];
   }
 
-  /** Whether it expires at all. */
+  /** Whether it expires. */
   get expires(): boolean {
     return this.#expiry.expiresAt !== undefined;
   }
 
-  /** Whether it has expired; at the very second it has. `now` is in epoch seconds. */
+  /**
+   * Whether it has expired, which includes the very second of its expiry. `now` is in epoch
+   * seconds.
+   */
   expired(now: number = this.#client.settings.now()): boolean {
     const { expiresAt } = this.#expiry;
     return expiresAt !== undefined && expiresAt <= Math.floor(now);
   }
 
-  /** Whether it will have expired so many seconds from now. */
+  /** Whether it expires within that many seconds. */
   expiresWithin(seconds: number): boolean {
     return this.expired(this.#client.settings.now() + seconds);
   }
 
-  /** The headers that carry it. */
+  /** The headers that carry the token. */
   headers(): { readonly authorization: string } {
     return { authorization: this.#authorization() };
   }
 
   /**
-   * Gets a new token by the refresh token. The new one keeps this one's options, and its refresh token unless the server sent another.
-   * This one stays as it is, also when that fails.
-   * @throws {TokenUnavailableError} when there is no refresh token.
-   * @throws {TokenResponseError} when the server refuses; unless `throwOnError: false` is given here.
+   * Gets a new token with the refresh token. The new token keeps the options of this one, and its
+   * refresh token unless the server sent another. This token does not change.
+   * @throws {TokenUnavailableError} if there is no refresh token.
+   * @throws {TokenResponseError} if the server refuses, unless `throwOnError: false` is given here.
    * @see RFC 6749 §6 https://www.rfc-editor.org/rfc/rfc6749#section-6
    */
   async refresh<T extends boolean = true>(
@@ -207,21 +224,21 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     const outcome = await requestToken(
       this.#client,
       { grant_type: 'refresh_token', refresh_token: refreshToken, ...params },
-      // What the types promise is what happens: a token or a throw, whatever the client's own default is.
+      // The return type promises a token or an exception, whatever the client's default is.
       { throwOnError: true, ...kept, ...options },
       { refreshToken, idTokenClaims: this.idTokenClaims, idToken: await this.#expectedIdToken() },
     );
     if (outcome.ok)
       hooks.onRefresh?.({ expiresAt: outcome.expiresAt, rotated: outcome.refreshToken !== refreshToken });
-    // `throwOnError` decides which of the two it can be.
+    // T is that of `throwOnError`.
     return outcome as TokenOutcome<T>;
   }
 
   /**
-   * Revokes the access token, or the refresh token where that is asked for or all there is.
-   * @throws {ConfigurationError} when the hint is neither.
-   * @throws {TokenUnavailableError} when there is no such token.
-   * @throws {RevocationError} when the server refuses: the token must be taken for alive.
+   * Revokes the access token, or the refresh token if requested or if there is no other.
+   * @throws {ConfigurationError} if the hint is invalid.
+   * @throws {TokenUnavailableError} if there is no such token.
+   * @throws {RevocationError} if the server refuses: the token must be considered valid.
    * @see RFC 7009 https://www.rfc-editor.org/rfc/rfc7009
    */
   async revoke(options: RevokeTokenOptions = {}): Promise<ApiResponse> {
@@ -243,10 +260,11 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   /**
-   * Calls an API with the token. The location is relative to the site; an absolute one must be of an allowed origin.
-   * @throws {ConfigurationError} when its origin is not allowed.
+   * Calls an API with the token. The location is relative to the site; an absolute one must have an
+   * allowed origin.
+   * @throws {ConfigurationError} if its origin is not allowed.
    * @throws {ProtectedResourceError} for statuses of 400 and above, unless `throwOnError` is false.
-   * @throws {TransportError} when no answer came.
+   * @throws {TransportError} if there is no response.
    * @see RFC 6750 §2 https://www.rfc-editor.org/rfc/rfc6750#section-2
    */
   async request<T = unknown>(
@@ -292,21 +310,24 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   /**
-   * Calls an API as `fetch` does: a standard Response of any status, its body unread. Redirects leave no credential behind on another
-   * origin; the client's time-out ends with the headers.
-   * @throws {ConfigurationError} when the origin is not allowed.
-   * @throws {TransportError} when no answer came.
+   * Calls an API like `fetch`: returns a standard Response of any status, its body unread.
+   * Redirects carry no credentials to another origin; the client's time-out ends with the headers.
+   * @throws {ConfigurationError} if the origin is not allowed.
+   * @throws {TransportError} if there is no response.
    */
   async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     return await fetchWithToken(this.#client.settings, this.mode, this.#placed(), { input, init });
   }
 
-  /** Everything needed to make this token again with `fromHash`, secrets included: keep it as you keep a password. */
+  /**
+   * Everything that `fromHash` needs to restore the token, secrets included. Protect it like a
+   * password.
+   */
   toStored(): StoredToken {
     return toStoredToken(this, this.#init);
   }
 
-  /** What is safe to print: of the further fields only the names. */
+  /** Without secrets: only the names of further fields. */
   toJSON(): Record<string, unknown> {
     const { label = '[FILTERED]' } = this.#client.settings.redact;
     return {
@@ -328,7 +349,10 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return { nonce: false, ...(typeof sub === 'string' && { subject: sub }) };
   }
 
-  /** @throws {ConfigurationError} for what no token is (RFC 6749 §A.12): a runtime's own error would show it. */
+  /**
+   * @throws {ConfigurationError} for characters that are not allowed (RFC 6749 §A.12): a runtime's
+   * own error would show the token.
+   */
   #usableToken(): string {
     const token = this.#token;
     if (token === '') {
@@ -362,10 +386,10 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 }
 
-/** Outside of the class, for what a factory makes may be a token of another kind. */
+/** Not a private field, because `accessTokenFactory` may return tokens of another class. */
 const idTokenClaims = new WeakMap<object, IdTokenClaims>();
 
-/** Notes the claims of the ID token that came with a token. */
+/** Records the claims of the ID token of the same response. */
 export function setIdTokenClaims(token: AccessToken, claims: IdTokenClaims | undefined): void {
   if (claims !== undefined) idTokenClaims.set(token, claims);
 }

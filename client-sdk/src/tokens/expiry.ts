@@ -1,11 +1,11 @@
-/** What a token's expiry is worked out from. */
+/** The fields that determine a token's expiry. */
 export type ExpiryInput = {
   readonly expiresIn?: unknown;
   readonly expiresAt?: unknown;
   readonly expiresLatency?: unknown;
 };
 
-/** When a token expires; all in seconds, `expiresAt` since the epoch. */
+/** A token's expiry in seconds; `expiresAt` since the epoch. */
 export type Expiry = {
   readonly expiresIn: number | undefined;
   readonly expiresAt: number | undefined;
@@ -13,8 +13,9 @@ export type Expiry = {
 };
 
 /**
- * Works out when a token expires. `expiresAt` wins over `expiresIn`, of which 0 means never; the latency is taken off once, here.
- * Numbers may come as text. What is neither a number nor a time counts as past, which is the safe way to be wrong.
+ * Computes a token's expiry. `expiresAt` takes precedence over `expiresIn`, of which 0 means never.
+ * The latency is subtracted once, here. Numbers may be text; invalid values count as expired, which
+ * is safe.
  */
 export function computeExpiry(input: ExpiryInput, nowSeconds: number): Expiry {
   const expiresIn = toSeconds(input.expiresIn);
@@ -36,19 +37,19 @@ function expiresAfter(expiresIn: number | undefined, now: number): number | unde
   return Number.isNaN(expiresIn) ? now : now + expiresIn;
 }
 
-/** NaN for what is no number. */
+/** NaN for anything but a number. */
 function toSeconds(value: unknown): number | undefined {
   if (value === undefined || value === null) return undefined;
   return isSeconds(value) ? Math.trunc(Number(value)) : Number.NaN;
 }
 
-/** Whether a value is a number of seconds, perhaps as text. */
+/** Whether a value is a number of seconds, possibly as text. */
 export function isSeconds(value: unknown): boolean {
   const isNumber = typeof value === 'string' ? numeric.test(value) : typeof value === 'number';
   return isNumber && Number.isFinite(Number(value));
 }
 
-/** A decimal number and nothing else: of `3600 seconds` or `1h` only the caller could say what is meant. */
+/** Only a decimal number: `3600 seconds` and `1h` are rejected. */
 const numeric = /^\s*[+-]?\d+(?:\.\d+)?\s*$/;
 
 function toEpochSeconds(value: unknown): number | undefined {

@@ -7,12 +7,15 @@ import type { IdTokenClaims } from '../id-token-claims.ts';
 import { isObject } from '../objects.ts';
 import { chooseToken } from './read-response.ts';
 
-/** Checks an ID token against its session; rejects when it is not the one expected. What it resolves with, if an object, are the claims. */
+/**
+ * Validates an ID token against its session; rejects if it is not the expected one. May resolve
+ * with the claims.
+ */
 export type IdTokenCheck = (idToken: string, expected: ExpectedIdToken) => Promise<unknown>;
 
-/** What is known of the ID token that a token request will bring. */
+/** What is known about the ID token before the token request. */
 export type IdTokenExpectation = Omit<ExpectedIdToken, 'accessToken'> & {
-  /** Whether a token response without one is refused. */
+  /** Whether a token response without one is rejected. */
   readonly isRequired?: boolean;
   /** Default: the client's own. */
   readonly validate?: IdTokenCheck | undefined;
@@ -24,14 +27,15 @@ export type CheckedFields = {
   readonly claims?: IdTokenClaims | undefined;
 };
 
-/** Checks the ID token among the fields of a token response. */
+/** Validates the ID token among the fields of a token response. */
 export type FieldsCheck = (
   fields: Readonly<Record<string, unknown>>,
   tokenName: string | undefined,
 ) => Promise<CheckedFields>;
 
 /**
- * Grants whose ID token has this client as its audience. The audience of an assertion's or an exchange's is part of the request.
+ * Grants whose ID token has this client as its audience. For assertions and exchanges the audience
+ * is part of the request.
  */
 const idTokenGrants: ReadonlySet<unknown> = new Set([
   'authorization_code',
@@ -42,9 +46,10 @@ const idTokenGrants: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Makes the check of the ID token that a token request may bring; undefined where none is for this client, or where none was asked
- * for and the client does not know the issuer's keys. Called before the request is sent, so that what is missing costs no code.
- * @throws {ConfigurationError} when an ID token was asked for and the client cannot check it.
+ * Prepares the validation of the ID token that a token request may return; undefined if it is not
+ * for this client, or was not requested and the client has no keys. Called before the request is
+ * sent, so that a misconfiguration does not spend a code.
+ * @throws {ConfigurationError} if an ID token was requested and the client cannot validate it.
  */
 export async function prepareIdTokenCheck(
   client: Client<boolean>,
@@ -58,7 +63,7 @@ export async function prepareIdTokenCheck(
   const { onWarning } = client.settings;
   if (given === undefined && !isAskedFor && !client.canValidateIdTokens)
     return onWarning && (async (fields) => notValidated(fields, onWarning));
-  // A refresh without a validator drops the ID token; every other grant fails before it is sent.
+  // A refresh without a validator drops the ID token; other grants fail before they are sent.
   const loaded = given ?? (isRefresh ? undefined : await client.idTokenValidator());
 
   return async (fields, tokenName) => {
@@ -72,7 +77,7 @@ export async function prepareIdTokenCheck(
     try {
       const validate = loaded ?? (await client.idTokenValidator());
       const claims = await validate(idToken, { ...expected, ...accessToken });
-      // What a validator resolves with; a check of the caller's own may give nothing.
+      // The claims of our validator; a check of the caller may resolve with anything.
       return { fields, claims: isObject(claims) ? (claims as IdTokenClaims) : undefined };
     } catch (error) {
       if (!isRefresh || isAnothers(error)) throw error;
@@ -81,20 +86,23 @@ export async function prepareIdTokenCheck(
   };
 }
 
-/** Whether a scope asks for an ID token. @see OpenID Connect Core §3.1.2.1 */
+/** Whether a scope requests an ID token. @see OpenID Connect Core §3.1.2.1 */
 export function asksForIdToken(scope: WireValue): boolean {
   const scopes = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(' ') : [];
   return scopes.includes('openid');
 }
 
-/** Whether a validated ID token says that the tokens beside it are another user's, or of another client or server. */
+/**
+ * Whether a validated ID token shows that the tokens beside it belong to another user, client or
+ * server.
+ */
 function isAnothers(error: unknown): boolean {
   return error instanceof IdTokenError && ['iss', 'sub', 'aud', 'azp'].includes(error.claim);
 }
 
 /**
- * A refresh whose ID token cannot be validated, because the keys could not be loaded for example. The refresh token is spent, so its
- * successor must not be lost. The ID token is not given out.
+ * Drops an ID token of a refresh that cannot be validated, for example because the keys could not
+ * be loaded. The refresh token is spent, so its successor must not be lost.
  */
 function withoutIdToken(
   fields: Readonly<Record<string, unknown>>,

@@ -6,12 +6,12 @@ import { isObject } from '../objects.ts';
 import { printable } from '../text.ts';
 import { isSeconds } from './expiry.ts';
 
-/** Fields that may be the access token, the first one present being it. */
+/** Fields that may be the access token, in order of precedence. */
 const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
 
 /**
- * The name of the access token among the fields of a token response: the one named (also by its snake_case), or the first of access_token, id_token, token,
- * accessToken, idToken that is there; undefined where there is none.
+ * The name of the access token's field: the given one (or its snake_case), else the first of
+ * access_token, id_token, token, accessToken, idToken; undefined if there is none.
  */
 export function chooseToken(
   fields: Readonly<Record<string, unknown>>,
@@ -23,14 +23,14 @@ export function chooseToken(
   return named ?? tokenNames.find((name) => Object.hasOwn(fields, name));
 }
 
-/** The field of that name, or of its snake_case: keys of responses are converted before they are looked at. */
+/** The field of that name, or of its snake_case: the keys of responses are converted. */
 function fieldNamed(fields: Readonly<Record<string, unknown>>, tokenName: string): string {
   if (Object.hasOwn(fields, tokenName)) return tokenName;
   const converted = snakeCase(tokenName);
   return Object.hasOwn(fields, converted) ? converted : tokenName;
 }
 
-/** The text of a token; empty where it is no token. */
+/** The text of a token; empty if the value is no token. */
 export function tokenText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
@@ -56,14 +56,15 @@ function warn(
   }
 }
 
-/** The fields of a token response, or why there is no token in it. */
+/** The fields of a token response, or why it has no token. */
 export type TokenFields =
   | { readonly ok: true; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string; readonly cause?: unknown };
 
 /**
- * Reads the fields of a successful token response. Servers that stray from the specification are understood where what they mean is
- * plain, and reported as warnings. An empty reason means that the server gives its own.
+ * Reads the fields of a successful token response. Deviations from the specification are tolerated
+ * if their meaning is clear, and reported as warnings. An empty reason means that the server sent
+ * one.
  * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */
 export function readTokenFields(
@@ -81,7 +82,7 @@ export function readTokenFields(
   }
 }
 
-/** Whether there is anything to make a token of: under the name given or else a usual one, or a refresh token. */
+/** Whether there is a token or a refresh token. */
 function hasToken(fields: Readonly<Record<string, unknown>>, tokenName: string | undefined): boolean {
   const name = chooseToken(fields, tokenName, undefined);
   const candidates = [name, 'refresh_token', 'refreshToken'];
@@ -91,9 +92,9 @@ function hasToken(fields: Readonly<Record<string, unknown>>, tokenName: string |
 type OnWarning = ((event: WarningEvent) => void) | undefined;
 
 /**
- * Reads a successful token response that may not be what the specification says: understood where what is meant is plain, and
- * reported as warnings; else told why it is none. An empty reason means that the server gives its own.
- * @throws {ParseError} when it cannot be parsed.
+ * Reads a successful token response that may deviate from the specification; deviations are
+ * reported as warnings. An empty reason means that the server sent one.
+ * @throws {ParseError} if it cannot be parsed.
  */
 function readOddFields(
   response: ApiResponse,
@@ -119,7 +120,7 @@ function readOddFields(
   return { ok: false, reason: '' };
 }
 
-/** JSON or a form under a content type that says something else. */
+/** Parses JSON or a form despite another content type. */
 function reread(response: ApiResponse, onWarning: OnWarning): unknown {
   const { body, status, headers, contentType } = response;
   const text = body.trim();

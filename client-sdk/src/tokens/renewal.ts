@@ -6,12 +6,16 @@ import { AccessToken } from './access-token.ts';
 import type { AccessTokenOptions, TokenFailure } from './options.ts';
 import type { TokenRecord, TokenStore, VersionedRecord } from './token-store.ts';
 
-/** How far the clocks of two machines may differ before one takes over a lease that the other still holds. */
+/**
+ * How far the clocks of two machines may differ before one takes over a lease that the other still
+ * holds.
+ */
 const clockToleranceSeconds = 60;
 
 /**
- * Decides whether another process still holds its lease. A lease ends when it was unchanged for its own length by our clock, so
- * that clocks need not agree. For processes that start long after the holder died, it also ends by the wall clock, with a tolerance.
+ * Decides whether another process still holds its lease. A lease ends when it was unchanged for its
+ * own length by our clock, so that clocks need not agree. For processes that start long after the
+ * holder died, it also ends by the wall clock, with a tolerance.
  */
 export class LeaseWatch {
   readonly #holder: string;
@@ -21,7 +25,10 @@ export class LeaseWatch {
     this.#holder = holder;
   }
 
-  /** Whether to wait for the holder of the lease in this record. `waitedSeconds` is the time waited so far. */
+  /**
+   * Whether to wait for the holder of the lease in this record. `waitedSeconds` is the time waited
+   * so far.
+   */
   mustWait(entry: VersionedRecord | undefined, now: number, waitedSeconds: number): boolean {
     const lease = entry?.record.lease;
     if (entry === undefined || lease === undefined || lease.holder === this.#holder) return false;
@@ -32,7 +39,10 @@ export class LeaseWatch {
   }
 }
 
-/** Gets a token without a refresh token: `({ signal }) => client.clientCredentials.getToken({}, { signal })`. */
+/**
+ * Gets a token without a refresh token: `({ signal }) => client.clientCredentials.getToken({}, {
+ * signal })`.
+ */
 export type AcquireToken = (options: { readonly signal: AbortSignal }) => Promise<AccessToken | TokenFailure>;
 
 /** What renewing a token depends on; the same for the life of a TokenManager. */
@@ -62,7 +72,10 @@ type RefreshOutcome =
   | { readonly ok: true; readonly token: AccessToken }
   | { readonly ok: false; readonly error: OAuthError };
 
-/** @throws OAuthClientError for failures other than `invalid_grant`: the refresh token may still be valid. */
+/**
+ * @throws OAuthClientError for failures other than `invalid_grant`: the refresh token may still be
+ * valid.
+ */
 async function refreshToken(
   { refreshParams }: RenewalContext,
   token: AccessToken,
@@ -76,7 +89,10 @@ async function refreshToken(
   }
 }
 
-/** @throws TokenUnavailableError without `acquire`, unless there is a `refreshError`; or what `acquire` throws. */
+/**
+ * @throws TokenUnavailableError without `acquire`, unless there is a `refreshError`; or what
+ * `acquire` throws.
+ */
 async function acquireToken(
   { acquire }: RenewalContext,
   signal: AbortSignal,
@@ -98,14 +114,19 @@ export interface RenewalRequest {
   /** The caller's token: a valid one that differs from it is returned. */
   readonly known: AccessToken | undefined;
   readonly unsaved: UnsavedToken | undefined;
-  /** Aborts waiting, but no request in flight: its response may be the only copy of a refresh token. */
+  /**
+   * Aborts waiting, but no request in flight: its response may be the only copy of a refresh token.
+   */
   readonly signal: AbortSignal;
 }
 
 /** A token that could not be written to the store. */
 export interface UnsavedToken {
   readonly token: AccessToken;
-  /** The version in the store at that time; any other means that another process has renewed the token. */
+  /**
+   * The version in the store at that time; any other means that another process has renewed the
+   * token.
+   */
   readonly version: string | undefined;
 }
 
@@ -125,12 +146,15 @@ const saveAttempts = 3;
 /** Longest wait, in leases: holders may die one after another. */
 const maxLeases = 3;
 
-/** The part of a lease after which the request is aborted, so that it ends before others take over. */
+/**
+ * The part of a lease after which the request is aborted, so that it ends before others take over.
+ */
 const requestShare = 0.8;
 
 /**
- * Gets a valid token other than the known one: from the store if another process has put it there, else by a refresh (or
- * acquisition) under a lease, so that one process alone makes it. On failure the store keeps the old token.
+ * Gets a valid token other than the known one: from the store if another process has put it there,
+ * else by a refresh (or acquisition) under a lease, so that one process alone makes it. On failure
+ * the store keeps the old token.
  *
  * @throws StoreError, TokenUnavailableError, TimeoutError, or whatever the token request throws.
  */
@@ -277,8 +301,9 @@ export interface EarlyRenewal {
 }
 
 /**
- * The moment (epoch seconds) from which a token is renewed although it is valid; never in the first half of the life it has
- * left, so that short-lived tokens are not renewed at every call. `random` is in [0, 1). Infinity for tokens that do not expire.
+ * The moment (epoch seconds) from which a token is renewed although it is valid; never in the first
+ * half of the life it has left, so that short-lived tokens are not renewed at every call. `random`
+ * is in [0, 1). Infinity for tokens that do not expire.
  */
 export function renewalTime(
   expiresAt: number | undefined,

@@ -29,7 +29,8 @@ type TokenRequestContext = {
 
 /**
  * Sends a token request and makes a token from the response.
- * @throws {IdTokenError | JwtError} if the ID token is not the one expected, whatever `throwOnError`.
+ * @throws {IdTokenError | JwtError} if the ID token is not the one expected, whatever
+ * `throwOnError`.
  */
 export async function requestToken<T extends boolean>(
   client: Client<boolean>,

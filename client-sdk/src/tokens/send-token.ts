@@ -7,7 +7,7 @@ import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { ClientSettings } from '../settings.ts';
 import type { TokenMode, TokenPlace } from './options.ts';
 
-/** What is needed to put a token into a request. */
+/** A token to be added to a request. */
 export type PlacedToken = {
   readonly token: string;
   readonly paramName: string;
@@ -15,8 +15,8 @@ export type PlacedToken = {
 };
 
 /**
- * The place of the token for a verb.
- * @throws {ConfigurationError} when the mode is none.
+ * Where the token is sent for a verb.
+ * @throws {ConfigurationError} if the mode is invalid.
  */
 export function resolvePlace(mode: TokenMode, method: string): TokenPlace {
   const place =
@@ -31,12 +31,12 @@ export function resolvePlace(mode: TokenMode, method: string): TokenPlace {
   );
 }
 
-/** Verbs are found in either case. */
+/** In either case. */
 function placeOf(mode: Readonly<Record<string, TokenPlace>>, method: string): TokenPlace {
   return mode[method.toLowerCase()] ?? mode[method.toUpperCase()] ?? 'header';
 }
 
-/** Options with the token in them; those given are not changed. The token wins over a header of the caller's own. */
+/** A copy of the options with the token, which takes precedence over the caller's header. */
 export function placeToken(options: RequestOptions, place: TokenPlace, placed: PlacedToken): RequestOptions {
   if (place === 'query') return { ...options, query: withParam(options.query, placed) };
   if (place === 'body') return { ...options, body: bodyWithToken(options.body, placed) };
@@ -55,7 +55,7 @@ function withParam(
   return copy;
 }
 
-/** The body with the token among its parameters. */
+/** The body with the token as a parameter. */
 function bodyWithToken(body: RequestBody, { paramName, token }: PlacedToken): RequestBody {
   if (body === undefined || body === null) return { [paramName]: token };
   if (body instanceof URLSearchParams) {
@@ -74,14 +74,15 @@ function bodyWithToken(body: RequestBody, { paramName, token }: PlacedToken): Re
 }
 
 /**
- * The body of a Request, for another one. Elsewhere it is passed on as the stream it is. Browsers have no streams to
- * upload, or only over HTTP/2 (Chromium), or do not show the body at all (Firefox): there it is read, out of a copy.
+ * The body of a Request, to be sent in another one. It is passed on as a stream, except in
+ * browsers, which cannot upload streams, or only over HTTP/2 (Chromium), or do not expose the body
+ * (Firefox): there a copy is read.
  */
 async function readRequestBody(request: Request): Promise<ReadableStream | ArrayBuffer | null> {
-  // A global of pages and their workers, and of no other runtime.
+  // A global of pages and workers only.
   if (!('isSecureContext' in globalThis)) return request.body;
   const bytes = await request.clone().arrayBuffer();
-  // GET refuses even an empty one.
+  // GET must not have even an empty body.
   return bytes.byteLength > 0 ? bytes : null;
 }
 
@@ -91,7 +92,7 @@ export type FetchArguments = {
   readonly init: RequestInit | undefined;
 };
 
-/** Calls `fetch` with a token in the request. Neither a Request nor an init given is changed. */
+/** Calls `fetch` with a token in the request. Neither the Request nor its init is changed. */
 export async function fetchWithToken(
   settings: ClientSettings,
   mode: TokenMode,
@@ -108,7 +109,7 @@ export async function fetchWithToken(
   if (place === 'header') setHeader(headers, 'authorization', placed.authorization);
   const url =
     place === 'query' ? withQuery(base, { [placed.paramName]: placed.token }, settings.arrayFormat) : base;
-  // What `fetch` takes as a body, RequestBody takes too, but for shapes that only other runtimes have.
+  // A body of `fetch` is a RequestBody, except for types of other runtimes.
   const given = (init.body ?? (request && (await bodyOf(request))) ?? undefined) as RequestBody;
   const body = place === 'body' ? bodyWithToken(given, placed) : given;
   const { redirect = request?.redirect ?? 'follow' } = init;
@@ -121,7 +122,7 @@ export async function fetchWithToken(
   });
 }
 
-/** Firefox shows `undefined` whatever there is. */
+/** In Firefox it is always undefined. */
 async function bodyOf(request: Request) {
   if (request.body === null) return null;
   return await readRequestBody(request);

@@ -5,10 +5,10 @@ import { AccessToken } from './access-token.ts';
 import type { AccessTokenOptions } from './options.ts';
 import { chooseToken, tokenText } from './read-response.ts';
 
-/** A token as it is kept: plain data under wire names, secrets included. */
+/** A token as plain data under wire names, secrets included. */
 export type StoredToken = JsonObject;
 
-/** Options that an object may hold beside the fields of a token, and their names there. */
+/** Options that are stored beside the fields of a token, and their names there. */
 const storedOptions = [
   ['mode', 'mode'],
   ['authorizationScheme', 'authorization_scheme'],
@@ -18,13 +18,13 @@ const storedOptions = [
 ] as const satisfies readonly (readonly [keyof AccessTokenOptions, string])[];
 
 /**
- * A token's fields and options as plain data. Left out: `expires_in` (it counts from the issue) and the latency (it is taken off
- * already); also a mode or header format that is a function, which `fromHash` must then be given again.
+ * A token's fields and options as plain data, without `expires_in` (relative to the issue), the
+ * latency (already subtracted) and functions, which `fromHash` must be given again.
  */
 export function toStoredToken(token: AccessToken, options: AccessTokenOptions): StoredToken {
   const stored: Record<string, JsonValue> = Object.create(null);
   Object.assign(stored, token.params);
-  // Under its own name, so that `fromHash` finds it there again.
+  // Under its own name, where `fromHash` looks for it.
   stored[options.tokenName ?? 'access_token'] = token.token;
   if (token.refreshToken !== undefined) stored.refresh_token = token.refreshToken;
   if (token.expiresAt !== undefined) stored.expires_at = token.expiresAt;
@@ -37,8 +37,8 @@ export function toStoredToken(token: AccessToken, options: AccessTokenOptions): 
 }
 
 /**
- * Parts an object given to `fromHash` into a token's fields and its options. A `mode` that is none is a field as any other. Only for
- * what the caller trusts: a server must not choose where its tokens travel.
+ * Splits an object given to `fromHash` into a token's fields and its options. An invalid `mode`
+ * counts as a field. For trusted input only: a server must not decide where its tokens are sent.
  */
 export function splitStored(hash: object): {
   readonly fields: Record<string, unknown>;
@@ -56,8 +56,9 @@ export function splitStored(hash: object): {
 }
 
 /**
- * Makes a token of the fields of a token response; the options win over them.
- * @throws {TokenUnavailableError} when there is neither a token nor a refresh token, unless the client's `throwOnError` is false.
+ * Makes a token from the fields of a token response; options take precedence.
+ * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
+ * client's `throwOnError` is false.
  */
 export function fromFields(
   client: Client<boolean>,
@@ -76,14 +77,15 @@ export function fromFields(
     else if (found[option] === undefined && isFieldValue(option, value)) found[option] = value;
   }
   const token = name === undefined ? '' : tokenText(fields[name]);
-  // Parsed from JSON or a form, and so JSON values; made here, and so not to be copied.
+  // JSON values, because they were parsed from JSON or a form; made here, so that no copy is
+  // needed.
   return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
 }
 
-/** Unconverted: `computeExpiry` decides about values that are not numbers. */
+/** `computeExpiry` handles values that are not numbers. */
 type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
 
-/** Fields that are options of the token; of several for one the first that comes is taken. */
+/** Fields that are options of the token; the first of several takes precedence. */
 const fieldOptions = new Map<string, keyof FoundOptions>([
   ['refresh_token', 'refreshToken'],
   ['refreshToken', 'refreshToken'],

@@ -1,17 +1,19 @@
 import { OAuthClientError, StoreError } from '../errors.ts';
 import type { JsonObject } from '../keys.ts';
 
-/** What a store holds under one key. Plain JSON; it contains secrets. */
+/** The record of a key in a store. Plain JSON with secrets. */
 export interface TokenRecord {
-  /** As `AccessToken.toStored()` gives it; missing until the first token has been acquired. */
+  /** The result of `AccessToken.toStored()`; missing until the first token was acquired. */
   readonly token?: JsonObject;
-  /** Who is renewing the token at the moment. */
+  /** The process that is renewing the token. */
   readonly lease?: TokenLease;
-  /** The token was revoked: nobody begins anew with the token that he was started with. */
+  /** The token was revoked: managers must not use the token they were created with. */
   readonly revoked?: true;
 }
 
-/** Says that somebody renews the token, so that nobody else sends the same refresh token. */
+/**
+ * Held by the process that renews the token, so that no other process sends the same refresh token.
+ */
 export interface TokenLease {
   /** A random name. */
   readonly holder: string;
@@ -21,35 +23,42 @@ export interface TokenLease {
   readonly expiresAt: number;
 }
 
-/** A record and which version of it was read. */
+/** A record and its version. */
 export interface VersionedRecord {
   readonly record: TokenRecord;
-  /** Opaque; different after every write under the key. */
+  /** Opaque; unique for every write under the key. */
   readonly version: string;
 }
 
-/** What became of a write: `conflict` when the version was not the expected one, and nothing was written. */
+/**
+ * The result of a write: `conflict` if the version was not the expected one, and nothing was
+ * written.
+ */
 export type SetOutcome =
   | { readonly ok: true; readonly version: string }
   | { readonly ok: false; readonly reason: 'conflict' };
 
 /**
- * Where managers share tokens: any place with compare-and-swap (a Redis script, a KV store with versions, a row with a
- * version column, a Kubernetes object with its resourceVersion). `tokenStoreContract` of `./testing` says whether one is right.
+ * A place that managers share tokens in. It needs compare-and-swap: a Redis script, a KV store with
+ * versions, a row with a version column, a Kubernetes object with its resourceVersion. Test an
+ * implementation with `tokenStoreContract` of `./testing`.
  */
 export interface TokenStore {
-  /** The current record; undefined when there is none. What was written is visible to every later read, in any process. */
+  /**
+   * The current record; undefined if there is none. Writes are visible to every later read, in any
+   * process.
+   */
   get(key: string): Promise<VersionedRecord | undefined>;
   /**
-   * Writes only if the current version still is `expectedVersion` (undefined: only if there is no record). Of several writers
-   * that expect the same version, exactly one succeeds.
+   * Writes only if the current version is `expectedVersion` (undefined: only if there is no
+   * record). Of several writers that expect the same version, exactly one succeeds.
    */
   set(key: string, record: TokenRecord, expectedVersion: string | undefined): Promise<SetOutcome>;
 }
 
 const conflict: SetOutcome = { ok: false, reason: 'conflict' };
 
-/** A store that several managers of one process can share; gone with the process. Records are copied in and out. */
+/** A store in memory that the managers of one process can share. Records are copied. */
 export function memoryTokenStore(): TokenStore {
   const records = new Map<string, { json: string; version: string }>();
   let lastVersion = 0;
@@ -58,7 +67,7 @@ export function memoryTokenStore(): TokenStore {
     get(key) {
       const entry = records.get(key);
       if (entry === undefined) return Promise.resolve(undefined);
-      // What this store wrote itself needs no check.
+      // Written by this store.
       const record = JSON.parse(entry.json) as TokenRecord;
       return Promise.resolve({ record, version: entry.version });
     },
@@ -72,7 +81,7 @@ export function memoryTokenStore(): TokenStore {
   };
 }
 
-/** The same store; whatever it throws comes out as a StoreError. */
+/** The same store, whose errors are StoreErrors. */
 export function guardedStore(store: TokenStore): TokenStore {
   return {
     get: (key) => guard('read', () => store.get(key)),

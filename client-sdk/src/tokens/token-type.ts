@@ -2,8 +2,8 @@ import { quote } from '../text.ts';
 import type { AccessTokenOptions } from './options.ts';
 
 /**
- * Why a token of this type must not be used; undefined if it may. A missing type means Bearer. Types other than Bearer and DPoP need
- * `authorizationScheme` or `formatHeader`.
+ * Why a token of this type must not be used; undefined if it may. A missing type means Bearer.
+ * Types other than Bearer and DPoP need `authorizationScheme` or `formatHeader`.
  * @see RFC 6749 §7.1 https://www.rfc-editor.org/rfc/rfc6749#section-7.1
  * @see RFC 9449 §5 https://www.rfc-editor.org/rfc/rfc9449#section-5
  */
