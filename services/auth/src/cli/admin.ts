@@ -20,16 +20,16 @@ import { normalizeEmail } from '../users/contact.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
-/** Who the audit log names. */
+/** The actor in the audit log. */
 const operator = { id: '', email: 'command line', phone: '', isSsoUser: false, userMetadata: {} };
 
 /** `admin createuser`: prints the id of the new user. */
 export const createUserCommand: Command = async ({ environmentFiles, args, flags }) => {
   const [email = '', given] = args;
-  // What stands on a command line, everybody on the machine can see.
+  // Other users of the machine can see command lines.
   const password = given ?? (await readPassword());
   await withStore(environmentFiles, async ({ store, settings, logger }) => {
-    // The policy does not bind the API for administrators; here an empty or short one is a slip of whoever types.
+    // The admin API does not apply the policy; here an empty or short password is most likely a mistake.
     const leakedPasswords = new LeakedPasswords(settings, { logger, nowMs: Date.now });
     await checkPassword({ leakedPasswords, settings }, password);
     const context = { store, settings, random: systemRandomness, passwords: new PasswordHasher(settings) };
@@ -40,15 +40,15 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
 };
 
 /** `admin deleteuser`: prints the id of the user who was deleted. */
-export const deleteUserCommand: Command = async ({ environmentFiles, args: [who = ''], flags }) => {
+export const deleteUserCommand: Command = async ({ environmentFiles, args: [user = ''], flags }) => {
   await withStore(environmentFiles, async ({ store, settings }) => {
-    const id = await findId(store, who, flags.aud ?? settings.jwtAud);
+    const id = await findId(store, user, flags.aud ?? settings.jwtAud);
     await deleteUser(store, { id, soft: false }, { actor: operator, metadata: metadataNow() });
     return id;
   });
 };
 
-/** `admin reencrypt`: prints how many values were encrypted, or decrypted, anew. */
+/** `admin reencrypt`: prints the number of changed values. */
 export const reencryptCommand: Command = async ({ environmentFiles }) => {
   await withStore(environmentFiles, async ({ store }) => {
     const counts = Object.entries(await reencrypt({ store }));
@@ -56,15 +56,15 @@ export const reencryptCommand: Command = async ({ environmentFiles }) => {
   });
 };
 
-/** The id itself, or that of the user with this email. */
-async function findId(store: Store, who: string, aud: string): Promise<string> {
-  if (isUuid(who)) return who.toLowerCase();
-  const user = await store.users.findByEmail(normalizeEmail(who) ?? who, aud);
-  if (user === undefined) throw new TypeError(`there is no user ${who}`);
-  return user.id;
+/** `user` is an id or an email address. */
+async function findId(store: Store, user: string, aud: string): Promise<string> {
+  if (isUuid(user)) return user.toLowerCase();
+  const found = await store.users.findByEmail(normalizeEmail(user) ?? user, aud);
+  if (found === undefined) throw new TypeError(`user not found: ${user}`);
+  return found.id;
 }
 
-/** Runs `work` with the database, and prints what it answers; says why not, and sets the exit code 1, when it fails. */
+/** Runs `work` with the database and prints its result, or the error with exit code 1. */
 async function withStore(
   environmentFiles: EnvironmentFiles,
   work: (services: {
@@ -77,15 +77,15 @@ async function withStore(
   const logger = createCommandLogger(settings);
   let sql: Sql | undefined;
   try {
-    // Somebody waits for the answer: that the database is away is one.
+    // An operator waits, so an unavailable database is not retried.
     await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
     sql = connect(settings);
     process.stdout.write(
       `${await work({ store: new Store(sql, { cipher: new ColumnCipher(settings), dbSharedWithGotrue: settings.dbSharedWithGotrue }), settings, logger })}\n`,
     );
   } catch (error) {
-    const isRefusal = isAppError(error) || error instanceof TypeError;
-    if (isRefusal) process.stderr.write(`${error.message}\n`);
+    const isExpected = isAppError(error) || error instanceof TypeError;
+    if (isExpected) process.stderr.write(`${error.message}\n`);
     else logger.fatal({ err: error }, 'command failed');
     process.exitCode = 1;
   } finally {

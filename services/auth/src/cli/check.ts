@@ -18,44 +18,43 @@ export interface Finding {
 
 /** The state of a database. */
 export interface DatabaseReport {
-  /** Where it is, without the password. */
+  /** Without the password. */
   readonly where: string;
   readonly server: string;
   readonly schema: string;
   readonly tollgateHasRun: boolean;
-  /** The newest in GoTrue's list; empty when it has none. */
+  /** Empty if GoTrue has not run. */
   readonly latestMigrationOfGotrue: string;
   readonly pendingMigrations: readonly string[];
   /** Tables and `table.column` that the pending migrations add. */
   readonly adds: readonly string[];
-  /** Counts of rows that matter to a switch. */
+  /** Counts of rows that matter to a migration from GoTrue. */
   readonly rows: readonly Finding[];
 }
 
-/** The result of the check. */
 interface CheckReport {
   readonly wouldStart: boolean;
   readonly stops: readonly Finding[];
   readonly withoutEffect: readonly Finding[];
   readonly differences: readonly Finding[];
-  /** Absent when no database is named, or none answers. */
+  /** Undefined if no database is set or available. */
   readonly database?: DatabaseReport;
 }
 
 /** Writes a report for the terminal. */
 function formatReport(report: CheckReport): string {
   const { stops, database } = report;
-  const verdict = report.wouldStart
+  const summary = report.wouldStart
     ? 'The server would start.'
     : `The server would not start: ${stops.length === 1 ? '1 problem' : `${stops.length} problems`}.`;
   return [
-    verdict,
-    ...section('Stops the start', stops),
+    summary,
+    ...section('Prevents the start', stops),
     ...section('Has no effect', report.withoutEffect),
     ...section('Works differently', report.differences),
     ...(database === undefined ? [] : databaseSection(database)),
     '',
-    'docs/coming-from-gotrue.md has all differences, and the steps of a switch.',
+    'See docs/coming-from-gotrue.md for all differences and the migration steps.',
     '',
   ].join('\n');
 }
@@ -70,20 +69,20 @@ function databaseSection(database: DatabaseReport): string[] {
   const { latestMigrationOfGotrue: latest, pendingMigrations, adds } = database;
   const history = [
     `schema ${database.schema}`,
-    ...(latest === '' ? [] : [`at migration ${latest} of GoTrue${dateOf(latest)}`]),
+    ...(latest === '' ? [] : [`at migration ${latest} of GoTrue${formatDate(latest)}`]),
     database.tollgateHasRun ? 'Tollgate has run on it' : 'Tollgate has not run on it yet',
   ];
   return [
     '',
     `${database.where} (${database.server}): ${history.join(', ')}`,
-    `  migrations to run: ${list(pendingMigrations)}`,
-    `  they add: ${list(adds)}`,
+    `  pending migrations: ${list(pendingMigrations)}`,
+    `  which add: ${list(adds)}`,
     ...database.rows.map(({ subject, text }) => `  ${subject}: ${text}`),
   ];
 }
 
-/** The names of its migrations begin with their date. */
-function dateOf(migration: string): string {
+/** Migration names start with their date. */
+function formatDate(migration: string): string {
   const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)\d{6}$/.exec(migration) ?? [];
   return year === undefined ? '' : ` (${year}-${month}-${day})`;
 }
@@ -100,7 +99,7 @@ export const checkCommand: Command = async ({ environmentFiles, flags }) => {
     const given = file === undefined ? await readEnvironment(environmentFiles) : await readVariables(file);
     env = withDatabase(withoutServiceLinks(given), flags['database-url']);
   } catch (error) {
-    process.stderr.write(`${messageOf(error)}\n`);
+    process.stderr.write(`${getMessage(error)}\n`);
     process.exitCode = 1;
     return;
   }
@@ -109,7 +108,7 @@ export const checkCommand: Command = async ({ environmentFiles, flags }) => {
   process.exitCode = report.wouldStart ? 0 : 1;
 };
 
-/** In place of the database that the environment names, by whichever name. */
+/** Replaces the database of the environment. */
 function withDatabase(env: Environment, databaseUrl: string | undefined): Environment {
   if (databaseUrl === undefined) return env;
   const { env: main, aliases } = settingsSpec.databaseUrl;
@@ -119,11 +118,11 @@ function withDatabase(env: Environment, databaseUrl: string | undefined): Enviro
 
 async function check(env: Environment): Promise<CheckReport> {
   const read = readSettings(env);
-  const problems = read.ok ? await fileProblems(read.settings) : read.problems.map(problemFinding);
+  const problems = read.ok ? await findFileProblems(read.settings) : read.problems.map(problemFinding);
   const inspected = await inspectDatabase({
     databaseUrl: givenValue(settingsSpec.databaseUrl, env) ?? '',
     dbNamespace: givenValue(settingsSpec.dbNamespace, env) ?? settingsSpec.dbNamespace.fallback?.value ?? '',
-    keyIds: read.ok ? keyIdsOf(read.settings) : [],
+    keyIds: read.ok ? getKeyIds(read.settings) : [],
   });
   const stops = [...problems, ...inspected.stops];
   return {
@@ -150,21 +149,24 @@ function warningFinding({
   meant,
 }: ReturnType<typeof settingWarnings>[number]): Finding {
   if (kind === 'provider not served')
-    return { subject: variable, text: 'identity providers are not served yet: sign-in with it is refused' };
+    return {
+      subject: variable,
+      text: 'identity providers are not supported yet: sign-in with it is rejected',
+    };
   if (kind === 'unknown')
     return {
       subject: variable,
-      text: meant === undefined ? 'unknown' : `unknown; perhaps ${meant} is meant`,
+      text: meant === undefined ? 'unknown' : `unknown, did you mean ${meant}?`,
     };
   return { subject: variable, text: detail ?? 'accepted without effect' };
 }
 
-/** What settings name, and a start reads. */
-async function fileProblems(settings: Settings): Promise<Finding[]> {
+/** Problems of files that the start reads. */
+async function findFileProblems(settings: Settings): Promise<Finding[]> {
   const found: Finding[] = [];
   const silent = createLogger({ level: 'fatal', format: 'json', destination: { write: () => undefined } });
   await SigningKeySource.open(settings, { logger: silent }).catch((error: unknown) => {
-    found.push({ subject: settingsSpec.jwtKeysFile.env, text: messageOf(error) });
+    found.push({ subject: settingsSpec.jwtKeysFile.env, text: getMessage(error) });
   });
   const { extAuthzRoutesFile } = settings;
   if (settings.extAuthzEnabled && extAuthzRoutesFile !== '') {
@@ -175,10 +177,10 @@ async function fileProblems(settings: Settings): Promise<Finding[]> {
   return found;
 }
 
-function keyIdsOf(settings: Settings): string[] {
+function getKeyIds(settings: Settings): string[] {
   return [settings.dbEncryptionKeyId, ...Object.keys(settings.dbEncryptionDecryptionKeys)];
 }
 
-function messageOf(error: unknown): string {
+function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -16,13 +16,13 @@ import type { DatabaseReport, Finding } from './check.ts';
 
 interface Options {
   readonly dbNamespace: string;
-  /** Tables that the schema has. */
+  /** Existing tables. */
   readonly tables: readonly string[];
   readonly keyIds: readonly string[];
 }
 
-/** A count, and the finding for each group of it. */
-interface Counted {
+/** A query that counts rows by kind, and the finding for each kind. */
+interface RowCount {
   readonly table: string;
   /** Columns `kind` and `count`. */
   readonly select: (table: string) => string;
@@ -32,17 +32,17 @@ interface Counted {
 const encrypted = 'encrypted with key ';
 
 const hashKinds: Readonly<Record<string, string>> = {
-  none: 'users without a password: they sign in by link or code',
+  none: 'users without a password, who sign in by link or code',
   bcrypt: 'bcrypt, replaced by argon2id at the next sign-in',
-  argon2: 'argon2, taken as they are or replaced at the next sign-in',
-  fbscrypt: 'scrypt of Firebase, replaced by argon2id at the next sign-in',
-  unknown: 'of an unknown form: CANNOT BE CHECKED, their users have to reset the password',
+  argon2: 'argon2, kept or replaced at the next sign-in',
+  fbscrypt: 'Firebase scrypt, replaced by argon2id at the next sign-in',
+  unknown: 'of an unknown format: CANNOT BE VERIFIED, the users must reset their password',
 };
 
-/** GoTrue's metadata has any size; here a token carries so much of it. */
+/** GoTrue does not limit metadata; here tokens do. */
 const metadataBytes = { raw_user_meta_data: 4096, raw_app_meta_data: 2048 } as const;
 
-function countedRows({ keyIds }: Options): readonly Counted[] {
+function getRowCounts({ keyIds }: Options): readonly RowCount[] {
   return [
     {
       table: 'users',
@@ -65,7 +65,7 @@ function countedRows({ keyIds }: Options): readonly Counted[] {
       select: (table) => `select 'sso' as kind, count(*) from ${table} where is_sso_user`,
       describe: unlessZero(
         'single sign-on',
-        (count) => `${count} users, who CANNOT SIGN IN: SAML is not served yet`,
+        (count) => `${count} users, who CANNOT SIGN IN: SAML is not supported yet`,
       ),
     },
     {
@@ -85,7 +85,7 @@ function countedRows({ keyIds }: Options): readonly Counted[] {
           and coalesce(email, '') = '' and coalesce(phone, '') = '' and not is_anonymous and not is_sso_user`,
       describe: unlessZero(
         'users without password, email and phone',
-        (count) => `${count}, who CANNOT SIGN IN: external providers are not served yet`,
+        (count) => `${count}, who CANNOT SIGN IN: external providers are not supported yet`,
       ),
     },
     {
@@ -94,7 +94,7 @@ function countedRows({ keyIds }: Options): readonly Counted[] {
         `select factor_type::text as kind, count(*) from ${table} where status::text = 'verified' group by 1 order by 1`,
       describe: (kind, count) => ({
         subject: `factors by ${kind}`,
-        text: kind === 'totp' ? `${count}, work as they are` : `${count}, CANNOT BE VERIFIED: not served yet`,
+        text: kind === 'totp' ? `${count}, supported` : `${count}, CANNOT BE VERIFIED: not supported yet`,
       }),
     },
     {
@@ -103,30 +103,30 @@ function countedRows({ keyIds }: Options): readonly Counted[] {
       describe: plain('sessions'),
     },
     ...Object.entries(metadataBytes).map(
-      ([column, bytes]): Counted => ({
+      ([column, bytes]): RowCount => ({
         table: 'users',
         select: (table) =>
           `select '' as kind, count(*) from ${table} where octet_length(${column}::text) > ${bytes}`,
         describe: unlessZero(
           column,
-          (count) => `${count} users have more than ${bytes / 1024} KiB: tokens carry what fits`,
+          (count) => `${count} users have more than ${bytes / 1024} KiB: tokens have only what fits`,
         ),
       }),
     ),
     ...['saml_providers', 'oauth_clients', 'custom_oauth_providers', 'webauthn_credentials'].map(
-      (table): Counted => ({
+      (table): RowCount => ({
         table,
         select: (name) => `select '' as kind, count(*) from ${name}`,
-        describe: unlessZero(table, (count) => `${count}, of a feature that is not served yet`),
+        describe: unlessZero(table, (count) => `${count}, of a feature that is not supported yet`),
       }),
     ),
   ];
 }
 
-/** Counts the rows that matter to a switch. A count that fails is reported as such. */
+/** Counts the rows that matter to a migration. Failed counts are reported. */
 async function countRows(readRows: ReadRows, options: Options): Promise<Finding[]> {
   const found: Finding[] = [];
-  for (const { table, select, describe } of countedRows(options)) {
+  for (const { table, select, describe } of getRowCounts(options)) {
     if (!options.tables.includes(table)) continue;
     try {
       const rows = await readRows(select(`${escapeIdentifier(options.dbNamespace)}.${table}`));
@@ -141,11 +141,11 @@ async function countRows(readRows: ReadRows, options: Options): Promise<Finding[
   return found;
 }
 
-function plain(subject: string): Counted['describe'] {
+function plain(subject: string): RowCount['describe'] {
   return (_kind, count) => ({ subject, text: count });
 }
 
-function unlessZero(subject: string, text: (count: string) => string): Counted['describe'] {
+function unlessZero(subject: string, text: (count: string) => string): RowCount['describe'] {
   return (_kind, count) => (count === '0' ? undefined : { subject, text: text(count) });
 }
 
@@ -153,10 +153,9 @@ function passwordText(kind: string, keyIds: readonly string[]): string {
   if (!kind.startsWith(encrypted)) return hashKinds[kind] ?? kind;
   return keyIds.includes(kind.slice(encrypted.length))
     ? kind
-    : `${kind}, which the settings do not have: CANNOT BE CHECKED`;
+    : `${kind}, which the settings do not have: CANNOT BE VERIFIED`;
 }
 
-/** Which database, and what is needed to inspect it. */
 export interface InspectedDatabase {
   readonly databaseUrl: string;
   readonly dbNamespace: string;
@@ -164,19 +163,19 @@ export interface InspectedDatabase {
   readonly keyIds: readonly string[];
 }
 
-/** The report, and the problems that would stop the start. */
+/** The report, and the problems that would prevent the start. */
 export interface Inspection {
   readonly stops: readonly Finding[];
   readonly database?: DatabaseReport;
 }
 
 const connectTimeoutMs = 10_000;
-/** Large tables are read as a whole. */
+/** Counts read whole tables. */
 const statementTimeoutMs = 60_000;
 
-const noWayBack: Finding = {
+const noRollback: Finding = {
   subject: 'sessions',
-  text: 'GoTrue of before October 2025 CANNOT REFRESH SESSIONS once the migrations have run: update it first for a canary or a way back',
+  text: 'GoTrue before October 2025 CANNOT REFRESH SESSIONS after the migrations: update it first if it runs in parallel, or for a rollback',
 };
 
 /** Inspects a database in read-only transactions. */
@@ -187,7 +186,7 @@ export async function inspectDatabase(options: InspectedDatabase): Promise<Inspe
     client = await openClient(
       options.databaseUrl,
       { connectionTimeoutMillis: connectTimeoutMs, application_name: 'tollgate-auth-check' },
-      // A connection that breaks fails what runs on it; the event would end the process.
+      // Queries report a lost connection; an unhandled error event would end the process.
       (next) => next.on('error', () => undefined),
     );
     return await inspect(readOnly(client), options);
@@ -215,7 +214,7 @@ function readOnly(client: Client): ReadRows {
 
 async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<Inspection> {
   const { dbNamespace } = options;
-  const tables = await tablesOf(readRows, dbNamespace);
+  const tables = await listTables(readRows, dbNamespace);
   const pending = await findPendingMigrations(readRows, dbNamespace);
   const problems = toSchemaProblems(
     await readRows(schemaProblemsQuery, schemaProblemsParameters(usedColumns, dbNamespace)),
@@ -232,12 +231,14 @@ async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<
     server: await serverVersion(readRows),
     schema: dbNamespace,
     tollgateHasRun: tables.includes(migrationsTable),
-    latestMigrationOfGotrue: isGotrue ? await latestOfGotrue(readRows, dbNamespace).catch(() => '') : '',
+    latestMigrationOfGotrue: isGotrue
+      ? await latestGotrueMigration(readRows, dbNamespace).catch(() => '')
+      : '',
     pendingMigrations: pending,
     adds: [...problems.missingTables, ...problems.missingColumns],
     rows: [
       ...(tables.length === 0 ? await otherSchemas(readRows, dbNamespace) : []),
-      ...(isGotrue && widensSessions(problems) ? [noWayBack] : []),
+      ...(isGotrue && widensSessions(problems) ? [noRollback] : []),
       ...(tooOld.length > 0 ? [] : await countRows(readRows, { ...options, tables })),
     ],
   };
@@ -251,11 +252,11 @@ async function otherSchemas(readRows: ReadRows, schema: string): Promise<Finding
       where relname in ('refresh_tokens', 'schema_migrations') group by 1 having count(*) = 2 order by 1`,
   );
   const names = rows.map(({ name }) => String(name)).join(', ');
-  const elsewhere = names === '' ? '' : `, while GoTrue has its tables in ${names}: set DB_NAMESPACE to it`;
-  return [{ subject: `schema ${schema}`, text: `is empty and would be made${elsewhere}` }];
+  const elsewhere = names === '' ? '' : `, but GoTrue has tables in ${names}: set DB_NAMESPACE`;
+  return [{ subject: `schema ${schema}`, text: `is empty and would be created${elsewhere}` }];
 }
 
-async function tablesOf(readRows: ReadRows, schema: string): Promise<string[]> {
+async function listTables(readRows: ReadRows, schema: string): Promise<string[]> {
   const rows = await readRows(
     `select relname::text as name from pg_class
       where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind in ('r', 'p')`,
@@ -266,13 +267,13 @@ async function tablesOf(readRows: ReadRows, schema: string): Promise<string[]> {
 
 function unknownColumns({ unknownColumns: names }: SchemaProblems, schema: string): Finding[] {
   if (names.length === 0) return [];
-  const text = `requires values for ${names.join(', ')}, which this version does not know`;
+  const text = `requires values for ${names.join(', ')}, which are unknown to this version`;
   return [{ subject: `schema ${schema}`, text }];
 }
 
 /** Migrations create tables in the schema, or the schema, and alter those of GoTrue. */
 async function missingPrivileges(readRows: ReadRows, schema: string): Promise<Finding[]> {
-  const [may] = await readRows(
+  const [privileges] = await readRows(
     `select current_user::text as user,
       case when exists (select from pg_namespace where nspname = $1) then has_schema_privilege($1, 'CREATE')
         else has_database_privilege(current_database(), 'CREATE') end as create`,
@@ -284,11 +285,11 @@ async function missingPrivileges(readRows: ReadRows, schema: string): Promise<Fi
         and relname = any ($2::text[]) and not pg_has_role(relowner, 'USAGE') order by 1`,
     [schema, Object.keys(usedColumns)],
   );
-  const user = `user ${String(may?.user)}`;
+  const user = `user ${String(privileges?.user)}`;
   return [
-    ...(may?.create === true
+    ...(privileges?.create === true
       ? []
-      : [{ subject: user, text: `may not create tables in the schema ${schema}` }]),
+      : [{ subject: user, text: `is not allowed to create tables in the schema ${schema}` }]),
     ...(others.length === 0
       ? []
       : [
@@ -300,8 +301,8 @@ async function missingPrivileges(readRows: ReadRows, schema: string): Promise<Fi
   ];
 }
 
-/** Rejects if the user may not read the table. */
-async function latestOfGotrue(readRows: ReadRows, schema: string): Promise<string> {
+/** Rejects if the user is not allowed to read the table. */
+async function latestGotrueMigration(readRows: ReadRows, schema: string): Promise<string> {
   const rows = await readRows(
     `select coalesce(max(version), '') as version from ${escapeIdentifier(schema)}.schema_migrations`,
   );

@@ -6,17 +6,17 @@ import { readTextFile } from '@tollgate/kit/text-files';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 
-/** The variables of a file, or the first line that is none. */
+/** The variables of a file, or its first invalid line. */
 export type EnvFile =
   | { readonly ok: true; readonly variables: Readonly<Record<string, string>> }
   | { readonly ok: false; readonly line: number; readonly problem: string };
 
 /**
- * Reads a file of variables as godotenv does, which GoTrue uses. Node's parseEnv is no substitute:
- * it cuts values at every `#` and has no `\"`.
+ * Parses variables as godotenv does, which GoTrue uses. Node's parseEnv is different: it cuts values
+ * at every `#` and does not support `\"`.
  *
  * - `NAME=value` or `NAME: value`, optionally after `export`
- * - `#` starts a comment after a blank only
+ * - `#` starts a comment only after white space
  * - double quotes have the escapes `\n`, `\"` and `\$`, single quotes none; both may span lines
  * - `$NAME` is not expanded
  *
@@ -36,8 +36,9 @@ export function parseEnvFile(text: string): EnvFile {
     if (at >= source.length) return { ok: true, variables: { ...variables } };
     const name = matchAt(/(?:export[^\S\n]+)?([\w.]+)[^\S\n]*[=:][^\S\n]*/y, source, at);
     if (name === undefined) return fail('expected NAME=value');
-    const value = valueAt(source, name.end);
-    if (value === undefined) return fail(`the quotes of ${name.group} are not closed, or text follows them`);
+    const value = parseValue(source, name.end);
+    if (value === undefined)
+      return fail(`the quotes of ${name.group} are not closed, or are followed by text`);
     variables[name.group] = value.text;
     at = value.end;
   }
@@ -48,9 +49,9 @@ interface Value {
   readonly end: number;
 }
 
-function valueAt(source: string, at: number): Value | undefined {
+function parseValue(source: string, at: number): Value | undefined {
   const quote = source[at];
-  if (quote !== '"' && quote !== "'") return plainValue(source, at);
+  if (quote !== '"' && quote !== "'") return parsePlainValue(source, at);
   const quoted = quote === '"' ? /"((?:[^"\\]|\\.)*)"/sy : /'((?:[^'\\]|\\.)*)'/sy;
   const found = matchAt(quoted, source, at);
   const rest = found && matchAt(/[^\S\n]*(?:#[^\n]*)?(?=\n|$)/y, source, found.end);
@@ -58,7 +59,7 @@ function valueAt(source: string, at: number): Value | undefined {
   return { text: quote === '"' ? expandEscapes(found.group) : found.group, end: rest.end };
 }
 
-function plainValue(source: string, at: number): Value {
+function parsePlainValue(source: string, at: number): Value {
   const end = source.indexOf('\n', at);
   const line = source.slice(at, end === -1 ? undefined : end);
   return {
@@ -74,41 +75,39 @@ function expandEscapes(text: string): string {
   return text.replaceAll(/\\(.)/gs, (_escape, char: string) => ({ n: '\n', r: '\r' })[char] ?? char);
 }
 
-/** What a sticky pattern matches at a place. */
+/** Matches a sticky pattern. */
 function matchAt(pattern: RegExp, source: string, at: number): { group: string; end: number } | undefined {
   pattern.lastIndex = at;
   const found = pattern.exec(source);
   return found === null ? undefined : { group: found[1] ?? '', end: pattern.lastIndex };
 }
 
-/** Where variables are read from besides the environment, which goes before them. */
+/** Sources of variables, which the environment overrides. */
 export interface EnvironmentFiles {
-  /** Default `.env`, which need not be there. */
+  /** Default `.env`, which is optional. */
   readonly file?: string | undefined;
-  /** All of its `*.env`, which go before the file; of two that set the same variable the last by name. */
+  /** All of its `*.env` files, which override `file`. The last by name wins. */
   readonly folder?: string | undefined;
 }
 
-/** What a command runs with. */
 export interface LoadedSettings {
   readonly settings: Settings;
-  /** The variables that they were read from. */
+  /** The source of the settings. */
   readonly env: Environment;
 }
 
-/** Settings, or what an operator has to know about why there are none. */
+/** The settings, or a message for operators. */
 export type ReadSettings =
   | ({ readonly ok: true } & LoadedSettings)
   | { readonly ok: false; readonly message: string };
 
-/** Changes the environment before it is read; development mode makes up what is not set. */
+/** Changes the environment before it is parsed; development mode adds defaults. */
 export type Prepare = (env: Environment) => Promise<Environment>;
 
 const defaultFile = '.env';
-/** What is longer is no list of variables. */
 const maxFileBytes = 1024 * 1024;
 
-/** Reads the settings from environment and files. Prints all that is wrong and exits with 1 when something is. */
+/** Reads the settings from environment and files. Prints all problems and exits with 1 if they are invalid. */
 export async function loadSettings(files: EnvironmentFiles, prepare?: Prepare): Promise<LoadedSettings> {
   const read = await readSettingsFrom(files, prepare);
   if (read.ok) return read;
@@ -116,7 +115,6 @@ export async function loadSettings(files: EnvironmentFiles, prepare?: Prepare): 
   process.exit(1);
 }
 
-/** Reads the settings from environment and files. */
 export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepare): Promise<ReadSettings> {
   let env: Environment;
   try {
@@ -131,17 +129,17 @@ export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepar
     : { ok: false, message: [formatSettingProblems(read.problems), ...misspellings(env)].join('\n') };
 }
 
-/** A misspelled name may be the reason for a missing setting; the log is not open yet. */
+/** A misspelled name may be the cause of a missing setting, and the logger does not exist yet. */
 function misspellings(env: Environment): string[] {
   return settingWarnings(env).flatMap(({ variable, meant }) =>
-    meant === undefined ? [] : [`  ${variable} is set and unknown: perhaps ${meant} was meant`],
+    meant === undefined ? [] : [`  ${variable} is unknown, did you mean ${meant}?`],
   );
 }
 
 /**
  * Variables of the files and of the environment, which takes precedence.
  *
- * @throws Error that names the file that cannot be read.
+ * @throws Error that names an unreadable file.
  */
 export async function readEnvironment(files: EnvironmentFiles): Promise<Environment> {
   const read = { ...(await readFileOf(files.file)), ...(await readFolder(files.folder)), ...process.env };
@@ -184,7 +182,7 @@ function isMissing(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }
 
-/** The logger that the settings ask for: JSON, in development mode text; to a file, or to standard error. Exits with 1 when there is no such file. */
+/** Logs JSON, or text in development mode, to a file or standard error. Exits with 1 if the file cannot be opened. */
 export function createCommandLogger(settings: Pick<Settings, 'logLevel' | 'logFile' | 'mode'>): Logger {
   const format = settings.mode === 'development' ? 'text' : 'json';
   const destination = settings.logFile === '' ? undefined : openFile(settings.logFile);
@@ -196,7 +194,7 @@ function openFile(path: string): ReturnType<typeof logFile> {
     return logFile(path);
   } catch (error) {
     const because = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`LOG_FILE cannot be written: ${because}\n`);
+    process.stderr.write(`cannot write LOG_FILE: ${because}\n`);
     process.exit(1);
   }
 }

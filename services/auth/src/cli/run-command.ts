@@ -17,20 +17,22 @@ const migrateCommand: Command = async ({ environmentFiles }) => {
   try {
     await migrate(settings, { logger });
   } catch (error) {
-    logger.fatal({ err: error }, 'schema not brought up to date');
+    logger.fatal({ err: error }, 'migration failed');
     process.exitCode = 1;
   }
 };
 
-/** `admin token`: prints an access token that `/admin` takes, for ever and of nobody in particular. */
+/** `admin token`: prints a service token for `/admin` that does not expire. */
 const tokenCommand: Command = async ({ environmentFiles, flags }) => {
   const { settings } = await loadSettings(environmentFiles, withDefaultsOfMode);
   const { jwtAdminRoles } = settings;
   const role = flags.role ?? jwtAdminRoles[0];
   if (role === undefined || !jwtAdminRoles.includes(role)) {
-    // The server refuses tokens of others that do not expire.
+    // Other roles cannot have tokens that do not expire.
     const roles = jwtAdminRoles.join(', ') || 'none';
-    process.stderr.write(`${role ?? 'nobody'} may not call /admin: SVC_JWT_ADMIN_ROLES names ${roles}\n`);
+    process.stderr.write(
+      `${role ?? 'no role'} is not allowed to use /admin: SVC_JWT_ADMIN_ROLES has ${roles}\n`,
+    );
     process.exitCode = 1;
     return;
   }
@@ -38,15 +40,14 @@ const tokenCommand: Command = async ({ environmentFiles, flags }) => {
   process.stdout.write(`${signJwt({ role, iat: Math.floor(Date.now() / 1000) }, keys)}\n`);
 };
 
-/** What a command is given. */
 interface CommandOptions {
   readonly environmentFiles: EnvironmentFiles;
-  /** What stands after the name of the command. */
+  /** Positional arguments after the name of the command. */
   readonly args: readonly string[];
   readonly flags: CommandFlags;
 }
 
-/** Flags of which a command takes those that its entry names. */
+/** A command accepts the flags of its entry. */
 interface CommandFlags {
   readonly aud?: string | undefined;
   readonly role?: string | undefined;
@@ -57,27 +58,26 @@ interface CommandFlags {
   readonly json?: boolean | undefined;
 }
 
-/** Runs a command. */
 export type Command = (options: CommandOptions) => Promise<void>;
 
 interface CommandEntry {
   readonly doc: string;
   readonly run: Command;
-  /** What it takes after its name; those in brackets may be left out, and the last comes any number of times with `…`. */
+  /** Arguments in brackets are optional; with `…` the last may be repeated. */
   readonly args?: readonly string[];
   readonly flags?: readonly (keyof CommandFlags)[];
 }
 
 const commands: Readonly<Record<string, CommandEntry>> = {
-  serve: { doc: 'Bring the schema up to date and serve; also without a command.', run: serveCommand },
-  migrate: { doc: 'Bring the schema of the database up to date.', run: migrateCommand },
+  serve: { doc: 'Migrate the schema and serve. The default command.', run: serveCommand },
+  migrate: { doc: 'Migrate the schema of the database.', run: migrateCommand },
   check: {
-    doc: 'Tell what an environment and a database of GoTrue come to; changes nothing.',
+    doc: 'Check the environment and database of a GoTrue deployment, without changes.',
     run: checkCommand,
     flags: ['env-file', 'database-url', 'json'],
   },
   'admin createuser': {
-    doc: 'Create a user, and print the id; the password comes from standard input when it is left out.',
+    doc: 'Create a user and print the id. The password is read from standard input if omitted.',
     run: createUserCommand,
     args: ['<email>', '[password]'],
     flags: ['aud', 'role', 'confirm'],
@@ -89,16 +89,16 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     flags: ['aud'],
   },
   'admin reencrypt': {
-    doc: 'Encrypt what the database keeps as the settings say now.',
+    doc: 'Encrypt existing values with the current key.',
     run: reencryptCommand,
   },
   'admin token': {
-    doc: 'Print a token for the admin API. It never expires: it belongs into servers only.',
+    doc: 'Print a token for the admin API. It does not expire: use it in servers only.',
     run: tokenCommand,
     flags: ['role'],
   },
   routes: {
-    doc: 'Check the rules of routes and print them, or which of them decides on requests.',
+    doc: 'Validate the route rules and print them, or the rules that match requests.',
     run: routesCommand,
     args: ['[method path …]'],
     flags: ['file'],
@@ -108,8 +108,8 @@ const commands: Readonly<Record<string, CommandEntry>> = {
 
 const help = `tollgate-auth [command] [-c file] [-d folder]
 
-The user authentication server. It is configured by environment variables (docs/settings-auth.md has the table), which take
-precedence over a file .env. To try it here: npm start -w services/auth
+The user authentication server. It is configured by environment variables (see docs/settings-auth.md), which
+override those of the file .env. To try it: npm start -w services/auth
 
 ${Object.entries(commands)
   .map(([name, { doc, args = [] }]) => `  ${[name, ...args].join(' ').padEnd(37)} ${doc}`)
@@ -117,37 +117,35 @@ ${Object.entries(commands)
 
   -c, --config <file>   Read variables from this file instead of .env.
   -d, --config-dir <folder>
-                        Read variables from its *.env, too; while serving, follow their changes.
-      --aud <audience>  Audience of the user; that of the settings when left out.
-      --role <role>     Role of the user who is created, or of the token; that of the settings when left out.
-      --confirm         The email of the user who is created needs no confirmation.
-      --file <file>     Rules of routes; the file of the settings when left out.
-      --env-file <file> Variables to check, in place of the environment and its files.
+                        Also read variables from its *.env files, and watch them while serving.
+      --aud <audience>  Audience of the user. Default: that of the settings.
+      --role <role>     Role of the user or token. Default: that of the settings.
+      --confirm         Create the user with a confirmed email address.
+      --file <file>     Route rules. Default: the file of the settings.
+      --env-file <file> Variables to check, instead of the environment.
       --database-url <url>
-                        Database to check, in place of that of the variables.
-      --json            Print the result of the check as JSON.
-  -h, --help            Print this.
+                        Database to check, instead of that of the variables.
+      --json            Print the report as JSON.
+  -h, --help            Print this help.
 `;
 
-/** What the arguments ask for. */
-export type Asked =
+export type ParsedArguments =
   | { readonly kind: 'help' }
-  | { readonly kind: 'nonsense'; readonly problem: string }
+  | { readonly kind: 'invalid'; readonly problem: string }
   | { readonly kind: 'run'; readonly run: Command; readonly options: CommandOptions };
 
-/** Runs what the arguments ask for; sets the exit code 2 when they ask for nothing that there is. */
+/** Runs a command. Sets the exit code 2 if the arguments are invalid. */
 export async function runCommand(args: readonly string[]): Promise<void> {
-  const asked = readArguments(args);
-  if (asked.kind === 'run') return asked.run(asked.options);
-  if (asked.kind === 'help') process.stdout.write(help);
+  const parsed = parseArguments(args);
+  if (parsed.kind === 'run') return parsed.run(parsed.options);
+  if (parsed.kind === 'help') process.stdout.write(help);
   else {
-    process.stderr.write(`${asked.problem}\n\n${help}`);
+    process.stderr.write(`${parsed.problem}\n\n${help}`);
     process.exitCode = 2;
   }
 }
 
-/** Reads the arguments of the program. */
-export function readArguments(given: readonly string[]): Asked {
+export function parseArguments(given: readonly string[]): ParsedArguments {
   try {
     const { values, positionals } = parseArgs({
       args: [...given],
@@ -172,27 +170,30 @@ export function readArguments(given: readonly string[]): Asked {
     const name = positionals.slice(0, words).join(' ') || 'serve';
     const args = positionals.slice(words);
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (command === undefined) return { kind: 'nonsense', problem: `unknown command: ${name}` };
-    const problem = argumentProblem(command, args) ?? flagProblem(command, flags);
-    if (problem !== undefined) return { kind: 'nonsense', problem: `${name} ${problem}` };
+    if (command === undefined) return { kind: 'invalid', problem: `unknown command: ${name}` };
+    const problem = findArgumentProblem(command, args) ?? findFlagProblem(command, flags);
+    if (problem !== undefined) return { kind: 'invalid', problem: `${name} ${problem}` };
     return { kind: 'run', run: command.run, options: { environmentFiles: { file, folder }, args, flags } };
   } catch (error) {
-    return { kind: 'nonsense', problem: error instanceof Error ? error.message : String(error) };
+    return { kind: 'invalid', problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
-function argumentProblem({ args: wanted = [] }: CommandEntry, args: readonly string[]): string | undefined {
+function findArgumentProblem(
+  { args: wanted = [] }: CommandEntry,
+  args: readonly string[],
+): string | undefined {
   const needed = wanted.filter((arg) => arg.startsWith('<'));
-  if (args.length < needed.length) return `needs ${needed.slice(args.length).join(' ')}`;
+  if (args.length < needed.length) return `requires ${needed.slice(args.length).join(' ')}`;
   const isBounded = wanted.at(-1)?.includes('…') !== true;
   return isBounded && args.length > wanted.length
-    ? `does not take ${args.slice(wanted.length).join(' ')}`
+    ? `does not accept ${args.slice(wanted.length).join(' ')}`
     : undefined;
 }
 
-function flagProblem({ flags: taken = [] }: CommandEntry, flags: CommandFlags): string | undefined {
+function findFlagProblem({ flags: taken = [] }: CommandEntry, flags: CommandFlags): string | undefined {
   const flag = Object.keys(flags).find((name) => !taken.some((known) => known === name));
-  return flag === undefined ? undefined : `does not take --${flag}`;
+  return flag === undefined ? undefined : `does not accept --${flag}`;
 }
 
 async function printVersion(): Promise<void> {

@@ -17,56 +17,65 @@ import {
 } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 
-/** What following a folder of variables takes. */
-export interface ReloadDeps {
-  /** What the service was started with. */
+interface SettingsReloadOptions {
+  /** The settings at startup. */
   readonly loaded: LoadedSettings;
   readonly read: () => Promise<ReadSettings>;
-  /** The one setting that takes effect while the service runs; answers false when the value cannot be used. */
+  /** JWT_KEYS is the only setting that can change at run time. Returns false if the value is invalid. */
   readonly replaceKeys: (jwtKeys: string) => boolean;
   readonly logger: Logger;
 }
 
 /**
- * Follows a folder of variables: another value of JWT_KEYS is used at once. What else has changed is logged, as it takes effect at the
- * next start; nothing is used of settings of which one is wrong.
+ * Watches a folder of variables. A new value of JWT_KEYS takes effect immediately; other changes are
+ * logged and take effect at the next start. Invalid settings are rejected as a whole.
  */
-export function createSettingsReload(folder: string, deps: ReloadDeps): LifecycleComponent {
-  const { loaded, read, replaceKeys, logger } = deps;
-  let watch: FileWatch | undefined;
+export class SettingsReload implements LifecycleComponent {
+  readonly name = 'settings';
+  readonly #folder: string;
+  readonly #options: SettingsReloadOptions;
+  #watch: FileWatch | undefined;
 
-  async function reload(): Promise<void> {
-    const next = await read();
-    if (!next.ok) return logger.error({ problem: next.message }, 'changed settings not used');
-    // Keys of a file are followed there; whether there is one is settled at the start.
-    const followsKeys = loaded.settings.jwtKeysFile === '' && next.settings.jwtKeysFile === '';
-    if (followsKeys) replaceKeys(next.settings.jwtKeys);
-    const later = changedVariables(loaded.env, next.env).filter(
-      (name) => !(followsKeys && name === settingsSpec.jwtKeys.env),
-    );
-    if (later.length > 0) logger.warn({ variables: later }, 'changed settings take effect at the next start');
+  constructor(folder: string, options: SettingsReloadOptions) {
+    this.#folder = folder;
+    this.#options = options;
   }
 
-  return {
-    name: 'settings',
-    async start() {
-      watch = await watchFiles({ paths: [folder], onChange: reload, logger });
-      // What has changed while the service started, which may have waited for its database.
-      await reload();
-    },
-    stop: () => watch?.close(),
-  };
+  async start(): Promise<void> {
+    const { logger } = this.#options;
+    this.#watch = await watchFiles({ paths: [this.#folder], onChange: () => this.#reload(), logger });
+    // For changes during the start, which may have waited for the database.
+    await this.#reload();
+  }
+
+  stop(): void {
+    this.#watch?.close();
+  }
+
+  async #reload(): Promise<void> {
+    const { loaded, read, replaceKeys, logger } = this.#options;
+    const next = await read();
+    if (!next.ok) return logger.error({ problem: next.message }, 'rejected changed settings');
+    // A key file is watched separately; whether one is used is determined at startup.
+    const usesKeys = loaded.settings.jwtKeysFile === '' && next.settings.jwtKeysFile === '';
+    if (usesKeys) replaceKeys(next.settings.jwtKeys);
+    const pending = changedVariables(loaded.env, next.env).filter(
+      (name) => !(usesKeys && name === settingsSpec.jwtKeys.env),
+    );
+    if (pending.length > 0)
+      logger.warn({ variables: pending }, 'changed settings take effect at the next start');
+  }
 }
 
-/** The settings of which one of the variables that they may come from has another value: by their first names. */
+/** Main names of the settings of which a variable has changed. */
 function changedVariables(before: Environment, after: Environment): string[] {
   return Object.values(settingsSpec)
     .filter(({ env, aliases }) => [env, ...aliases].some((name) => before[name] !== after[name]))
     .map(({ env }) => env);
 }
 
-const endedByItself = new Error(
-  'PostgreSQL ended although nobody stopped it: start the server again, which recovers what was committed',
+const unexpectedExit = new Error(
+  'PostgreSQL exited unexpectedly: restart the server to recover committed data',
 );
 
 /** `serve` */
@@ -81,20 +90,20 @@ export const serveCommand: Command = async ({ environmentFiles: files }) => {
     const { replaceKeys } = app;
     const read = () => readSettingsFrom(files, withDefaultsOfMode);
     if (files.folder !== undefined)
-      app.lifecycle.add(createSettingsReload(files.folder, { loaded, read, replaceKeys, logger }));
+      app.lifecycle.add(new SettingsReload(files.folder, { loaded, read, replaceKeys, logger }));
     if (development) {
       const print = (): void => void process.stdout.write(developmentHints(app.ports.http, settings));
       app.lifecycle.add({ name: 'hints', start: print });
     }
-    void lost?.then(() => app.lifecycle.fail('the PostgreSQL of development mode ended', endedByItself));
+    void lost?.then(() => app.lifecycle.fail('the PostgreSQL of development mode exited', unexpectedExit));
     await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
   } catch (error) {
-    logger.fatal({ err: error }, 'not started');
+    logger.fatal({ err: error }, 'failed to start');
     process.exit(1);
   }
 };
 
-/** In development mode without a database of one's own: starts one, and says where it is. */
+/** Starts the database of development mode, unless DATABASE_URL is set. */
 async function startFoundation(
   settings: Settings,
 ): Promise<{ settings: Settings; foundation?: LifecycleComponent; lost?: Promise<void> }> {
@@ -111,8 +120,8 @@ async function startFoundation(
 
 const warningTexts: Readonly<Record<SettingWarning['kind'], string>> = {
   unknown: 'unknown setting',
-  'no effect': 'setting is accepted and has no effect',
-  'provider not served': 'identity provider is not served yet, sign-in with it is refused',
+  'no effect': 'setting has no effect',
+  'provider not served': 'identity provider is not supported yet, sign-in with it is rejected',
 };
 
 function warnOfSettings({ env }: LoadedSettings, logger: Logger): void {

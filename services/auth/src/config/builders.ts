@@ -12,7 +12,7 @@ import type { Millis } from '@tollgate/kit/time';
 import { parseGlob } from '../http/glob.ts';
 import { parseQuota, type Quota } from '../messages/quotas.ts';
 
-/** Text; an empty one is the default, as with GoTrue: compose files often set variables to nothing. */
+/** Text. An empty value is the default, as in GoTrue: compose files often set empty variables. */
 export function textOrDefault(
   options: Parameters<typeof text>[0] & { readonly default: string },
 ): Setting<string> {
@@ -20,7 +20,7 @@ export function textOrDefault(
   return Object.freeze({ ...base, parse: (value) => (value === '' ? options.default : base.parse(value)) });
 }
 
-/** A length of time: seconds, or a duration in Go's syntax. The default is in Go's syntax. */
+/** Seconds, or a duration in Go's syntax, in which the default must be. */
 export function seconds(
   options: SettingOptions<string> & { readonly min?: string; readonly max?: string },
 ): Setting<Millis> {
@@ -33,8 +33,8 @@ export function seconds(
   });
 }
 
-/** The life of something, as `seconds` reads it; 0 is the default, as with GoTrue. */
-export function life(
+/** As `seconds`. 0 is the default, as in GoTrue. */
+export function lifetime(
   options: SettingOptions<string> & { readonly default: string; readonly min?: string },
 ): Setting<Millis> {
   const base = seconds(options);
@@ -47,7 +47,7 @@ export function life(
   });
 }
 
-/** Like `seconds`, with a meaning of its own when it is not set. */
+/** As `seconds`, without a default. */
 export function optionalSeconds(
   options: Omit<SettingOptions<string>, 'default' | 'required'>,
 ): Setting<Millis | undefined> {
@@ -55,7 +55,7 @@ export function optionalSeconds(
   return Object.freeze({ ...base, fallback: { value: undefined, text: '' } });
 }
 
-/** Codes by phone number, `phone:code,phone:code`. Ignores a leading `+` and blanks of a number. */
+/** `phone:code,phone:code`. A leading `+` and spaces in numbers are ignored. */
 export function codesByPhone(
   options: SettingOptions<Readonly<Record<string, string>>>,
 ): Setting<Readonly<Record<string, string>>> {
@@ -75,7 +75,7 @@ function phoneDigits(phone: string): string {
   return phone.replace(/^\+/, '').replaceAll(' ', '');
 }
 
-/** A moment, as RFC 3339 writes it; absent when empty. @see RFC 3339 §5.6 https://www.rfc-editor.org/rfc/rfc3339#section-5.6 */
+/** A time in RFC 3339 format. @see RFC 3339 §5.6 https://www.rfc-editor.org/rfc/rfc3339#section-5.6 */
 export function optionalInstant(
   options: Omit<SettingOptions<string>, 'default' | 'required'>,
 ): Setting<Date | undefined> {
@@ -97,10 +97,10 @@ function parseInstant(value: string): Date | undefined {
   return Number.isNaN(ms) ? undefined : new Date(ms);
 }
 
-/** A number of events per time: `30` (per hour), `10/5m`; 0 lets none pass. */
+/** Events per time: `30` (per hour), `10/5m`. 0 rejects all. */
 export function quota(options: SettingOptions<string>): Setting<Quota> {
   const base = text(options);
-  const fallback = base.fallback && { value: definedQuota(base.fallback.value), text: base.fallback.text };
+  const fallback = base.fallback && { value: parseDefault(base.fallback.value), text: base.fallback.text };
   return Object.freeze({
     ...base,
     form: 'a number of events per hour such as 30, or per time such as 10/5m',
@@ -109,13 +109,13 @@ export function quota(options: SettingOptions<string>): Setting<Quota> {
   });
 }
 
-function definedQuota(value: string): Quota {
+function parseDefault(value: string): Quota {
   const parsed = parseQuota(value);
-  if (parsed === undefined) throw new TypeError(`a setting is defined with a bad quota: ${value}`);
+  if (parsed === undefined) throw new TypeError(`invalid default quota: ${value}`);
   return parsed;
 }
 
-/** Globs of URLs, separated by commas; a comma within braces belongs to the glob. */
+/** URL globs separated by commas, except for commas in braces. */
 export function globList(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
   return Object.freeze({
     ...list(options),
@@ -148,7 +148,7 @@ function splitOutsideBraces(text: string): readonly string[] {
   return [...parts, text.slice(start)];
 }
 
-/** The text of a setting as it is set, by whichever of its names; undefined when it is not. */
+/** The text of a setting, from the first of its names that is set. */
 export function givenValue(
   { env: main, aliases }: Pick<Setting<unknown>, 'env' | 'aliases'>,
   env: Environment,
@@ -156,18 +156,16 @@ export function givenValue(
   return [main, ...aliases].map((variable) => env[variable]).find((value) => value !== undefined);
 }
 
-/** A setting that is read and checked, and changes nothing. */
+/** A setting that is validated and ignored. */
 export type SettingWithoutEffect<T> = Setting<T> & { readonly hasEffect: false };
 
-/** Marks a setting that is accepted and changes nothing: the generated page says so, and the start warns of those that are set. */
+/** Marks a setting that is ignored. The docs state it, and the start warns if it is set. */
 export function withoutEffect<T>(setting: Setting<T>): SettingWithoutEffect<T> {
   return Object.freeze({ ...setting, doc: `Accepted, no effect. ${setting.doc}`, hasEffect: false });
 }
 
-/** Networks that have a name. */
 const namedNetworks: readonly string[] = ['loopback', 'linklocal', 'uniquelocal'];
 
-/** Addresses, networks and names of networks, separated by commas. */
 export function proxyList(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
   const base = list(options);
   return Object.freeze({
@@ -189,29 +187,29 @@ function isProxy(entry: string): boolean {
   return /^[1-9]\d{0,2}$/.test(length) && Number(length) <= (version === 4 ? 32 : 128);
 }
 
-/** The variable of a setting and the other names it is read from. */
+/** The variable of a setting and its aliases. */
 export interface VariableNames {
   readonly env: string;
   readonly aliases: readonly string[];
 }
 
-/** `SVC_<name>`, also read as `GOTRUE_<name>`, so that a deployment of that server can be taken over as it is. */
+/** `SVC_<name>`, with the alias `GOTRUE_<name>` for existing GoTrue deployments. */
 export function svc(name: string): VariableNames {
   return { env: `SVC_${name}`, aliases: [`GOTRUE_${name}`] };
 }
 
-/** Like `svc`, and also read without a prefix, as GoTrue reads a few of its variables. */
+/** As `svc`, with an alias without prefix, as GoTrue has for some variables. */
 export function svcOrBare(name: string): VariableNames {
   return { env: `SVC_${name}`, aliases: [`GOTRUE_${name}`, name] };
 }
 
-/** Names without prefix, each also read under `SVC_` and `GOTRUE_`. The first is the main one. */
+/** Names without prefix, each with aliases with `SVC_` and `GOTRUE_`. The first is the main one. */
 export function bareNames(env: string, ...others: readonly string[]): VariableNames {
   const names = [env, ...others].flatMap((name) => [name, `SVC_${name}`, `GOTRUE_${name}`]);
   return { env, aliases: names.filter((name) => name !== env) };
 }
 
-/** A variable without prefix, also read under `SVC_` and `GOTRUE_` with its own or another name. */
+/** A name without prefix, with aliases with `SVC_` and `GOTRUE_`, and further aliases with these. */
 export function bare(name: string, ...others: readonly string[]): VariableNames {
   return {
     env: name,

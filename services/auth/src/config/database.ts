@@ -4,9 +4,8 @@ import { bare, svc, svcOrBare } from './builders.ts';
 
 const group = 'Database';
 
-/** PostgreSQL. */
 export const databaseSettings = {
-  dbDriver: oneOf(['postgres'], { ...svc('DB_DRIVER'), group, required: true, doc: 'Kind of database.' }),
+  dbDriver: oneOf(['postgres'], { ...svc('DB_DRIVER'), group, required: true, doc: 'Database system.' }),
   databaseUrl: text({
     ...bare('DATABASE_URL', 'DB_DATABASE_URL'),
     group,
@@ -16,7 +15,7 @@ export const databaseSettings = {
       pattern: /^postgres(ql)?:\/\//,
       form: 'a connection string, postgres://user:password@host:port/database',
     },
-    doc: 'Connection string. `sslmode` means what it means to libpq: encrypted where the server offers it when unset; `verify-full` looks at its certificate.',
+    doc: 'Connection string. `sslmode` has the meaning of libpq: if unset, connections are encrypted if the server supports it; `verify-full` verifies its certificate.',
   }),
   dbMaxPoolSize: int({
     ...svc('DB_MAX_POOL_SIZE'),
@@ -24,33 +23,33 @@ export const databaseSettings = {
     default: 0,
     min: 0,
     max: 10_000,
-    doc: 'Most connections to hold; 0 leaves it to the server, which then holds up to 20.',
+    doc: 'Maximum number of connections. 0 means 20.',
   }),
   dbStartupTimeoutMs: duration({
     ...svc('DB_STARTUP_TIMEOUT'),
     group,
     default: '30s',
     max: '10m',
-    doc: 'How long a start waits for a database that does not answer; 0 not at all.',
+    doc: 'How long the start waits for an unavailable database. 0 disables retries.',
   }),
   dbNamespace: text({
     ...svcOrBare('DB_NAMESPACE'),
     group,
     default: 'auth',
-    matches: { pattern: /^[a-z_][a-z0-9_]{0,62}$/, form: 'a schema name: small letters, digits and _' },
-    doc: 'Schema that holds all tables.',
+    matches: { pattern: /^[a-z_][a-z0-9_]{0,62}$/, form: 'a schema name: lower-case letters, digits and _' },
+    doc: 'Schema of all tables.',
   }),
   dbSharedWithGotrue: bool({
     ...svc('DB_SHARED_WITH_GOTRUE'),
     group,
     default: false,
-    doc: 'GoTrue serves the same database, or is to again: one-time tokens and new password hashes are kept in the form that it reads (SHA-224 without a secret, bcrypt).',
+    doc: 'Set if GoTrue uses the same database, now or after a rollback. One-time tokens and new password hashes are stored in the format of GoTrue (SHA-224 without a secret, bcrypt).',
   }),
   dbCleanupEnabled: bool({
     ...svc('DB_CLEANUP_ENABLED'),
     group,
     default: true,
-    doc: 'Remove rows that have expired: every 10 minutes, a day after their end. So go anonymous users who have not been seen for 30 days.',
+    doc: 'Remove expired rows every 10 minutes, a day after they expired. Anonymous users are removed after 30 days without activity.',
   }),
 };
 
@@ -58,34 +57,33 @@ const encryptionGroup = 'Database';
 
 const keyForm = '32 bytes in base64url';
 
-/** Encryption of columns: password hashes, secrets of factors, and keys of refresh tokens. */
 export const encryptionSettings = {
   dbEncryptionEncrypt: bool({
     ...svc('SECURITY_DB_ENCRYPTION_ENCRYPT'),
     group: encryptionGroup,
     default: false,
-    doc: 'Encrypt password hashes, secrets of second factors and keys of refresh tokens as they are written. What is there already follows with `tollgate-auth admin reencrypt`.',
+    doc: 'Encrypt password hashes, secrets of second factors and keys of refresh tokens when they are written. Existing values are encrypted by `tollgate-auth admin reencrypt`.',
   }),
   dbEncryptionKeyId: text({
     ...svc('SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID'),
     group: encryptionGroup,
     default: '',
     matches: { pattern: /^[\w.-]{0,64}$/, form: 'an id of up to 64 letters, digits and `_.-`' },
-    doc: 'Id of the key that encrypts; it is kept with each value.',
+    doc: 'Id of the encryption key, which is stored with each value.',
   }),
   dbEncryptionKey: text({
     ...svc('SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY'),
     group: encryptionGroup,
     default: '',
     secret: true,
-    doc: `The key that encrypts: ${keyForm}, from \`openssl rand -base64 32 | tr +/ -_\` for example.`,
+    doc: `Encryption key: ${keyForm}, for example from \`openssl rand -base64 32 | tr +/ -_\`.`,
   }),
   dbEncryptionDecryptionKeys: pairs({
     ...svc('SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS'),
     group: encryptionGroup,
     default: {},
     secret: true,
-    doc: 'Keys that only decrypt, `id:key,id:key`: those from before a change of keys. The key that encrypts may be among them.',
+    doc: 'Keys for decryption only, `id:key,id:key`: those from before a key rotation. May include the encryption key.',
   }),
 };
 
@@ -93,10 +91,7 @@ type Check = SettingsCheck<typeof encryptionSettings>;
 
 const keyId: Check = (s, { variableName }) =>
   s.dbEncryptionEncrypt && s.dbEncryptionKeyId === ''
-    ? {
-        variable: variableName('dbEncryptionKeyId'),
-        expected: 'an id of the key that encrypts; it must be set',
-      }
+    ? { variable: variableName('dbEncryptionKeyId'), expected: 'an id of the encryption key' }
     : undefined;
 
 const key: Check = (s, { variableName }) => {
@@ -119,8 +114,7 @@ function decryptionKeyProblem(
 ): string | undefined {
   if (!isEncryptionKey(text)) return `the key ${id} to be ${keyForm}`;
   const isOther = id === s.dbEncryptionKeyId && s.dbEncryptionKey !== '' && text !== s.dbEncryptionKey;
-  return isOther ? `the key ${id} to be the one that encrypts, or to have another id` : undefined;
+  return isOther ? `the key ${id} to be the encryption key, or to have another id` : undefined;
 }
 
-/** What is checked of these settings together. */
 export const encryptionChecks: readonly Check[] = [keyId, key, decryptionKeys];

@@ -2,79 +2,83 @@ import { bool, int, list, port, type Setting, text } from '@tollgate/kit/setting
 import { parseExtraHeaders } from '../messages/smtp.ts';
 import { TemplateError } from '../messages/templates/syntax.ts';
 import { parseTemplate } from '../messages/templates/template.ts';
-import { life, optionalSeconds, svc, textOrDefault, withoutEffect } from './builders.ts';
+import { lifetime, optionalSeconds, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Mail';
 
-/** How mail leaves, and how long what it carries is good for. */
 export const mailSettings = {
   smtpAdminEmail: text({
     ...svc('SMTP_ADMIN_EMAIL'),
     group,
     default: '',
-    doc: 'Address that mail comes from; required with SMTP_HOST.',
+    doc: 'Sender address. Required with SMTP_HOST.',
   }),
   smtpHost: text({
     ...svc('SMTP_HOST'),
     group,
     default: '',
-    doc: 'SMTP server. Without one no mail is sent, and the start warns of it; development mode shows mails at `/dev/mail`.',
+    doc: 'SMTP server. Empty: no emails are sent, with a warning at startup; development mode shows them at `/dev/mail`.',
   }),
   smtpPort: port({ ...svc('SMTP_PORT'), group, default: 587, doc: 'TCP port of the SMTP server.' }),
-  smtpUser: text({ ...svc('SMTP_USER'), group, default: '', doc: 'User, where the server wants one.' }),
-  smtpPass: text({ ...svc('SMTP_PASS'), group, default: '', secret: true, doc: 'Password of that user.' }),
+  smtpUser: text({
+    ...svc('SMTP_USER'),
+    group,
+    default: '',
+    doc: 'User, if the server requires authentication.',
+  }),
+  smtpPass: text({ ...svc('SMTP_PASS'), group, default: '', secret: true, doc: 'Password of the user.' }),
   smtpSenderName: text({
     ...svc('SMTP_SENDER_NAME'),
     group,
     default: '',
-    doc: 'Name of the sender; the address when empty.',
+    doc: 'Sender name. Empty: the address.',
   }),
   smtpHeaders: text({
     ...svc('SMTP_HEADERS'),
     group,
     default: '',
-    doc: 'Further headers: JSON, name to list of values.',
+    doc: 'Further headers: a JSON object of names and lists of values.',
   }),
   mailerTemplatePrivateHosts: list({
     ...svc('MAILER_TEMPLATE_PRIVATE_HOSTS'),
     group,
     default: [],
-    doc: 'Hosts that templates may be fetched from although their address is private; all others must be on the Internet.',
+    doc: 'Hosts with a private address from which templates can be fetched. Other hosts must have public addresses.',
   }),
   smtpMaxFrequencyMs: optionalSeconds({
     ...svc('SMTP_MAX_FREQUENCY'),
     group,
-    doc: 'Shortest time between two mails to a user; unset: 900 s for confirmations, 60 s for links.',
+    doc: 'Minimum interval between two emails to a user. Unset: 900 s for confirmations, 60 s for links.',
   }),
   mailerAutoconfirm: bool({
     ...svc('MAILER_AUTOCONFIRM'),
     group,
     default: false,
-    doc: 'Users need not confirm their email.',
+    doc: 'Confirm email addresses without a link.',
   }),
-  mailerOtpExpMs: life({
+  mailerOtpExpMs: lifetime({
     ...svc('MAILER_OTP_EXP'),
     group,
     default: '24h',
-    doc: 'Life of a link or code in a mail.',
+    doc: 'Lifetime of a link or code in an email.',
   }),
   mailerOtpLength: int({
     ...svc('MAILER_OTP_LENGTH'),
     group,
     default: 6,
-    doc: 'Digits of a code in a mail, 6 to 10; otherwise 6.',
+    doc: 'Digits of a code in an email, from 6 to 10. Other values mean 6.',
   }),
   mailerSecureEmailChangeEnabled: bool({
     ...svc('MAILER_SECURE_EMAIL_CHANGE_ENABLED'),
     group,
     default: true,
-    doc: 'A change of email is confirmed at the old and at the new address.',
+    doc: 'An email change must be confirmed at the old and the new address.',
   }),
   mailerAllowUnverifiedEmailSignIns: bool({
     ...svc('MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS'),
     group,
     default: false,
-    doc: 'Sign-in by password before the email is confirmed.',
+    doc: 'Allow password sign-in before the email address is confirmed.',
   }),
 };
 
@@ -95,17 +99,15 @@ export const defaultSubjects = {
   MFA_FACTOR_UNENROLLED_NOTIFICATION: 'An MFA factor has been unenrolled',
 } as const;
 
-/** Mails whose link has a path of its own. */
+/** Emails whose link has its own path. */
 const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const;
 
-/** A kind of mail, as its settings spell it. */
+/** A kind of email, as in setting names. */
 export type MailKind = keyof typeof defaultSubjects;
 type LinkedKind = (typeof linkedKinds)[number];
-/** Mails that tell what has changed. */
 export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
 
-/** Every kind of mail. */
-export const mailKinds = Object.keys(defaultSubjects) as readonly MailKind[]; // of the constant just above
+export const mailKinds = Object.keys(defaultSubjects) as readonly MailKind[]; // of the constant above
 const notificationKinds = mailKinds.filter((kind) => kind.endsWith('_NOTIFICATION')) as NotificationKind[]; // as filtered
 
 type MailTextSettings = {
@@ -114,8 +116,8 @@ type MailTextSettings = {
   readonly [K in LinkedKind as `mailUrlPath:${K}`]: Setting<string>;
 } & { readonly [K in NotificationKind as `mailNotification:${K}`]: Setting<boolean> };
 
-/** Subjects, templates and link paths per kind of mail, and which notifications are sent: `settings['mailSubject:INVITE']`. */
-// Object.fromEntries forgets which key has which value; the keys are made from the kinds as the type says.
+/** Subjects, templates, link paths and notification switches, such as `settings['mailSubject:INVITE']`. */
+// Object.fromEntries loses the keys, which match the type.
 export const mailTextSettings = Object.fromEntries<Setting<string> | Setting<boolean>>([
   ...mailKinds.map((kind) => [`mailSubject:${kind}`, unlessUnsent(kind, subjectSetting(kind))] as const),
   ...mailKinds.map((kind) => [`mailTemplate:${kind}`, unlessUnsent(kind, templateSetting(kind))] as const),
@@ -125,7 +127,7 @@ export const mailTextSettings = Object.fromEntries<Setting<string> | Setting<boo
   ),
 ]) as MailTextSettings;
 
-/** Mails about external providers, which nobody can link yet. */
+/** Identities cannot be linked yet. */
 function unlessUnsent<T>(kind: MailKind, setting: Setting<T>): Setting<T> {
   return kind.startsWith('IDENTITY_') ? withoutEffect(setting) : setting;
 }
@@ -135,7 +137,7 @@ function subjectSetting(kind: MailKind) {
     ...svc(`MAILER_SUBJECTS_${kind}`),
     group: 'Subjects of mails',
     default: defaultSubjects[kind],
-    doc: 'A template, as bodies are, for plain text.',
+    doc: 'Subject: a template for plain text.',
   });
 }
 
@@ -144,7 +146,7 @@ function templateSetting(kind: MailKind) {
     ...svc(`MAILER_TEMPLATES_${kind}`),
     group: 'Templates of mails',
     default: '',
-    doc: 'URL of an HTML template, or a path below SITE_URL, fetched at the start and every 10 minutes; the built-in one when empty or unavailable.',
+    doc: 'URL of an HTML template, or a path below SITE_URL. Fetched at startup and every 10 minutes. Empty, or if unavailable: the built-in template.',
   });
 }
 
@@ -153,7 +155,7 @@ function urlPathSetting(kind: LinkedKind) {
     ...svc(`MAILER_URLPATHS_${kind}`),
     group: 'Links in mails',
     default: '/verify',
-    doc: 'Path of the link, resolved against API_EXTERNAL_URL.',
+    doc: 'Path of the link, relative to API_EXTERNAL_URL.',
   });
 }
 
@@ -163,11 +165,11 @@ function notificationSetting(kind: NotificationKind) {
     ...svc(`MAILER_NOTIFICATIONS_${event}_ENABLED`),
     group: 'Notifications',
     default: false,
-    doc: `Send the mail: ${defaultSubjects[kind]}.`,
+    doc: `Send the email "${defaultSubjects[kind]}".`,
   });
 }
 
-/** A setting of mails, and what its value should be when it is not. */
+/** Validation of a setting. */
 export interface MailCheck {
   readonly key:
     | 'smtpHeaders'
@@ -203,7 +205,7 @@ const subject = (value: string): string | undefined =>
     return undefined;
   });
 
-/** Rendered with a code that no template has by chance: a message without one would be paid for and useless. */
+/** The template must contain the code. It is rendered with one that no template has by chance. */
 const textMessage = (value: string): string | undefined =>
   templateProblem(() => {
     const code = '\u{f0000}';
@@ -211,7 +213,6 @@ const textMessage = (value: string): string | undefined =>
     return text.includes(code) ? undefined : 'a template with {{ .Code }}';
   });
 
-/** Any base will do: it is what the path adds that is looked at. */
 const base = 'http://localhost';
 
 const urlOrPath = (value: string): string | undefined => {
@@ -221,7 +222,6 @@ const urlOrPath = (value: string): string | undefined => {
     : 'a URL with http or https, or a path';
 };
 
-/** What can be known of mails before one is sent. */
 export const mailChecks: readonly MailCheck[] = [
   { key: 'smtpHeaders', problem: extraHeaders },
   { key: 'smtpSenderName', problem: oneLine },

@@ -25,7 +25,7 @@ import { smsSettings } from './sms.ts';
 import { jwtSettings, sessionSettings } from './tokens.ts';
 import { unservedSettings } from './unserved.ts';
 
-/** Every setting of the service, in the order of docs/settings-auth.md. */
+/** All settings, in the order of docs/settings-auth.md. */
 export const settingsSpec = defineSettings({
   ...coreSettings,
   ...serverSettings,
@@ -45,27 +45,26 @@ export const settingsSpec = defineSettings({
   ...unservedSettings,
 });
 
-/** The settings as the composition root sees them. */
 export type Settings = SettingValues<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
-/** An app has a URL as well: `myapp://login`. */
+/** Apps have URLs such as `myapp://login`. */
 const siteUrl: Check = (s, context) =>
   isWebUrl(s.siteUrl) || isAppUrl(s.siteUrl)
     ? undefined
-    : problemOf('siteUrl', 'an absolute URL such as https://example.com or myapp://login', context);
+    : toProblem('siteUrl', 'an absolute URL such as https://example.com or myapp://login', context);
 
 const apiExternalUrl: Check = (s, context) =>
   isWebUrl(s.apiExternalUrl)
     ? undefined
-    : problemOf('apiExternalUrl', 'an absolute URL with http or https', context);
+    : toProblem('apiExternalUrl', 'an absolute URL with http or https', context);
 
 function isWebUrl(text: string): boolean {
   return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
 }
 
-/** Excludes schemes that browsers run or show themselves, and `localhost:3000`, which has no scheme. */
+/** Excludes schemes that browsers execute or display, and `localhost:3000`, which has no scheme. */
 function isAppUrl(text: string): boolean {
   const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(text) ?? [];
   const isForbidden = /^(?:https?|javascript|data|vbscript|file|blob|about|filesystem|view-source)$/i.test(
@@ -74,7 +73,7 @@ function isAppUrl(text: string): boolean {
   return scheme !== '' && !isForbidden && !/^\d/.test(rest) && URL.canParse(text);
 }
 
-function problemOf(
+function toProblem(
   key: keyof typeof settingsSpec & string,
   expected: string,
   { variableName, shownValue }: Pick<Parameters<Check>[1], 'variableName' | 'shownValue'>,
@@ -84,7 +83,7 @@ function problemOf(
 }
 
 const signingKeys: Check = (s, { variableName }) => {
-  // Keys of a file are looked at where it is read.
+  // Keys of a file are validated when it is read.
   const parsed = parseSigningKeys(s.jwtKeysFile === '' ? s : { ...s, jwtValidMethods: [] });
   return parsed.ok
     ? undefined
@@ -96,7 +95,7 @@ const oneSourceOfKeys: Check = (s, { variableName }) =>
     ? {
         variable: variableName('jwtKeysFile'),
         value: s.jwtKeysFile,
-        expected: `nothing, as ${variableName('jwtKeys')} is set: keys come from one of them`,
+        expected: `an empty value, because ${variableName('jwtKeys')} is set`,
       }
     : undefined;
 
@@ -104,49 +103,48 @@ const senderOfMails: Check = (s, { variableName }) =>
   s.mode === 'production' && s.smtpHost !== '' && s.smtpAdminEmail === ''
     ? {
         variable: variableName('smtpAdminEmail'),
-        expected: `the address that mail comes from, as ${variableName('smtpHost')} is set`,
+        expected: `the sender address, because ${variableName('smtpHost')} is set`,
       }
     : undefined;
 
-/** An unknown mode must not weaken TLS silently. */
+/** An unknown mode must not silently weaken TLS. */
 const sslMode: Check = (s, context) => {
   const mode = /[?&]sslmode=([^&]*)/.exec(s.databaseUrl)?.[1];
   return mode === undefined || sslModes.some((known) => known === mode)
     ? undefined
-    : problemOf('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`, context);
+    : toProblem('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`, context);
 };
 
-/** Phone sign-in would fail at the first message. */
+/** Without it, phone sign-in would fail at the first message. */
 const servedGateway: Check = (s, context) => {
   const shown = context.shownValue('smsProvider') ?? '""';
   return s.externalPhoneEnabled && s.smsProvider === '' && shown !== '""'
-    ? problemOf('smsProvider', settingsSpec.smsProvider.form, context)
+    ? toProblem('smsProvider', settingsSpec.smsProvider.form, context)
     : undefined;
 };
 
-/** A path is one below a web site. */
+/** A path is relative to SITE_URL, which must be a web site. */
 const templateUrl =
   (kind: MailKind): Check =>
   (s, context) =>
     /^https?:/i.test(s.siteUrl) || /^(?:https?:.*)?$/i.test(s[`mailTemplate:${kind}`])
       ? undefined
-      : problemOf(
+      : toProblem(
           `mailTemplate:${kind}`,
-          `a URL with http or https, as ${context.variableName('siteUrl')} is no web site`,
+          `a URL with http or https, because ${context.variableName('siteUrl')} is not a web site`,
           context,
         );
 
-/** It writes codes to the log, where whoever reads that could sign in with them. */
+/** It writes codes to the log, with which readers of the log could sign in. */
 const noLogGateway: Check = (s, { variableName }) =>
   s.mode === 'production' && s.smsProvider === 'log'
     ? {
         variable: variableName('smsProvider'),
         value: 'log',
-        expected: 'another gateway: log is for development',
+        expected: 'another gateway: log is for development mode only',
       }
     : undefined;
 
-/** What can be known of mails before one is sent. */
 const mailCheck =
   (check: MailCheck): Check =>
   (s, { variableName, shownValue }) => {
@@ -156,7 +154,7 @@ const mailCheck =
     return { variable: variableName(check.key), ...(value !== undefined && { value }), expected };
   };
 
-/** Hooks under names of other versions of GoTrue, such as HOOK_CUSTOM_SMS_PROVIDER_ENABLED. */
+/** Hooks of other versions of GoTrue, such as HOOK_CUSTOM_SMS_PROVIDER_ENABLED. */
 function otherHooks(env: Environment): SettingProblem[] {
   const known = new Set(Object.values(settingsSpec).flatMap(({ env: name, aliases }) => [name, ...aliases]));
   return Object.entries(env)
@@ -165,11 +163,11 @@ function otherHooks(env: Environment): SettingProblem[] {
     .map(([variable, value]) => ({
       variable,
       value: JSON.stringify(value),
-      expected: 'false: hooks are not served yet',
+      expected: 'false: hooks are not supported yet',
     }));
 }
 
-/** Reads the settings from the environment; all problems at once. */
+/** Reads the settings from the environment. Returns all problems. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   const read = readKnownSettings(env);
   const hooks = otherHooks(env);

@@ -4,7 +4,6 @@ import { quota, type SettingWithoutEffect, seconds, svc, textOrDefault, withoutE
 
 const group = 'Passwords';
 
-/** What a password must be like. */
 export const passwordSettings = {
   passwordMinLength: int({
     ...svc('PASSWORD_MIN_LENGTH'),
@@ -12,13 +11,13 @@ export const passwordSettings = {
     default: 6,
     min: 0,
     max: 72,
-    doc: 'Fewest characters; less than 6 counts as 6.',
+    doc: 'Minimum number of characters, at least 6.',
   }),
   passwordRequiredCharacters: text({
     ...svc('PASSWORD_REQUIRED_CHARACTERS'),
     group,
     default: '',
-    doc: 'Sets of characters separated by `:` (`\\:` is the colon itself); a password has one of each.',
+    doc: 'Sets of characters separated by `:` (`\\:` is a colon). A password must have a character of each.',
   }),
   passwordHibpEnabled: bool({
     ...svc('PASSWORD_HIBP_ENABLED'),
@@ -30,7 +29,7 @@ export const passwordSettings = {
     ...svc('PASSWORD_HIBP_FAIL_CLOSED'),
     group,
     default: false,
-    doc: 'Take no new password while that service does not answer; else they are taken, and the log says so.',
+    doc: 'Reject new passwords while that service is unavailable. Otherwise they are accepted with a warning in the log.',
   }),
   passwordHibpUserAgent: textOrDefault({
     ...svc('PASSWORD_HIBP_USER_AGENT'),
@@ -44,63 +43,62 @@ export const passwordSettings = {
     group,
     default: 'https://api.pwnedpasswords.com',
     matches: { pattern: /^https?:\/\/[^/?#@]+[^?#]*$/, form: 'an absolute URL with http or https' },
-    doc: 'Base URL of the service, or of a copy of it.',
+    doc: 'Base URL of the service, or of a mirror.',
   }),
   updatePasswordRequireReauthentication: bool({
     ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION'),
     group,
     default: false,
-    doc: 'A new password needs a nonce from `/reauthenticate` when the session is older than a day.',
+    doc: 'A password change requires a nonce of `/reauthenticate` if the session is older than a day.',
   }),
   updatePasswordRequireCurrentPassword: bool({
     ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD'),
     group,
     default: false,
-    doc: 'A new password needs the old one, unless there is none or the user has come by a recovery mail.',
+    doc: 'A password change requires the old password, unless there is none or the user signed in by a recovery link.',
   }),
   uniformAnswers: bool({
     ...svc('SECURITY_UNIFORM_ANSWERS'),
     group,
     default: false,
-    doc: 'Answers to sign-up, /otp, /magiclink, /recover and /resend are equal for known and unknown users in every field and limit; mails leave after the answer. Users must have to confirm their contacts.',
+    doc: 'Prevent user enumeration: responses of sign-up, /otp, /magiclink, /recover and /resend, including limits, are the same for known and unknown users, and emails are sent after the response. Requires that contacts are confirmed.',
   }),
 };
 
 const mfaGroup = 'Multi-factor authentication';
 
-function switchOf(name: string, fallback: boolean, doc: string) {
+function mfaSwitch(name: string, fallback: boolean, doc: string) {
   return bool({ ...svc(name), group: mfaGroup, default: fallback, doc });
 }
 
-/** Second factors. */
 export const mfaSettings = {
-  mfaTotpEnrollEnabled: switchOf('MFA_TOTP_ENROLL_ENABLED', true, 'Enrolling of TOTP.'),
-  mfaTotpVerifyEnabled: switchOf('MFA_TOTP_VERIFY_ENABLED', true, 'Verifying with TOTP.'),
+  mfaTotpEnrollEnabled: mfaSwitch('MFA_TOTP_ENROLL_ENABLED', true, 'Enable enrollment of TOTP.'),
+  mfaTotpVerifyEnabled: mfaSwitch('MFA_TOTP_VERIFY_ENABLED', true, 'Enable verification with TOTP.'),
   mfaChallengeExpiryMs: seconds({
     ...svc('MFA_CHALLENGE_EXPIRY_DURATION'),
     group: mfaGroup,
     default: '5m',
-    doc: 'Life of a challenge; less than 5 minutes counts as 5 minutes.',
+    doc: 'Lifetime of a challenge, at least 5 minutes.',
   }),
   mfaFactorExpiryMs: seconds({
     ...svc('MFA_FACTOR_EXPIRY_DURATION'),
     group: mfaGroup,
     default: '5m',
-    doc: 'Age at which an unverified factor goes when the user enrols another one; less than 5 minutes counts as 5 minutes.',
+    doc: 'Age at which an unverified factor is removed when the user enrolls another one, at least 5 minutes.',
   }),
   mfaMaxEnrolledFactors: int({
     ...svc('MFA_MAX_ENROLLED_FACTORS'),
     group: mfaGroup,
     default: 10,
     min: 0,
-    doc: 'Most factors of a user.',
+    doc: 'Maximum number of factors of a user.',
   }),
   mfaMaxVerifiedFactors: int({
     ...svc('MFA_MAX_VERIFIED_FACTORS'),
     group: mfaGroup,
     default: 10,
     min: 0,
-    doc: 'Most verified factors of a user.',
+    doc: 'Maximum number of verified factors of a user.',
   }),
 };
 
@@ -120,25 +118,24 @@ function wrongGuesses(name: string, guesses: number, doc: string) {
   return int({ ...svc(name), group: limitGroup, default: guesses, min: 1, max: 1_000_000, doc });
 }
 
-/** How often things may be done. */
 export const limitSettings = {
   rateLimitHeader: text({
     ...svc('RATE_LIMIT_HEADER'),
     group: limitGroup,
     default: '',
-    doc: 'Header whose first item takes the place of the client address; behind trusted proxies only.',
+    doc: 'Header whose first item is used instead of the client address. Use behind trusted proxies only.',
   }),
   rateLimitEmailSent: quota({
     ...svc('RATE_LIMIT_EMAIL_SENT'),
     group: limitGroup,
     default: '30',
-    doc: 'Mails of all users together.',
+    doc: 'Emails to all users together.',
   }),
   rateLimitSmsSent: quota({
     ...svc('RATE_LIMIT_SMS_SENT'),
     group: limitGroup,
     default: '30',
-    doc: 'Text messages of all users together.',
+    doc: 'Text messages to all users together.',
   }),
   rateLimitOtp: perAddress(
     'RATE_LIMIT_OTP',
@@ -157,27 +154,27 @@ export const limitSettings = {
   wrongPasswordsPerNetwork: wrongGuesses(
     'RATE_LIMIT_WRONG_PASSWORDS',
     10,
-    'Wrong passwords for an account from one network (/24 or /64) in 10 minutes. Each further one has to wait, from 1 minute up to an hour.',
+    'Wrong passwords for an account from one network (/24 or /64) in 10 minutes. Each further attempt must wait, from 1 minute up to an hour.',
   ),
   wrongPasswordsPerAccount: wrongGuesses(
     'RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT',
     100,
-    'Wrong passwords for an account in an hour. Networks from which it was signed in during the last 90 days are not refused.',
+    'Wrong passwords for an account in an hour. Networks with a sign-in to the account in the last 90 days are exempt.',
   ),
   wrongCodesPerNetwork: wrongGuesses(
     'RATE_LIMIT_WRONG_CODES',
     10,
-    'As `RATE_LIMIT_WRONG_PASSWORDS`, for codes of mails and text messages.',
+    'As `RATE_LIMIT_WRONG_PASSWORDS`, for codes in emails and text messages.',
   ),
   wrongCodesPerAccount: wrongGuesses(
     'RATE_LIMIT_WRONG_CODES_PER_ACCOUNT',
     100,
-    'As `RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT`, for codes. Links in mails are not refused.',
+    'As `RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT`, for codes. Links in emails are exempt.',
   ),
   wrongCodesPerMessage: wrongGuesses(
     'RATE_LIMIT_WRONG_CODES_PER_MESSAGE',
     30,
-    'Wrong guesses after which a code that was sent is not taken any more, except from a network from which the account was signed in.',
+    'Wrong attempts after which a code is no longer accepted, except from networks with a sign-in to the account.',
   ),
 };
 
@@ -190,7 +187,7 @@ type ProviderSettings = {
 };
 
 /** Five settings per external provider: `settings['externalClientId:github']`. */
-// Object.fromEntries forgets which key has which value; the keys are made from the names as the type says.
+// Object.fromEntries loses the keys, which match the type.
 export const providerSettings = Object.fromEntries<Setting<string> | Setting<boolean>>(
   providerNames.flatMap((name) => {
     const of = (part: string) => ({
@@ -200,11 +197,11 @@ export const providerSettings = Object.fromEntries<Setting<string> | Setting<boo
     return [
       [
         `externalEnabled:${name}`,
-        withoutEffect(bool({ ...of('ENABLED'), default: false, doc: 'Sign-in with it.' })),
+        withoutEffect(bool({ ...of('ENABLED'), default: false, doc: 'Enable sign-in with the provider.' })),
       ],
       [
         `externalClientId:${name}`,
-        withoutEffect(text({ ...of('CLIENT_ID'), default: '', doc: 'Client id there.' })),
+        withoutEffect(text({ ...of('CLIENT_ID'), default: '', doc: 'Client id.' })),
       ],
       [
         `externalSecret:${name}`,
@@ -213,12 +210,16 @@ export const providerSettings = Object.fromEntries<Setting<string> | Setting<boo
       [
         `externalRedirectUri:${name}`,
         withoutEffect(
-          text({ ...of('REDIRECT_URI'), default: '', doc: 'URL of `/callback` as registered there.' }),
+          text({
+            ...of('REDIRECT_URI'),
+            default: '',
+            doc: 'URL of `/callback` as registered with the provider.',
+          }),
         ),
       ],
       [
         `externalUrl:${name}`,
-        withoutEffect(text({ ...of('URL'), default: '', doc: 'Base URL of its endpoints.' })),
+        withoutEffect(text({ ...of('URL'), default: '', doc: 'Base URL of the provider.' })),
       ],
     ] as const;
   }),

@@ -1,44 +1,44 @@
 import { bool, type Setting, type SettingSchema, text } from '@tollgate/kit/settings';
 import { svc, withoutEffect } from './builders.ts';
 
-/** A setting of GoTrue that switches on what does not exist here. */
+/** A setting of a GoTrue feature that is not supported. */
 export type NotServed<T> = Setting<T> & { readonly isServed: false };
 
 const switchedOff: SettingSchema = { type: 'boolean', enum: [false] };
 
 interface NotServedOptions {
   readonly group: string;
-  /** What it would switch on, as a noun phrase. */
+  /** A noun phrase. */
   readonly feature: string;
 }
 
 /**
- * A switch that can only be off. `true` stops the start: ignoring it would leave out a protection
- * that the operator relies on.
+ * A switch that must be off. `true` is a startup error, because ignoring it could disable a protection
+ * that operators rely on.
  */
 function notServed(name: string, { group, feature }: NotServedOptions): NotServed<boolean> {
-  const base = bool({ ...svc(name), group, default: false, doc: `Not served yet: ${feature}.` });
+  const base = bool({ ...svc(name), group, default: false, doc: `Not supported yet: ${feature}.` });
   return Object.freeze({
     ...base,
-    form: `false: ${feature} is not served yet`,
+    form: `false: ${feature} is not supported yet`,
     schema: switchedOff,
     parse: (value) => (base.parse(value) === false ? false : undefined),
     isServed: false,
   });
 }
 
-/** A restriction that can only be absent, for the same reason. */
+/** A restriction that must be empty, for the same reason. */
 function notServedText(name: string, { group, feature }: NotServedOptions): NotServed<string> {
-  const base = text({ ...svc(name), group, default: '', doc: `Not served yet: ${feature}.` });
+  const base = text({ ...svc(name), group, default: '', doc: `Not supported yet: ${feature}.` });
   return Object.freeze({
     ...base,
-    form: `nothing: ${feature} is not served yet`,
+    form: `an empty value: ${feature} is not supported yet`,
     parse: (value) => (value.trim() === '' ? '' : undefined),
     isServed: false,
   });
 }
 
-const group = 'Not served yet';
+const group = 'Not supported yet';
 
 const hooks = [
   'MFA_VERIFICATION_ATTEMPT',
@@ -51,11 +51,11 @@ const hooks = [
 ] as const;
 type Hook = (typeof hooks)[number];
 
-/** Switches of features that do not exist: each of them stops the start when it is on. */
+/** Switches of unsupported features. Enabling one is a startup error. */
 export const unservedSettings = {
   captchaEnabled: notServed('SECURITY_CAPTCHA_ENABLED', { group, feature: 'CAPTCHA' }),
-  samlEnabled: notServed('SAML_ENABLED', { group, feature: 'single sign-on by SAML' }),
-  passkeyEnabled: notServed('PASSKEY_ENABLED', { group, feature: 'sign-in by passkey' }),
+  samlEnabled: notServed('SAML_ENABLED', { group, feature: 'SAML single sign-on' }),
+  passkeyEnabled: notServed('PASSKEY_ENABLED', { group, feature: 'passkeys' }),
   oauthServerEnabled: notServed('OAUTH_SERVER_ENABLED', { group, feature: 'the OAuth 2.1 server' }),
   mfaPhoneEnrollEnabled: notServed('MFA_PHONE_ENROLL_ENABLED', { group, feature: 'MFA by phone' }),
   mfaPhoneVerifyEnabled: notServed('MFA_PHONE_VERIFY_ENABLED', { group, feature: 'MFA by phone' }),
@@ -71,11 +71,11 @@ export const unservedSettings = {
   }),
   emailValidationExtended: notServed('MAILER_EMAIL_VALIDATION_EXTENDED', {
     group,
-    feature: 'the extended validation of email addresses',
+    feature: 'extended email validation',
   }),
   emailAuthorizedAddresses: notServedText('EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES', {
     group,
-    feature: 'a list of the addresses that mail may go to',
+    feature: 'a list of allowed email recipients',
   }),
   ...hookSettings(),
   manualLinkingEnabled: withoutEffect(
@@ -83,7 +83,7 @@ export const unservedSettings = {
       ...svc('SECURITY_MANUAL_LINKING_ENABLED'),
       group: 'External providers',
       default: false,
-      doc: 'Users may link and unlink identities.',
+      doc: 'Users can link and unlink identities.',
     }),
   ),
 };
@@ -93,6 +93,6 @@ function hookSettings() {
     `hookEnabled:${hook}`,
     notServed(`HOOK_${hook}_ENABLED`, { group, feature: `the hook ${hook}` }),
   ]);
-  // Object.fromEntries forgets the keys, which are made from the names as the type says.
+  // Object.fromEntries loses the keys, which match the type.
   return Object.fromEntries(settings) as Record<`hookEnabled:${Hook}`, Setting<boolean>>;
 }

@@ -3,21 +3,21 @@ import { compareText } from '@tollgate/kit/text';
 import { ignoredSettings, providerSwitches, unservedDetails } from './gotrue.ts';
 import { settingsSpec } from './settings.ts';
 
-/** A variable that is set and changes nothing. Never contains a value. */
+/** A variable that has no effect. Does not contain its value. */
 export interface SettingWarning {
   readonly variable: string;
   readonly kind: 'unknown' | 'no effect' | 'provider not served';
-  /** What holds instead. */
+  /** What applies instead. */
   readonly detail?: string;
   /** A known name that is similar. */
   readonly meant?: string;
 }
 
 const prefixes = ['SVC_', 'GOTRUE_'];
-/** Read by GoTrue without a prefix, for a feature that is not served. */
+/** Read by GoTrue without a prefix, for an unsupported feature. */
 const bareDetails = ['RP_ID'];
 
-/** Unknown variables with our prefixes, misspelled ones, and settings of unserved features. */
+/** Unknown and misspelled variables, and settings of unsupported features. */
 export function settingWarnings(env: Environment): SettingWarning[] {
   const misspelled = new Map(
     findMisspelled(settingsSpec, env, prefixes).map(({ variable, meant }) => [variable, meant]),
@@ -26,7 +26,7 @@ export function settingWarnings(env: Environment): SettingWarning[] {
     .filter((variable) => env[variable] !== undefined)
     .sort(compareText)
     .flatMap((variable) =>
-      warningOf(variable, { value: env[variable] ?? '', meant: misspelled.get(variable) }),
+      getWarnings(variable, { value: env[variable] ?? '', meant: misspelled.get(variable) }),
     );
 }
 
@@ -36,7 +36,7 @@ const known = new Map(
   ),
 );
 
-function warningOf(
+function getWarnings(
   variable: string,
   { value, meant }: { readonly value: string; readonly meant: string | undefined },
 ): SettingWarning[] {
@@ -45,7 +45,7 @@ function warningOf(
   if (prefix !== undefined && providerSwitches.has(name))
     return isOff(value) ? [] : [{ variable, kind: 'provider not served' }];
   const setting = known.get(variable);
-  if (setting !== undefined) return changesNothing(setting, value) ? [{ variable, kind: 'no effect' }] : [];
+  if (setting !== undefined) return isIneffective(setting, value) ? [{ variable, kind: 'no effect' }] : [];
   if (prefix === undefined) return misspelling(variable, meant);
   if (unservedDetails.has(name)) return [];
   const detail = Object.hasOwn(ignoredSettings, name) ? ignoredSettings[name] : undefined;
@@ -57,22 +57,21 @@ function misspelling(variable: string, meant: string | undefined): SettingWarnin
   return meant === undefined || bareDetails.includes(variable) ? [] : [{ variable, kind: 'unknown', meant }];
 }
 
-/** A switch that is off needs no warning. */
 function isOff(value: string): boolean {
   return /^(?:0|f|false|)$/i.test(value.trim());
 }
 
-/** Has no effect and is set to something other than its default. */
-function changesNothing(setting: Setting<unknown>, value: string): boolean {
+/** Has no effect, and another value than its default. */
+function isIneffective(setting: Setting<unknown>, value: string): boolean {
   return (
     'hasEffect' in setting &&
     !isOff(value) &&
     value !== setting.fallback?.text &&
-    !unservedDetails.has(nameOf(setting))
+    !unservedDetails.has(withoutPrefix(setting))
   );
 }
 
-function nameOf({ env }: Setting<unknown>): string {
+function withoutPrefix({ env }: Setting<unknown>): string {
   return env.replace(/^SVC_/, '');
 }
 

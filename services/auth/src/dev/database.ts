@@ -1,34 +1,34 @@
 import { resolve } from 'node:path';
 import { startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
-import { keptSecret } from './environment.ts';
-import { type FolderTaker, takeFolder } from './folder.ts';
+import { getSecret } from './environment.ts';
+import { type LockingProcess, lockFolder } from './folder.ts';
 
-/** The DATABASE_URL that stands for the PostgreSQL that development mode starts. */
+/** The DATABASE_URL of the embedded PostgreSQL. */
 export const embeddedDatabaseUrl = 'postgres://embedded';
 
-/** A database that was started along with the service. */
 export interface DevelopmentDatabase {
   readonly url: string;
-  /** Resolves when it has ended although nobody stopped it. */
+  /** Resolves if PostgreSQL exits unexpectedly. */
   readonly lost: Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the embedded PostgreSQL with its data in the development folder; undefined when DATABASE_URL names another one.
+ * Starts the embedded PostgreSQL with its data in the development folder. Returns undefined if
+ * DATABASE_URL is set to another database.
  *
- * @throws Error when another server uses the folder, or PostgreSQL does not start.
+ * @throws Error if another server uses the folder, or PostgreSQL does not start.
  */
 export async function startDevelopmentDatabase(
   settings: { readonly databaseUrl: string; readonly developmentFolder: string },
-  taker: FolderTaker,
+  owner: LockingProcess,
 ): Promise<DevelopmentDatabase | undefined> {
   if (settings.databaseUrl !== embeddedDatabaseUrl) return undefined;
   const folder = resolve(settings.developmentFolder);
-  // First: a PostgreSQL that runs on the folder is taken for one that was left behind, and ended.
-  const giveBack = await takeFolder(folder, taker);
+  // Locks first: a PostgreSQL that already runs in the folder is treated as orphaned and stopped.
+  const release = await lockFolder(folder, owner);
   try {
-    const password = await keptSecret(folder, 'database-password');
+    const password = await getSecret(folder, 'database-password');
     const server = await startEmbeddedPostgres({ folder, password });
     const lost = Promise.withResolvers<void>();
     let stopping = false;
@@ -41,11 +41,11 @@ export async function startDevelopmentDatabase(
       async stop() {
         stopping = true;
         await server.stop();
-        await giveBack();
+        await release();
       },
     };
   } catch (error) {
-    await giveBack();
+    await release();
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
-import { readArguments } from '../../src/cli/run-command.ts';
+import { parseArguments } from '../../src/cli/run-command.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { jwtSecret, signedIn, startAuthServer } from '../helpers/auth-server.ts';
 
@@ -87,23 +87,23 @@ t.test('an unknown user and an unavailable database are reported', async (t) => 
     run(databaseUrl, ['admin', 'deleteuser', 'eve@example.com']),
     run('postgres://127.0.0.1:1/nowhere', ['admin', 'deleteuser', 'eve@example.com']),
   ]);
-  t.match(unknown, { code: 1, out: '', err: 'there is no user eve@example.com\n' });
+  t.match(unknown, { code: 1, out: '', err: 'user not found: eve@example.com\n' });
   t.match(nowhere, { code: 1, out: '', err: /ECONNREFUSED/ });
 });
 
 t.test('missing and extra arguments are reported', async (t) => {
   const problem = (...args: string[]) => {
-    const asked = readArguments(args);
-    return asked.kind === 'nonsense' ? asked.problem : asked.kind;
+    const parsed = parseArguments(args);
+    return parsed.kind === 'invalid' ? parsed.problem : parsed.kind;
   };
-  t.equal(problem('admin', 'createuser'), 'admin createuser needs <email>');
-  t.equal(problem('admin', 'createuser', 'a', 'b', 'c'), 'admin createuser does not take c');
+  t.equal(problem('admin', 'createuser'), 'admin createuser requires <email>');
+  t.equal(problem('admin', 'createuser', 'a', 'b', 'c'), 'admin createuser does not accept c');
   t.equal(problem('admin', 'fire'), 'unknown command: admin fire');
-  t.equal(problem('version', '--aud', 'x'), 'version does not take --aud');
+  t.equal(problem('version', '--aud', 'x'), 'version does not accept --aud');
   t.match(problem('--admin'), /--admin/);
   t.equal(problem('admin', '--help'), 'help');
-  t.equal(problem('admin'), 'help', 'which lists what it can do');
-  t.equal(problem('-c', 'file'), 'run', 'without a command it serves');
+  t.equal(problem('admin'), 'help', 'the help lists its commands');
+  t.equal(problem('-c', 'file'), 'run', 'serve is the default command');
 });
 
 t.test('admin reencrypt encrypts existing values', async (t) => {
@@ -137,6 +137,6 @@ t.test('admin token prints a token signed with the current key', async (t) => {
   t.match(refused, {
     code: 1,
     out: '',
-    err: /authenticated may not call \/admin: SVC_JWT_ADMIN_ROLES names service_role/,
+    err: /authenticated is not allowed to use \/admin: SVC_JWT_ADMIN_ROLES has service_role/,
   });
 });

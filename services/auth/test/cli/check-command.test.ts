@@ -97,20 +97,20 @@ t.test('check reports settings without effect, differences and database contents
     'GOTRUE_OPERATOR_TOKEN: accepted without effect',
     'GOTRUE_UNKNOWN_SECRET: unknown',
     'GOTRUE_COOKIE_KEY: No cookies are set.',
-    'GOTRUE_EXTERNAL_GOOGLE_ENABLED: identity providers are not served yet',
+    'GOTRUE_EXTERNAL_GOOGLE_ENABLED: identity providers are not supported yet',
     'GOTRUE_SMTP_MAX_FREQUENCY: 0: no spacing; with GoTrue 60 s',
     'GOTRUE_DB_NAMESPACE: takes effect here; GoTrue reads DB_NAMESPACE only',
     'GOTRUE_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: not set: 10 s',
     'SVC_DB_SHARED_WITH_GOTRUE: not set',
     'SVC_SECURITY_TRUSTED_PROXIES: not set',
     /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue \(2024-\d\d-\d\d\), Tollgate has not run on it yet/,
-    /migrations to run: 0001_users, .*0032_tables_of_gotrue/,
-    /they add: rate_limits, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
-    'sessions: GoTrue of before October 2025 CANNOT REFRESH SESSIONS',
+    /pending migrations: 0001_users, .*0032_tables_of_gotrue/,
+    /which add: rate_limits, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
+    'sessions: GoTrue before October 2025 CANNOT REFRESH SESSIONS',
     'users: 6',
     'passwords: 1 bcrypt',
-    'passwords: 1 of an unknown form: CANNOT BE CHECKED',
-    'passwords: 1 encrypted with key old, which the settings do not have: CANNOT BE CHECKED',
+    'passwords: 1 of an unknown format: CANNOT BE VERIFIED',
+    'passwords: 1 encrypted with key old, which the settings do not have: CANNOT BE VERIFIED',
     'passwords: 3 users without a password',
     'single sign-on: 1 users, who CANNOT SIGN IN',
     'identities of google: 1',
@@ -120,7 +120,7 @@ t.test('check reports settings without effect, differences and database contents
     'docs/coming-from-gotrue.md',
   ])
     t.match(out, line);
-  t.same(await readCatalog(sql), before, 'nothing has changed');
+  t.same(await readCatalog(sql), before, 'the database is unchanged');
 });
 
 t.test('check --json for a migrated database', async (t) => {
@@ -134,7 +134,7 @@ t.test('check --json for a migrated database', async (t) => {
       { subject: 'GOTRUE_JWT_EXP', text: /^is "soon", expected a duration/ },
       {
         subject: 'GOTRUE_SECURITY_CAPTCHA_ENABLED',
-        text: 'is "true", expected false: CAPTCHA is not served yet',
+        text: 'is "true", expected false: CAPTCHA is not supported yet',
       },
     ],
     withoutEffect: [{ subject: 'GOTRUE_COOKIE_KEY' }],
@@ -149,29 +149,29 @@ t.test('check finds the schema of GoTrue if DB_NAMESPACE is wrong', async (t) =>
   t.equal(code, 0);
   t.match(
     out,
-    'schema people: is empty and would be made, while GoTrue has its tables in auth: set DB_NAMESPACE',
+    'schema people: is empty and would be created, but GoTrue has tables in auth: set DB_NAMESPACE',
   );
 });
 
 t.test('check reports databases that would prevent a start', async (t) => {
-  const away = await check(t, environment);
-  t.equal(away.code, 1);
-  t.match(away.out, 'would not start: 1 problem.');
-  t.match(away.out, 'DATABASE_URL: PostgreSQL is not reachable at 127.0.0.1:1');
+  const unavailable = await check(t, environment);
+  t.equal(unavailable.code, 1);
+  t.match(unavailable.out, 'would not start: 1 problem.');
+  t.match(unavailable.out, 'DATABASE_URL: PostgreSQL is not reachable at 127.0.0.1:1');
 
   const { url, sql } = await gotrueDatabase(t, '2024-03');
   await sql`alter table auth.users drop column is_anonymous`;
-  await sql`create role stranger login password 'geheim'`;
-  await sql`grant usage on schema auth to stranger`;
-  const stranger = Object.assign(new URL(url), { username: 'stranger', password: 'geheim' });
-  const old = await check(t, environment, ['--database-url', stranger.href]);
+  await sql`create role limited login password 'geheim'`;
+  await sql`grant usage on schema auth to limited`;
+  const limited = Object.assign(new URL(url), { username: 'limited', password: 'geheim' });
+  const old = await check(t, environment, ['--database-url', limited.href]);
   t.equal(old.code, 1);
   t.match(
     old.out,
     'schema auth: too old: it lacks users.is_anonymous. The oldest supported schema is that of GoTrue from March 2024',
   );
-  t.match(old.out, 'user stranger: may not create tables in the schema auth');
-  t.match(old.out, /user stranger: does not own .*users.* of the schema auth/);
+  t.match(old.out, 'user limited: is not allowed to create tables in the schema auth');
+  t.match(old.out, /user limited: does not own .*users.* of the schema auth/);
 });
 
 t.test('an unreadable file is a one-line error', async (t) => {
@@ -186,7 +186,7 @@ t.test('an unreadable file is a one-line error', async (t) => {
   t.match(errors, /^[^\n]*\/nowhere\/gotrue\.env[^\n]*\n$/);
   t.match(await check(t, environment, ['--help']), {
     code: 0,
-    out: /check .*Tell what an environment.*--env-file <file>/s,
+    out: /check .*Check the environment.*--env-file <file>/s,
   });
-  t.match(await check(t, environment, ['extra']), { code: 2, errors: /check does not take extra/ });
+  t.match(await check(t, environment, ['extra']), { code: 2, errors: /check does not accept extra/ });
 });

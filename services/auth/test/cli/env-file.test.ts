@@ -53,8 +53,8 @@ LAST=value`;
 
 t.test('an invalid line is reported with its number', (t) => {
   t.equal(variablesOf('A=1\n\nnonsense\nB=2'), '3: expected NAME=value');
-  t.equal(variablesOf('A=1\nB="x\nC=2'), '2: the quotes of B are not closed, or text follows them');
-  t.equal(variablesOf("A='x'y"), '1: the quotes of A are not closed, or text follows them');
+  t.equal(variablesOf('A=1\nB="x\nC=2'), '2: the quotes of B are not closed, or are followed by text');
+  t.equal(variablesOf("A='x'y"), '1: the quotes of A are not closed, or are followed by text');
   t.end();
 });
 

@@ -6,8 +6,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { readSettingsFrom } from '../../src/cli/load-settings.ts';
-import { readArguments } from '../../src/cli/run-command.ts';
-import { createSettingsReload } from '../../src/cli/serve.ts';
+import { parseArguments } from '../../src/cli/run-command.ts';
+import { SettingsReload } from '../../src/cli/serve.ts';
 
 const common = `SVC_SITE_URL=https://example.com
 SVC_API_EXTERNAL_URL=https://auth.example.com
@@ -45,9 +45,9 @@ async function followedFolder(t: Test, { own = '', late = '' } = {}) {
   // The same keys once more are no change.
   const replaceKeys = (jwtKeys: string): boolean =>
     jwtKeys === loaded.settings.jwtKeys || keys.push(jwtKeys) > 0;
-  const reload = createSettingsReload(folder.path, { loaded, read, replaceKeys, logger });
-  await reload.start?.({ signal: new AbortController().signal });
-  t.teardown(() => reload.stop?.({ signal: new AbortController().signal }));
+  const reload = new SettingsReload(folder.path, { loaded, read, replaceKeys, logger });
+  await reload.start();
+  t.teardown(() => reload.stop());
   return { settings: loaded.settings, write, keys, logs: () => lines.join('') };
 }
 
@@ -64,7 +64,7 @@ t.test('of two files in a folder the last by name wins', async (t) => {
 });
 
 t.test('flags set file and folder', (t) => {
-  t.match(readArguments(['serve', '-c', 'auth.env', '-d', 'auth.d']), {
+  t.match(parseArguments(['serve', '-c', 'auth.env', '-d', 'auth.d']), {
     kind: 'run',
     options: { environmentFiles: { file: 'auth.env', folder: 'auth.d' } },
   });
@@ -113,7 +113,7 @@ t.test('settings that require a restart are logged without values', async (t) =>
 t.test('invalid settings are rejected as a whole', async (t) => {
   const { write, keys, logs } = await followedFolder(t);
   await write('own.env', `SVC_JWT_EXP=soon\nSVC_JWT_KEYS='${makeKeys('next')}'\n`);
-  await awaitUntil(() => logs().includes('changed settings not used'), { what: 'the problem', ...patience });
+  await awaitUntil(() => logs().includes('rejected changed settings'), { what: 'the problem', ...patience });
   t.match(logs(), /SVC_JWT_EXP is .*soon/);
   t.same(keys, []);
 });

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { formatMatches, formatRules } from '../../src/cli/routes.ts';
-import { readArguments } from '../../src/cli/run-command.ts';
+import { parseArguments } from '../../src/cli/run-command.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
@@ -93,8 +93,8 @@ ${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal
 `,
   });
   t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b is incomplete/ });
-  t.match(readArguments(['routes', '--role', 'admin']), { problem: 'routes does not take --role' });
-  t.match(readArguments(['serve', '--file', file]), { problem: 'serve does not take --file' });
+  t.match(parseArguments(['routes', '--role', 'admin']), { problem: 'routes does not accept --role' });
+  t.match(parseArguments(['serve', '--file', file]), { problem: 'serve does not accept --file' });
 });
 
 t.test('without --file the rules file of the settings is used', async (t) => {

@@ -26,7 +26,7 @@ function problemsOf(env: Readonly<Record<string, string>>): string[] {
   return read.ok ? [] : read.problems.map(({ variable, expected }) => `${variable}: ${expected}`);
 }
 
-t.test('a whole environment of production starts, and nothing of it is unknown', async (t) => {
+t.test('a production environment of GoTrue is valid and has no unknown settings', async (t) => {
   const env = await readVariables(join(import.meta.dirname, 'gotrue-production.env'));
   const read = readSettings(env);
   t.same(read.ok ? [] : read.problems, []);
@@ -62,7 +62,7 @@ t.test('a whole environment of production starts, and nothing of it is unknown',
   );
 });
 
-t.test('no name that GoTrue reads is unknown, and those with effect are listed', async (t) => {
+t.test('all settings of GoTrue are known', async (t) => {
   const text = await readFile(join(import.meta.dirname, 'gotrue-names.txt'), 'utf8');
   const names = text.trim().split('\n');
   const found = settingWarnings(Object.fromEntries(names.map((name) => [name, 'x'])));
@@ -83,7 +83,7 @@ t.test('no name that GoTrue reads is unknown, and those with effect are listed',
   );
 });
 
-t.test('every setting is read as SVC_X and as GOTRUE_X', (t) => {
+t.test('every setting has the names SVC_X and GOTRUE_X', (t) => {
   const { GOTRUE_SITE_URL: site, ...rest } = required;
   t.equal(readSettings({ ...rest, SVC_SITE_URL: site }).ok, true);
   for (const name of ['SVC_PORT', 'GOTRUE_API_PORT', 'PORT'])
@@ -113,7 +113,7 @@ t.test('every setting is read as SVC_X and as GOTRUE_X', (t) => {
   t.end();
 });
 
-t.test('two names of one setting are one value or an error that names both', (t) => {
+t.test('two names of a setting must have the same value', (t) => {
   t.same(problemsOf({ SVC_API_EXTERNAL_URL: required.API_EXTERNAL_URL }), []);
   const [problem = '', ...others] = problemsOf({ GOTRUE_API_EXTERNAL_URL: 'https://other.example.com' });
   t.match(problem, /^GOTRUE_API_EXTERNAL_URL and API_EXTERNAL_URL: the same value in both/);
@@ -121,7 +121,7 @@ t.test('two names of one setting are one value or an error that names both', (t)
   t.end();
 });
 
-t.test('values that GoTrue takes are taken', (t) => {
+t.test('values that GoTrue accepts are accepted', (t) => {
   t.equal(settingsOf({}).smtpPort, 587);
   t.equal(settingsOf({ DEBUG: 'true' }).debug, true);
   t.equal(settingsOf({ DEBUG: 'express:*' }).debug, false, 'of another program');
@@ -168,7 +168,7 @@ t.test('values that GoTrue takes are taken', (t) => {
   t.end();
 });
 
-t.test('sites of apps are URLs; text that no browser would follow is none', (t) => {
+t.test('SITE_URL may be an app URL, but not a script or text', (t) => {
   const { GOTRUE_SITE_URL: _site, ...rest } = required;
   const isTaken = (site: string): boolean => readSettings({ ...rest, GOTRUE_SITE_URL: site }).ok;
   for (const site of [
@@ -190,12 +190,12 @@ t.test('sites of apps are URLs; text that no browser would follow is none', (t) 
   ])
     t.equal(isTaken(site), false, site);
   t.same(problemsOf({ GOTRUE_SITE_URL: 'myapp://login', GOTRUE_MAILER_TEMPLATES_INVITE: '/invite.html' }), [
-    'GOTRUE_MAILER_TEMPLATES_INVITE: a URL with http or https, as GOTRUE_SITE_URL is no web site',
+    'GOTRUE_MAILER_TEMPLATES_INVITE: a URL with http or https, because GOTRUE_SITE_URL is not a web site',
   ]);
   t.end();
 });
 
-t.test('protections that do not exist stop the start, each with one line', (t) => {
+t.test('enabling an unsupported protection is an error', (t) => {
   const switches = [
     'SECURITY_CAPTCHA_ENABLED',
     'HOOK_CUSTOM_ACCESS_TOKEN_ENABLED',
@@ -211,7 +211,7 @@ t.test('protections that do not exist stop the start, each with one line', (t) =
   for (const name of switches) {
     const variable = `GOTRUE_${name}`;
     const [problem = '', ...others] = problemsOf({ [variable]: 'true' });
-    t.match(problem, new RegExp(`^${variable}: false: .* not served yet$`));
+    t.match(problem, new RegExp(`^${variable}: false: .* not supported yet$`));
     t.same(others, []);
     t.same(problemsOf({ [variable]: 'false' }), []);
     t.same(settingWarnings({ [variable]: 'F' }), [], 'without a warning when it is off');
@@ -222,15 +222,17 @@ t.test('protections that do not exist stop the start, each with one line', (t) =
   );
   t.match(
     problemsOf({ GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: 'true', GOTRUE_HOOK_OTHER_ENABLED: 'false' }),
-    ['GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: false: hooks are not served yet'],
+    ['GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: false: hooks are not supported yet'],
     'a hook of an older version',
   );
-  t.match(problemsOf({ GOTRUE_EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: 'a@example.com' }), [/not served yet$/]);
+  t.match(problemsOf({ GOTRUE_EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: 'a@example.com' }), [
+    /not supported yet$/,
+  ]);
   t.same(problemsOf({ GOTRUE_SECURITY_CAPTCHA_PROVIDER: 'other', GOTRUE_SECURITY_CAPTCHA_TIMEOUT: '' }), []);
   t.end();
 });
 
-t.test('a gateway that does not exist matters where users sign in by phone only', (t) => {
+t.test('an unsupported SMS gateway is an error only if phone sign-in is enabled', (t) => {
   t.same(problemsOf({ GOTRUE_SMS_PROVIDER: 'messagebird' }), []);
   t.match(problemsOf({ GOTRUE_SMS_PROVIDER: 'vonage', GOTRUE_EXTERNAL_PHONE_ENABLED: 'true' }), [
     /^GOTRUE_SMS_PROVIDER: one of .*not served yet: messagebird, vonage, textlocal/,
@@ -241,12 +243,12 @@ t.test('a gateway that does not exist matters where users sign in by phone only'
 t.test('JWT_VALID_METHODS must not exclude a key that verifies', (t) => {
   t.same(problemsOf({ GOTRUE_JWT_VALID_METHODS: 'HS256,RS256' }), []);
   t.match(problemsOf({ GOTRUE_JWT_VALID_METHODS: 'RS256' }), [
-    /algorithms of JWT_VALID_METHODS \(RS256\), found HS256/,
+    /algorithm of JWT_VALID_METHODS \(RS256\), found HS256/,
   ]);
   t.end();
 });
 
-t.test('unknown names are warned of once each, misspelled ones with what was meant', (t) => {
+t.test('unknown names are warnings, with a suggestion for misspelled ones', (t) => {
   t.same(
     settingWarnings({
       GOTRUE_NONSENSE: 'x',

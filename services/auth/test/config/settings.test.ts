@@ -17,19 +17,19 @@ function problemsOf(env: Record<string, string>): string[] {
   return read.ok ? [] : read.problems.map(({ variable }) => variable);
 }
 
-t.test('all that is missing in production is told at once', (t) => {
+t.test('all missing production settings are reported at once', (t) => {
   t.same(new Set(problemsOf({})), new Set(Object.keys(required)));
   t.end();
 });
 
-t.test('a mail server needs the address that mail comes from', (t) => {
+t.test('SMTP_HOST requires a sender address', (t) => {
   t.same(problemsOf({ ...required, SVC_SMTP_HOST: 'smtp' }), ['SVC_SMTP_ADMIN_EMAIL']);
   t.same(problemsOf({ ...required, SVC_SMTP_HOST: 'smtp', SVC_SMTP_ADMIN_EMAIL: 'a@example.com' }), []);
   t.same(problemsOf({ ...required, SVC_SMTP_HOST: 'smtp', SVC_MODE: 'development' }), []);
   t.end();
 });
 
-t.test('the names of GoTrue are read, too', (t) => {
+t.test('GoTrue names are aliases', (t) => {
   const env = Object.fromEntries(
     Object.entries(required).map(([name, value]) => [
       name === 'DATABASE_URL' ? 'GOTRUE_DB_DATABASE_URL' : name.replace('SVC_', 'GOTRUE_'),
@@ -40,7 +40,7 @@ t.test('the names of GoTrue are read, too', (t) => {
   t.end();
 });
 
-t.test('durations are seconds or in the syntax of Go', (t) => {
+t.test('durations are seconds or Go durations', (t) => {
   for (const [text, ms] of [
     ['5', 5000],
     ['5s', 5000],
@@ -54,7 +54,7 @@ t.test('durations are seconds or in the syntax of Go', (t) => {
   t.end();
 });
 
-t.test('proxies are addresses, networks and names of networks', (t) => {
+t.test('trusted proxies are addresses, networks and named networks', (t) => {
   const variable = 'SVC_SECURITY_TRUSTED_PROXIES';
   for (const proxies of ['', '10.0.0.0/8, loopback', '10.0.0.1,::1,fe80::/10', 'linklocal,uniquelocal'])
     t.same(problemsOf({ ...required, [variable]: proxies }), [], proxies);
@@ -63,7 +63,7 @@ t.test('proxies are addresses, networks and names of networks', (t) => {
   t.end();
 });
 
-t.test('URLs must be absolute, keys must be usable', (t) => {
+t.test('URLs must be absolute, keys must be valid', (t) => {
   t.same(problemsOf({ ...required, SVC_SITE_URL: 'example.com', SVC_JWT_KEYS: '[]' }), [
     'SVC_SITE_URL',
     'SVC_JWT_KEYS',
@@ -71,7 +71,7 @@ t.test('URLs must be absolute, keys must be usable', (t) => {
   t.end();
 });
 
-t.test('moments are as RFC 3339 writes them', (t) => {
+t.test('times are in RFC 3339 format', (t) => {
   const name = 'SVC_SMS_TEST_OTP_VALID_UNTIL';
   for (const text of ['2026-01-31T12:00:00Z', '2026-01-31T13:00:00+01:00', '2026-01-31 12:00:00.000z']) {
     const read = readSettings({ ...required, [name]: text });
@@ -84,7 +84,7 @@ t.test('moments are as RFC 3339 writes them', (t) => {
   t.end();
 });
 
-t.test('text messages are not written to the log of a server in production', (t) => {
+t.test('the log gateway is rejected in production', (t) => {
   t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log' }), ['SVC_SMS_PROVIDER']);
   t.same(problemsOf({ ...required, SVC_SMS_PROVIDER: 'log', SVC_MODE: 'development' }), []);
   t.end();
@@ -148,7 +148,7 @@ t.test('decryption keys must be valid and ids unique', (t) => {
   t.match(short, /DECRYPTION_KEYS.*the key old to be 32 bytes/);
   t.notMatch(short, key);
   const [other = ''] = encryptionProblems({ ...encrypting, DECRYPTION_KEYS: `a:${'o'.repeat(43)}` });
-  t.match(other, /the key a to be the one that encrypts, or to have another id/);
+  t.match(other, /the key a to be the encryption key, or to have another id/);
   t.end();
 });
 
@@ -168,7 +168,7 @@ function extAuthzProblems(part: Readonly<Record<string, string>>): string[] {
 }
 
 t.test('a certificate requires its key, and vice versa', async (t) => {
-  const expected = 'a PEM file: certificate and key belong together';
+  const expected = 'a PEM file: certificate and key must be set together';
   t.same(extAuthzProblems({ TLS_CERT: 'a.crt' }), [`SVC_EXT_AUTHZ_TLS_KEY: ${expected}`]);
   t.same(extAuthzProblems({ TLS_KEY: 'a.key' }), [`SVC_EXT_AUTHZ_TLS_CERT: ${expected}`]);
   t.same(extAuthzProblems({ TLS_CERT: 'a.crt', TLS_KEY: 'a.key' }), []);

@@ -25,7 +25,7 @@ t.test('a folder is used by one server, which stops if its PostgreSQL exits', as
     (second) => second.stop().then(() => 'it started'),
     (error: Error) => error.message,
   );
-  t.match(message, `the server with process id ${owner} uses ${folder.path}`);
+  t.match(message, `${folder.path} is in use by the server with process id ${owner}`);
   t.match(message, 'SVC_DEVELOPMENT_FOLDER');
   t.equal(processIdIn(ownerFile), owner);
   t.equal(processIdIn(databaseFile), database);
@@ -37,7 +37,7 @@ t.test('a folder is used by one server, which stops if its PostgreSQL exits', as
 
   process.kill(database, 'SIGINT');
   t.equal(await first.ended(), 1);
-  t.match(first.output(), /PostgreSQL ended although nobody stopped it/);
+  t.match(first.output(), /PostgreSQL exited unexpectedly/);
   t.match(first.output(), 'msg=stopped');
   t.notOk(existsSync(ownerFile), 'the folder is free');
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
-import { makeDevelopmentFolder } from '../../src/dev/folder.ts';
+import { createDevelopmentFolder } from '../../src/dev/folder.ts';
 
 const program = join(import.meta.dirname, '../../src/main.ts');
 /** Root may write everywhere, so forbidden folders are tried as another user. */
@@ -48,11 +48,11 @@ t.test('an unusable folder is a one-line error', async (t) => {
     [link, `${link} is not a folder`],
     [locked, `no permission to write ${locked}`],
     [join(locked, 'below/it'), `no permission to write ${join(locked, 'below')}`],
-    ['/proc/tollgate/below', '/proc takes no folders'],
+    ['/proc/tollgate/below', 'no folders can be created in /proc'],
   ] as const)
     t.equal(
       await outputOf(t, path),
-      `the development folder ${path} cannot be used: ${reason}. Set SVC_DEVELOPMENT_FOLDER to a folder that this user may write to\n`,
+      `cannot use the development folder ${path}: ${reason}. Set SVC_DEVELOPMENT_FOLDER to a writable folder\n`,
     );
 });
 
@@ -60,7 +60,7 @@ t.test('folders are created recursively and concurrently', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const deep = join(folder.path, 'a/b/c');
-  await Promise.all([makeDevelopmentFolder(deep), makeDevelopmentFolder(deep)]);
-  await makeDevelopmentFolder(deep);
+  await Promise.all([createDevelopmentFolder(deep), createDevelopmentFolder(deep)]);
+  await createDevelopmentFolder(deep);
   t.ok(existsSync(deep));
 });
