@@ -30,12 +30,11 @@ import { traceDecisions } from './ratelimit/tracing.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
 import { ruleSources } from './rules/rule-sources.ts';
 import { RuleStore } from './rules/rule-store.ts';
+import { countReservedTags } from './stats/names.ts';
 import { StatsRegistry } from './stats/registry.ts';
 import { createCallTimer, createLoadCounter, createTlsStats } from './stats/server-stats.ts';
 import { createSink, StatsFlusher } from './stats/sinks.ts';
-import { countReservedTags } from './stats/tags.ts';
 
-/** What the service takes from the process. */
 export interface AppOptions {
   readonly logger: Logger;
   /** Unix time in milliseconds. */

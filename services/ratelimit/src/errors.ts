@@ -2,10 +2,10 @@ import { type AppError, defineErrors, grpcStatus } from '@tollgate/kit/errors';
 import type { RequestProblem } from './ratelimit/request.ts';
 
 /**
- * Everything a caller can be told, by its stable code.
+ * All public errors, by their stable code.
  *
- * Messages and the status UNKNOWN are those that callers of envoyproxy/ratelimit know; `/json` answers all of them with
- * 400, as it does. The last three are the debug port's.
+ * Messages, the status UNKNOWN and the 400 of `/json` are those of envoyproxy/ratelimit. The last
+ * three are of the debug port.
  */
 export const errors = defineErrors({
   empty_domain: {
@@ -31,7 +31,7 @@ export const errors = defineErrors({
   invalid_override: {
     httpStatus: 400,
     grpcStatus: grpcStatus.invalidArgument,
-    message: 'the limit that a descriptor brings along must have a unit',
+    message: 'the limit override of a descriptor must have a unit',
   },
   malformed_request: {
     httpStatus: 400,
@@ -46,13 +46,13 @@ export const errors = defineErrors({
   profile_in_progress: {
     httpStatus: 409,
     grpcStatus: grpcStatus.resourceExhausted,
-    message: 'another profile is being taken; try again when it is done',
+    message: 'another profile is in progress, retry later',
   },
   local_callers_only: {
     httpStatus: 403,
     grpcStatus: grpcStatus.permissionDenied,
     message:
-      'a heap snapshot holds secrets and is given to callers on this machine only: ask http://localhost, in a cluster through kubectl port-forward',
+      'a heap snapshot contains secrets and is available to local callers only: use http://localhost, in a cluster with kubectl port-forward',
   },
   no_execution_trace: {
     httpStatus: 501,
@@ -67,7 +67,10 @@ export function invalidRequest(problem: RequestProblem): AppError {
   return errors[problem.code]({ message: problem.message });
 }
 
-/** The error for a counter backend that did not answer; `message` is the driver's and holds no secrets. */
+/**
+ * The error for a counter backend that did not answer; `message` is the driver's and holds no
+ * secrets.
+ */
 export function backendFailure(message: string, cause?: unknown): AppError {
   return errors.backend_failure({ message, cause });
 }

@@ -4,12 +4,12 @@ import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
 import { findMisspelled, findReplaced, formatSettingProblems } from '@tollgate/kit/settings';
 import { buildApp } from './app.ts';
-import { answerArguments } from './cli/service-arguments.ts';
+import { handleArguments } from './cli/service-arguments.ts';
 import { readSettings, settingsSpec } from './config/settings.ts';
 
-const answer = answerArguments(process.argv.slice(2));
-if (answer !== undefined) {
-  finish(answer);
+const outcome = handleArguments(process.argv.slice(2));
+if (outcome !== undefined) {
+  finish(outcome);
   process.exit();
 }
 const read = readSettings(process.env);
@@ -41,7 +41,7 @@ try {
   });
   await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
 } catch (error) {
-  // What can be wrong before anything runs is a file that a setting names.
+  // Usually a file that a setting names.
   logger.fatal({ err: error }, 'not started');
   process.exit(1);
 }

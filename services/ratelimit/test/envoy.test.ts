@@ -62,7 +62,8 @@ function bootstrap(grpcPort: number, upstreamPort: number): object {
     typed_config: {
       '@type': 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit',
       domain: 'demo',
-      // Generous: the test machine is busy, and Envoy lets requests pass when no answer came in time.
+      // Generous: the test machine is busy, and Envoy lets requests pass when no answer came in
+      // time.
       timeout: '20s',
       failure_mode_deny: true,
       rate_limit_service: {

@@ -37,8 +37,8 @@ export interface BatchCounter {
 }
 
 /**
- * Hits of many requests that are sent to the backend together. Equal counters are coalesced, and each request gets the
- * count as if it had been sent alone, in order of arrival.
+ * Hits of many requests that are sent to the backend together. Equal counters are coalesced, and
+ * each request gets the count as if it had been sent alone, in order of arrival.
  */
 export class Batch {
   /** Distinct counters to add to. */
@@ -76,7 +76,9 @@ export class Batch {
     }
   }
 
-  /** Rejects the requests that share a counter. A request fails as a whole, with the first error. */
+  /**
+   * Rejects the requests that share a counter. A request fails as a whole, with the first error.
+   */
   fail(counter: BatchCounter, error: Error): void {
     for (const { request } of counter.shares) {
       request.reject(error);

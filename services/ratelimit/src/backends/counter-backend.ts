@@ -18,11 +18,15 @@ export interface Hit {
 /**
  * A store of counters.
  *
- * `add` and `read` reject with `backend_failure` when the store does not answer in time; the hits of a rejected `add` may
- * have been counted. Every implementation passes the suite in test/backends/counter-backend-contract.ts.
+ * `add` and `read` reject with `backend_failure` when the store does not answer in time; the hits
+ * of a rejected `add` may have been counted. Every implementation passes the suite in
+ * test/backends/counter-backend-contract.ts.
  */
 export interface CounterBackend {
-  /** Adds the hits and resolves with the counts after adding, in order. Equal keys are added one after the other. */
+  /**
+   * Adds the hits and resolves with the counts after adding, in order. Equal keys are added one
+   * after the other.
+   */
   add(hits: readonly Hit[]): Promise<readonly number[]>;
   /** Resolves with the counts and changes nothing; 0 for a counter that does not exist. */
   read(hits: readonly Hit[]): Promise<readonly number[]>;

@@ -6,8 +6,8 @@ import { backendFailure } from '../errors.ts';
 import type { CounterBackend, Hit } from './counter-backend.ts';
 
 /**
- * Longest key that is stored as it is. Clients choose the values in keys, which may be megabytes; longer keys are stored as
- * their hash, so that `maxCounters` bounds the memory.
+ * Longest key that is stored as it is. Clients choose the values in keys, which may be megabytes;
+ * longer keys are stored as their hash, so that `maxCounters` bounds the memory.
  */
 const maxKeyLength = 256;
 
@@ -32,8 +32,9 @@ interface MemoryBackendOptions {
 }
 
 /**
- * Counters in the process: for development, tests and single instances. They are not shared and do not survive a restart.
- * A counter is kept until its window ends, after which no request uses its key.
+ * Counters in the process: for development, tests and single instances. They are not shared and do
+ * not survive a restart. A counter is kept until its window ends, after which no request uses its
+ * key.
  */
 export class MemoryBackend implements CounterBackend {
   readonly #store: CounterStore;
@@ -93,20 +94,24 @@ interface StoredCounter {
 }
 
 /**
- * Expired counters that are removed with each hit: more than one, so that they are removed faster than new ones are added,
- * and few, so that the end of a window with a million counters does not stall requests.
+ * Expired counters that are removed with each hit: more than one, so that they are removed faster
+ * than new ones are added, and few, so that the end of a window with a million counters does not
+ * stall requests.
  */
 const sweptPerAdd = 4;
 
-/** Counters that expire together, by the magnitude of their count (0 and 1, 2 and 3, 4 to 7, …), oldest first in each. */
+/**
+ * Counters that expire together, by the magnitude of their count (0 and 1, 2 and 3, 4 to 7, …),
+ * oldest first in each.
+ */
 type Generation = KeyQueue[];
 
 /**
  * At most `maxCounters` counters.
  *
- * Expired counters are evicted first, then those that expire soonest, because their loss is over soonest. Of those that
- * expire together, the smallest are evicted, oldest first: a flood of new keys, all small, evicts itself and spares the
- * counters that are close to a limit.
+ * Expired counters are evicted first, then those that expire soonest, because their loss is over
+ * soonest. Of those that expire together, the smallest are evicted, oldest first: a flood of new
+ * keys, all small, evicts itself and spares the counters that are close to a limit.
  */
 class CounterStore {
   readonly #maxCounters: number;
@@ -171,7 +176,8 @@ class CounterStore {
     generation[magnitude].add(key);
   }
 
-  // Expiries are the ends of a few windows, so there are few generations however many counters there are.
+  // Expiries are the ends of a few windows, so there are few generations however many counters
+  // there are.
   #dropGeneration(expiresAtSeconds: number): void {
     this.#generations.delete(expiresAtSeconds);
     this.#soonestSeconds = Math.min(Number.POSITIVE_INFINITY, ...this.#generations.keys());

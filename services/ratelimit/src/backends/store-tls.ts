@@ -4,8 +4,9 @@ import { type TlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from
 type TlsContext = Pick<TlsMaterial, 'ca' | 'cert' | 'key'>;
 
 /**
- * Reads the TLS files of a store and follows their changes: new connections use a renewed certificate. `onCertificate` is
- * called with the validity of the client certificate, now and after each change.
+ * Reads the TLS files of a store and follows their changes: new connections use a renewed
+ * certificate. `onCertificate` is called with the validity of the client certificate, now and after
+ * each change.
  *
  * @param prefix of the settings that name the files: `KVSTORE_TLS`.
  * @throws Error naming settings and file when they cannot be used.

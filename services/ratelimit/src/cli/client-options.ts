@@ -3,7 +3,6 @@ import { parseDuration } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
 import { parseDescriptor } from '../ratelimit/request.ts';
 
-/** What to ask whom. */
 export interface ClientOptions {
   /** `host:port` or `unix:/path`. */
   readonly address: string;
@@ -25,7 +24,6 @@ export interface ClientTlsFiles {
   readonly keyFile: string;
 }
 
-/** Options, a request for help, or what is wrong with them. */
 export type ParsedClientOptions =
   | { readonly kind: 'run'; readonly options: ClientOptions }
   | { readonly kind: 'help' }
@@ -33,44 +31,43 @@ export type ParsedClientOptions =
 
 const flags = {
   dial_string: { kind: 'text', value: 'host:port', default: 'localhost:8081', doc: 'The service.' },
-  domain: { kind: 'text', value: 'name', doc: 'The domain to ask about.' },
+  domain: { kind: 'text', value: 'name', doc: 'The domain of the request.' },
   descriptors: {
     kind: 'list',
     value: 'key=value,...',
     doc: 'The entries of a descriptor, such as name=foo,age=14.',
   },
   'hits-addend': { kind: 'text', value: 'n', default: '1', doc: 'Hits to count; 0 counts as 1.' },
-  timeout: { kind: 'text', value: 'duration', default: '5s', doc: 'Time that the answer may take.' },
-  json: { kind: 'switch', doc: 'Print the answer as JSON.' },
-  'fail-over-limit': { kind: 'switch', doc: 'Exit with 3 when the answer is OVER_LIMIT.' },
+  timeout: { kind: 'text', value: 'duration', default: '5s', doc: 'Timeout of the call.' },
+  json: { kind: 'switch', doc: 'Print the response as JSON.' },
+  'fail-over-limit': { kind: 'switch', doc: 'Exit with 3 when the response is OVER_LIMIT.' },
   'grpc-use-tls': { kind: 'switch', doc: 'Connect with TLS.' },
   'grpc-server-ca-file': {
     kind: 'text',
     value: 'file',
-    doc: 'PEM file with the authorities that the server may come from; those of the system without it.',
+    doc: 'PEM file with the certificate authorities of the server; default those of the system.',
   },
-  'grpc-cert-file': { kind: 'text', value: 'file', doc: 'PEM file with the certificate to present.' },
+  'grpc-cert-file': { kind: 'text', value: 'file', doc: 'PEM file with the client certificate.' },
   'grpc-key-file': { kind: 'text', value: 'file', doc: 'PEM file with its private key.' },
   'oltp-protocol': {
     kind: 'text',
     value: 'http|grpc',
-    doc: 'Has no effect: this client exports no spans. Taken so that existing scripts go on working.',
+    doc: 'Accepted for compatibility, no effect: this client exports no spans.',
   },
 } as const;
 
 type Values = FlagValues<typeof flags>;
 
-/** What `--help` prints. */
 export const clientHelp = `tollgate-ratelimit-client -domain <name> -descriptors <key=value,...> [flags]
 
-Asks the rate limit service once, as Envoy does, and prints what it answers. The request is counted.
+Calls the rate limit service once, as Envoy does, and prints the response. The request is counted.
 
 ${describeFlags(flags)}
-Flags are written with one dash or two, -flag value or -flag=value. Exits with 0 when answered, whatever the answer
-(but see -fail-over-limit), 1 when the call failed, 2 when the flags are wrong.
+Flags are written with one dash or two, -flag value or -flag=value. Exits with 0 on a response (but see
+-fail-over-limit), 1 when the call failed, 2 when the flags are invalid.
 `;
 
-/** Reads the arguments; all problems at once. */
+/** Parses the arguments; returns all problems at once. */
 export function parseClientOptions(args: readonly string[]): ParsedClientOptions {
   const parsed = parseFlags(flags, args);
   if (parsed.kind !== 'values') return parsed;

@@ -13,26 +13,26 @@ const flags = {
   config_dir: { kind: 'text', value: 'folder', doc: 'The folder with the rule files.' },
   merge_domain_configs: {
     kind: 'switch',
-    doc: 'Let several files define the same domain, as the service does with MERGE_DOMAIN_CONFIG=true.',
+    doc: 'Allow several files to define the same domain, as the service does with MERGE_DOMAIN_CONFIG=true.',
   },
   ignore_dot_files: {
     kind: 'switch',
-    doc: 'Leave out files whose names begin with a dot, as the service does with RUNTIME_IGNOREDOTFILES=true.',
+    doc: 'Ignore files whose names begin with a dot, as the service does with RUNTIME_IGNOREDOTFILES=true.',
   },
   json: { kind: 'switch', doc: 'Print the findings as JSON.' },
 } as const;
 
 const help = `${command} -config_dir <folder> [flags]
 
-Reads all rule files of a folder as the rate limit service does and prints everything that is wrong with them, one
-problem a line: file:line:column: message. What only looks wrong is a warning.
+Validates all rule files of a folder as the rate limit service does, and prints one problem or warning per line:
+file:line:column: message.
 
 ${describeFlags(flags)}
 Flags are written with one dash or two. Exits with 0 when the service would load the files, 1 when it would not, 2 when
-the flags are wrong.
+the flags are invalid.
 `;
 
-/** Does what the arguments of the config checker ask for. */
+/** Runs `tollgate-ratelimit-check`. */
 export async function runCheck(args: readonly string[]): Promise<Outcome> {
   const parsed = parseFlags(flags, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };
@@ -40,8 +40,8 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
   const { config_dir: directory, merge_domain_configs, ignore_dot_files, json } = parsed.values;
   if (directory === '') return wrongUsage(command, ['-config_dir is needed']);
 
-  const obstacle = await whyNoDirectory(directory);
-  if (obstacle !== undefined) return { exitCode: failedExitCode, errors: `${obstacle}\n` };
+  const directoryProblem = await findDirectoryProblem(directory);
+  if (directoryProblem !== undefined) return { exitCode: failedExitCode, errors: `${directoryProblem}\n` };
   const load = await loadRuleFiles({
     directory,
     labelRoot: directory,
@@ -54,24 +54,24 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
   };
 }
 
-async function whyNoDirectory(path: string): Promise<string | undefined> {
+async function findDirectoryProblem(path: string): Promise<string | undefined> {
   try {
-    return (await stat(path)).isDirectory() ? undefined : `-config_dir ${path}: this is no folder`;
+    return (await stat(path)).isDirectory() ? undefined : `-config_dir ${path}: not a folder`;
   } catch (error) {
     const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    return `-config_dir ${path}: ${missing ? 'there is no such folder' : String(error)}`;
+    return `-config_dir ${path}: ${missing ? 'the folder does not exist' : String(error)}`;
   }
 }
 
 function toText(load: RuleLoad, directory: string): string {
   const lines = load.ok
     ? [
-        ...load.warnings.map((warning) => formatProblem(located(warning, directory, 'warning: '))),
-        `ok: ${counted(load.rules.domains.size, 'domain')}, ${counted(load.rules.ruleCount, 'rule')}`,
+        ...load.warnings.map((warning) => formatProblem(withPath(warning, directory, 'warning: '))),
+        `ok: ${formatCount(load.rules.domains.size, 'domain')}, ${formatCount(load.rules.ruleCount, 'rule')}`,
       ]
     : [
-        ...load.problems.map((problem) => formatProblem(located(problem, directory))),
-        `not ok: ${counted(load.problems.length, 'problem')}${load.problems.length < maxProblems ? '' : ' or more'}`,
+        ...load.problems.map((problem) => formatProblem(withPath(problem, directory))),
+        `not ok: ${formatCount(load.problems.length, 'problem')}${load.problems.length < maxProblems ? '' : ' or more'}`,
       ];
   return lines.map((line) => `${line}\n`).join('');
 }
@@ -83,18 +83,18 @@ function toJson(load: RuleLoad, directory: string): string {
         domains: load.rules.domains.size,
         rules: load.rules.ruleCount,
         problems: [],
-        warnings: load.warnings.map((warning) => located(warning, directory)),
+        warnings: load.warnings.map((warning) => withPath(warning, directory)),
       }
-    : { ok: false, problems: load.problems.map((problem) => located(problem, directory)), warnings: [] };
+    : { ok: false, problems: load.problems.map((problem) => withPath(problem, directory)), warnings: [] };
   return `${JSON.stringify(findings, null, 2)}\n`;
 }
 
-/** The problem with a path that editors and shells find from here. */
-function located(problem: RuleProblem, directory: string, prefix = ''): RuleProblem {
+/** The problem with a path relative to the working directory. */
+function withPath(problem: RuleProblem, directory: string, prefix = ''): RuleProblem {
   const source = problem.source === directory ? directory : join(directory, problem.source);
   return { ...problem, source, message: prefix + problem.message };
 }
 
-function counted(count: number, noun: string): string {
+function formatCount(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

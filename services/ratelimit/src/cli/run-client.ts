@@ -19,9 +19,10 @@ import { type ClientOptions, type ClientTlsFiles, clientHelp, parseClientOptions
 /**
  * Asks the service once.
  *
- * @throws ServiceError of grpc-js when the call fails; Error when a PEM file cannot be read or used.
+ * @throws ServiceError of grpc-js when the call fails; Error when a PEM file cannot be read or
+ * used.
  */
-async function askLimiter(options: ClientOptions): Promise<RateLimitResponse> {
+async function callService(options: ClientOptions): Promise<RateLimitResponse> {
   const { address, domain, descriptors, hitsAddend, timeoutMs, tls } = options;
   const credentials = tls === undefined ? ChannelCredentials.createInsecure() : await tlsCredentials(tls);
   const client = new Client(address, credentials);
@@ -48,7 +49,7 @@ function call(client: Client, request: RateLimitRequest, deadline: number): Prom
       { deadline },
       (error: ServiceError | null, response) =>
         response === undefined
-          ? reject(error ?? new Error('an answer without a message'))
+          ? reject(error ?? new Error('the response has no message'))
           : resolve(response),
     );
   });
@@ -60,61 +61,60 @@ async function tlsCredentials({ caFile, certFile, keyFile }: ClientTlsFiles): Pr
   return ChannelCredentials.createSsl(ca, key, cert);
 }
 
-/** What to look at, by the status of a failed call. */
+/** Hints by the status of a failed call. */
 const advice: Readonly<Record<number, string>> = {
   [status.UNAVAILABLE]:
-    'Is the service running there, is this its gRPC port (GRPC_PORT), and does it serve TLS (-grpc-use-tls) or not?',
+    'Check that the service is running, that this is its gRPC port (GRPC_PORT), and whether it uses TLS (-grpc-use-tls).',
   [status.DEADLINE_EXCEEDED]:
-    'Is this the gRPC port of the service, and is its counter store up? -timeout gives it more time.',
-  [status.UNIMPLEMENTED]: 'This is no rate limit service (envoy.service.ratelimit.v3).',
-  [status.UNAUTHENTICATED]:
-    'The service wants a client certificate of its authority: -grpc-cert-file and -grpc-key-file.',
-  [status.UNKNOWN]: 'The service refused the request; its log says more.',
+    'Check that this is the gRPC port of the service and that its counter store is up, or increase -timeout.',
+  [status.UNIMPLEMENTED]: 'The server is not a rate limit service (envoy.service.ratelimit.v3).',
+  [status.UNAUTHENTICATED]: 'The service requires a client certificate: -grpc-cert-file and -grpc-key-file.',
+  [status.UNKNOWN]: 'The service refused the request, see its log.',
 };
 
-/** Tells why a call failed, and what to check. */
+/** Why a call failed, and what to check. */
 function explainFailure(address: string, error: unknown): string {
-  const { code, details = '' } = serviceErrorOf(error);
-  if (code === undefined) return `${address} was not asked: ${messageOf(error)}\n`;
+  const { code, details = '' } = toServiceError(error);
+  if (code === undefined) return `${address} was not called: ${getMessage(error)}\n`;
   const reason = trimDetails(details).replaceAll(/\s+/g, ' ').trim();
-  const lines = [`${address} did not decide: ${status[code] ?? code}: ${reason}`, advice[code]];
+  const lines = [`the call to ${address} failed: ${status[code] ?? code}: ${reason}`, advice[code]];
   return lines.flatMap((line) => (line === undefined ? [] : [`${line}\n`])).join('');
 }
 
-function serviceErrorOf(error: unknown): { readonly code?: number; readonly details?: string } {
+function toServiceError(error: unknown): { readonly code?: number; readonly details?: string } {
   const isServiceError = error instanceof Error && 'details' in error && 'code' in error;
   return isServiceError && typeof error.code === 'number'
     ? { code: error.code, details: String(error.details) }
     : {};
 }
 
-function messageOf(error: unknown): string {
+function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What remains of an unlimited rule, by the contract. */
+/** `limitRemaining` of an unlimited rule. */
 const unlimitedRemaining = 0xffff_ffff;
 
-/** An answer for people: the overall code, a line for each descriptor, a line for each header to add. */
-function formatAnswer(
+/** The overall code, then a line for each descriptor and each header. */
+function formatResponse(
   { overallCode, statuses, responseHeadersToAdd }: RateLimitResponse,
   descriptors: readonly (readonly Entry[])[],
 ): string {
   const lines = [
-    codeName(overallCode),
-    ...statuses.map((status, index) => `  (${entriesText(descriptors[index])}): ${statusText(status)}`),
+    getCodeName(overallCode),
+    ...statuses.map((status, index) => `  (${formatEntries(descriptors[index])}): ${formatStatus(status)}`),
     ...responseHeadersToAdd.map(({ key, value }) => `  header ${key}: ${value}`),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function entriesText(entries: readonly Entry[] = []): string {
+function formatEntries(entries: readonly Entry[] = []): string {
   return entries.map(({ key, value }) => `${key}=${value}`).join(', ');
 }
 
-function statusText(status: RateLimitResponse_DescriptorStatus): string {
+function formatStatus(status: RateLimitResponse_DescriptorStatus): string {
   const { code, currentLimit, limitRemaining, durationUntilReset } = status;
-  const parts = [codeName(code)];
+  const parts = [getCodeName(code)];
   if (currentLimit !== undefined) {
     const { requestsPerUnit, unit, name } = currentLimit;
     const unitName = RateLimitResponse_RateLimit_Unit[unit]?.toLowerCase() ?? `unit ${unit}`;
@@ -127,32 +127,35 @@ function statusText(status: RateLimitResponse_DescriptorStatus): string {
   return parts.join(', ');
 }
 
-/** Servers may know codes that this client does not. */
-function codeName(code: RateLimitResponse_Code): string {
+/** Newer servers may have unknown codes. */
+function getCodeName(code: RateLimitResponse_Code): string {
   return RateLimitResponse_Code[code] ?? `code ${code}`;
 }
 
 const failedExitCode = 1;
 const overLimitExitCode = 3;
 
-/** Does what the arguments of the test client ask for. */
+/** Runs `tollgate-ratelimit-client`. */
 export async function runClient(args: readonly string[]): Promise<Outcome> {
   const parsed = parseClientOptions(args);
   if (parsed.kind === 'help') return { exitCode: 0, output: clientHelp };
   if (parsed.kind === 'wrong') return wrongUsage('tollgate-ratelimit-client', parsed.problems);
   try {
-    return report(await askLimiter(parsed.options), parsed.options);
+    return toOutcome(await callService(parsed.options), parsed.options);
   } catch (error) {
     return { exitCode: failedExitCode, errors: explainFailure(parsed.options.address, error) };
   }
 }
 
-function report(answer: RateLimitResponse, { json, failOverLimit, descriptors }: ClientOptions): Outcome {
-  const overLimit = answer.overallCode === RateLimitResponse_Code.OVER_LIMIT;
+function toOutcome(
+  response: RateLimitResponse,
+  { json, failOverLimit, descriptors }: ClientOptions,
+): Outcome {
+  const overLimit = response.overallCode === RateLimitResponse_Code.OVER_LIMIT;
   return {
     exitCode: overLimit && failOverLimit ? overLimitExitCode : 0,
     output: json
-      ? `${JSON.stringify(toJson(RateLimitResponseSchema, answer), null, 2)}\n`
-      : formatAnswer(answer, descriptors),
+      ? `${JSON.stringify(toJson(RateLimitResponseSchema, response), null, 2)}\n`
+      : formatResponse(response, descriptors),
   };
 }

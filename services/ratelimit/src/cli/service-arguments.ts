@@ -3,23 +3,23 @@ import packageJson from '../../package.json' with { type: 'json' };
 
 const help = `tollgate-ratelimit
 
-The rate limit service: Envoy asks it over gRPC (envoy.service.ratelimit.v3) whether a request may pass. Rules come from
-YAML files or from a management server (xDS), counters are kept in Redis or in memory.
+The rate limit service for Envoy (envoy.service.ratelimit.v3). It reads rules from YAML files or from a management server
+(xDS), and keeps counters in Redis, memcached or memory.
 
-It is configured by environment variables alone: docs/settings-ratelimit.md has the table. To try it here:
+It is configured by environment variables, see docs/settings-ratelimit.md. To try it:
 
   BACKEND_TYPE=memory USE_PUSHSTATS=false RUNTIME_ROOT=<folder> RUNTIME_APPDIRECTORY=<folder of rule files in it> tollgate-ratelimit
 
   -version
         Print the version.
   -help
-        Print this.
+        Print this help.
 
-tollgate-ratelimit-client asks a running service, tollgate-ratelimit-check checks rule files.
+tollgate-ratelimit-client calls a running service, tollgate-ratelimit-check validates rule files.
 `;
 
-/** What the service's arguments ask for in the place of serving; undefined when there are none. */
-export function answerArguments(args: readonly string[]): Outcome | undefined {
+/** The outcome of command line arguments; undefined without arguments, which starts the service. */
+export function handleArguments(args: readonly string[]): Outcome | undefined {
   if (args.length === 0) return undefined;
   const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };

@@ -147,8 +147,9 @@ type SinkChoice =
   | { readonly ok: false; readonly turnOff: SinkSwitch; readonly because: SinkSwitch | 'unsupported' };
 
 /**
- * Chooses the sink. `DISABLE_STATS` takes precedence; without a choice it is standard output. `USE_PUSHSTATS` is true by
- * default, so the other two need it set to false, as in envoyproxy/ratelimit.
+ * Chooses the sink. `DISABLE_STATS` takes precedence; without a choice it is standard output.
+ * `USE_PUSHSTATS` is true by default, so the other two need it set to false, as in
+ * envoyproxy/ratelimit.
  */
 export function chooseSink(settings: SinkSettings): SinkChoice {
   if (settings.disableStats) return { ok: true, sink: undefined };

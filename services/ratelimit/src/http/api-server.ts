@@ -22,9 +22,9 @@ const requestTimeoutMs = 10_000;
 /**
  * The HTTP API: `/json` decides, `GET /healthcheck` returns the health.
  *
- * `/json` accepts and returns proto3 JSON: 200 when allowed, 429 when over a limit. As in envoyproxy/ratelimit, all errors are
- * 400, with the reason in the log, and neither the method nor the content type matters. Only methods with a body have one
- * read, so GET is always a bad request.
+ * `/json` accepts and returns proto3 JSON: 200 when allowed, 429 when over a limit. As in
+ * envoyproxy/ratelimit, all errors are 400, with the reason in the log, and neither the method nor
+ * the content type matters. Only methods with a body have one read, so GET is always a bad request.
  */
 export function createApiServer(context: ApiServerContext, options: HttpServerOptions): HttpServer {
   const app = fastify({

@@ -33,8 +33,9 @@ const loopbackAddresses = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Whether the caller is on this machine, or in this pod through `kubectl port-forward`. False for calls through a proxy, and
- * for web pages that resolve their own name to this address (DNS rebinding).
+ * Whether the caller is on this machine, or in this pod through `kubectl port-forward`. False for
+ * calls through a proxy, and for web pages that resolve their own name to this address (DNS
+ * rebinding).
  */
 export function isLocalCaller({ socket, headers, hostname }: FastifyRequest): boolean {
   return (

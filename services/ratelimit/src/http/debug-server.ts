@@ -20,12 +20,14 @@ interface DebugServerContext extends CounterContext {
 /** A request to explain is a few hundred bytes. */
 const bodyLimitBytes = 64 * 1024;
 const requestTimeoutMs = 10_000;
-/** Few people use this port, and each may be slow to read a page, which is 9 MB with 100,000 rules. */
+/**
+ * Few people use this port, and each may be slow to read a page, which is 9 MB with 100,000 rules.
+ */
 const maxConnections = 16;
 
 /**
- * The debug port: active rules, statistics, explanations, profiles. `GET /` lists the pages, as does the 404 of other paths.
- * It has no authentication, so no page shows a setting or a secret.
+ * The debug port: active rules, statistics, explanations, profiles. `GET /` lists the pages, as
+ * does the 404 of other paths. It has no authentication, so no page shows a setting or a secret.
  */
 export function createDebugServer(context: DebugServerContext, options: HttpServerOptions): HttpServer {
   const stopping = new AbortController();
@@ -97,7 +99,8 @@ function sendError(
   reply: FastifyReply,
   logger: Logger,
 ): FastifyReply {
-  // Fastify's own errors (a body too large) have a public message; other errors that are not AppErrors are bugs.
+  // Fastify's own errors (a body too large) have a public message; other errors that are not
+  // AppErrors are bugs.
   const refused = !isAppError(error) && (error.statusCode ?? 500) < 500;
   const { code, httpStatus, message } = refused
     ? { code: error.code, httpStatus: error.statusCode ?? 400, message: error.message }

@@ -28,7 +28,10 @@ export interface CounterContext {
   readonly cacheKeyPrefix: string;
 }
 
-/** Reads the counters of limits without changing them. Never rejects: an explanation is useful without them. */
+/**
+ * Reads the counters of limits without changing them. Never rejects: an explanation is useful
+ * without them.
+ */
 export async function readCounters(
   { backend, nowSeconds, cacheKeyPrefix }: CounterContext,
   limits: readonly CounterLimit[],

@@ -42,7 +42,9 @@ interface OverrideExplanation {
 /** Each descriptor may be compared with many rules. */
 const maxDescriptors = 100;
 
-/** `/explain`: which rule a request matches, why others do not, and the counters. It counts nothing. */
+/**
+ * `/explain`: which rule a request matches, why others do not, and the counters. It counts nothing.
+ */
 export function explainPage(rules: () => RuleSet | undefined, counters: CounterContext): DebugPage {
   const respond = async (
     request: FastifyRequest,

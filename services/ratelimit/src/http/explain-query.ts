@@ -51,7 +51,10 @@ export function getExampleQuery(rules: RuleSet | undefined): string {
   return placeholder;
 }
 
-/** The entries of the first rule below a node, as `key=value`; undefined when no rule can be written in a URL. */
+/**
+ * The entries of the first rule below a node, as `key=value`; undefined when no rule can be written
+ * in a URL.
+ */
 function findFirstRule(node: RuleNode): string[] | undefined {
   for (const child of node.children?.values() ?? []) {
     const entry = toEntry(child);

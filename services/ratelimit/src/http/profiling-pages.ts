@@ -7,7 +7,10 @@ import type { FastifyReply } from 'fastify';
 import { errors } from '../errors.ts';
 import { type DebugPage, getBaseUrl, isLocalCaller, sendText } from './debug-page.ts';
 
-/** Takes a CPU profile for that time, or until `signal` aborts, in the format of `.cpuprofile` files. */
+/**
+ * Takes a CPU profile for that time, or until `signal` aborts, in the format of `.cpuprofile`
+ * files.
+ */
 async function takeCpuProfile(durationMs: number, signal: AbortSignal): Promise<Profiler.Profile> {
   const session = new Session();
   session.connect();
@@ -31,7 +34,10 @@ const profileHelp = `CPU profile of ?seconds=N (1 to ${maxSeconds}, default ${de
 const heapHelp = 'heap snapshot for Chrome DevTools; local callers only, pauses the service';
 const traceHelp = 'not supported: Node has no execution tracer like Go';
 
-/** The pages below `/debug/pprof/`. Only one profile is taken at a time; `stopping` ends the one being taken. */
+/**
+ * The pages below `/debug/pprof/`. Only one profile is taken at a time; `stopping` ends the one
+ * being taken.
+ */
 export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
   let busy = false;
 

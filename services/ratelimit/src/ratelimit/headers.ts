@@ -10,8 +10,9 @@ export interface HeaderNames {
 /**
  * The headers Limit, Remaining and Reset, in this order; none when no descriptor has a limit.
  *
- * They describe the descriptor with the least remaining, the first of equals. A descriptor outside quota mode that is
- * over its limit takes precedence, the last one of several, as in envoyproxy/ratelimit.
+ * They describe the descriptor with the least remaining, the first of equals. A descriptor outside
+ * quota mode that is over its limit takes precedence, the last one of several, as in
+ * envoyproxy/ratelimit.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-polli-ratelimit-headers-03
  */

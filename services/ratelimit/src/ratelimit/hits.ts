@@ -24,13 +24,18 @@ export interface HitsContext {
   readonly backend: Pick<CounterBackend, 'add' | 'read'>;
   /** Absent when LOCAL_CACHE_SIZE_IN_BYTES is 0. */
   readonly localCache?: LocalCache | undefined;
-  /** STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: a rejected request adds nothing to its other limits. */
+  /**
+   * STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: a rejected request adds nothing to its other limits.
+   */
   readonly stopIncrementWhenOverLimit: boolean;
 }
 
 const overByLocalCache: HitResult = { count: 0, fromLocalCache: true, over: true };
 
-/** Adds the hits of one request: looks up the local cache, then calls the backend for the other counters. */
+/**
+ * Adds the hits of one request: looks up the local cache, then calls the backend for the other
+ * counters.
+ */
 export async function addHits(
   context: HitsContext,
   descriptors: readonly LimitedDescriptor[],

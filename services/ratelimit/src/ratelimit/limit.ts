@@ -31,7 +31,10 @@ interface Unlimited {
 /** Undefined where no rule matches, or the one that does was replaced. */
 export type DescriptorLimit = Limit | Unlimited | undefined;
 
-/** Finds the limit of each descriptor: its override, else the matching rule unless another match replaces it. */
+/**
+ * Finds the limit of each descriptor: its override, else the matching rule unless another match
+ * replaces it.
+ */
 export function findLimits(domain: RuleNode, descriptors: readonly Descriptor[]): readonly DescriptorLimit[] {
   const matches = descriptors.map((descriptor) =>
     descriptor.limit === undefined ? matchEntries(domain, descriptor.entries) : undefined,
@@ -87,8 +90,8 @@ function fromOverride(entries: readonly Entry[], override: LimitOverride): Descr
 /**
  * The key of a counter: `<prefix><domain>_<key>_<value>_…<window start>`.
  *
- * Byte for byte that of envoyproxy/ratelimit, so that both can share one Redis during a migration. This includes its
- * ambiguities: nothing is escaped, and the unit is not part of the key.
+ * Byte for byte that of envoyproxy/ratelimit, so that both can share one Redis during a migration.
+ * This includes its ambiguities: nothing is escaped, and the unit is not part of the key.
  */
 export function counterKey(
   prefix: string,

@@ -9,7 +9,10 @@ const minSizeBytes = 512 * 1024;
 
 const maxKeyBytes = 65_535;
 
-/** Cost of an entry besides its text: a Map slot, a string header and two numbers, rounded up from what V8 uses. */
+/**
+ * Cost of an entry besides its text: a Map slot, a string header and two numbers, rounded up from
+ * what V8 uses.
+ */
 const entryOverheadBytes = 96;
 
 interface CacheEntry {
@@ -17,7 +20,10 @@ interface CacheEntry {
   usedAtSeconds: number;
 }
 
-/** Counters that are over their limit, so that the backend is not called for them. Evicts the least recently used. */
+/**
+ * Counters that are over their limit, so that the backend is not called for them. Evicts the least
+ * recently used.
+ */
 export class LocalCache {
   readonly metrics: Readonly<LocalCacheMetrics>;
   readonly #metrics: LocalCacheMetrics = {

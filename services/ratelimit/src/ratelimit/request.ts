@@ -80,7 +80,8 @@ function requireWellFormedText({ domain, descriptors }: RateLimitRequestMessage)
 
 function decodeBody(body: unknown): string {
   if (body instanceof Uint8Array) {
-    // A lenient decoder would change the text and with it the counter. With the byte order mark kept, the JSON is invalid.
+    // A lenient decoder would change the text and with it the counter. With the byte order mark
+    // kept, the JSON is invalid.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
   }
   return typeof body === 'string' ? body : '';
@@ -92,7 +93,10 @@ export interface RequestProblem {
   readonly message: string;
 }
 
-/** Envoy sends a handful. A thousand block the event loop for about 20 ms, and each has its own counter. */
+/**
+ * Envoy sends a handful. A thousand block the event loop for about 20 ms, and each has its own
+ * counter.
+ */
 export const maxDescriptors = 1_000;
 
 /** Checks what decisions rely on; undefined when the request is valid. */
@@ -123,14 +127,14 @@ export function validateRequest(request: RateLimitRequest): RequestProblem | und
 }
 
 /**
- * One more than the largest limit. More hits change no decision, but could overflow the 64-bit counter in Redis, which
- * then fails every request, and Envoy fails open.
+ * One more than the largest limit. More hits change no decision, but could overflow the 64-bit
+ * counter in Redis, which then fails every request, and Envoy fails open.
  */
 const maxHits = 2 ** 32;
 
 /**
- * Hits that a descriptor adds: its own number if it has one, else that of the request, at least 1. Refunds
- * (`is_negative_hits`) are not supported and add nothing.
+ * Hits that a descriptor adds: its own number if it has one, else that of the request, at least 1.
+ * Refunds (`is_negative_hits`) are not supported and add nothing.
  */
 export function getHitsAddend(request: RateLimitRequest, descriptor: Descriptor): number {
   if (descriptor.isNegativeHits === true) {
@@ -163,7 +167,10 @@ export function parseDescriptor(text: string): ParsedDescriptor {
   return { ok: true, entries };
 }
 
-/** Units by their number on the wire. @see envoy.service.ratelimit.v3.RateLimitResponse.RateLimit.Unit */
+/**
+ * Units by their number on the wire. @see
+ * envoy.service.ratelimit.v3.RateLimitResponse.RateLimit.Unit
+ */
 const units: readonly (Unit | undefined)[] = [
   undefined,
   'second',

@@ -56,8 +56,8 @@ export interface ModedStatus {
 }
 
 /**
- * OVER_LIMIT when a descriptor outside quota mode is over its limit, or when all descriptors in quota mode are: a
- * request may draw on any quota that is left.
+ * OVER_LIMIT when a descriptor outside quota mode is over its limit, or when all descriptors in
+ * quota mode are: a request may draw on any quota that is left.
  */
 export function getOverallCode(statuses: readonly ModedStatus[]): Code {
   let quotas = 0;

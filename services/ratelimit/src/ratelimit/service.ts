@@ -32,8 +32,8 @@ interface DecisionTrace {
 }
 
 /**
- * Decides one request. Rejects with an AppError when the request is invalid, no rules are loaded, or the backend fails.
- * Tracing wraps one such function in another.
+ * Decides one request. Rejects with an AppError when the request is invalid, no rules are loaded,
+ * or the backend fails. Tracing wraps one such function in another.
  */
 export type Decide = (request: RateLimitRequest, call: Call) => Promise<Decision>;
 
@@ -86,7 +86,10 @@ const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0 };
 const unlimited: DescriptorStatus = { code: Code.OK, limitRemaining: 0xffff_ffff };
 const noHeaders: Decision['responseHeaders'] = [];
 
-/** Finds the limits, adds the hits and evaluates the counts, with the results of envoyproxy/ratelimit. */
+/**
+ * Finds the limits, adds the hits and evaluates the counts, with the results of
+ * envoyproxy/ratelimit.
+ */
 export async function decide(
   context: DecisionContext,
   request: RateLimitRequest,
@@ -189,7 +192,8 @@ function evaluate(
   return {
     code: result.over && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
     currentLimit: limit,
-    // Other clients of the store may bring a counter below zero; the wire holds no more than the limit.
+    // Other clients of the store may bring a counter below zero; the wire holds no more than the
+    // limit.
     limitRemaining: result.over ? 0 : limit.requestsPerUnit - Math.max(0, result.count),
     secondsUntilReset: hit.secondsLeft,
   };

@@ -33,7 +33,10 @@ export class DecisionStats {
     this.#registry.domainNotFound(domain).value += descriptors;
   }
 
-  /** The statistics of a limit. Those of a static rule are found by identity, without building a name. */
+  /**
+   * The statistics of a limit. Those of a static rule are found by identity, without building a
+   * name.
+   */
   getRule(domain: string, { staticRule, metricPath }: Limit): RuleStats {
     if (staticRule === undefined) {
       return this.#registry.dynamicRule(domain, metricPath);
@@ -53,17 +56,17 @@ export class DecisionStats {
 }
 
 /**
- * The count above which a limit is near, in 32-bit floating point as in envoyproxy/ratelimit, so that both draw the line
- * at the same hit. `ratio` is `NEAR_LIMIT_RATIO`, 0 to 1.
+ * The count above which a limit is near, in 32-bit floating point as in envoyproxy/ratelimit, so
+ * that both draw the line at the same hit. `ratio` is `NEAR_LIMIT_RATIO`, 0 to 1.
  */
 export function nearThreshold(limit: number, ratio: number): number {
   return Math.floor(Math.fround(Math.fround(limit) * Math.fround(ratio)));
 }
 
 /**
- * Adds a result to the statistics of its rule, except `totalHits`, which is counted before the backend is called. A
- * request that crosses a threshold is split: each hit is counted on its side. `nearLimit` counts hits above the near
- * threshold, including the one that reaches the limit.
+ * Adds a result to the statistics of its rule, except `totalHits`, which is counted before the
+ * backend is called. A request that crosses a threshold is split: each hit is counted on its side.
+ * `nearLimit` counts hits above the near threshold, including the one that reaches the limit.
  */
 export function recordResult(descriptor: LimitedDescriptor, result: HitResult, near: number): void {
   if (result.over) recordOver(descriptor, result, near);
@@ -92,8 +95,9 @@ function recordOver(
 }
 
 /**
- * A count below the hits means that the hits were not stored (`STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT`): the unsigned
- * subtraction of envoyproxy/ratelimit then wraps to a huge number.
+ * A count below the hits means that the hits were not stored
+ * (`STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT`): the unsigned subtraction of envoyproxy/ratelimit
+ * then wraps to a huge number.
  */
 function countBefore(count: number, addend: number): number {
   return count < addend ? Number.POSITIVE_INFINITY : count - addend;

@@ -17,7 +17,8 @@ const maxRuleLength = 256;
 const maxRequestLength = 1024;
 
 /**
- * The span of the exchange with each store; the names of the first two are those of envoyproxy/ratelimit.
+ * The span of the exchange with each store; the names of the first two are those of
+ * envoyproxy/ratelimit.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/db/redis/
  */
@@ -36,8 +37,9 @@ export const backendSpans = {
 } as const;
 
 /**
- * Runs decisions in spans: the server span of the call, in it the decision with its domain, request, rules, codes and
- * hits of the local cache, in that the exchange with the backend. Returns `decide` itself when tracing is disabled.
+ * Runs decisions in spans: the server span of the call, in it the decision with its domain,
+ * request, rules, codes and hits of the local cache, in that the exchange with the backend. Returns
+ * `decide` itself when tracing is disabled.
  */
 export function traceDecisions(
   decide: Decide,

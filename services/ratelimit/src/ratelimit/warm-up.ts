@@ -16,13 +16,14 @@ import { createCallTimer } from '../stats/server-stats.ts';
 import { type DecisionContext, decide, shouldRateLimit, shouldRateLimitPath } from './service.ts';
 import { DecisionStats } from './stats.ts';
 
-/** What the warm-up takes from the service; the backend is started. */
+/** The backend is started. */
 type WarmUpContext = Pick<DecisionContext, 'nowSeconds' | 'random' | 'options'> & {
   readonly backend: CounterBackend;
   readonly logger: Logger;
 };
 
-// Without a warm-up the first call takes ten times as long as the tenth. Accepting a connection needs one, too.
+// Without a warm-up the first call takes ten times as long as the tenth. Accepting a connection
+// needs one, too.
 const connections = 3;
 const callsPerConnection = 40;
 /** A slow store or machine must not delay readiness for longer. */
@@ -31,9 +32,9 @@ const timeoutMs = 3_000;
 const domain = 'tollgate-warm-up';
 
 /**
- * Calls a gRPC server on loopback with its own rules, so that the first calls after readiness run compiled code over open
- * connections to the counter store. The calls add 0 to counters with a TTL of one second, and do not change statistics.
- * Failures are logged and otherwise ignored.
+ * Calls a gRPC server on loopback with its own rules, so that the first calls after readiness run
+ * compiled code over open connections to the counter store. The calls add 0 to counters with a TTL
+ * of one second, and do not change statistics. Failures are logged and otherwise ignored.
  */
 export async function warmUp(context: WarmUpContext, stopping: AbortSignal): Promise<void> {
   const server = createServer(context);

@@ -14,7 +14,10 @@ export interface FileSourceOptions {
   readonly subdirectory: string;
   readonly appDirectory: string;
   readonly ignoreDotFiles: boolean;
-  /** True: reload when the symbolic link `root` changes. False: reload when anything in the directory changes. */
+  /**
+   * True: reload when the symbolic link `root` changes. False: reload when anything in the
+   * directory changes.
+   */
   readonly watchRoot: boolean;
   readonly mergeDomains: boolean;
 }
@@ -42,7 +45,7 @@ export class FileSource implements RuleSource {
   readonly #directory: string;
   #watch: FileWatch | undefined;
   #loading: Promise<void> = Promise.resolve();
-  #closed = false;
+  #closed: boolean = false;
 
   constructor(options: FileSourceOptions, logger: Logger) {
     this.#options = options;
@@ -86,7 +89,10 @@ export class FileSource implements RuleSource {
     if (!this.#closed) onLoad(load);
   }
 
-  /** An exception here is a bug or a lack of memory; the active rules stay, and the next change is loaded. */
+  /**
+   * An exception here is a bug or a lack of memory; the active rules stay, and the next change is
+   * loaded.
+   */
   async #load(): Promise<RuleLoad> {
     const { ignoreDotFiles, mergeDomains } = this.#options;
     const directory = this.#directory;
@@ -128,7 +134,10 @@ export interface LoadRuleFilesOptions extends ReadTextFilesOptions {
 /** 100,000 rules take most of a second, and Envoy's default timeout is 20 ms. */
 const sliceMs = 5;
 
-/** Reads and validates all rule files of a directory and returns all problems. Yields to requests meanwhile. */
+/**
+ * Reads and validates all rule files of a directory and returns all problems. Yields to requests
+ * meanwhile.
+ */
 export async function loadRuleFiles(options: LoadRuleFilesOptions): Promise<RuleLoad> {
   const { files, ...notices } = await readTextFiles(options);
   const problems = notices.problems.map(({ source, message }) =>

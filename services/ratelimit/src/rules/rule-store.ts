@@ -13,9 +13,10 @@ export type RuleLoad =
 /** A source of rules. */
 export interface RuleSource {
   /**
-   * Loads the rules now and on every change, and calls `onLoad` with each result, in order. Resolves after the first
-   * attempt; a source that depends on another service resolves once it received valid rules, or soon after `signal` aborts
-   * or `close` is called. Rejects when the source cannot work at all, such as without its directory.
+   * Loads the rules now and on every change, and calls `onLoad` with each result, in order.
+   * Resolves after the first attempt; a source that depends on another service resolves once it
+   * received valid rules, or soon after `signal` aborts or `close` is called. Rejects when the
+   * source cannot work at all, such as without its directory.
    */
   start(onLoad: (load: RuleLoad) => void, options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** Resolves once no load is running; idempotent. */

@@ -1,9 +1,13 @@
-/** Upper bounds of the exported buckets: the defaults of Prometheus clients, and finer ones below 5 ms, where most calls are. */
+/**
+ * Upper bounds of the exported buckets: the defaults of Prometheus clients, and finer ones below 5
+ * ms, where most calls are.
+ */
 export const bucketBoundsMs: readonly number[] = [
   0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000,
 ];
 
-// Quantiles come from finer buckets, eight to each doubling from 1/64 ms to about 2^16 ms: they are at most 9 % too high.
+// Quantiles come from finer buckets, eight to each doubling from 1/64 ms to about 2^16 ms: they are
+// at most 9 % too high.
 const stepsPerDoubling = 8;
 const smallestExponent = -6;
 const largestExponent = 16;

@@ -1,5 +1,9 @@
+import { compareText } from '@tollgate/kit/text';
+import type { StatsRegistry, StatTags } from './registry.ts';
+
 /**
- * Names of all statistics, as dashboards and alerts of existing deployments use them. `registry.ts` adds domains and rule keys.
+ * Names of all statistics, as dashboards and alerts of existing deployments use them. `registry.ts`
+ * adds domains and rule keys.
  * @see spec section 6 "Emitted statistics"
  */
 export const statsNames = {
@@ -23,14 +27,18 @@ export const statsNames = {
   runtimeLoadFailures: 'runtime.load_failures',
   runtimeNumValues: 'runtime.num_values',
   /**
-   * Ours (gauge): 0 while the last rules that were received are not active, because they were rejected.
+   * Ours (gauge): 0 while the last rules that were received are not active, because they were
+   * rejected.
    */
   configCurrent: 'ratelimit.service.config_current',
   /**
    * Ours: decisions, with a tag `result`: `ok`, `near_limit` (OK, and near a limit), `over_limit`.
    */
   decisions: 'ratelimit.decisions',
-  /** Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while there is a stream on which the management server has responded. */
+  /**
+   * Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while there is a stream on which the management server
+   * has responded.
+   */
   xdsConnected: 'ratelimit.xds.connected',
   /** Ours: responses of the management server that were accepted. */
   xdsAccepted: 'ratelimit.xds.accepted',
@@ -113,14 +121,15 @@ export function responseTimeName(method: string): string {
   return `ratelimit_server.${method}.response_time`;
 }
 
-// Separators of statsd lines, and control characters: a newline in a value of a client must not start another line.
+// Separators of statsd lines, and control characters: a newline in a value of a client must not
+// start another line.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this matches
 const unsafe = /[:|\u0000-\u001f\u007f]/g;
 const ipv4Like = /\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/g;
 
 /**
- * Converts a domain, a level or a dotted key for the name of a statistic: `:`, `|` and control characters become `_`, and so
- * do the dots of IPv4 addresses.
+ * Converts a domain, a level or a dotted key for the name of a statistic: `:`, `|` and control
+ * characters become `_`, and so do the dots of IPv4 addresses.
  */
 export function sanitiseStatKey(key: string): string {
   return key.replace(unsafe, '_').replace(ipv4Like, (address) => address.replaceAll('.', '_'));
@@ -131,4 +140,48 @@ export function joinStatKey(domain: string, levels: readonly string[]): string {
   let key = domain;
   for (const level of levels) key += `.${level}`;
   return key;
+}
+
+/** Tag names that many metrics systems set; their use in `EXTRA_TAGS` is counted, not refused. */
+const reservedTags: ReadonlySet<string> = new Set([
+  'asg',
+  'az',
+  'backend',
+  'canary',
+  'host',
+  'period',
+  'region',
+  'shard',
+  'window',
+  'source',
+  'project',
+  'facet',
+  'envoyservice',
+]);
+
+/** Counts the reserved tags in `EXTRA_TAGS`; called once at the start. */
+export function countReservedTags(registry: StatsRegistry, extraTags: StatTags): void {
+  const found = Object.keys(extraTags).filter((key) => reservedTags.has(key));
+  if (found.length > 0) registry.counter(statsNames.reservedTag).value += found.length;
+}
+
+/**
+ * Tags as a suffix of a name for plain statsd: `.__key=value` for each, sorted by key. Empty keys
+ * and values are omitted; `.`, `:`, `|` and control characters become `_`. Later arguments override
+ * equal keys.
+ */
+export function tagSuffix(...tagSets: readonly (StatTags | undefined)[]): string {
+  const tags: Record<string, string> = Object.assign({}, ...tagSets);
+  return Object.keys(tags)
+    .sort(compareText)
+    .filter((key) => key !== '' && tags[key] !== '')
+    .map((key) => `.__${cleanTag(key)}=${cleanTag(tags[key] ?? '')}`)
+    .join('');
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this matches
+const unsafeInTag = /[.:|\u0000-\u001f\u007f]/g;
+
+function cleanTag(text: string): string {
+  return text.replace(unsafeInTag, '_');
 }

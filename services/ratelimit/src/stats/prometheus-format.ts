@@ -21,14 +21,17 @@ export interface MetricFamily {
   readonly samples: Iterable<MetricSample>;
 }
 
-/** Converts a text to a metric or label name: letters, digits and `_`, not starting with a digit. */
+/**
+ * Converts a text to a metric or label name: letters, digits and `_`, not starting with a digit.
+ */
 export function toMetricName(text: string): string {
   const clean = text.replace(/[^A-Za-z0-9_]/gu, '_');
   return /^\d/.test(clean) ? `_${clean}` : clean;
 }
 
 /**
- * Counters without labels whose names come from request values or rules; those with equal names are summed.
+ * Counters without labels whose names come from request values or rules; those with equal names are
+ * summed.
  */
 export function* flatCounters(
   counters: Iterable<{ readonly name: string; readonly value: number }>,
@@ -51,8 +54,8 @@ export function formatLabels(labels: MetricLabels): string {
 }
 
 /**
- * The lines of a family in the text format of Prometheus. `extraLabels` are added to every sample, unless it has a label of
- * that name.
+ * The lines of a family in the text format of Prometheus. `extraLabels` are added to every sample,
+ * unless it has a label of that name.
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */
 export function* formatFamily(family: MetricFamily, extraLabels: MetricLabels = []): Generator<string> {
@@ -79,11 +82,16 @@ function formatNumber(value: number): string {
 }
 
 interface ServiceMetricsOptions {
-  /** `PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS`: buckets and sums in milliseconds; the name stays. */
+  /**
+   * `PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS`: buckets and sums in milliseconds; the name stays.
+   */
   readonly responseTimeAsMilliseconds: boolean;
 }
 
-/** Maps names of statistics to names and labels of metrics; other names are only converted by `toMetricName`. */
+/**
+ * Maps names of statistics to names and labels of metrics; other names are only converted by
+ * `toMetricName`.
+ */
 const namePatterns: readonly { pattern: RegExp; name: string; label: string }[] = [
   {
     pattern: /^ratelimit\.service\.call\.should_rate_limit\.(.+)$/,
@@ -109,7 +117,8 @@ export function* serviceMetrics(
 ): Generator<MetricFamily> {
   yield* numberFamilies(registry.counters(), 'counter');
   yield unknownDomains(registry);
-  // The same under their full names: the default mapping of envoyproxy/ratelimit has no line for them.
+  // The same under their full names: the default mapping of envoyproxy/ratelimit has no line for
+  // them.
   yield* flatCounters(Array.from(registry.unknownDomains(), ([, counter]) => counter));
   yield* numberFamilies(registry.gauges(), 'gauge');
   for (const [name, timers] of groupByName(registry.timers())) {

@@ -30,10 +30,11 @@ interface SummedRule {
 }
 
 /**
- * The statistics of rules, twice: as `ratelimit_service_rate_limit_<stat>` with the labels of envoyproxy/ratelimit
- * (`domain`, `key1`, `key2`; rules that differ only in deeper levels are summed), and as `tollgate_ratelimit_hits_total`
- * with a label for each level. Rules without hits have no series. Hits of the local cache are also exported under their
- * full name, as by the default mapping of envoyproxy/ratelimit.
+ * The statistics of rules, twice: as `ratelimit_service_rate_limit_<stat>` with the labels of
+ * envoyproxy/ratelimit (`domain`, `key1`, `key2`; rules that differ only in deeper levels are
+ * summed), and as `tollgate_ratelimit_hits_total` with a label for each level. Rules without hits
+ * have no series. Hits of the local cache are also exported under their full name, as by the
+ * default mapping of envoyproxy/ratelimit.
  */
 export async function* ruleMetrics(
   registry: StatsRegistry,
@@ -59,7 +60,7 @@ export async function* ruleMetrics(
       name: `ratelimit_service_rate_limit_${stat}`,
       help: `Hits of rules counted as ${stat}; levels below the second are summed.`,
       type: 'counter',
-      samples: samplesOf(byKeys, field),
+      samples: toSamples(byKeys, field),
     };
   }
   yield* flatCounters(localCacheHits);
@@ -71,7 +72,10 @@ export async function* ruleMetrics(
   };
 }
 
-/** As envoyproxy/ratelimit, this splits the dotted name, so that a dot in a domain or a key separates, too. */
+/**
+ * As envoyproxy/ratelimit, this splits the dotted name, so that a dot in a domain or a key
+ * separates, too.
+ */
 function keyLabels({ key }: RuleStats): MetricLabels {
   const [domain = '', key1, key2] = key.split('.', 3);
   const labels: [string, string][] = [['domain', domain]];
@@ -108,7 +112,7 @@ function addTo(rules: Map<string, SummedRule>, labels: MetricLabels, rule: RuleS
   for (const [field] of ruleStats) known.sum[field] += rule[field];
 }
 
-function* samplesOf(rules: Map<string, SummedRule>, field: keyof RuleValues): Generator<MetricSample> {
+function* toSamples(rules: Map<string, SummedRule>, field: keyof RuleValues): Generator<MetricSample> {
   for (const { labels, sum } of rules.values()) yield { labels, value: sum[field] };
 }
 

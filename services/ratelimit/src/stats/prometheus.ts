@@ -1,6 +1,6 @@
-// prom-client exports the metrics of the process. Ours are written from the registry: prom-client would copy all histograms
-// and counters at each scrape, which with 10,000 rules would delay decisions, and its hashing confuses series whose label
-// values contain `,key:`.
+// prom-client exports the metrics of the process. Ours are written from the registry: prom-client
+// would copy all histograms and counters at each scrape, which with 10,000 rules would delay
+// decisions, and its hashing confuses series whose label values contain `,key:`.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

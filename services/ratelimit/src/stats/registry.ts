@@ -3,7 +3,9 @@ import { TimingHistogram } from './histogram.ts';
 import { domainNotFoundStat, ruleStatPrefix, sanitiseStatKey, statsNames } from './names.ts';
 import { maxDynamicKeyLength, otherSeries, RuleSeriesTable } from './rule-series.ts';
 
-/** Tags of a statistic, for example `{ code: 'success' }`. Each sink has its own format for them. */
+/**
+ * Tags of a statistic, for example `{ code: 'success' }`. Each sink has its own format for them.
+ */
 export type StatTags = Readonly<Record<string, string>>;
 
 /** A number that only grows. The hot path does `counter.value += n`. */
@@ -82,7 +84,10 @@ interface CounterEntry extends Counter {
   flushed: number;
 }
 
-/** Durations in milliseconds: a histogram since the start, and single timings for sinks that send them. */
+/**
+ * Durations in milliseconds: a histogram since the start, and single timings for sinks that send
+ * them.
+ */
 export class Timer {
   readonly name: string;
   readonly tags: StatTags | undefined;
@@ -118,7 +123,10 @@ interface TimingsLimit {
   readonly dropped: Counter;
 }
 
-/** All statistics of the process. The service writes, sinks and the debug page read. It has no clock, timer or socket. */
+/**
+ * All statistics of the process. The service writes, sinks and the debug page read. It has no
+ * clock, timer or socket.
+ */
 export class StatsRegistry {
   readonly #maxUnknownDomains: number;
   readonly #counters = new Map<string, CounterEntry>();
@@ -146,7 +154,10 @@ export class StatsRegistry {
     return getOrCreate(this.#counters, getIdentity(name, tags), () => createCounter(name, tags));
   }
 
-  /** The gauge of that name and tags, created when missing. With `read`, its value is read on demand. */
+  /**
+   * The gauge of that name and tags, created when missing. With `read`, its value is read on
+   * demand.
+   */
   gauge(name: string, read?: () => number, tags?: StatTags): Gauge {
     return getOrCreate(this.#gauges, getIdentity(name, tags), () => createGauge(name, read, tags));
   }
@@ -162,8 +173,9 @@ export class StatsRegistry {
   }
 
   /**
-   * The statistics of a rule whose levels hold request values (detailed, value and override series). Their number is
-   * bounded: when full, this is the series `<domain>._other`, and `ratelimit.stats.overflowed_lookups` counts.
+   * The statistics of a rule whose levels hold request values (detailed, value and override
+   * series). Their number is bounded: when full, this is the series `<domain>._other`, and
+   * `ratelimit.stats.overflowed_lookups` counts.
    */
   dynamicRule(domain: string, levels: readonly string[]): RuleStats {
     return this.#rules.getDynamic(domain, levels);
@@ -182,15 +194,19 @@ export class StatsRegistry {
   }
 
   /**
-   * Releases all configured rules, just before a new configuration becomes active. A rule that is looked up again keeps
-   * its counts; the others are kept until there are more than `maxDynamicRules` of them and they were idle.
+   * Releases all configured rules, just before a new configuration becomes active. A rule that is
+   * looked up again keeps its counts; the others are kept until there are more than
+   * `maxDynamicRules` of them and they were idle.
    */
   releaseRules(): void {
     this.#ruleReleases += 1;
     this.#rules.release();
   }
 
-  /** Number of calls of `releaseRules`. A result of `rule` that was kept is looked up again when this changes. */
+  /**
+   * Number of calls of `releaseRules`. A result of `rule` that was kept is looked up again when
+   * this changes.
+   */
   ruleReleases(): number {
     return this.#ruleReleases;
   }
@@ -233,7 +249,10 @@ export class StatsRegistry {
     return samples;
   }
 
-  /** Returns what changed since the last call, including timings. For the flusher only. `nowMs` dates activity. */
+  /**
+   * Returns what changed since the last call, including timings. For the flusher only. `nowMs`
+   * dates activity.
+   */
   takeSnapshot(nowMs: number): StatsSnapshot {
     const changed: CounterSample[] = [];
     for (const entry of this.#counters.values()) takeCounter(entry, changed);
@@ -243,7 +262,10 @@ export class StatsRegistry {
     return { counters: changed, gauges, timers: this.takeTimings() };
   }
 
-  /** Drops dynamic and released series without a hit for `idleMs` when there are too many. Called after a flush. */
+  /**
+   * Drops dynamic and released series without a hit for `idleMs` when there are too many. Called
+   * after a flush.
+   */
   dropIdleSeries(nowMs: number): void {
     this.#rules.dropIdle(nowMs);
   }

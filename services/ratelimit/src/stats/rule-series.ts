@@ -1,7 +1,10 @@
 import { joinStatKey, ruleStatPrefix, ruleStats, sanitiseStatKey } from './names.ts';
 import type { Counter, CounterSample, RuleStats } from './registry.ts';
 
-/** Longer keys come from request values that were not meant as names; they share the overflow series. */
+/**
+ * Longer keys come from request values that were not meant as names; they share the overflow
+ * series.
+ */
 export const maxDynamicKeyLength = 1024;
 
 /** The level, or domain, of the overflow series. */
@@ -20,12 +23,18 @@ interface RuleSeriesOptions {
 type RuleStatField = (typeof ruleStats)[number][0];
 type RuleValues = Record<RuleStatField, number>;
 
-/** Why a series is kept: an active rule, a rule of an earlier configuration, request values, or the overflow. */
+/**
+ * Why a series is kept: an active rule, a rule of an earlier configuration, request values, or the
+ * overflow.
+ */
 type Origin = 'configured' | 'released' | 'dynamic' | 'overflow';
 
 interface RuleSeries extends RuleStats {
   origin: Origin;
-  /** Values at the last flush; undefined until the first hit, because most rules of a large file are never hit. */
+  /**
+   * Values at the last flush; undefined until the first hit, because most rules of a large file are
+   * never hit.
+   */
   flushed: RuleValues | undefined;
   /** Undefined until the first flush after it was created or released. */
   lastActiveMs: number | undefined;

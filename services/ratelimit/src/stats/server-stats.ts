@@ -2,7 +2,10 @@ import { type TlsMetrics, tlsMetricNames } from '@tollgate/kit/tls';
 import { responseTimeName, statsNames, totalRequestsName } from './names.ts';
 import type { StatsRegistry } from './registry.ts';
 
-/** Counts loads of certificates: `certs.load_attempts`, `.load_failures` and `.num_values` (1 once there are any). */
+/**
+ * Counts loads of certificates: `certs.load_attempts`, `.load_failures` and `.num_values` (1 once
+ * there are any).
+ */
 export function createLoadCounter(stats: StatsRegistry): (succeeded: boolean) => void {
   const attempts = stats.counter(statsNames.certsLoadAttempts);
   const failures = stats.counter(statsNames.certsLoadFailures);
@@ -35,8 +38,8 @@ export function createTlsStats(stats: StatsRegistry): Pick<TlsMetrics, keyof Tls
 }
 
 /**
- * Counts and times calls by method: `ratelimit_server.<method>.total_requests` and `.response_time`. The function is
- * called at the start of a call, its result at the end.
+ * Counts and times calls by method: `ratelimit_server.<method>.total_requests` and
+ * `.response_time`. The function is called at the start of a call, its result at the end.
  */
 export function createCallTimer(stats: StatsRegistry, nowMs: () => number): (method: string) => () => void {
   const createMethod = (method: string) => ({

@@ -8,9 +8,15 @@ import type { StatsRegistry, StatsSnapshot } from './registry.ts';
 import { createStatsdSink } from './statsd.ts';
 import { LogSink } from './text.ts';
 
-/** A receiver of statistics. While the service runs, its methods neither throw nor wait because of the receiver. */
+/**
+ * A receiver of statistics. While the service runs, its methods neither throw nor wait because of
+ * the receiver.
+ */
 export interface StatsSink {
-  /** Set by sinks that send single timings: at most `max` per timer are kept, and flushed every `everyMs`. */
+  /**
+   * Set by sinks that send single timings: at most `max` per timer are kept, and flushed every
+   * `everyMs`.
+   */
   readonly timings?: { readonly max: number; readonly everyMs: number };
   /** Opens the sink. Rejects only for what an operator must fix, such as a port in use. */
   start(): Promise<void>;
@@ -73,13 +79,19 @@ function countDropped(registry: StatsRegistry): (bytes: number) => void {
 
 interface StatsFlusherOptions {
   readonly registry: StatsRegistry;
-  /** Undefined with DISABLE_STATS: nothing is sent, but the bounds of the registry are still enforced. */
+  /**
+   * Undefined with DISABLE_STATS: nothing is sent, but the bounds of the registry are still
+   * enforced.
+   */
   readonly sink: StatsSink | undefined;
   /** STATS_FLUSH_INTERVAL. */
   readonly flushIntervalMs: number;
   /** Unix time in milliseconds; default the system clock. */
   readonly nowMs?: () => number;
-  /** Runs a task repeatedly until the returned function is called. Default: an unreferenced `setInterval`. */
+  /**
+   * Runs a task repeatedly until the returned function is called. Default: an unreferenced
+   * `setInterval`.
+   */
   readonly repeatEvery?: (intervalMs: number, task: () => void) => () => void;
 }
 
@@ -88,7 +100,7 @@ export class StatsFlusher {
   readonly #options: StatsFlusherOptions;
   readonly #nowMs: () => number;
   readonly #cancels: (() => void)[] = [];
-  #closed = false;
+  #closed: boolean = false;
 
   constructor(options: StatsFlusherOptions) {
     this.#options = options;

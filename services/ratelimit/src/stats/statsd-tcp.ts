@@ -16,8 +16,8 @@ const defaultReconnectMs = 3000;
 const keepAliveMs = 30_000;
 
 /**
- * One TCP connection, which reconnects when it is lost; the host name is resolved each time. Lines wait in a bounded buffer
- * while there is no connection or the server does not read.
+ * One TCP connection, which reconnects when it is lost; the host name is resolved each time. Lines
+ * wait in a bounded buffer while there is no connection or the server does not read.
  */
 export class TcpTransport implements LineTransport {
   readonly maxChunkBytes = 65_536;
@@ -29,7 +29,7 @@ export class TcpTransport implements LineTransport {
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #reconnect: NodeJS.Timeout | undefined;
-  #closed = false;
+  #closed: boolean = false;
 
   constructor(options: TcpTransportOptions) {
     this.#options = options;

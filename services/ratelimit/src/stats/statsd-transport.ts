@@ -28,10 +28,13 @@ export const defaultMaxBufferBytes = 4 * 1024 * 1024;
 /** How long `close` may take to send what is left. */
 export const closeTimeoutMs = 1000;
 
-/** Logs one warning when a statsd server becomes unreachable and one when it recovers, however often it is retried. */
+/**
+ * Logs one warning when a statsd server becomes unreachable and one when it recovers, however often
+ * it is retried.
+ */
 export class OutageLog {
   readonly #options: Pick<LineTransportOptions, 'host' | 'port' | 'logger'>;
-  #unreachable = false;
+  #unreachable: boolean = false;
 
   constructor(options: Pick<LineTransportOptions, 'host' | 'port' | 'logger'>) {
     this.#options = options;

@@ -24,8 +24,8 @@ interface Target {
 }
 
 /**
- * Sends each chunk as one datagram. Names are resolved in the background, because resolving for each datagram, as `dgram`
- * does by default, would keep a thread of libuv busy.
+ * Sends each chunk as one datagram. Names are resolved in the background, because resolving for
+ * each datagram, as `dgram` does by default, would keep a thread of libuv busy.
  */
 export class UdpTransport implements LineTransport {
   readonly maxChunkBytes = maxDatagramBytes;
@@ -36,9 +36,9 @@ export class UdpTransport implements LineTransport {
   #target: Target | undefined;
   #waiting: Buffer[] = [];
   #bufferedBytes = 0;
-  #isResolving = false;
+  #isResolving: boolean = false;
   #timer: NodeJS.Timeout | undefined;
-  #closed = false;
+  #closed: boolean = false;
 
   constructor(options: UdpTransportOptions) {
     this.#options = options;

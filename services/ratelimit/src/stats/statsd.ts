@@ -1,13 +1,14 @@
-// Not the transport of `hot-shots` 17: over TCP it writes to a connecting or stalled socket without a bound, so a dead server
-// grows our memory; it reconnects only when a later send fails, and loses what was queued; it encodes as ASCII, which breaks
-// names with other letters; and it reads tags and hosts from DD_* variables by itself.
+// Not the transport of `hot-shots` 17: over TCP it writes to a connecting or stalled socket without
+// a bound, so a dead server grows our memory; it reconnects only when a later send fails, and loses
+// what was queued; it encodes as ASCII, which breaks names with other letters; and it reads tags
+// and hosts from DD_* variables by itself.
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { tagSuffix } from './names.ts';
 import type { CounterSample, GaugeSample, StatsSnapshot, StatTags, TimerSample } from './registry.ts';
 import type { StatsSink } from './sinks.ts';
 import { TcpTransport } from './statsd-tcp.ts';
 import type { LineTransport, LineTransportOptions } from './statsd-transport.ts';
 import { UdpTransport } from './statsd-udp.ts';
-import { tagSuffix } from './tags.ts';
 
 export interface StatsdOptions extends LineTransportOptions {
   readonly protocol: 'tcp' | 'udp';
@@ -23,16 +24,21 @@ export function createStatsdSink(options: StatsdOptions): StatsSink {
   return new StatsdSink(transport, new StatsdEncoder(options.extraTags));
 }
 
-/** Further timings of a second are not sent: percentiles stay accurate, and the network is spared. */
+/**
+ * Further timings of a second are not sent: percentiles stay accurate, and the network is spared.
+ */
 const maxTimingsPerTake = 10_000;
 const timingsEveryMs = 1000;
 
 /**
- * After this many characters the event loop continues and the socket sends: 100,000 busy rules are 20 MB of lines, more than
- * the buffer of the transport, and would block decisions for a third of a second.
+ * After this many characters the event loop continues and the socket sends: 100,000 busy rules are
+ * 20 MB of lines, more than the buffer of the transport, and would block decisions for a third of a
+ * second.
  */
 const charsPerTurn = 65_536;
-/** With this many waiting snapshots, flushes are faster than turns; then they are sent in one go. */
+/**
+ * With this many waiting snapshots, flushes are faster than turns; then they are sent in one go.
+ */
 const maxWaiting = 4;
 
 class StatsdSink implements StatsSink {
@@ -40,7 +46,7 @@ class StatsdSink implements StatsSink {
   readonly #transport: LineTransport;
   readonly #encoder: StatsdEncoder;
   readonly #waiting: StatsSnapshot[] = [];
-  #isSending = false;
+  #isSending: boolean = false;
   #sent = Promise.resolve();
 
   constructor(transport: LineTransport, encoder: StatsdEncoder) {

@@ -1,9 +1,8 @@
 import type { Writable } from 'node:stream';
 import { compareText } from '@tollgate/kit/text';
-import { ruleStatPrefix, ruleStats } from './names.ts';
+import { ruleStatPrefix, ruleStats, tagSuffix } from './names.ts';
 import type { StatsRegistry, StatsSnapshot, StatTags, TimerSample } from './registry.ts';
 import type { StatsSink } from './sinks.ts';
-import { tagSuffix } from './tags.ts';
 
 interface LogSinkOptions {
   readonly extraTags: StatTags;
@@ -17,8 +16,8 @@ interface LogSinkOptions {
 const maxTimings = 10_000;
 
 /**
- * Writes a line `name: value` for each statistic that changed since the previous flush. Counters show their total and the
- * difference, timers the count, mean and maximum.
+ * Writes a line `name: value` for each statistic that changed since the previous flush. Counters
+ * show their total and the difference, timers the count, mean and maximum.
  */
 export class LogSink implements StatsSink {
   readonly timings = { max: maxTimings, everyMs: Number.POSITIVE_INFINITY };
@@ -75,8 +74,8 @@ function summarize({ timingsMs }: TimerSample): string {
 }
 
 /**
- * All statistics as sorted lines `name: value`, for `GET /stats` of the debug port. Timers show count, sum, median and 99th
- * percentile since the start. Rules without hits are left out.
+ * All statistics as sorted lines `name: value`, for `GET /stats` of the debug port. Timers show
+ * count, sum, median and 99th percentile since the start. Rules without hits are left out.
  */
 export function formatStats(registry: StatsRegistry): string {
   const values = new Map<string, string>();

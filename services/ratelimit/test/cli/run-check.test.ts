@@ -109,11 +109,11 @@ t.test('a folder that is not there, or is a file, is said so', async (t) => {
   const missing = await check('-config_dir', join(folder, 'nope'));
   t.strictSame(
     [missing.exitCode, missing.output, missing.errors],
-    [1, '', `-config_dir ${folder}/nope: there is no such folder\n`],
+    [1, '', `-config_dir ${folder}/nope: the folder does not exist\n`],
   );
   const file = await check('-config_dir', join(folder, 'a.yaml'));
   t.equal(file.exitCode, 1);
-  t.match(file.errors, 'this is no folder');
+  t.match(file.errors, 'not a folder');
 });
 
 t.test('without -config_dir, and with flags that are none, it exits with 2', async (t) => {

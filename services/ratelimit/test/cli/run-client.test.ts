@@ -100,7 +100,7 @@ t.test('the client speaks TLS and presents its certificate', async (t) => {
   t.strictSame([welcome.exitCode, welcome.errors], [0, '']);
   const stranger = await client(...flags, ...tls, '-timeout', '2s');
   t.equal(stranger.exitCode, 1);
-  t.match(stranger.errors, `localhost:${ports.grpc} did not decide: `);
+  t.match(stranger.errors, `the call to localhost:${ports.grpc} failed: `);
 });
 
 t.test('a PEM file that cannot be read is named', async (t) => {
@@ -108,7 +108,7 @@ t.test('a PEM file that cannot be read is named', async (t) => {
     ...['-domain', 'shop', '-descriptors', 'a=b', '-grpc-use-tls', '-grpc-server-ca-file', '/no/such.pem'],
   );
   t.equal(exitCode, 1);
-  t.match(errors, /localhost:8081 was not asked: ENOENT.*\/no\/such\.pem/);
+  t.match(errors, /localhost:8081 was not called: ENOENT.*\/no\/such\.pem/);
 });
 
 t.test('when nobody answers the client names the address and what to check', async (t) => {
@@ -117,7 +117,7 @@ t.test('when nobody answers the client names the address and what to check', asy
   );
   t.equal(exitCode, 1);
   t.equal(output, '');
-  t.match(errors, /^127\.0\.0\.1:1 did not decide: UNAVAILABLE: .*ECONNREFUSED.*\n.*GRPC_PORT.*\n$/);
+  t.match(errors, /^the call to 127\.0\.0\.1:1 failed: UNAVAILABLE: .*ECONNREFUSED.*\n.*GRPC_PORT.*\n$/);
 });
 
 t.test('a server that stays silent is given up after -timeout', async (t) => {
@@ -139,7 +139,7 @@ t.test('what the service says about a request it refuses is printed', async (t) 
     ...['-dial_string', `localhost:${ports.grpc}`, '-domain', 'shop', '-descriptors', 'a=b'],
   );
   t.equal(exitCode, 1);
-  t.match(errors, 'did not decide: UNKNOWN: no rate limit configuration loaded');
+  t.match(errors, 'failed: UNKNOWN: no rate limit configuration loaded');
 });
 
 t.test('wrong flags exit with 2 and name those that there are', async (t) => {

@@ -15,7 +15,10 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProb
   return read.ok ? [] : read.problems;
 }
 
-/** Every setting: its variables, its default, a text it takes with what that is read as, and texts it does not take. */
+/**
+ * Every setting: its variables, its default, a text it takes with what that is read as, and texts
+ * it does not take.
+ */
 const table: Readonly<
   Record<Key, readonly [names: string, byDefault: unknown, set: string, read: unknown, ...bad: string[]]>
 > = {

@@ -60,7 +60,7 @@ t.test('one profile is taken at a time, and one whose caller hung up makes room'
     },
     { what: 'the refusal of a second profile', timeoutMs: 20_000 },
   );
-  t.match(heap, 'another profile is being taken');
+  t.match(heap, 'another profile is in progress');
   t.equal((await fetch(url('profile?seconds=1'))).status, 409);
   caller.abort();
   await t.rejects(first, { name: 'AbortError' });

@@ -12,7 +12,10 @@ function plain(value: JsonObject): Record<string, unknown> {
 
 const unlimited = (metadata?: JsonObject): DescriptorLimit => ({ kind: 'unlimited', metadata });
 
-/** Metadata of rules that apply to one descriptor each; `over` says which of them are over their limits. */
+/**
+ * Metadata of rules that apply to one descriptor each; `over` says which of them are over their
+ * limits.
+ */
 function merged(metadata: readonly (JsonObject | undefined)[], over: readonly number[] = []): unknown {
   const request = { domain: 'd', descriptors: metadata.map(() => descriptor({})), hitsAddend: 0 };
   const statuses = metadata.map((_, i) => ({

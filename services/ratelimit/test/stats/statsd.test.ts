@@ -6,10 +6,10 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
 import t from 'tap';
+import { countReservedTags, tagSuffix } from '../../src/stats/names.ts';
 import { StatsRegistry, type StatsSnapshot } from '../../src/stats/registry.ts';
 import type { StatsSink } from '../../src/stats/sinks.ts';
 import { createStatsdSink, StatsdEncoder, type StatsdOptions } from '../../src/stats/statsd.ts';
-import { countReservedTags, tagSuffix } from '../../src/stats/tags.ts';
 
 const nothing: StatsSnapshot = { counters: [], gauges: [], timers: [] };
 

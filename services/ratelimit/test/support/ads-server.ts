@@ -43,13 +43,18 @@ export interface AdsServer {
   readonly requests: readonly SeenRequest[];
   /** Headers of each stream. */
   readonly headers: readonly Metadata[];
-  /** Sends a response to every open stream, and to each new one when it subscribes, until another takes its place. */
+  /**
+   * Sends a response to every open stream, and to each new one when it subscribes, until another
+   * takes its place.
+   */
   send(response: TestResponse): void;
   /** Sends bytes that need not be a response to every open stream. */
   sendRaw(bytes: Uint8Array): void;
   /** Ends every open stream in an orderly way. */
   endStreams(): void;
-  /** Resolves with the last request that answers to this version, on that stream if one is named. */
+  /**
+   * Resolves with the last request that answers to this version, on that stream if one is named.
+   */
   answerTo(version: string, stream?: number): Promise<SeenRequest>;
   /** Cuts all connections. Idempotent; done when the test ends. */
   stop(): void;

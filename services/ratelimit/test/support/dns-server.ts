@@ -23,7 +23,10 @@ const srvType = 33;
 const internet = 1;
 const headerBytes = 12;
 
-/** Answers questions for SRV records over UDP (RFC 1035, RFC 2782) on a free port; closed when the test ends. */
+/**
+ * Answers questions for SRV records over UDP (RFC 1035, RFC 2782) on a free port; closed when the
+ * test ends.
+ */
 export async function startDnsServer(t: Test, targets?: readonly SrvTarget[]): Promise<DnsServer> {
   const socket = createSocket('udp4');
   t.teardown(() => socket.close());

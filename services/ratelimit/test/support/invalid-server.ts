@@ -9,7 +9,9 @@ export interface OddServer {
   readonly accepted: () => number;
 }
 
-/** Listens on a free loopback port and hands every connection to `serve`; closed when the test ends. */
+/**
+ * Listens on a free loopback port and hands every connection to `serve`; closed when the test ends.
+ */
 export async function startOddServer(t: Test, serve: (socket: Socket) => void): Promise<OddServer> {
   const sockets = new Set<Socket>();
   let accepted = 0;
@@ -41,7 +43,10 @@ export function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** Answers every command that a client sends, given in the RESP form, with what `reply` makes of its words. */
+/**
+ * Answers every command that a client sends, given in the RESP form, with what `reply` makes of its
+ * words.
+ */
 export function answerCommands(socket: Socket, reply: (words: readonly string[]) => string): void {
   let waiting = '';
   socket.setNoDelay();

@@ -9,7 +9,10 @@ export interface MemcachedFromSettings extends BackendFromSettings {
   readonly uncounted: () => number;
 }
 
-/** Makes it from settings, with a time to answer that only a hanging server uses up; it is closed when the test ends. */
+/**
+ * Makes it from settings, with a time to answer that only a hanging server uses up; it is closed
+ * when the test ends.
+ */
 export async function memcachedFromSettings(
   t: Test,
   env: Readonly<Record<string, string>>,

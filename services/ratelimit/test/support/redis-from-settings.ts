@@ -2,7 +2,10 @@ import type { Test } from 'tap';
 import { createRedisBackend } from '../../src/backends/redis/redis-module.ts';
 import { type BackendFromSettings, backendFromSettings } from './backend-from-settings.ts';
 
-/** Makes the Redis backend from settings, with short pauses unless said otherwise; it is closed when the test ends. */
+/**
+ * Makes the Redis backend from settings, with short pauses unless said otherwise; it is closed when
+ * the test ends.
+ */
 export function redisFromSettings(
   t: Test,
   env: Readonly<Record<string, string>>,

@@ -19,7 +19,9 @@ export interface StartAppOptions {
   readonly nowMs?: () => number;
   /** Whether to warm up before the ports open, default false: it takes a moment of each start. */
   readonly warmUp?: boolean;
-  /** Whether to start it, default true; a test of the start itself calls `app.lifecycle.start()`. */
+  /**
+   * Whether to start it, default true; a test of the start itself calls `app.lifecycle.start()`.
+   */
   readonly start?: boolean;
 }
 
@@ -53,7 +55,8 @@ function testSettings(root: string): Record<string, string> {
 }
 
 /**
- * Builds the real service and starts it on free ports; it is stopped, and its folder removed, when the test ends.
+ * Builds the real service and starts it on free ports; it is stopped, and its folder removed, when
+ * the test ends.
  *
  * @throws Error naming the settings that are wrong, or what the start threw.
  */

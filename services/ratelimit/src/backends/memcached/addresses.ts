@@ -5,7 +5,10 @@ export interface ServerAddress {
   readonly port: number;
 }
 
-/** Parses a server of MCACHE_HOST_PORT: `host:port`, `[::1]:port` or `:port` (this machine); undefined when invalid. */
+/**
+ * Parses a server of MCACHE_HOST_PORT: `host:port`, `[::1]:port` or `:port` (this machine);
+ * undefined when invalid.
+ */
 export function parseServerAddress(text: string): ServerAddress | undefined {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:/\s@[\]]*)):(\d{1,5})$/.exec(text);
   const host = match?.[1] || match?.[2] || 'localhost';
@@ -24,15 +27,16 @@ export function isSrvName(name: string): boolean {
 }
 
 /**
- * The servers of an SRV record, `host:port`, sorted as envoyproxy/ratelimit sorts them: by their text with the trailing dot
- * of the host name. The order decides which server holds a counter.
+ * The servers of an SRV record, `host:port`, sorted as envoyproxy/ratelimit sorts them: by their
+ * text with the trailing dot of the host name. The order decides which server holds a counter.
  *
  * @throws Error naming the record when it cannot be resolved or names no server.
  */
 export async function resolveServers(srv: string, resolveSrv: ResolveSrv): Promise<readonly string[]> {
   const records = await resolve(srv, resolveSrv);
   const servers = records
-    // A lone dot, which the resolver returns as an empty name, means that the service does not exist (RFC 2782).
+    // A lone dot, which the resolver returns as an empty name, means that the service does not
+    // exist (RFC 2782).
     .filter(({ name }) => name !== '')
     .map(({ name, port }) => ({ sortKey: `${name}.:${port}`, address: hostAndPort(name, port) }))
     .sort((a, b) => compareText(a.sortKey, b.sortKey))

@@ -125,8 +125,8 @@ async function addToCounter(
 }
 
 /**
- * Adds to a counter and creates it if needed: `incr` does not create counters, and several limiters may create the same one
- * at once. Each command is atomic, so each hit is counted once.
+ * Adds to a counter and creates it if needed: `incr` does not create counters, and several limiters
+ * may create the same one at once. Each command is atomic, so each hit is counted once.
  */
 async function incrementOrCreate(
   driver: MemcacheNode,

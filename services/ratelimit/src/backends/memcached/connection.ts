@@ -6,7 +6,10 @@ import { backendFailure } from '../../errors.ts';
 export interface ConnectionHooks {
   /** Creates a driver that is not connected yet; called for every attempt. */
   readonly open: () => MemcacheNode;
-  /** Backoff before the next attempt, milliseconds; attempts count from 1 and restart after each success. */
+  /**
+   * Backoff before the next attempt, milliseconds; attempts count from 1 and restart after each
+   * success.
+   */
   readonly reconnectDelayMs: (attempt: number) => number;
   readonly onConnected: () => void;
   /** An attempt to connect failed. */
@@ -17,8 +20,8 @@ export interface ConnectionHooks {
 export type Exchange = (driver: MemcacheNode, toFailure: (error: unknown) => Error) => Promise<void>;
 
 /**
- * Limit of connecting, including TLS and a first answer. No request waits for it: without a connection, requests fail open
- * at once.
+ * Limit of connecting, including TLS and a first answer. No request waits for it: without a
+ * connection, requests fail open at once.
  */
 const connectTimeoutMs = 5_000;
 
@@ -30,7 +33,7 @@ export class Connection {
   #driver: MemcacheNode | undefined;
   #connecting: MemcacheNode | undefined;
   #reconnect: NodeJS.Timeout | undefined;
-  #closed = false;
+  #closed: boolean = false;
 
   /** `timeoutMs` limits each exchange. */
   constructor(hooks: ConnectionHooks, timeoutMs: number) {
@@ -53,8 +56,8 @@ export class Connection {
   }
 
   /**
-   * Runs an exchange, which must not reject. One that exceeds the timeout closes the connection, which fails all of its
-   * pending commands.
+   * Runs an exchange, which must not reject. One that exceeds the timeout closes the connection,
+   * which fails all of its pending commands.
    */
   async run(exchange: Exchange): Promise<void> {
     if (this.#driver === undefined) {
@@ -125,7 +128,9 @@ export class Connection {
   }
 }
 
-/** A server at its connection limit accepts connections, too, so it has to answer a command first. */
+/**
+ * A server at its connection limit accepts connections, too, so it has to answer a command first.
+ */
 async function connectAndVerify(driver: MemcacheNode): Promise<void> {
   await driver.connect();
   const answer: unknown = await driver.command('version');

@@ -15,7 +15,10 @@ import { type ResolveSrv, resolveServers } from './addresses.ts';
 import { createMemcachedStats, type MemcachedStats, type ServerBatch, sendToServer } from './commands.ts';
 import { MemcachedServer, type MemcachedTls, ServerList } from './servers.ts';
 
-/** Backoff of reconnects: short at first for a restart; the maximum limits how much later the service recovers. */
+/**
+ * Backoff of reconnects: short at first for a restart; the maximum limits how much later the
+ * service recovers.
+ */
 const reconnect = { initialMs: 50, maxMs: 5_000, jitter: 0.5 };
 
 /** Timeout and tries for each DNS server. */
@@ -97,20 +100,23 @@ interface MemcachedBackendOptions {
   readonly onClose: (() => void) | undefined;
 }
 
-/** 40,000 hits/s for the default timeout of half a second. A longer queue would slow down all requests. */
+/**
+ * 40,000 hits/s for the default timeout of half a second. A longer queue would slow down all
+ * requests.
+ */
 const maxHitsInFlight = 20_000;
 
 /**
- * Counters in one or more memcached; the key of a counter selects its server. Hits within a tick are batched, and equal
- * counters coalesced.
+ * Counters in one or more memcached; the key of a counter selects its server. Hits within a tick
+ * are batched, and equal counters coalesced.
  *
- * Fails open: a counter that is unavailable counts as new, because memcached may evict counters at any time and is not for
- * limits that must hold. `add` and `read` never reject.
+ * Fails open: a counter that is unavailable counts as new, because memcached may evict counters at
+ * any time and is not for limits that must hold. `add` and `read` never reject.
  */
 class MemcachedBackend implements CounterBackend {
   readonly #options: MemcachedBackendOptions;
   #collecting = new Batch();
-  #scheduled = false;
+  #scheduled: boolean = false;
   #hitsInFlight = 0;
 
   constructor(options: MemcachedBackendOptions) {
@@ -232,8 +238,8 @@ const maxKeyBytes = 250;
 const invalidInKey = /[\u0000-\u0020\u007f]/;
 
 /**
- * The counter key, or its hash where memcached does not accept it. Clients choose the values in keys, and an invalid one
- * must not evade a limit.
+ * The counter key, or its hash where memcached does not accept it. Clients choose the values in
+ * keys, and an invalid one must not evade a limit.
  */
 function toStoredKey(key: string): string {
   const valid = Buffer.byteLength(key) <= maxKeyBytes && !invalidInKey.test(key) && key !== '';

@@ -20,7 +20,9 @@ export interface ServerOptions {
   readonly logger: Logger;
 }
 
-/** The driver closes connections that are idle for this long: the longest time of a timer, 24 days. */
+/**
+ * The driver closes connections that are idle for this long: the longest time of a timer, 24 days.
+ */
 const idleTimeoutMs = 2 ** 31 - 1;
 
 /** One memcached. Logs once when it becomes unreachable, and once when it recovers. */
@@ -29,7 +31,7 @@ export class MemcachedServer {
   readonly name: string;
   readonly #connections: readonly Connection[];
   readonly #logger: Logger;
-  #unreachable = false;
+  #unreachable: boolean = false;
 
   constructor(address: ServerAddress, options: ServerOptions) {
     const { connections, timeoutMs, tls, reconnectDelayMs, logger } = options;
@@ -48,7 +50,9 @@ export class MemcachedServer {
     return this.#connections.some(({ isConnected }) => isConnected);
   }
 
-  /** Runs an exchange on the least busy connection; false, without running it, when there is none. */
+  /**
+   * Runs an exchange on the least busy connection; false, without running it, when there is none.
+   */
   async run(exchange: Exchange): Promise<boolean> {
     const [first, ...others] = this.#connections.filter(({ isConnected }) => isConnected);
     if (first === undefined) return false;
@@ -83,7 +87,9 @@ function openDriver({ host, port }: ServerAddress, tls: MemcachedTls | undefined
 }
 
 export interface ServerListOptions {
-  /** The names of the servers, `host:port`, in the order that decides which of them holds a counter. */
+  /**
+   * The names of the servers, `host:port`, in the order that decides which of them holds a counter.
+   */
   readonly resolve: () => Promise<readonly string[]>;
   readonly open: (address: ServerAddress) => MemcachedServer;
   /** How often the servers are resolved again, milliseconds; 0 never. */
@@ -98,7 +104,7 @@ export class ServerList {
   readonly #open = new Map<string, MemcachedServer>();
   #current: readonly MemcachedServer[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #closed = false;
+  #closed: boolean = false;
 
   constructor(options: ServerListOptions) {
     this.#options = options;

@@ -23,14 +23,14 @@ export interface BatcherOptions {
 }
 
 /**
- * Hits that may wait while all connections are busy: half a second's worth at 100,000 decisions/s with two descriptors. By
- * then Envoy's timeout has long passed.
+ * Hits that may wait while all connections are busy: half a second's worth at 100,000 decisions/s
+ * with two descriptors. By then Envoy's timeout has long passed.
  */
 const maxWaitingHits = 100_000;
 
 /**
- * Collects the hits of all requests within a tick (or window) and sends them as one pipeline. While no connection is free
- * the batch grows, so a slow Redis gets fewer and larger batches.
+ * Collects the hits of all requests within a tick (or window) and sends them as one pipeline. While
+ * no connection is free the batch grows, so a slow Redis gets fewer and larger batches.
  */
 export class Batcher {
   readonly #pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
@@ -38,7 +38,7 @@ export class Batcher {
   readonly #server: string;
   readonly #redirect: Redirect;
   #collecting = new Batch();
-  #scheduled = false;
+  #scheduled: boolean = false;
 
   constructor(
     pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>,

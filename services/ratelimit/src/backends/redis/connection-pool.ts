@@ -9,7 +9,9 @@ export interface ConnectionPoolOptions {
   readonly onEmpty: 'create' | 'error' | 'wait';
   /** How long `create` and `error` wait for a connection first, milliseconds. */
   readonly onEmptyWaitMs: number;
-  /** Limit of connecting until the server answers, and of waiting for a connection, milliseconds. */
+  /**
+   * Limit of connecting until the server answers, and of waiting for a connection, milliseconds.
+   */
   readonly timeoutMs: number;
   /** Name of the server in errors; default `Redis`. */
   readonly server?: string;
@@ -27,11 +29,15 @@ export interface ConnectionPoolHooks {
   /** Creates a client that is not connected yet and never reconnects by itself. */
   readonly open: () => Redis;
   readonly metrics: PoolMetrics;
-  /** Backoff before the n-th consecutive attempt to connect before the first success, milliseconds. */
+  /**
+   * Backoff before the n-th consecutive attempt to connect before the first success, milliseconds.
+   */
   readonly startDelayMs: (attempt: number) => number;
   /** The same after the first success: how much later than Redis the service recovers at most. */
   readonly reconnectDelayMs: (attempt: number) => number;
-  /** Called with true for the first connection, with false when all are lost and an attempt fails. */
+  /**
+   * Called with true for the first connection, with false when all are lost and an attempt fails.
+   */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
   /** Called for every connection that fails. Few calls, because each is followed by a backoff. */
   readonly onError?: ((error: Error) => void) | undefined;
@@ -45,12 +51,16 @@ interface Member {
   served: boolean;
 }
 
-/** `create` opens at most `size` times this. More would not help a slow Redis, and use up its client connections. */
+/**
+ * `create` opens at most `size` times this. More would not help a slow Redis, and use up its client
+ * connections.
+ */
 const maxOverflow = 2;
 
 /**
- * Connections to one Redis. A lost connection that had worked is replaced at once when it was the last; after a failed
- * attempt the next one is delayed by a backoff. While there is no connection, `acquire` fails without waiting.
+ * Connections to one Redis. A lost connection that had worked is replaced at once when it was the
+ * last; after a failed attempt the next one is delayed by a backoff. While there is no connection,
+ * `acquire` fails without waiting.
  */
 export class ConnectionPool {
   readonly #hooks: ConnectionPoolHooks;
@@ -58,18 +68,21 @@ export class ConnectionPool {
   readonly #server: string;
   readonly #members = new Map<Redis, Member>();
   readonly #idle: Redis[] = [];
-  /** Busy when they were retired; no longer members. Each is returned within the timeout of its batch. */
+  /**
+   * Busy when they were retired; no longer members. Each is returned within the timeout of its
+   * batch.
+   */
   readonly #retired = new Set<Redis>();
   readonly #waiters = new WaitQueue();
   readonly #firstReady = Promise.withResolvers<void>();
   #readyCount = 0;
-  #everReady = false;
-  #available = false;
+  #everReady: boolean = false;
+  #available: boolean = false;
   /** Consecutive failed attempts. */
   #failures = 0;
   #backoff: NodeJS.Timeout | undefined;
   #lastError: Error | undefined;
-  #closed = false;
+  #closed: boolean = false;
 
   constructor(hooks: ConnectionPoolHooks, options: ConnectionPoolOptions) {
     this.#hooks = hooks;
@@ -87,7 +100,10 @@ export class ConnectionPool {
     return this.#firstReady.promise;
   }
 
-  /** Resolves with a connection for exclusive use until `release` or `discard`. Rejects with a backend failure. */
+  /**
+   * Resolves with a connection for exclusive use until `release` or `discard`. Rejects with a
+   * backend failure.
+   */
   async acquire(): Promise<Redis> {
     for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
       // One that is not usable is about to emit its end.
@@ -127,7 +143,10 @@ export class ConnectionPool {
     }
   }
 
-  /** Retires all connections, because their server became unusable. Busy ones are closed when they are returned. */
+  /**
+   * Retires all connections, because their server became unusable. Busy ones are closed when they
+   * are returned.
+   */
   retireAll(): void {
     for (const [connection, { ready }] of this.#members) {
       if (ready) {
@@ -137,7 +156,10 @@ export class ConnectionPool {
     this.#replaceLast();
   }
 
-  /** Switches to another server: retires all connections, cancels pending attempts and connects at once. */
+  /**
+   * Switches to another server: retires all connections, cancels pending attempts and connects at
+   * once.
+   */
   renew(): void {
     if (this.#closed) {
       return;
@@ -149,7 +171,10 @@ export class ConnectionPool {
     void this.#connect();
   }
 
-  /** Closes the pool gracefully: waiters fail with `reason`, busy connections are closed when they are returned. */
+  /**
+   * Closes the pool gracefully: waiters fail with `reason`, busy connections are closed when they
+   * are returned.
+   */
   drain(reason: Error): void {
     this.#closed = true;
     clearTimeout(this.#backoff);

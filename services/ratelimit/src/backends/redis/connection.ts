@@ -19,9 +19,10 @@ export interface RedisConnectionOptions {
 }
 
 /**
- * Creates an ioredis client that never queues or resends commands and never reconnects by itself: hits must not be counted
- * twice, and a request that cannot be sent now is better refused than answered late. On connecting it sends nothing that a
- * proxy for Redis, such as twemproxy, does not support.
+ * Creates an ioredis client that never queues or resends commands and never reconnects by itself:
+ * hits must not be counted twice, and a request that cannot be sent now is better refused than
+ * answered late. On connecting it sends nothing that a proxy for Redis, such as twemproxy, does not
+ * support.
  */
 export function openRedis(options: RedisConnectionOptions): Redis {
   const { address } = options;
@@ -69,8 +70,9 @@ function getTlsOptions(
 const disconnectTimeoutMs = 100;
 
 /**
- * Creates the class that opens the sockets of a client. ioredis listens only to the first error of a socket; an aborted TLS
- * handshake may emit two, and an error without a listener ends the process.
+ * Creates the class that opens the sockets of a client. ioredis listens only to the first error of
+ * a socket; an aborted TLS handshake may emit two, and an error without a listener ends the
+ * process.
  */
 function createConnector(open: () => Socket): new () => AbstractConnector {
   return class extends AbstractConnector {

@@ -7,8 +7,8 @@ import type { Batch, BatchCounter, BatchHit } from '../batch.ts';
 export type Reply = [error: Error | null, result: unknown];
 
 /**
- * Sends a hit to another server after this one refused it, or could not be reached (the refusal is a backend failure then).
- * Resolves with the count there; undefined when the refusal is final.
+ * Sends a hit to another server after this one refused it, or could not be reached (the refusal is
+ * a backend failure then). Resolves with the count there; undefined when the refusal is final.
  */
 export type Redirect = (refusal: Error, method: 'add' | 'read', hit: BatchHit) => Promise<number> | undefined;
 
@@ -30,7 +30,9 @@ function withAsking(pipeline: ChainableCommander, asking: boolean): ChainableCom
   return asking ? pipeline.asking() : pipeline;
 }
 
-/** Settles the counters by their replies. Resolves once the redirected counters are settled, too. */
+/**
+ * Settles the counters by their replies. Resolves once the redirected counters are settled, too.
+ */
 export async function settleBatch(
   batch: Batch,
   replies: readonly Reply[],
@@ -56,7 +58,8 @@ export async function settleBatch(
     if (refusal !== null) {
       redirected.push(settleRefused(batch, counter, refusal, redirect(refusal, 'add', counter)));
     } else if (expireRefusal !== null) {
-      // The slot moved between the two commands: the hits are counted, only the expiry has to be set on the other node.
+      // The slot moved between the two commands: the hits are counted, only the expiry has to be
+      // set on the other node.
       const extended = redirect(expireRefusal, 'add', { ...counter, addend: 0 });
       redirected.push(settleRefused(batch, counter, expireRefusal, extended, parseIncrByReply(result)));
     } else {
@@ -104,7 +107,10 @@ async function settleRefused(
   }
 }
 
-/** The reply of a primary that became a replica, if any: only a new connection may find the new primary. */
+/**
+ * The reply of a primary that became a replica, if any: only a new connection may find the new
+ * primary.
+ */
 export function findReadOnlyError(replies: readonly Reply[]): Error | undefined {
   return replies.map(([error]) => error).find((error) => error?.message.startsWith('READONLY')) ?? undefined;
 }

@@ -13,8 +13,12 @@ import { ClusterInstance, ClusterLog } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
 import { openRedis, type RedisTls } from './connection.ts';
 import type { ConnectionPoolHooks, PoolMetrics } from './connection-pool.ts';
-import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
-import { RedisBackend } from './redis-backend.ts';
+import {
+  PooledInstance,
+  type PooledInstanceOptions,
+  RedisBackend,
+  type RedisInstance,
+} from './redis-backend.ts';
 import { type SentinelHooks, SentinelInstance } from './sentinel.ts';
 import {
   describeRedisAddress,
@@ -27,8 +31,8 @@ import {
 } from './target.ts';
 
 /**
- * Backoff of reconnects. The first pause is short, because most losses are a stall or a failover of moments; the maximum
- * limits how much later than Redis the service recovers.
+ * Backoff of reconnects. The first pause is short, because most losses are a stall or a failover of
+ * moments; the maximum limits how much later than Redis the service recovers.
  */
 const reconnect = { initialMs: 50, maxMs: 5_000 };
 

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 import type { Hit } from '../counter-backend.ts';
 import type { ConnectionPoolHooks } from './connection-pool.ts';
-import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
+import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './redis-backend.ts';
 import { describeRedisAddress, type TcpRedisAddress } from './target.ts';
 
 export interface SentinelHooks extends Omit<ConnectionPoolHooks, 'open'> {
@@ -13,7 +13,10 @@ export interface SentinelHooks extends Omit<ConnectionPoolHooks, 'open'> {
   readonly openSentinel: (address: TcpRedisAddress) => Redis;
   /** Called with the first primary, and with each later one. */
   readonly onPrimary?: ((address: TcpRedisAddress) => void) | undefined;
-  /** Called with an error when no sentinel names a primary, and without one when they do again. Requests continue. */
+  /**
+   * Called with an error when no sentinel names a primary, and without one when they do again.
+   * Requests continue.
+   */
   readonly onSentinels?: ((error: Error | undefined) => void) | undefined;
 }
 
@@ -28,8 +31,8 @@ export interface SentinelOptions {
 }
 
 /**
- * A Redis primary behind sentinels. All connections lead to the primary that they name. After a failover, requests in
- * flight end at the old primary, and later ones go to the new one.
+ * A Redis primary behind sentinels. All connections lead to the primary that they name. After a
+ * failover, requests in flight end at the old primary, and later ones go to the new one.
  */
 export class SentinelInstance implements RedisInstance {
   readonly #watch: PrimaryWatch;
@@ -101,12 +104,15 @@ export class SentinelInstance implements RedisInstance {
   }
 }
 
-/** Sentinels answer from memory: one that takes longer is considered down, and the next one is queried. */
+/**
+ * Sentinels answer from memory: one that takes longer is considered down, and the next one is
+ * queried.
+ */
 const defaultReplyTimeoutMs = 1_000;
 
 /**
- * Limits how long hits go to the old primary after a failover. Sentinels leave it writable for about ten seconds, and those
- * hits are lost.
+ * Limits how long hits go to the old primary after a failover. Sentinels leave it writable for
+ * about ten seconds, and those hits are lost.
  */
 const defaultPollIntervalMs = 1_000;
 
@@ -114,16 +120,21 @@ interface PrimaryWatchHooks {
   readonly openSentinel: (address: TcpRedisAddress) => Redis;
   /** Called with the first primary, and whenever the sentinels name another one. */
   readonly onPrimary: (address: TcpRedisAddress) => void;
-  /** Backoff before the n-th consecutive attempt while the primary was never known, milliseconds. */
+  /**
+   * Backoff before the n-th consecutive attempt while the primary was never known, milliseconds.
+   */
   readonly startDelayMs: (attempt: number) => number;
-  /** Called when no sentinel names a primary: every time until the first success, later once per outage. */
+  /**
+   * Called when no sentinel names a primary: every time until the first success, later once per
+   * outage.
+   */
   readonly onError: (error: Error) => void;
   readonly onRecovery: () => void;
 }
 
 /**
- * Polls the sentinels for the primary, one over a kept connection and the others in turn when it fails. Polling cannot miss
- * a change, a subscription could.
+ * Polls the sentinels for the primary, one over a kept connection and the others in turn when it
+ * fails. Polling cannot miss a change, a subscription could.
  */
 class PrimaryWatch {
   readonly #hooks: PrimaryWatchHooks;
@@ -135,10 +146,10 @@ class PrimaryWatch {
   #sentinel: Redis | undefined;
   /** Consecutive polls that failed. */
   #failures = 0;
-  #polling = false;
+  #polling: boolean = false;
   #timer: NodeJS.Timeout | undefined;
   #lastError: Error | undefined;
-  #closed = false;
+  #closed: boolean = false;
 
   constructor(hooks: PrimaryWatchHooks, options: SentinelOptions) {
     this.#hooks = hooks;

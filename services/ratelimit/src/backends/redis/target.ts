@@ -27,7 +27,8 @@ const expected =
 const invalid: RedisAddressResult = { ok: false, expected };
 
 /**
- * Parses KVSTORE_URL. A path (or `unix://path`) is a unix socket; the socket type decides only where the text is ambiguous.
+ * Parses KVSTORE_URL. A path (or `unix://path`) is a unix socket; the socket type decides only
+ * where the text is ambiguous.
  */
 export function parseRedisAddress(url: string, socketType: string): RedisAddressResult {
   if (url.startsWith('unix://')) {

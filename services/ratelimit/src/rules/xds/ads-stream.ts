@@ -16,8 +16,8 @@ export interface AdsStreamOptions {
 const connectTimeoutMs = 20_000;
 
 /**
- * Detects dead servers. By default, gRPC servers close connections with more than one ping in five minutes, so this is
- * above that.
+ * Detects dead servers. By default, gRPC servers close connections with more than one ping in five
+ * minutes, so this is above that.
  */
 const keepaliveTimeMs = 330_000;
 const keepaliveTimeoutMs = 20_000;
@@ -25,15 +25,15 @@ const keepaliveTimeoutMs = 20_000;
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /**
- * One call of StreamAggregatedResources, with its own client: our settings decide when to reconnect, not the library, and
- * new TLS files apply from the next stream on.
+ * One call of StreamAggregatedResources, with its own client: our settings decide when to
+ * reconnect, not the library, and new TLS files apply from the next stream on.
  */
 class AdsStream {
   readonly #client: Client;
   readonly #call: ClientDuplexStream<Uint8Array, Uint8Array>;
   readonly #connectTimer: NodeJS.Timeout;
-  #connected = false;
-  #timedOut = false;
+  #connected: boolean = false;
+  #timedOut: boolean = false;
 
   constructor({ serverUrl, headers, maxMessageBytes }: AdsStreamOptions, credentials: ChannelCredentials) {
     this.#client = new Client(serverUrl, credentials, {
@@ -68,7 +68,10 @@ class AdsStream {
     return this.#connected;
   }
 
-  /** Encoded responses, each read when the previous one was handled. Throws the status with which the server ends. */
+  /**
+   * Encoded responses, each read when the previous one was handled. Throws the status with which
+   * the server ends.
+   */
   async *responses(): AsyncGenerator<Uint8Array> {
     try {
       yield* this.#call;

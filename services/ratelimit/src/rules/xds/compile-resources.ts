@@ -39,8 +39,8 @@ type ResourcesResult =
   | { readonly ok: false; readonly reason: 'invalid'; readonly problems: readonly RuleProblem[] };
 
 /**
- * Compiles encoded RateLimitConfig messages, all or nothing. A server resends all of them on every edit, so those with
- * unchanged bytes are reused from `before` without decoding and compiling.
+ * Compiles encoded RateLimitConfig messages, all or nothing. A server resends all of them on every
+ * edit, so those with unchanged bytes are reused from `before` without decoding and compiling.
  */
 export function* compileResources(
   resources: readonly Uint8Array[],

@@ -34,8 +34,9 @@ type DecodedResponse =
   | { readonly ok: false; readonly version: string; readonly nonce: string; readonly problem: string };
 
 /**
- * The first request of a stream, for all resources of the type. It has no version, although a set may be active: a server
- * that counts versions from 1 after each start could take another set for it and send nothing.
+ * The first request of a stream, for all resources of the type. It has no version, although a set
+ * may be active: a server that counts versions from 1 after each start could take another set for
+ * it and send nothing.
  */
 export function encodeSubscription(node: DiscoveryNode): Uint8Array {
   const metadata = { ...node.metadata };

@@ -22,7 +22,10 @@ interface SubscriberOptions {
 /** 100,000 rules take most of a second, and Envoy's default timeout is 20 ms. */
 const sliceMs = 5;
 
-/** Delays the reply to a server that resends a rejected version, which would otherwise loop a thousand times a second. */
+/**
+ * Delays the reply to a server that resends a rejected version, which would otherwise loop a
+ * thousand times a second.
+ */
 const repeatedRejectionDelayMs = 1_000;
 
 /** The client's side of the protocol: the active set, across all streams. */
@@ -107,7 +110,10 @@ function* untilAborted<T>(steps: Steps<T>, signal: AbortSignal): Steps<T> {
   }
 }
 
-/** Bounds of the text in the status of a resource; a broken generator makes more problems than anyone reads. */
+/**
+ * Bounds of the text in the status of a resource; a broken generator makes more problems than
+ * anyone reads.
+ */
 const maxFormattedProblems = 20;
 const maxTextLength = 4_096;
 

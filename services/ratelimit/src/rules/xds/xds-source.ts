@@ -71,8 +71,8 @@ export function createXdsSource(settings: Settings, context: Context): XdsSource
 }
 
 /**
- * Receives rules from a management server: ADS, state of the world. The active rules stay while the server is unreachable.
- * Invalid TLS files are an error of `start`.
+ * Receives rules from a management server: ADS, state of the world. The active rules stay while the
+ * server is unreachable. Invalid TLS files are an error of `start`.
  */
 export class XdsSource implements RuleSource {
   readonly #options: XdsSourceOptions;
@@ -208,9 +208,10 @@ export interface ReconnectBackoffOptions {
 const connectRetryJitter = 0.5;
 
 /**
- * Returns the pause after a stream. After a stream that had worked, and while the server is unreachable, the short interval
- * applies until the first growing pause would be over: most outages are restarts. Longer outages, and servers that end
- * streams without a response, get pauses that double.
+ * Returns the pause after a stream. After a stream that had worked, and while the server is
+ * unreachable, the short interval applies until the first growing pause would be over: most outages
+ * are restarts. Longer outages, and servers that end streams without a response, get pauses that
+ * double.
  */
 export function createReconnectBackoff(
   { connectRetryMs, initialMs, maxMs, jitter }: ReconnectBackoffOptions,

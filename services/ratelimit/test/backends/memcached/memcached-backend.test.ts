@@ -130,7 +130,8 @@ t.test('what memcached answered is counted', async (t) => {
 });
 
 /**
- * Which of three servers holds a key: the remainder by 3 of the CRC-32 (IEEE) that Python's zlib.crc32 computes.
+ * Which of three servers holds a key: the remainder by 3 of the CRC-32 (IEEE) that Python's
+ * zlib.crc32 computes.
  */
 const places: readonly (readonly [key: string, place: 0 | 1 | 2])[] = [
   ['domain_key_value_1234', 0],

@@ -27,7 +27,10 @@ async function countsAgain(backend: CounterBackend, key = 'again'): Promise<void
   await awaitUntil(() => counts(backend, key), { what: 'counting again' });
 }
 
-/** What a counter that nobody has counted on comes to; another one with each attempt, for one that failed may have counted. */
+/**
+ * What a counter that nobody has counted on comes to; another one with each attempt, for one that
+ * failed may have counted.
+ */
 async function firstCount(backend: CounterBackend): Promise<number | undefined> {
   let attempts = 0;
   const add = () => backend.add([hitOf(`first of attempt ${++attempts}`)]);
@@ -52,7 +55,8 @@ t.test(
       while (load.running) {
         try {
           const [own = 0] = await backend.add([hitOf(key), hitOf('shared')]);
-          // Once hits have failed they may have been counted or not, and the new Redis starts at nothing.
+          // Once hits have failed they may have been counted or not, and the new Redis starts at
+          // nothing.
           wrong += failed > 0 || own === last + 1 ? 0 : 1;
           last = own;
           answered += 1;

@@ -4,7 +4,7 @@ import { type RedisReply, redisCommand, startRedis } from '@tollgate/testkit/red
 import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t, { type Test } from 'tap';
 import { openRedis } from '../../../src/backends/redis/connection.ts';
-import type { RedisInstance } from '../../../src/backends/redis/instance.ts';
+import type { RedisInstance } from '../../../src/backends/redis/redis-backend.ts';
 import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
 import { answerCommands, type OddServer, startOddServer } from '../../support/invalid-server.ts';
@@ -167,7 +167,10 @@ function naming({ address }: { address: string }): string {
 }
 
 interface StubSentinel extends OddServer {
-  /** What it answers from now on; `hang up` closes all connections instead, and nothing at all when empty. */
+  /**
+   * What it answers from now on; `hang up` closes all connections instead, and nothing at all when
+   * empty.
+   */
   reply: string;
 }
 

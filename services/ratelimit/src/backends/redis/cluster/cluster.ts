@@ -2,7 +2,7 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
-import type { PooledInstanceOptions, RedisInstance } from '../instance.ts';
+import type { PooledInstanceOptions, RedisInstance } from '../redis-backend.ts';
 import { ClusterNodes, type ClusterNodesHooks } from './nodes.ts';
 import { getSlot, type NodeAddress, parseRedirection } from './slots.ts';
 import { querySlots, Topology } from './topology.ts';
@@ -22,27 +22,27 @@ export interface ClusterHooks
 const queryTimeoutMs = 2_000;
 
 /**
- * A node whose machine is lost closes no connection, and requests to it fail with KVSTORE_TIMEOUT: this is how much later
- * than the cluster the service knows its replacement, milliseconds.
+ * A node whose machine is lost closes no connection, and requests to it fail with KVSTORE_TIMEOUT:
+ * this is how much later than the cluster the service knows its replacement, milliseconds.
  */
 const refreshIntervalMs = 5_000;
 
 /**
- * Redirections of one hit. One is usual while slots move, two when they move again meanwhile; more mean that the nodes
- * disagree, and each costs a round trip.
+ * Redirections of one hit. One is usual while slots move, two when they move again meanwhile; more
+ * mean that the nodes disagree, and each costs a round trip.
  */
 const maxRedirections = 5;
 
 /**
- * A Redis Cluster. A request is sent to all nodes that have its counters at once, batched with other requests for the same
- * node; it fails when any part of it fails.
+ * A Redis Cluster. A request is sent to all nodes that have its counters at once, batched with
+ * other requests for the same node; it fails when any part of it fails.
  */
 export class ClusterInstance implements RedisInstance {
   readonly #hooks: ClusterHooks;
   readonly #nodes: ClusterNodes;
   readonly #topology: Topology;
   readonly #firstConnection = Promise.withResolvers<void>();
-  #available = false;
+  #available: boolean = false;
   #lastError: Error | undefined;
 
   constructor(hooks: ClusterHooks, options: PooledInstanceOptions) {
@@ -267,7 +267,8 @@ export class ClusterLog {
     const nodes = addresses.map(({ name }) => name).sort();
     const before = this.#nodes;
     if (nodes.join() !== before.join()) {
-      // The first nodes are normal; later changes are the end of an outage or the work of an operator.
+      // The first nodes are normal; later changes are the end of an outage or the work of an
+      // operator.
       const level = before.length === 0 ? 'info' : 'warn';
       this.#logger[level]({ redis: this.#redis, nodes, before }, 'nodes of the Redis Cluster');
     }

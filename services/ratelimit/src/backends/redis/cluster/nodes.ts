@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { backendFailure } from '../../../errors.ts';
 import type { ConnectionPoolHooks } from '../connection-pool.ts';
-import { PooledInstance, type PooledInstanceOptions } from '../instance.ts';
 import type { Redirect } from '../pipeline.ts';
+import { PooledInstance, type PooledInstanceOptions } from '../redis-backend.ts';
 import type { NodeAddress } from './slots.ts';
 
 export interface ClusterNodesHooks

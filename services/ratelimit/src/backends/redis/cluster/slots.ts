@@ -16,8 +16,8 @@ export function nodeAddress(host: string, port: number): NodeAddress {
 }
 
 /**
- * Parses an address from a reply of `source`; undefined when it is invalid. A node that does not know its own host omits it
- * or sends `?`: then it is the host of `source`.
+ * Parses an address from a reply of `source`; undefined when it is invalid. A node that does not
+ * know its own host omits it or sends `?`: then it is the host of `source`.
  */
 function parseNodeAddress(host: unknown, port: unknown, source: NodeAddress): NodeAddress | undefined {
   const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port <= 65_535;
@@ -32,7 +32,10 @@ function parseNodeAddress(host: unknown, port: unknown, source: NodeAddress): No
 
 /** A MOVED or ASK error. */
 interface Redirection {
-  /** `moved`: the slot is on that node now. `ask`: it is being migrated, and this key is there already. */
+  /**
+   * `moved`: the slot is on that node now. `ask`: it is being migrated, and this key is there
+   * already.
+   */
   readonly kind: 'moved' | 'ask';
   readonly slot: number;
   readonly node: NodeAddress;
@@ -111,7 +114,8 @@ function isSlot(value: unknown): value is number {
 /**
  * The slot of a key: CRC16 of its UTF-8 bytes, or of the part inside the first `{…}` (hash tag).
  *
- * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model
+ * @see
+ * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model
  */
 export function getSlot(key: string): number {
   return crc16(getHashedPart(key)) % slotCount;

@@ -20,7 +20,10 @@ export interface TopologyHooks {
   readonly onError: (error: Error) => void;
 }
 
-/** Minimum time between two reads. When a node is lost, every request for it asks for one until a replica takes over. */
+/**
+ * Minimum time between two reads. When a node is lost, every request for it asks for one until a
+ * replica takes over.
+ */
 const minRefreshIntervalMs = 500;
 
 /** Nodes whose failures the error names; the others failed in the same ways. */
@@ -31,9 +34,9 @@ export class Topology {
   readonly #hooks: TopologyHooks;
   readonly #stopping = new AbortController();
   #map: SlotMap | undefined;
-  #isRefreshing = false;
-  #isRequested = false;
-  #isFailing = false;
+  #isRefreshing: boolean = false;
+  #isRequested: boolean = false;
+  #isFailing: boolean = false;
   #preferred: NodeAddress | undefined;
   #rotation = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -80,7 +83,10 @@ export class Topology {
     clearInterval(this.#timer);
   }
 
-  /** Each node once, starting with another one each time: the map of one node may stay outdated for longer. */
+  /**
+   * Each node once, starting with another one each time: the map of one node may stay outdated for
+   * longer.
+   */
   #getCandidates(): readonly NodeAddress[] {
     const connected = this.#hooks.connected();
     this.#rotation += 1;
@@ -150,7 +156,8 @@ export interface QuerySlotsOptions {
 }
 
 /**
- * Queries the slots of a node, over a separate connection so that a busy one does not delay finding another node.
+ * Queries the slots of a node, over a separate connection so that a busy one does not delay finding
+ * another node.
  *
  * @throws Error naming the node.
  */
