@@ -124,7 +124,7 @@ async function statuses(url: string, tenant: string, times: number): Promise<num
   return seen;
 }
 
-t.test('a real Envoy gets 200s, then 429s, and our headers reach the user', async (t) => {
+t.test('Envoy returns 200, then 429, with the rate limit headers', async (t) => {
   const url = await platform(t, {});
   t.same(await statuses(url, 'a', 5), [200, 200, 200, 429, 429]);
   t.same(await statuses(url, 'b', 2), [200, 200], 'another tenant is counted apart');
@@ -135,7 +135,7 @@ t.test('a real Envoy gets 200s, then 429s, and our headers reach the user', asyn
   t.equal((await fetch(url)).status, 200, 'without the header nothing is limited');
 });
 
-t.test('with Redis behind it, the counters are the known keys with the known values', async (t) => {
+t.test('the counters in Redis have the keys and values of envoyproxy/ratelimit', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
   const url = await platform(t, {

@@ -8,7 +8,7 @@ counterBackendContract(
   async () => new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 }),
 );
 
-t.test('a counter is forgotten when its window has ended', async (t) => {
+t.test('a counter expires with its window', async (t) => {
   let now = 1_000;
   const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10 });
   await backend.add([hitOf('a', 3)]);
@@ -45,7 +45,7 @@ t.test('many live counters survive a flood of other keys', async (t) => {
   );
 });
 
-t.test('what expires soonest gives way first', async (t) => {
+t.test('counters that expire soonest are evicted first', async (t) => {
   const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 2 });
   const day = { ...hitOf('day'), unit: 'day', secondsLeft: 80_000 } as const;
   const second = { ...hitOf('second', 9), unit: 'second', secondsLeft: 1 } as const;
@@ -53,7 +53,7 @@ t.test('what expires soonest gives way first', async (t) => {
   t.same(await backend.read([day, second, hitOf('minute')]), [1, 0, 1]);
 });
 
-t.test('the end of a large window is cleared away hit by hit, and no old count is seen', async (t) => {
+t.test('expired counters of a large window are removed gradually and never read', async (t) => {
   let now = 1_000;
   const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10_000 });
   await backend.add(Array.from({ length: 5_000 }, (_, i) => hitOf(`old-${i}`, 7)));

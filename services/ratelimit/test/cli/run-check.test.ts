@@ -25,13 +25,13 @@ descriptors:
 `;
 const two = 'domain: two\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 5 } }]\n';
 
-t.test('a folder that the service would load ends with the number of domains and rules', async (t) => {
+t.test('a valid folder ends with the number of domains and rules', async (t) => {
   const folder = folderWith(t, { 'one.yaml': one, 'more/two.yaml': two });
   const { exitCode, output, errors } = await check('-config_dir', folder);
   t.strictSame([exitCode, output, errors], [0, 'ok: 2 domains, 3 rules\n', '']);
 });
 
-t.test('every problem of every file is printed with its place', async (t) => {
+t.test('all problems of all files are printed with their position', async (t) => {
   const folder = folderWith(t, {
     'bad.yaml': `domain: bad
 descriptors:
@@ -56,7 +56,7 @@ descriptors:
   t.equal(lines.length, 5);
 });
 
-t.test('one domain in two files is a problem unless domains are merged', async (t) => {
+t.test('a domain in two files is a problem unless domains are merged', async (t) => {
   const again = 'domain: one\ndescriptors: [{ key: c, rate_limit: { unit: day, requests_per_unit: 5 } }]\n';
   const folder = folderWith(t, { 'a.yaml': one, 'b.yaml': again });
   const apart = await check('-config_dir', folder);
@@ -66,7 +66,7 @@ t.test('one domain in two files is a problem unless domains are merged', async (
   t.strictSame([merged.exitCode, merged.output], [0, 'ok: 1 domain, 3 rules\n']);
 });
 
-t.test('warnings are printed and do not fail', async (t) => {
+t.test('warnings are printed and exit with 0', async (t) => {
   const shadowed = `domain: one
 descriptors:
   - key: a_b
@@ -90,7 +90,7 @@ t.test('dot files are read as the service reads them', async (t) => {
   t.strictSame([ignoring.exitCode, ignoring.output], [0, 'ok: 1 domain, 2 rules\n']);
 });
 
-t.test('-json prints the findings for programs', async (t) => {
+t.test('-json prints the findings as JSON', async (t) => {
   const folder = folderWith(t, { 'a.yaml': 'domain: one\nsurprise: 1\n' });
   const bad = await check('-config_dir', folder, '-json');
   t.equal(bad.exitCode, 1);
@@ -104,7 +104,7 @@ t.test('-json prints the findings for programs', async (t) => {
   t.match(JSON.parse(good.output), { ok: true, domains: 1, rules: 2, problems: [] });
 });
 
-t.test('a folder that is not there, or is a file, is said so', async (t) => {
+t.test('a missing folder, or a file, is reported', async (t) => {
   const folder = folderWith(t, { 'a.yaml': one });
   const missing = await check('-config_dir', join(folder, 'nope'));
   t.strictSame(
@@ -116,7 +116,7 @@ t.test('a folder that is not there, or is a file, is said so', async (t) => {
   t.match(file.errors, 'not a folder');
 });
 
-t.test('without -config_dir, and with flags that are none, it exits with 2', async (t) => {
+t.test('without -config_dir, and with invalid flags, it exits with 2', async (t) => {
   const without = await check();
   t.equal(without.exitCode, 2);
   t.match(without.errors, '-config_dir is needed');

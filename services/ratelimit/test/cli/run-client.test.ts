@@ -44,7 +44,7 @@ t.test('the client prints the decision and a line for each descriptor', async (t
   t.equal(exitCode, 0);
 });
 
-t.test('an answer over the limit is an answer, unless it shall fail', async (t) => {
+t.test('OVER_LIMIT exits with 0, unless -fail-over-limit is set', async (t) => {
   const { ports } = await startApp(t, { rules, nowMs });
   const flags = [`--dial_string=localhost:${ports.grpc}`, '--domain=shop', '--descriptors=path=/login'];
   const over = await client(...flags, '-hits-addend', '3');
@@ -55,7 +55,7 @@ t.test('an answer over the limit is an answer, unless it shall fail', async (t) 
   t.match(failing.output, /^OVER_LIMIT\n/);
 });
 
-t.test('-json prints the message as /json answers it', async (t) => {
+t.test('-json prints the response in proto3 JSON', async (t) => {
   const { ports } = await startApp(t, { rules, nowMs });
   const { exitCode, output } = await client(
     ...['-dial_string', `localhost:${ports.grpc}`, '-domain', 'shop', '-descriptors', 'path=/login', '-json'],
@@ -74,7 +74,7 @@ t.test('-json prints the message as /json answers it', async (t) => {
   });
 });
 
-t.test('the client speaks TLS and presents its certificate', async (t) => {
+t.test('the client supports TLS with a client certificate', async (t) => {
   const certificates = makeCertificates();
   t.teardown(() => certificates.remove());
   const { ca, server, client: own } = certificates;
@@ -111,7 +111,7 @@ t.test('a PEM file that cannot be read is named', async (t) => {
   t.match(errors, /localhost:8081 was not called: ENOENT.*\/no\/such\.pem/);
 });
 
-t.test('when nobody answers the client names the address and what to check', async (t) => {
+t.test('without a response the client names the address and what to check', async (t) => {
   const { exitCode, output, errors } = await client(
     ...['-dial_string', '127.0.0.1:1', '-domain', 'shop', '-descriptors', 'a=b'],
   );
@@ -120,7 +120,7 @@ t.test('when nobody answers the client names the address and what to check', asy
   t.match(errors, /^the call to 127\.0\.0\.1:1 failed: UNAVAILABLE: .*ECONNREFUSED.*\n.*GRPC_PORT.*\n$/);
 });
 
-t.test('a server that stays silent is given up after -timeout', async (t) => {
+t.test('a server that does not respond fails after -timeout', async (t) => {
   const silent = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, '127.0.0.1');
   t.teardown(() => silent.close());
   await once(silent, 'listening');
@@ -133,7 +133,7 @@ t.test('a server that stays silent is given up after -timeout', async (t) => {
   t.match(errors, /DEADLINE_EXCEEDED.*\n.*-timeout/);
 });
 
-t.test('what the service says about a request it refuses is printed', async (t) => {
+t.test('the error of a refused request is printed', async (t) => {
   const { ports } = await startApp(t, { rules: { 'broken.yaml': 'domain: ""' } });
   const { exitCode, errors } = await client(
     ...['-dial_string', `localhost:${ports.grpc}`, '-domain', 'shop', '-descriptors', 'a=b'],
@@ -142,7 +142,7 @@ t.test('what the service says about a request it refuses is printed', async (t) 
   t.match(errors, 'failed: UNKNOWN: no rate limit configuration loaded');
 });
 
-t.test('wrong flags exit with 2 and name those that there are', async (t) => {
+t.test('invalid flags exit with 2 and list the valid ones', async (t) => {
   const { exitCode, output, errors } = await client('-domains', 'shop');
   t.equal(exitCode, 2);
   t.equal(output, '');
@@ -185,11 +185,11 @@ t.test('an entry has exactly one equals sign and a key', async (t) => {
   ]);
 });
 
-t.test('without a domain or a descriptor there is nothing to ask, and both are said', async (t) => {
+t.test('missing domain and descriptors are both reported', async (t) => {
   t.match(problemsOf(), /-domain is needed\n-descriptors is needed/);
 });
 
-t.test('numbers and durations out of their range are refused', async (t) => {
+t.test('numbers and durations out of range are rejected', async (t) => {
   for (const hits of ['-1', 'x', '1.5', '4294967296', '']) {
     t.match(problemsOf(...enough, `-hits-addend=${hits}`), '-hits-addend is a whole number', hits);
   }
@@ -199,11 +199,11 @@ t.test('numbers and durations out of their range are refused', async (t) => {
   t.equal(problemsOf(...enough, '-hits-addend=4294967295', '-timeout=1m30s'), 'run');
 });
 
-t.test('certificate files that would not be used are refused', async (t) => {
+t.test('certificate files without TLS are rejected', async (t) => {
   t.match(problemsOf(...enough, '-grpc-server-ca-file', 'ca.pem'), 'with -grpc-use-tls only');
   t.match(problemsOf(...enough, '-grpc-use-tls', '-grpc-cert-file', 'c.pem'), 'belong together');
 });
 
-t.test('the flag for a tracing protocol is taken from scripts that have it', async (t) => {
+t.test('the flag for a tracing protocol is accepted', async (t) => {
   t.equal(problemsOf(...enough, '-oltp-protocol', 'grpc'), 'run');
 });

@@ -217,7 +217,7 @@ for (const [key, [names, byDefault, set, expected, ...bad]] of Object.entries(ta
   (typeof table)[Key],
 ][]) {
   t.test(
-    `${names.split(' ')[0]} has its default, is read by each of its names, and refuses what it is not`,
+    `${names.split(' ')[0]} has its default, accepts each of its names, and rejects invalid values`,
     (t) => {
       const variables = names.split(' ');
       const { env, aliases } = settingsSpec[key];
@@ -238,14 +238,14 @@ for (const [key, [names, byDefault, set, expected, ...bad]] of Object.entries(ta
   );
 }
 
-t.test('no duration is longer than a timer can wait', (t) => {
+t.test('durations are limited to the maximum of a timer', (t) => {
   for (const [key, { env, form }] of Object.entries(settingsSpec)) {
     if (form.includes('a duration')) t.equal(settingsOf({ [env]: '720h' })[key as Key], 480 * 3_600_000, env);
   }
   t.end();
 });
 
-t.test('values that the original starts with and that are out of range are replaced, with a warning', (t) => {
+t.test('values out of range that envoyproxy/ratelimit accepts are replaced, with a warning', (t) => {
   const cases: readonly (readonly [key: Key, variable: string, value: string, used: string, read: number])[] =
     [
       ['redisTimeoutMs', 'REDIS_TIMEOUT', '0', '10s', 10_000],
@@ -269,7 +269,7 @@ t.test('values that the original starts with and that are out of range are repla
   t.end();
 });
 
-t.test('all problems are told at once, with the variables as they were set', (t) => {
+t.test('all problems are reported at once, with the variables that were set', (t) => {
   const problems = problemsOf({
     PORT: 'http',
     REDIS_POOL_SIZE: 'ten',
@@ -289,7 +289,7 @@ t.test('all problems are told at once, with the variables as they were set', (t)
   t.end();
 });
 
-t.test('a wrong address is shown as it was set, without its credentials', (t) => {
+t.test('an invalid address is shown without its credentials', (t) => {
   const url = 'redis://user:secret@localhost:port';
   const text = formatSettingProblems(problemsOf({ KVSTORE_URL: url }));
   t.match(text, /KVSTORE_URL is "redis:\/\/\*\*\*@localhost:port": expected host:port/);
@@ -301,7 +301,7 @@ t.test('a wrong address is shown as it was set, without its credentials', (t) =>
   t.end();
 });
 
-t.test('memcached servers are named once, by a list of addresses or by an SRV record', (t) => {
+t.test('MCACHE_HOST_PORT and MCACHE_SRV are exclusive', (t) => {
   const problems = (env: Record<string, string>) =>
     formatSettingProblems(problemsOf({ BACKEND_TYPE: 'memcache', ...env }));
   t.match(problems({}), /MCACHE_HOST_PORT is not set: expected .*BACKEND_TYPE is memcache/);
@@ -322,7 +322,7 @@ t.test('memcached servers are named once, by a list of addresses or by an SRV re
   t.end();
 });
 
-t.test('secrets are shown in no problem', (t) => {
+t.test('problems do not show secrets', (t) => {
   const text = formatSettingProblems(
     problemsOf({ KVSTORE_AUTH: 'one-secret', REDIS_AUTH: 'another-secret' }),
   );
@@ -345,7 +345,7 @@ t.test('a management server is any target of gRPC that names its port', (t) => {
 
 const xdsWith = (env: Record<string, string>) => ({ CONFIG_TYPE: 'GRPC_XDS_SOTW', ...env });
 
-t.test('settings that need each other say so', (t) => {
+t.test('dependent settings are checked', (t) => {
   const cases: readonly (readonly [env: Record<string, string>, variable: string])[] = [
     [{ GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_CERT: '/c' }, 'GRPC_SERVER_TLS_KEY'],
     [{ GRPC_CLIENT_TLS_CACERT: '/ca' }, 'GRPC_SERVER_USE_TLS'],
@@ -365,7 +365,7 @@ t.test('settings that need each other say so', (t) => {
   t.end();
 });
 
-t.test('two sinks are refused with what to set; none and DISABLE_STATS are fine', (t) => {
+t.test('two sinks are rejected with the setting to change; none and DISABLE_STATS are valid', (t) => {
   const [pulled] = problemsOf({ USE_PULLMETRICS: 'true' });
   t.match(pulled, { variable: 'USE_PUSHSTATS', expected: /^false .*USE_PULLMETRICS is true/ });
   const [old] = problemsOf({ USE_PROMETHEUS: 'true', USE_STATSD: 'true' });

@@ -3,13 +3,13 @@ import { chooseSink, parseListenAddress } from '../../src/config/stats.ts';
 
 const none = { usePushStats: false, useTagStatsd: false, usePullMetrics: false, disableStats: false };
 
-t.test('one switch chooses one sink, none of them standard output', async (t) => {
+t.test('one setting selects one sink, without any it is standard output', async (t) => {
   t.strictSame(chooseSink({ ...none, usePushStats: true }), { ok: true, sink: 'statsd' });
   t.strictSame(chooseSink({ ...none, usePullMetrics: true }), { ok: true, sink: 'pull' });
   t.strictSame(chooseSink(none), { ok: true, sink: 'log' });
 });
 
-t.test('two switches are refused; push, which is on unless set, is the one to turn off', async (t) => {
+t.test('two sinks are rejected with the setting to turn off', async (t) => {
   t.strictSame(chooseSink({ ...none, usePushStats: true, usePullMetrics: true }), {
     ok: false,
     turnOff: 'usePushStats',
@@ -22,7 +22,7 @@ t.test('two switches are refused; push, which is on unless set, is the one to tu
   });
 });
 
-t.test('tagged push is refused by itself, because nothing serves it', async (t) => {
+t.test('tagged push is rejected as unsupported', async (t) => {
   t.strictSame(chooseSink({ ...none, useTagStatsd: true }), {
     ok: false,
     turnOff: 'useTagStatsd',
@@ -30,7 +30,7 @@ t.test('tagged push is refused by itself, because nothing serves it', async (t) 
   });
 });
 
-t.test('disabling wins over everything, conflicts included', async (t) => {
+t.test('DISABLE_STATS takes precedence, also over conflicts', async (t) => {
   t.strictSame(
     chooseSink({ usePushStats: true, useTagStatsd: true, usePullMetrics: true, disableStats: true }),
     {
@@ -44,13 +44,13 @@ t.test('a port alone listens on all interfaces', async (t) => {
   t.strictSame(parseListenAddress(':9090'), { host: undefined, port: 9090 });
 });
 
-t.test('host and port are told apart, IPv6 in brackets', async (t) => {
+t.test('host and port are parsed, with IPv6 in brackets', async (t) => {
   t.strictSame(parseListenAddress('127.0.0.1:0'), { host: '127.0.0.1', port: 0 });
   t.strictSame(parseListenAddress('metrics.local:80'), { host: 'metrics.local', port: 80 });
   t.strictSame(parseListenAddress('[::1]:9090'), { host: '::1', port: 9090 });
 });
 
-t.test('anything else is no address', async (t) => {
+t.test('other texts are invalid', async (t) => {
   for (const text of ['', '9090', 'host', 'host:', ':65536', '::1:9090', 'http://x:1']) {
     t.equal(parseListenAddress(text), undefined, text);
   }

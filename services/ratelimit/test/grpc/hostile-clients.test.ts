@@ -94,7 +94,7 @@ t.test('thousands of calls at once on one connection are all answered, a thousan
   t.equal(stats.counter('ratelimit_server.ShouldRateLimit.total_requests').value, 5_000);
 });
 
-t.test('clients that never send, never finish, never read or hang up leave the others alone', async (t) => {
+t.test('clients that stall or disconnect do not affect others', async (t) => {
   const { ports, logLines } = await startApp(t, { rules });
   const silent = await open(t, ports.grpc);
   const unfinished = await open(t, ports.grpc);
@@ -139,7 +139,7 @@ t.test('a Watch that its client ends, cancels or loses is forgotten', async (t) 
   t.equal(listeners(), 1);
 });
 
-t.test('what is no gRPC is turned away', async (t) => {
+t.test('requests other than gRPC are rejected', async (t) => {
   const { ports } = await startApp(t, { rules });
   const junk = [
     'GET / HTTP/1.1\r\n\r\n',
@@ -160,7 +160,7 @@ t.test('what is no gRPC is turned away', async (t) => {
   t.equal(await ask(await open(t, ports.grpc)), status.OK);
 });
 
-t.test('headers of half a megabyte end their own connection or call, and no other', async (t) => {
+t.test('headers of half a megabyte end only their connection or call', async (t) => {
   const { ports } = await startApp(t, { rules });
   const other = await open(t, ports.grpc);
   const session = await open(t, ports.grpc, { maxSendHeaderBlockLength: 10_000_000 });
@@ -179,7 +179,7 @@ t.test('a compressed message is bounded by what it unpacks to', async (t) => {
   t.equal(await ask(session), status.OK);
 });
 
-t.test('more descriptors than anybody needs are refused before they cost anything', async (t) => {
+t.test('too many descriptors are rejected early', async (t) => {
   const { ports, stats } = await startApp(t, { rules });
   const session = await open(t, ports.grpc);
   const withDescriptors = (length: number) =>
@@ -210,7 +210,7 @@ t.test('a stop does not wait for clients that hold connections open', async (t) 
   t.match(await app.lifecycle.stop('SIGTERM'), { late: [] });
 });
 
-t.test('at GRPC_MAX_CONNECTIONS a connection without calls gives way to a new one', async (t) => {
+t.test('at GRPC_MAX_CONNECTIONS a new connection closes one without calls', async (t) => {
   const { ports } = await startApp(t, { rules, env: { GRPC_MAX_CONNECTIONS: '2' } });
   const used = await open(t, ports.grpc);
   t.equal(await ask(used), status.OK);

@@ -54,7 +54,7 @@ t.test('answers with the limit, what remains, the reset and headers, then refuse
   t.equal((await ask()).overallCode, Code.OVER_LIMIT);
 });
 
-t.test('every failure has the status and text that callers know, and the service lives on', async (t) => {
+t.test('errors have the status and text of envoyproxy/ratelimit, and the service continues', async (t) => {
   const { ports, stats } = await startApp(t, { rules });
   const client = connect(t, `127.0.0.1:${ports.grpc}`);
   const descriptors = descriptorsOf({ tenant: 'a' });
@@ -143,7 +143,7 @@ t.test(
   },
 );
 
-t.test('a request that waits for its backend is answered before the service ends', async (t) => {
+t.test('requests in flight are answered before the service stops', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
   const { ports, app, logLines } = await startApp(t, {
@@ -170,7 +170,7 @@ t.test('serves on a unix socket', async (t) => {
   t.equal(await connect(t, `unix:${path}`).check('ratelimit'), Serving.SERVING);
 });
 
-t.test('a connection is asked to close at its age', async (t) => {
+t.test('a connection gets a GOAWAY at its maximum age', async (t) => {
   const { ports } = await startApp(t, {
     rules,
     env: { GRPC_MAX_CONNECTION_AGE: '100ms', GRPC_MAX_CONNECTION_AGE_GRACE: '50ms' },
@@ -189,7 +189,7 @@ t.test('a connection is asked to close at its age', async (t) => {
   });
 });
 
-t.test('a port that is taken is a start error that names it and its setting', async (t) => {
+t.test('a port in use is a start error that names it and its setting', async (t) => {
   const { ports } = await startApp(t, { rules });
   for (const [variable, port] of [
     ['GRPC_PORT', ports.grpc],
@@ -201,7 +201,7 @@ t.test('a port that is taken is a start error that names it and its setting', as
   }
 });
 
-t.test('what the gRPC library has to say is in the log of the service', async (t) => {
+t.test('logs of the gRPC library are in the log of the service', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   t.teardown(() => taken.close());

@@ -23,7 +23,7 @@ async function leaveSocketBehind(path: string): Promise<void> {
   await once(child, 'exit');
 }
 
-t.test('starts on the socket that a killed process left behind', async (t) => {
+t.test('a stale socket of a killed process is replaced', async (t) => {
   const path = socketPath(t);
   await leaveSocketBehind(path);
   t.ok(existsSync(path), 'it is still there');
@@ -31,7 +31,7 @@ t.test('starts on the socket that a killed process left behind', async (t) => {
   t.equal(await connect(t, `unix:${path}`).check('ratelimit'), Serving.SERVING);
 });
 
-t.test('a socket that somebody listens on is refused and goes on serving', async (t) => {
+t.test('a socket in use is an error and keeps serving', async (t) => {
   const path = socketPath(t);
   await startApp(t, { env: { GRPC_UDS: path } });
   const { app } = await startApp(t, { env: { GRPC_UDS: path }, start: false });
@@ -39,7 +39,7 @@ t.test('a socket that somebody listens on is refused and goes on serving', async
   t.equal(await connect(t, `unix:${path}`).check('ratelimit'), Serving.SERVING);
 });
 
-t.test('a file that is no socket is refused and kept', async (t) => {
+t.test('a file other than a socket is an error and is kept', async (t) => {
   const path = socketPath(t);
   writeFileSync(path, 'dear');
   const { app } = await startApp(t, { env: { GRPC_UDS: path }, start: false });
@@ -47,7 +47,7 @@ t.test('a file that is no socket is refused and kept', async (t) => {
   t.equal(readFileSync(path, 'utf8'), 'dear');
 });
 
-t.test('a folder that is missing is named as the reason', async (t) => {
+t.test('a missing folder is named as the reason', async (t) => {
   const path = join(socketPath(t), 'grpc.sock');
   const { app } = await startApp(t, { env: { GRPC_UDS: path }, start: false });
   await t.rejects(app.lifecycle.start(), { message: `GRPC_UDS: the folder of ${path} does not exist` });

@@ -58,7 +58,7 @@ t.test('serves TLS, and nothing without it', async (t) => {
   await t.rejects(connect(t, address).check('ratelimit'), { code: status.UNAVAILABLE });
 });
 
-t.test('a certificate that has expired is an error in the log and in the metrics, not the end', async (t) => {
+t.test('an expired certificate is logged and in the metrics, and the service continues', async (t) => {
   const certificates = certificatesFor(t);
   const expired = certificates.issue({
     name: 'expired',
@@ -77,7 +77,7 @@ t.test('a certificate that has expired is an error in the log and in the metrics
   t.ok(Number(expiry) * 1000 < Date.now() + 60_000);
 });
 
-t.test('a new certificate serves new connections; a pair that does not fit is not used', async (t) => {
+t.test('a renewed certificate is used for new connections, an invalid pair is not', async (t) => {
   const certificates = certificatesFor(t);
   const { ports, logLines } = await startApp(t, { env: tlsEnv(certificates) });
   const standing = connect(t, `localhost:${ports.grpc}`, channel(certificates));
@@ -100,7 +100,7 @@ t.test('a new certificate serves new connections; a pair that does not fit is no
   t.equal(await standing.check('ratelimit'), Serving.SERVING, 'connections that stand go on');
 });
 
-t.test('mutual TLS: a client needs a certificate of the authority', async (t) => {
+t.test('mutual TLS: clients need a certificate of the authority', async (t) => {
   const certificates = certificatesFor(t);
   const stranger = certificatesFor(t);
   const { ports, stats } = await startApp(t, {
@@ -121,7 +121,7 @@ t.test('mutual TLS: a client needs a certificate of the authority', async (t) =>
   t.match(metrics(), /^tollgate_tls_handshake_failures_total\{listener="grpc"\} [1-9]/m);
 });
 
-t.test('GRPC_CLIENT_TLS_SAN: the certificate must carry the DNS name', async (t) => {
+t.test('GRPC_CLIENT_TLS_SAN: the client certificate must have the DNS name', async (t) => {
   const certificates = certificatesFor(t);
   const { ports } = await startApp(t, {
     env: {
@@ -145,7 +145,7 @@ t.test('GRPC_CLIENT_TLS_SAN: the certificate must carry the DNS name', async (t)
   );
 });
 
-t.test('files that do not fit together are a start error that names them', async (t) => {
+t.test('a key and a certificate that do not match are a start error', async (t) => {
   const certificates = certificatesFor(t);
   const env = { ...tlsEnv(certificates), GRPC_SERVER_TLS_KEY: certificates.client.keyFile };
   await t.rejects(startApp(t, { env }), {

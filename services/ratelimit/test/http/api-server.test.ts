@@ -103,7 +103,7 @@ t.test('answers 200 with what remains, then 429, in proto3 JSON', async (t) => {
   });
 });
 
-t.test('zero is left out, and unlimited is the largest number', async (t) => {
+t.test('zero is omitted, and unlimited is the maximum', async (t) => {
   const { ports } = await startApp(t, { rules, nowMs: () => 86_400_000 });
   const { status, text } = await send(ports.http, { body: question({ free: '' }, { closed: '' }) });
   t.equal(status, 429);
@@ -116,7 +116,7 @@ t.test('zero is left out, and unlimited is the largest number', async (t) => {
   });
 });
 
-t.test('a rule in shadow mode is OK; global shadow mode is OK overall and tells the statuses', async (t) => {
+t.test('shadow mode of a rule is OK; global shadow mode is OK overall and keeps the statuses', async (t) => {
   const quiet = await startApp(t, { rules });
   const watched = await send(quiet.ports.http, { body: question({ watched: '' }) });
   t.equal(watched.status, 200);
@@ -128,7 +128,7 @@ t.test('a rule in shadow mode is OK; global shadow mode is OK overall and tells 
   t.match(JSON.parse(closed.text), { overallCode: 'OK', statuses: [{ code: 'OVER_LIMIT' }] });
 });
 
-t.test('what cannot be decided is a Bad Request and nothing more', async (t) => {
+t.test('invalid requests are a Bad Request without details', async (t) => {
   const { ports, logLines } = await startApp(t, { rules });
   const nested = '['.repeat(200_000);
   const bodies: Readonly<Record<string, string | Uint8Array | undefined>> = {
@@ -170,14 +170,14 @@ t.test('what cannot be decided is a Bad Request and nothing more', async (t) => 
   t.equal((await send(ports.http, { body: question({ tenant: 'a' }) })).status, 200);
 });
 
-t.test('a body of more than 1 MiB is refused, announced or not', async (t) => {
+t.test('a body of more than 1 MiB is rejected, with or without content-length', async (t) => {
   const { ports } = await startApp(t, { rules });
   const body = JSON.stringify({ domain: 'x'.repeat(1024 * 1024), descriptors: [{}] });
   t.equal((await send(ports.http, { body })).status, 400);
   t.equal((await send(ports.http, { body, headers: { 'transfer-encoding': 'chunked' } })).status, 400);
 });
 
-t.test('before any rules were loaded and while the backend fails, too', async (t) => {
+t.test('the same without rules, and while the backend fails', async (t) => {
   const empty = await startApp(t, { rules: { 'bad.yaml': 'domain: ""' } });
   const answer = await send(empty.ports.http, { body: question({ tenant: 'a' }) });
   t.strictSame([answer.status, answer.text], [400, 'Bad Request\n']);
@@ -191,7 +191,7 @@ t.test('before any rules were loaded and while the backend fails, too', async (t
   t.strictSame([failed.status, failed.text, asked.length], [400, 'Bad Request\n', 1]);
 });
 
-t.test('the content type does not matter, nor does the way the body arrives', async (t) => {
+t.test('content type and transfer encoding do not matter', async (t) => {
   const { ports } = await startApp(t, { rules });
   const body = question({ free: '' });
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'no type', '', 'a/b; c="']) {
@@ -259,12 +259,12 @@ t.test('other paths are not found', async (t) => {
   }
 });
 
-t.test('a path that is no URL is a bad request', async (t) => {
+t.test('a path that is not a URL is a bad request', async (t) => {
   const { ports } = await startApp(t, { rules });
   t.equal((await send(ports.http, { path: '/%zz', body: '{' })).status, 400);
 });
 
-t.test('what is no HTTP does not end the service', async (t) => {
+t.test('invalid HTTP does not end the service', async (t) => {
   const { ports } = await startApp(t, { rules });
   for (const bytes of [
     '\u0000\u0001\r\n\r\n',

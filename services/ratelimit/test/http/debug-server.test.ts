@@ -40,7 +40,7 @@ async function startDebug(t: Test, options: StartAppOptions = { rules: { 'shop.y
 const text = 'text/plain; charset=utf-8';
 const asJson = { accept: 'application/json' };
 
-t.test('the index lists every page with what it shows, sorted', async (t) => {
+t.test('the index lists every page with its description, sorted', async (t) => {
   const { ask } = await startDebug(t);
   const { status, type, text: index } = await ask('/');
   t.equal(status, 200);
@@ -61,7 +61,7 @@ t.test('the index lists every page with what it shows, sorted', async (t) => {
   t.ok(lines.every((line) => /^\/\S+: .+/.test(line)));
 });
 
-t.test('a path that is no page is a 404 that lists the pages, whatever the method', async (t) => {
+t.test('unknown paths are a 404 with the list of pages, for every method', async (t) => {
   const { ask } = await startDebug(t);
   const { text: index } = await ask('/');
   for (const [path, method] of [
@@ -75,7 +75,7 @@ t.test('a path that is no page is a 404 that lists the pages, whatever the metho
   }
 });
 
-t.test('/rlconfig shows the rules in force, one line each and sorted', async (t) => {
+t.test('/rlconfig shows the active rules, one per line and sorted', async (t) => {
   const { ask } = await startDebug(t);
   const { status, type, text: rules } = await ask('/rlconfig');
   t.equal(status, 200);
@@ -92,7 +92,7 @@ t.test('/rlconfig shows the rules in force, one line each and sorted', async (t)
   );
 });
 
-t.test('/stats shows what was counted', async (t) => {
+t.test('/stats shows all statistics', async (t) => {
   const { ask, ports } = await startDebug(t);
   const question = { domain: 'shop', descriptors: [{ entries: [{ key: 'path', value: '/login' }] }] };
   await fetch(`http://127.0.0.1:${ports.http}/json`, { method: 'POST', body: JSON.stringify(question) });
@@ -103,7 +103,7 @@ t.test('/stats shows what was counted', async (t) => {
   t.match(stats, /^ratelimit\.service\.config_load_success: 1$/m);
 });
 
-t.test('/explain without a question says how to ask, with a command that finds a rule', async (t) => {
+t.test('/explain without a query shows its usage with an example that matches a rule', async (t) => {
   const { ask, base } = await startDebug(t);
   const { status, text: usage } = await ask('/explain');
   t.equal(status, 200);
@@ -112,7 +112,7 @@ t.test('/explain without a question says how to ask, with a command that finds a
   t.match(await (await fetch(url)).text(), 'limited to 5 per minute');
 });
 
-t.test('the command shown stays whole between the quotes of a shell', async (t) => {
+t.test('the example command is safe in shell quotes', async (t) => {
   const rules = { 'a.yaml': 'domain: a\'b\ndescriptors: [{key: "it\'s", rate_limit: {unlimited: true}}]' };
   const { ask } = await startDebug(t, { rules });
   const { text: usage } = await ask('/explain', { headers: { host: "x';rm -rf y" } });
@@ -121,7 +121,7 @@ t.test('the command shown stays whole between the quotes of a shell', async (t) 
   t.equal(new URL(url).searchParams.get('descriptor'), "it's=value");
 });
 
-t.test('/explain tells people which rule matches each descriptor of a query', async (t) => {
+t.test('/explain shows the rule of each descriptor of a query', async (t) => {
   const { ask } = await startDebug(t);
   const {
     status,
@@ -136,7 +136,7 @@ t.test('/explain tells people which rule matches each descriptor of a query', as
   t.match(told, "key matches but value '/cart' is not '/login'");
 });
 
-t.test('/explain takes the JSON that /json takes, and answers JSON when asked to', async (t) => {
+t.test('/explain accepts the JSON of /json, and returns JSON for Accept', async (t) => {
   const { ask } = await startDebug(t);
   const entries = [{ key: 'path', value: '/login' }];
   const body = JSON.stringify({ domain: 'shop', descriptors: [{ entries }], hits_addend: 2 });
@@ -151,7 +151,7 @@ t.test('/explain takes the JSON that /json takes, and answers JSON when asked to
   });
 });
 
-t.test('/explain says where a limit of the request counts in the place of a rule', async (t) => {
+t.test('/explain shows overrides', async (t) => {
   const { ask } = await startDebug(t);
   const entries = [{ key: 'path', value: '/login' }];
   const limit = { requests_per_unit: 3, unit: 'MINUTE' };
@@ -166,7 +166,7 @@ t.test('/explain says where a limit of the request counts in the place of a rule
   t.equal(told.descriptors.length, 1);
 });
 
-t.test('/explain shows the counter now, the limit and the reset', async (t) => {
+t.test('/explain shows counter, limit and reset', async (t) => {
   const { ask, ports } = await startDebug(t, {
     rules: { 'shop.yaml': shopRules },
     env: { CACHE_KEY_PREFIX: 'p:' },
@@ -196,7 +196,7 @@ t.test('/explain shows the counter now, the limit and the reset', async (t) => {
   t.match(read, /descriptors\[1\].*\n {4}counter p:shop_path_\/login_997200: 4 now, limit 3, 0 remaining/);
 });
 
-t.test('/explain explains while the counter store is away, and says so', async (t) => {
+t.test('/explain without a counter store shows the error of the counter', async (t) => {
   const redis = await startRedis();
   const { ask } = await startDebug(t, {
     rules: { 'shop.yaml': shopRules },
@@ -214,7 +214,7 @@ t.test('/explain counts nothing', async (t) => {
   t.notMatch((await ask('/stats')).text, 'rate_limit.shop');
 });
 
-t.test('/explain refuses what is no question, and says why', async (t) => {
+t.test('invalid requests to /explain are rejected with the reason', async (t) => {
   const { ask } = await startDebug(t);
   const refused = async (path: string, init: RequestInit, why: RegExp) => {
     const answer = await ask(path, init);
@@ -240,20 +240,20 @@ t.test('/explain refuses what is no question, and says why', async (t) => {
   );
 });
 
-t.test('a refusal is JSON for those who ask for JSON', async (t) => {
+t.test('an error is JSON for Accept: application/json', async (t) => {
   const { ask } = await startDebug(t);
   const { status, text: told } = await ask('/explain?domain=shop', { headers: asJson });
   t.equal(status, 400);
   t.match(JSON.parse(told), { code: 'malformed_request', message: /at least one descriptor/ });
 });
 
-t.test('a body or a query beyond any question is refused', async (t) => {
+t.test('a body or a query that is too large is rejected', async (t) => {
   const { ask } = await startDebug(t);
   t.equal((await ask('/explain', { method: 'POST', body: 'x'.repeat(65 * 1024) })).status, 413);
   t.equal((await ask(`/explain?domain=${'x'.repeat(20_000)}`)).status, 431);
 });
 
-t.test('browsers take no page for anything but text', async (t) => {
+t.test('pages are plain text with nosniff', async (t) => {
   const { ask } = await startDebug(t);
   for (const path of ['/', '/rlconfig', '/explain', '/explain?domain=<script>&descriptor=a=b', '/nope']) {
     t.equal((await ask(path)).response.headers.get('x-content-type-options'), 'nosniff', path);
@@ -277,7 +277,7 @@ t.test('before a first configuration /rlconfig is empty and /explain says so', a
   t.match(told.text, 'no rate limit configuration loaded');
 });
 
-t.test('a debug port that is taken is logged, and the service starts all the same', async (t) => {
+t.test('a debug port in use is logged, and the service starts', async (t) => {
   const squatter = createServer().listen(0, '127.0.0.1');
   t.teardown(() => squatter.close());
   await once(squatter, 'listening');
@@ -291,7 +291,7 @@ t.test('a debug port that is taken is logged, and the service starts all the sam
   );
 });
 
-t.test('a start that waits for the counter backend can be looked at', async (t) => {
+t.test('the debug port is open while the start waits for the counter backend', async (t) => {
   const env = { BACKEND_TYPE: 'redis', KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_URL: '127.0.0.1:1' };
   const { app, ports } = await startApp(t, { env, start: false });
   const starting = app.lifecycle.start();

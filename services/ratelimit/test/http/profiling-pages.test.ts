@@ -4,7 +4,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { startApp } from '../support/start-app.ts';
 
-t.test('the overview of profiles shows a command for each', async (t) => {
+t.test('the overview of profiles has a command for each', async (t) => {
   const { ports } = await startApp(t);
   const base = `http://127.0.0.1:${ports.debug}`;
   const overview = await (await fetch(`${base}/debug/pprof/`)).text();
@@ -12,7 +12,7 @@ t.test('the overview of profiles shows a command for each', async (t) => {
   t.match(overview, `curl -fOJ '${base}/debug/pprof/heap'`);
 });
 
-t.test('a CPU profile is what .cpuprofile files hold', async (t) => {
+t.test('a CPU profile has the format of .cpuprofile files', async (t) => {
   const { ports } = await startApp(t);
   const response = await fetch(`http://127.0.0.1:${ports.debug}/debug/pprof/profile?seconds=1`);
   t.equal(response.status, 200);
@@ -23,7 +23,7 @@ t.test('a CPU profile is what .cpuprofile files hold', async (t) => {
   t.ok(profile.endTime - profile.startTime >= 900_000, 'it lasted a second');
 });
 
-t.test('a heap snapshot is what .heapsnapshot files hold', async (t) => {
+t.test('a heap snapshot has the format of .heapsnapshot files', async (t) => {
   const { ports } = await startApp(t);
   const response = await fetch(`http://localhost:${ports.debug}/debug/pprof/heap`);
   t.equal(response.status, 200);
@@ -33,7 +33,7 @@ t.test('a heap snapshot is what .heapsnapshot files hold', async (t) => {
   t.ok(snapshot.snapshot.node_count > 0);
 });
 
-t.test('a heap snapshot, which holds secrets, is refused to whoever is not on this machine', async (t) => {
+t.test('a heap snapshot, which contains secrets, is refused to remote callers', async (t) => {
   const { ports } = await startApp(t);
   for (const headers of [{ 'x-forwarded-for': '10.0.0.7' }, { forwarded: 'for=10.0.0.7' }]) {
     const response = await fetch(`http://127.0.0.1:${ports.debug}/debug/pprof/heap`, { headers });
@@ -47,7 +47,7 @@ t.test('a heap snapshot, which holds secrets, is refused to whoever is not on th
   t.match(await readText(socket), /^HTTP\/1.1 403 /);
 });
 
-t.test('one profile is taken at a time, and one whose caller hung up makes room', async (t) => {
+t.test('one profile is taken at a time, and ends when its caller disconnects', async (t) => {
   const { ports } = await startApp(t);
   const url = (path: string) => `http://127.0.0.1:${ports.debug}/debug/pprof/${path}`;
   const caller = new AbortController();
@@ -70,7 +70,7 @@ t.test('one profile is taken at a time, and one whose caller hung up makes room'
   });
 });
 
-t.test('a stop ends the profile that is being taken', async (t) => {
+t.test('a stop ends a running profile', async (t) => {
   const { app, ports } = await startApp(t);
   const base = `http://127.0.0.1:${ports.debug}/debug/pprof/`;
   const profile = fetch(`${base}profile?seconds=60`).then(
@@ -94,7 +94,7 @@ t.test('the length of a profile is 1 to 60 seconds', async (t) => {
   }
 });
 
-t.test('the trace of Go is answered with what to use in its place', async (t) => {
+t.test('the execution trace of Go is answered with alternatives', async (t) => {
   const { ports } = await startApp(t);
   const response = await fetch(`http://127.0.0.1:${ports.debug}/debug/pprof/trace`);
   t.equal(response.status, 501);

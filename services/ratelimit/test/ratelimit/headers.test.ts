@@ -35,27 +35,30 @@ t.test('limit, remaining and reset, in this order, in decimal digits', async (t)
   ]);
 });
 
-t.test('the least remaining is told, the first of equals', async (t) => {
+t.test('headers are of the least remaining, the first of equals', async (t) => {
   t.equal(chosen(status(10, 5), status(20, 4), status(30, 6)), '20');
   t.equal(chosen(status(10, 5), status(20, 5)), '10');
   t.equal(chosen(uncounted, status(10, 5)), '10', 'what was not counted has nothing to tell');
 });
 
-t.test('a limit that is over is told before one with nothing left, and of several the last', async (t) => {
-  t.equal(chosen(status(10, 0), status(20, 0, over)), '20');
-  t.equal(chosen(status(10, 0, over), status(20, 0)), '10');
-  t.equal(chosen(status(10, 0, over), status(20, 0, over)), '20');
-});
+t.test(
+  'a descriptor over its limit takes precedence over one without remaining requests, the last of several',
+  async (t) => {
+    t.equal(chosen(status(10, 0), status(20, 0, over)), '20');
+    t.equal(chosen(status(10, 0, over), status(20, 0)), '10');
+    t.equal(chosen(status(10, 0, over), status(20, 0, over)), '20');
+  },
+);
 
 t.test(
-  'a quota that is over is told as any other: the first of those with the least remaining',
+  'a quota over its limit has no precedence: the first descriptor with the least remaining does',
   async (t) => {
     t.equal(chosen(status(10, 0), status(20, 0, { ...over, quota: true })), '10');
     t.equal(chosen(status(10, 1), status(20, 0, { ...over, quota: true })), '20');
   },
 );
 
-t.test('there are no headers where nothing was counted, or all of the largest limit remains', async (t) => {
+t.test('without a limit, or with the maximum remaining, there are no headers', async (t) => {
   t.same(getResponseHeaders([], names), []);
   t.same(getResponseHeaders([uncounted], names), []);
   t.same(getResponseHeaders([status(4_294_967_295, 4_294_967_295)], names), []);

@@ -39,7 +39,7 @@ function limits(...descriptors: readonly Descriptor[]) {
 
 const override = { requestsPerUnit: 3, unit: 2 };
 
-t.test('a rule is in force as it was written', async (t) => {
+t.test('a limit has the fields of its rule', async (t) => {
   t.match(limits(descriptor({ shadow: 'x' })), [
     {
       kind: 'limited',
@@ -55,11 +55,11 @@ t.test('a rule is in force as it was written', async (t) => {
   ]);
 });
 
-t.test('without a matching rule there is none', async (t) => {
+t.test('without a matching rule there is no limit', async (t) => {
   t.same(limits(descriptor({ other: 'x' }), descriptor({})), [undefined, undefined]);
 });
 
-t.test('an unlimited rule counts nothing and still replaces', async (t) => {
+t.test('an unlimited rule has no counter and still replaces', async (t) => {
   t.match(limits(descriptor({ plain: 'x' }), descriptor({ free: 'x' })), [undefined, { kind: 'unlimited' }]);
 });
 
@@ -77,7 +77,7 @@ t.test('a rule that is replaced itself still replaces, in any order', async (t) 
   t.same(kinds('last', 'both', 'plain'), ['limited', undefined, undefined]);
 });
 
-t.test('an override takes the place of the rule: neither its modes nor its replaces apply', async (t) => {
+t.test('an override replaces the rule with its modes and its replaces', async (t) => {
   const [limit, plain] = limits(descriptor({ both: 'x' }, { limit: override }), descriptor({ plain: 'x' }));
   t.match(limit, { requestsPerUnit: 3, unit: 'minute', unitSeconds: 60, name: '', staticRule: undefined });
   t.equal(plain?.kind, 'limited');
@@ -98,11 +98,11 @@ t.test(
   },
 );
 
-t.test('a shared threshold names the counter by its pattern', async (t) => {
+t.test('with share_threshold the pattern is part of the counter key', async (t) => {
   t.match(limits(descriptor({ files: 'files/x' })), [{ keyEntries: [{ key: 'files', value: 'files/*' }] }]);
 });
 
-t.test('only a rule whose series is the same for every request is looked up by identity', async (t) => {
+t.test('only rules with a static series are looked up by identity', async (t) => {
   const [plain, detailed] = limits(descriptor({ plain: 'x' }), descriptor({ detailed: 'x' }));
   t.match(plain, { staticRule: { requestsPerUnit: 5 } });
   t.match(detailed, { staticRule: undefined, metricPath: ['detailed_x'] });
@@ -141,7 +141,7 @@ t.test('windows are aligned to the epoch, whatever their unit', async (t) => {
   t.equal(windowStart(1_199, 60), 1_140, 'and the one before does not');
 });
 
-t.test('a reset is 1 second to a whole unit away, never 0', async (t) => {
+t.test('the time until reset is 1 second to a whole unit, never 0', async (t) => {
   t.equal(secondsUntilReset(1_200, 60), 60);
   t.equal(secondsUntilReset(1_201, 60), 59);
   t.equal(secondsUntilReset(1_259, 60), 1);

@@ -3,7 +3,7 @@ import { LocalCache } from '../../src/ratelimit/local-cache.ts';
 
 const minimumBytes = 512 * 1024;
 
-t.test('a key is known until its second, and not in it', async (t) => {
+t.test('a key is kept until its second, exclusively', async (t) => {
   const cache = new LocalCache(minimumBytes);
   cache.add('a', 100, 160);
   t.ok(cache.has('a', 100));
@@ -21,7 +21,7 @@ t.test('a key added again is kept for the later time and counted as overwritten'
   t.match(cache.metrics, { entryCount: 1, overwriteCount: 1 });
 });
 
-t.test('the access time is the mean of when entries were last used', async (t) => {
+t.test('averageAccessTime is the mean of the last use of entries', async (t) => {
   const cache = new LocalCache(minimumBytes);
   t.equal(cache.metrics.averageAccessTime, 0);
   cache.add('a', 100, 900);
@@ -31,7 +31,7 @@ t.test('the access time is the mean of when entries were last used', async (t) =
   t.equal(cache.metrics.averageAccessTime, 251);
 });
 
-t.test('what was used least recently gives way when the bytes are used up', async (t) => {
+t.test('the least recently used entries are evicted when the bytes are used up', async (t) => {
   const cache = new LocalCache(1);
   const key = (i: number) => `${i} `.padEnd(10_000, 'x');
   // Two bytes a character: 26 of them fill the smallest cache there is.
@@ -46,7 +46,7 @@ t.test('what was used least recently gives way when the bytes are used up', asyn
   t.match(cache.metrics, { evacuateCount: 1, entryCount: 26 });
 });
 
-t.test('what gives way and had expired is counted as expired', async (t) => {
+t.test('an evicted entry that had expired is counted as expired', async (t) => {
   const cache = new LocalCache(minimumBytes);
   for (let i = 0; i < 30; i += 1) {
     cache.add(`${i} `.padEnd(10_000, 'x'), i, i + 1);
@@ -63,7 +63,7 @@ t.test('a flood of keys stays within the bytes', async (t) => {
   t.equal(cache.metrics.entryCount + cache.metrics.evacuateCount, 20_000);
 });
 
-t.test('a key of more than 65,535 bytes is not held', async (t) => {
+t.test('a key of more than 65,535 bytes is not stored', async (t) => {
   const cache = new LocalCache(minimumBytes);
   cache.add('x'.repeat(65_535), 100, 900);
   cache.add('y'.repeat(65_536), 100, 900);

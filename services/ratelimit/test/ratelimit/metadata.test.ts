@@ -25,7 +25,7 @@ function merged(metadata: readonly (JsonObject | undefined)[], over: readonly nu
   return plain(getDynamicMetadata(request, metadata.map(unlimited), statuses)).metadata;
 }
 
-t.test('tells the request: domain, entries, overrides and hits where there are any', async (t) => {
+t.test('dynamic metadata has the domain, entries, overrides and hits of the request', async (t) => {
   const descriptors = [
     descriptor({ a: '1', b: '' }),
     descriptor({ c: '3' }, { hitsAddend: 0n, limit: { requestsPerUnit: 5, unit: 7 } }),
@@ -42,7 +42,7 @@ t.test('tells the request: domain, entries, overrides and hits where there are a
   });
 });
 
-t.test('hits of 0 are left out of the request’s part', async (t) => {
+t.test('hits of 0 are omitted from the request', async (t) => {
   const request = { domain: 'd', descriptors: [descriptor({ a: '1' })], hitsAddend: 0 };
   t.strictSame(plain(getDynamicMetadata(request, [], [])), {
     domain: 'd',
@@ -62,19 +62,19 @@ t.test('metadata of rules is merged to any depth, and the first value wins', asy
   );
 });
 
-t.test('merging leaves the rules as they were', async (t) => {
+t.test('merging does not change the rules', async (t) => {
   const first = { deep: { x: 1 } };
   merged([first, { deep: { y: 2 } }]);
   t.strictSame(first, { deep: { x: 1 } });
 });
 
-t.test('metadata of a rule that is over its limit is left out, and the key where none is left', async (t) => {
+t.test('metadata of a rule over its limit is omitted, and so is an empty result', async (t) => {
   t.strictSame(merged([{ a: 1 }, { b: 2 }], [0]), { b: 2 });
   t.equal(merged([{ a: 1 }], [0]), undefined);
   t.equal(merged([{}]), undefined);
 });
 
-t.test('a key such as __proto__ is one like any other', async (t) => {
+t.test('__proto__ is an ordinary key', async (t) => {
   const hostile = JSON.parse('{"__proto__":{"polluted":true},"constructor":{"x":1}}');
   t.equal(JSON.stringify(merged([hostile])), JSON.stringify(hostile));
   t.notOk('polluted' in {});

@@ -11,12 +11,12 @@ import { descriptor } from '../support/make-decider.ts';
 
 const one = [descriptor({ a: 'b' })];
 
-t.test('a request with a domain and a descriptor is sound', async (t) => {
+t.test('a request with a domain and a descriptor is valid', async (t) => {
   t.equal(validateRequest({ domain: 'd', descriptors: one, hitsAddend: 0 }), undefined);
   t.equal(validateRequest({ domain: 'd', descriptors: [descriptor({})], hitsAddend: 0 }), undefined);
 });
 
-t.test('an empty domain is found before missing descriptors', async (t) => {
+t.test('an empty domain is reported before missing descriptors', async (t) => {
   t.match(validateRequest({ domain: '', descriptors: [], hitsAddend: 0 }), { code: 'empty_domain' });
   t.match(validateRequest({ domain: 'd', descriptors: [], hitsAddend: 0 }), { code: 'no_descriptors' });
 });
@@ -44,31 +44,31 @@ function hits(ofRequest: number, more: Omit<Descriptor, 'entries'> = {}): number
   return getHitsAddend({ domain: 'd', descriptors: [], hitsAddend: ofRequest }, { entries: [], ...more });
 }
 
-t.test('without a number of its own a descriptor takes the request’s, and at least 1', async (t) => {
+t.test('without hits in the descriptor those of the request apply, at least 1', async (t) => {
   t.equal(hits(0), 1);
   t.equal(hits(1), 1);
   t.equal(hits(5), 5);
   t.equal(hits(4_294_967_295), 4_294_967_295);
 });
 
-t.test('its own number goes before the request’s, 0 included', async (t) => {
+t.test("the descriptor's number takes precedence, including 0", async (t) => {
   t.equal(hits(5, { hitsAddend: 3n }), 3);
   t.equal(hits(5, { hitsAddend: 0n }), 0);
 });
 
-t.test('hits given back take nothing', async (t) => {
+t.test('negative hits add nothing', async (t) => {
   t.equal(hits(5, { hitsAddend: 3n, isNegativeHits: true }), 0);
   t.equal(hits(5, { isNegativeHits: true }), 0);
   t.equal(hits(5, { hitsAddend: 3n, isNegativeHits: false }), 3);
 });
 
-t.test('more hits than any limit are as many as break every limit', async (t) => {
+t.test('more hits than any limit are reduced to 2^32', async (t) => {
   t.equal(hits(0, { hitsAddend: 2n ** 32n - 1n }), 2 ** 32 - 1);
   t.equal(hits(0, { hitsAddend: 2n ** 32n }), 2 ** 32);
   t.equal(hits(0, { hitsAddend: 2n ** 64n - 1n }), 2 ** 32);
 });
 
-t.test('units have the numbers of the wire, and the way back', async (t) => {
+t.test('units are converted to wire numbers and back', async (t) => {
   const numbers = { second: 1, minute: 2, hour: 3, day: 4, month: 5, year: 6, week: 7 } as const;
   for (const [unit, number] of Object.entries(numbers)) {
     t.equal(unitFromWire(number), unit);
@@ -77,7 +77,7 @@ t.test('units have the numbers of the wire, and the way back', async (t) => {
   t.equal(unitToWire('week'), 7);
 });
 
-t.test('numbers that are no unit are none', async (t) => {
+t.test('invalid unit numbers are undefined', async (t) => {
   for (const number of [0, 8, -1, 1.5, 4_294_967_295]) {
     t.equal(unitFromWire(number), undefined, String(number));
   }

@@ -6,24 +6,20 @@ const over: ModedStatus = { status: { code: Code.OVER_LIMIT, limitRemaining: 0 }
 const quota: ModedStatus = { status: { code: Code.OK, limitRemaining: 0 }, quota: true };
 const quotaOver: ModedStatus = { status: { code: Code.OVER_LIMIT, limitRemaining: 0 }, quota: true };
 
-t.test('one ordinary descriptor over its limit is enough', async (t) => {
+t.test('one descriptor over its limit is enough', async (t) => {
   t.equal(getOverallCode([ok, ok]), Code.OK);
   t.equal(getOverallCode([ok, over, ok]), Code.OVER_LIMIT);
   t.equal(getOverallCode([quota, over]), Code.OVER_LIMIT, 'whatever is left of quotas');
 });
 
-t.test('of quotas, all have to be over', async (t) => {
+t.test('quotas are over only together', async (t) => {
   t.equal(getOverallCode([quotaOver]), Code.OVER_LIMIT);
   t.equal(getOverallCode([quotaOver, quotaOver]), Code.OVER_LIMIT);
   t.equal(getOverallCode([quotaOver, quota]), Code.OK);
   t.equal(getOverallCode([quota, quotaOver]), Code.OK);
-  t.equal(
-    getOverallCode([ok, quotaOver]),
-    Code.OVER_LIMIT,
-    'an ordinary descriptor is no quota that has something left',
-  );
+  t.equal(getOverallCode([ok, quotaOver]), Code.OVER_LIMIT, 'a descriptor outside quota mode is not a quota');
 });
 
-t.test('without any descriptor the answer is OK', async (t) => {
+t.test('without descriptors the overall code is OK', async (t) => {
   t.equal(getOverallCode([]), Code.OK);
 });

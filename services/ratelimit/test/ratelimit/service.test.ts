@@ -38,28 +38,25 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 1 }
 `;
 
-t.test(
-  'a limit allows its number and then refuses, with the limit, what remains and the time to its reset',
-  async (t) => {
-    const { ask } = makeDecider({ yaml, nowSeconds: 1_000_000 });
-    const currentLimit = { requestsPerUnit: 2, unit: 'minute', name: 'per-minute' };
-    for (const [code, limitRemaining] of [
-      [OK, 1],
-      [OK, 0],
-      [OVER_LIMIT, 0],
-      [OVER_LIMIT, 0],
-    ] as const) {
-      const decision = await ask([descriptor({ minute: 'a' })]);
-      t.match(decision, {
-        overallCode: code,
-        statuses: [{ code, currentLimit, limitRemaining, secondsUntilReset: 20 }],
-        responseHeaders: [],
-      });
-    }
-  },
-);
+t.test('requests above the limit are OVER_LIMIT; statuses have limit, remaining and reset', async (t) => {
+  const { ask } = makeDecider({ yaml, nowSeconds: 1_000_000 });
+  const currentLimit = { requestsPerUnit: 2, unit: 'minute', name: 'per-minute' };
+  for (const [code, limitRemaining] of [
+    [OK, 1],
+    [OK, 0],
+    [OVER_LIMIT, 0],
+    [OVER_LIMIT, 0],
+  ] as const) {
+    const decision = await ask([descriptor({ minute: 'a' })]);
+    t.match(decision, {
+      overallCode: code,
+      statuses: [{ code, currentLimit, limitRemaining, secondsUntilReset: 20 }],
+      responseHeaders: [],
+    });
+  }
+});
 
-t.test('a new window starts anew', async (t) => {
+t.test('a new window resets the counter', async (t) => {
   const { ask, clock } = makeDecider({ yaml, nowSeconds: 1_000_000 });
   for (let i = 0; i < 3; i += 1) {
     await ask([descriptor({ minute: 'a' })]);
@@ -71,14 +68,14 @@ t.test('a new window starts anew', async (t) => {
   });
 });
 
-t.test('each value has a counter of its own', async (t) => {
+t.test('each value has a separate counter', async (t) => {
   const { ask } = makeDecider({ yaml });
   for (const value of ['a', 'b', 'c']) {
     t.match(await ask([descriptor({ minute: value })]), { statuses: [{ limitRemaining: 1 }] });
   }
 });
 
-t.test('several descriptors: one status each, and one over its limit refuses the request', async (t) => {
+t.test('several descriptors: each has a status, and one over its limit is enough', async (t) => {
   const { ask } = makeDecider({ yaml });
   const decision = await ask([
     descriptor({ minute: 'a' }),
@@ -92,7 +89,7 @@ t.test('several descriptors: one status each, and one over its limit refuses the
   );
 });
 
-t.test('without a rule a descriptor is OK and nothing is counted', async (t) => {
+t.test('a descriptor without a rule is OK and not counted', async (t) => {
   const { ask, added, stats } = makeDecider({ yaml });
   t.same((await ask([descriptor({ nothing: 'x' })])).statuses, [{ code: OK, limitRemaining: 0 }]);
   t.same(added, []);
@@ -109,7 +106,7 @@ t.test('an unknown domain is OK for every descriptor and counted as not found', 
   t.equal(stats.domainNotFound('other').value, 2);
 });
 
-t.test('an unlimited descriptor does not vote in quota mode', async (t) => {
+t.test('an unlimited descriptor is ignored in quota mode', async (t) => {
   const everywhere = makeDecider({ yaml, quotaMode: true });
   const byRule = makeDecider({ yaml });
   const over = descriptor({ blocked: 'x' });
@@ -126,7 +123,7 @@ t.test('an unlimited descriptor does not vote in quota mode', async (t) => {
   t.equal((await everywhere.ask([descriptor({ free: 'x' })])).overallCode, OK, 'alone it is OK');
 });
 
-t.test('a replaced unlimited rule answers as if it were not replaced', async (t) => {
+t.test('a replaced unlimited rule stays unlimited in the response', async (t) => {
   const { ask } = makeDecider({ yaml });
   const { statuses } = await ask([descriptor({ spare: 'x' }), descriptor({ strict: 'x' })]);
   t.match(statuses, [
@@ -135,14 +132,14 @@ t.test('a replaced unlimited rule answers as if it were not replaced', async (t)
   ]);
 });
 
-t.test('unlimited answers with the largest number, and neither counts nor asks the backend', async (t) => {
+t.test('unlimited rules have the maximum remaining and do not call the backend', async (t) => {
   const { ask, added, rule } = makeDecider({ yaml });
   t.same((await ask([descriptor({ free: 'x' })])).statuses, [{ code: OK, limitRemaining: 4_294_967_295 }]);
   t.same(added, []);
   t.equal(rule('free').totalHits, 0);
 });
 
-t.test('requests_per_unit 0 refuses every hit, but a look with 0 hits is OK', async (t) => {
+t.test('requests_per_unit 0 rejects every hit, but 0 hits are OK', async (t) => {
   const { ask } = makeDecider({ yaml });
   t.equal((await ask([descriptor({ blocked: 'x' }, { hitsAddend: 0n })])).overallCode, OK);
   t.equal((await ask([descriptor({ blocked: 'x' })])).overallCode, OVER_LIMIT);
@@ -161,13 +158,13 @@ t.test('a counter is named by domain, entries and window, byte for byte', async 
   );
 });
 
-t.test('CACHE_KEY_PREFIX goes before the name', async (t) => {
+t.test('CACHE_KEY_PREFIX is the prefix of the key', async (t) => {
   const { ask, added } = makeDecider({ yaml, cacheKeyPrefix: 'p:', nowSeconds: 1_000_000 });
   await ask([descriptor({ hour: 'x' })]);
   t.equal(added[0]?.[0]?.key, 'p:d_hour_x_997200');
 });
 
-t.test('counters live for their unit and a random part of the jitter', async (t) => {
+t.test('the TTL of a counter is its unit plus random jitter', async (t) => {
   const { ask, added } = makeDecider({ yaml, expirationJitterMaxSeconds: 300, random: () => 0.999 });
   await ask([descriptor({ minute: 'x' })]);
   t.equal(added[0]?.[0]?.ttlSeconds, 359);
@@ -184,7 +181,7 @@ t.test('hits: the descriptor decides, then the request, and at least 1', async (
   t.equal(await remaining({ hitsAddend: 3n, isNegativeHits: true }, 2), 4, 'a refund takes nothing');
 });
 
-t.test('a look at a full counter is OK; one beyond its limit is over', async (t) => {
+t.test('reading a counter at its limit is OK, above it is over', async (t) => {
   const { ask } = makeDecider({ yaml });
   await ask([descriptor({ minute: 'x' })], { hitsAddend: 2 });
   t.match(await ask([descriptor({ minute: 'x' }, { hitsAddend: 0n })]), {
@@ -194,14 +191,14 @@ t.test('a look at a full counter is OK; one beyond its limit is over', async (t)
   t.equal((await ask([descriptor({ minute: 'x' }, { hitsAddend: 0n })])).overallCode, OVER_LIMIT);
 });
 
-t.test('an enormous number of hits is over the limit, again and again, and never a failure', async (t) => {
+t.test('a huge number of hits is always over the limit, and never a failure', async (t) => {
   const { ask } = makeDecider({ yaml });
   for (const hitsAddend of [2n ** 63n - 1n, 2n ** 64n - 1n, 2n ** 64n - 1n]) {
     t.equal((await ask([descriptor({ hour: 'x' }, { hitsAddend })])).overallCode, OVER_LIMIT);
   }
 });
 
-t.test('a counter that somebody else brought below zero leaves the whole limit and no more', async (t) => {
+t.test('a counter below zero leaves the full limit', async (t) => {
   const { ask, backend } = makeDecider({ yaml });
   await backend.add([
     { key: 'd_hour_x_997200', addend: -5, unit: 'hour', secondsLeft: 800, ttlSeconds: 3600 },
@@ -209,7 +206,7 @@ t.test('a counter that somebody else brought below zero leaves the whole limit a
   t.match(await ask([descriptor({ hour: 'x' })]), { statuses: [{ code: OK, limitRemaining: 10 }] });
 });
 
-t.test('replaces: the replaced rule is not counted and answers OK without a limit', async (t) => {
+t.test('replaces: the replaced rule is not counted and is OK without a limit', async (t) => {
   const { ask, rule } = makeDecider({ yaml });
   const decision = await ask([descriptor({ minute: 'a' }), descriptor({ strict: 'b' })]);
   t.same(decision.statuses[0], { code: OK, limitRemaining: 0 });
@@ -237,7 +234,7 @@ t.test(
   },
 );
 
-t.test('an override in weeks is understood, one without a unit is the caller’s mistake', async (t) => {
+t.test('an override in weeks is supported, one without a unit is INVALID_ARGUMENT', async (t) => {
   const { ask, stats } = makeDecider({ yaml });
   const week = await ask([descriptor({ a: 'b' }, { limit: { requestsPerUnit: 1, unit: 7 } })]);
   t.equal(week.statuses[0]?.currentLimit?.unit, 'week');
@@ -251,7 +248,7 @@ t.test('an override in weeks is understood, one without a unit is the caller’s
   t.equal(stats.counter('ratelimit.service.call.should_rate_limit.service_error').value, 3);
 });
 
-t.test('shadow mode of a rule answers OK and counts what it would have refused', async (t) => {
+t.test('shadow mode of a rule is OK and counts what it would have rejected', async (t) => {
   const { ask, rule } = makeDecider({ yaml });
   await ask([descriptor({ shadow: 'x' })]);
   t.match(await ask([descriptor({ shadow: 'x' })]), {
@@ -261,14 +258,14 @@ t.test('shadow mode of a rule answers OK and counts what it would have refused',
   t.match(rule('shadow'), { totalHits: 2, overLimit: 1, shadowMode: 1, withinLimit: 1 });
 });
 
-t.test('global shadow mode answers OK overall, keeps the statuses and counts', async (t) => {
+t.test('global shadow mode is OK overall, keeps the statuses and counts', async (t) => {
   const { ask, stats } = makeDecider({ yaml, shadowMode: true });
   t.match(await ask([descriptor({ blocked: 'x' })]), { overallCode: OK, statuses: [{ code: OVER_LIMIT }] });
   t.match(await ask([descriptor({ hour: 'x' })]), { overallCode: OK });
   t.equal(stats.counter('ratelimit.service.global_shadow_mode').value, 1);
 });
 
-t.test('quotas refuse only when all of them are used up; an ordinary limit always does', async (t) => {
+t.test('quotas are over only when all are used up, other limits always', async (t) => {
   const { ask } = makeDecider({ yaml });
   const [first, second] = [descriptor({ quota: 'a' }), descriptor({ quota: 'b' })];
   await ask([first]);
@@ -279,13 +276,13 @@ t.test('quotas refuse only when all of them are used up; an ordinary limit alway
   });
 });
 
-t.test('global quota mode makes quotas of all, unmatched ones too', async (t) => {
+t.test('global quota mode applies to all descriptors, including unmatched ones', async (t) => {
   const { ask } = makeDecider({ yaml, quotaMode: true });
   t.match(await ask([descriptor({ blocked: 'x' })]), { overallCode: OVER_LIMIT });
   t.match(await ask([descriptor({ blocked: 'x' }), descriptor({ nothing: 'x' })]), { overallCode: OK });
 });
 
-t.test('unsound requests are refused in the known words and counted', async (t) => {
+t.test('invalid requests are rejected with the messages of envoyproxy/ratelimit and counted', async (t) => {
   const { ask, stats } = makeDecider({ yaml });
   await t.rejects(ask([descriptor({ a: 'b' })], { domain: '' }), {
     message: 'rate limit domain must not be empty',
@@ -299,43 +296,36 @@ t.test('unsound requests are refused in the known words and counted', async (t) 
   t.equal(stats.counter('ratelimit.service.call.should_rate_limit.service_error').value, 2);
 });
 
-t.test(
-  'a failing backend fails the request as a whole and is counted; total hits were counted before',
-  async (t) => {
-    const { ask, stats, rule, backend } = makeDecider({ yaml });
-    await backend.add([
-      { key: 'd_hour_x_997200', addend: 2 ** 63 - 1024, unit: 'hour', secondsLeft: 800, ttlSeconds: 3600 },
-    ]);
-    await t.rejects(
-      ask([descriptor({ minute: 'x' }), descriptor({ hour: 'x' }, { hitsAddend: 2n ** 32n })]),
-      { code: 'backend_failure' },
-    );
-    t.equal(stats.counter('ratelimit.service.call.should_rate_limit.redis_error').value, 1);
-    t.equal(rule('minute').totalHits, 1);
-  },
-);
+t.test('a failing backend fails the request and is counted, after total hits', async (t) => {
+  const { ask, stats, rule, backend } = makeDecider({ yaml });
+  await backend.add([
+    { key: 'd_hour_x_997200', addend: 2 ** 63 - 1024, unit: 'hour', secondsLeft: 800, ttlSeconds: 3600 },
+  ]);
+  await t.rejects(ask([descriptor({ minute: 'x' }), descriptor({ hour: 'x' }, { hitsAddend: 2n ** 32n })]), {
+    code: 'backend_failure',
+  });
+  t.equal(stats.counter('ratelimit.service.call.should_rate_limit.redis_error').value, 1);
+  t.equal(rule('minute').totalHits, 1);
+});
+
+t.test('counters over their limit are served by the local cache without the backend', async (t) => {
+  const { ask, added, rule, clock } = makeDecider({
+    yaml: 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: minute, requests_per_unit: 20 }\n',
+    localCache: true,
+  });
+  const codes: number[] = [];
+  for (let i = 0; i < 25; i += 1) {
+    codes.push((await ask([descriptor({ k: 'v' })])).overallCode);
+  }
+  t.same(codes, [...new Array(20).fill(OK), ...new Array(5).fill(OVER_LIMIT)]);
+  t.equal(added.length, 21);
+  t.match(rule('k'), { totalHits: 25, overLimit: 5, overLimitWithLocalCache: 4 });
+  clock.nowSeconds += 20;
+  t.equal((await ask([descriptor({ k: 'v' })])).overallCode, OK, 'a new window is not remembered as over');
+});
 
 t.test(
-  'the local cache answers for counters over their limit, which the backend is not asked for again',
-  async (t) => {
-    const { ask, added, rule, clock } = makeDecider({
-      yaml: 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: minute, requests_per_unit: 20 }\n',
-      localCache: true,
-    });
-    const codes: number[] = [];
-    for (let i = 0; i < 25; i += 1) {
-      codes.push((await ask([descriptor({ k: 'v' })])).overallCode);
-    }
-    t.same(codes, [...new Array(20).fill(OK), ...new Array(5).fill(OVER_LIMIT)]);
-    t.equal(added.length, 21);
-    t.match(rule('k'), { totalHits: 25, overLimit: 5, overLimitWithLocalCache: 4 });
-    clock.nowSeconds += 20;
-    t.equal((await ask([descriptor({ k: 'v' })])).overallCode, OK, 'a new window is not remembered as over');
-  },
-);
-
-t.test(
-  'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: when one limit is over, the others are left alone',
+  'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: when a limit is exceeded, other counters are not incremented',
   async (t) => {
     const { ask } = makeDecider({
       yaml: `
@@ -362,7 +352,7 @@ descriptors:
   },
 );
 
-t.test('STOP_…: a counter in the local cache stops all others without another read', async (t) => {
+t.test('STOP_…: with a counter in the local cache, the others are not read', async (t) => {
   const { ask, added } = makeDecider({ yaml, stopIncrementWhenOverLimit: true, localCache: true });
   await ask([descriptor({ blocked: 'x' })]);
   await ask([descriptor({ blocked: 'x' }), descriptor({ hour: 'x' })]);
@@ -372,7 +362,7 @@ t.test('STOP_…: a counter in the local cache stops all others without another 
   );
 });
 
-t.test('headers tell of the tightest limit, or of the last one that is over', async (t) => {
+t.test('headers are of the tightest limit, or of the last one that is over', async (t) => {
   const { ask } = makeDecider({
     yaml,
     nowSeconds: 1_000_000,
@@ -392,7 +382,7 @@ t.test('headers tell of the tightest limit, or of the last one that is over', as
   ]);
 });
 
-t.test('dynamic metadata tells the request and what rules within their limits say', async (t) => {
+t.test('dynamic metadata has the request and the metadata of rules within their limits', async (t) => {
   const { ask } = makeDecider({
     yaml: `
 domain: d

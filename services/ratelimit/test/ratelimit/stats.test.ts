@@ -5,7 +5,7 @@ import { DecisionStats, nearThreshold, recordResult } from '../../src/ratelimit/
 import { StatsRegistry } from '../../src/stats/registry.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
-t.test('a rule that a reload takes over as it is keeps its series', async (t) => {
+t.test('an unchanged rule keeps its series across a reload', async (t) => {
   const text = 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: hour, requests_per_unit: 1 }\n';
   const loaded = loadRuleFiles([{ source: 'd.yaml', text }], { mergeDomains: false });
   const root = loaded.ok ? loaded.rules.domains.get('d') : undefined;
@@ -68,24 +68,21 @@ const vectors = [
 ];
 
 for (const { limit, addend, after, over, near, within } of vectors) {
-  t.test(
-    `${addend} hits that bring ${limit} per unit to ${after} count on each side of the lines`,
-    async (t) => {
-      t.strictSame(countOnce({ limit, addend, after }), {
-        ...noStats,
-        overLimit: over,
-        nearLimit: near,
-        withinLimit: within,
-      });
-    },
-  );
+  t.test(`${addend} hits that bring ${limit} per unit to ${after} are split at the thresholds`, async (t) => {
+    t.strictSame(countOnce({ limit, addend, after }), {
+      ...noStats,
+      overLimit: over,
+      nearLimit: near,
+      withinLimit: within,
+    });
+  });
 }
 
 t.test('the hit that reaches the limit is near, not over', async (t) => {
   t.strictSame(countOnce({ limit: 10, addend: 1, after: 10 }), { ...noStats, nearLimit: 1, withinLimit: 1 });
 });
 
-t.test('a rule in shadow mode counts the hits it would have rejected', async (t) => {
+t.test('shadow mode counts the hits that it would have rejected', async (t) => {
   t.strictSame(countOnce({ limit: 20, addend: 7, after: 22, shadow: true }), {
     ...noStats,
     overLimit: 2,
@@ -99,11 +96,11 @@ t.test('a rule in shadow mode counts the hits it would have rejected', async (t)
   });
 });
 
-t.test('a rule in shadow mode that holds counts nothing as shadow', async (t) => {
+t.test('shadow mode within the limit counts nothing as shadow', async (t) => {
   t.strictSame(countOnce({ limit: 10, addend: 1, after: 1, shadow: true }), { ...noStats, withinLimit: 1 });
 });
 
-t.test('an answer from the local cache counts all hits as over, and apart', async (t) => {
+t.test('a result from the local cache counts all hits as over, and separately', async (t) => {
   const fromCache = { limit: 20, addend: 2, after: 0, over: true, fromLocalCache: true };
   t.strictSame(countOnce(fromCache), { ...noStats, overLimit: 2, overLimitWithLocalCache: 2 });
   t.strictSame(countOnce({ ...fromCache, shadow: true }), {
@@ -114,12 +111,12 @@ t.test('an answer from the local cache counts all hits as over, and apart', asyn
   });
 });
 
-t.test('the first request of a window is split at the lines like any other', async (t) => {
+t.test('the first request of a window is split at the thresholds', async (t) => {
   t.strictSame(countOnce({ limit: 10, addend: 9, after: 9 }), { ...noStats, nearLimit: 1, withinLimit: 9 });
   t.strictSame(countOnce({ limit: 10, addend: 12, after: 12 }), { ...noStats, nearLimit: 2, overLimit: 2 });
 });
 
-t.test('hits that were not stored count as if the count before was huge', async (t) => {
+t.test('hits that were not stored count as over a huge previous count', async (t) => {
   t.strictSame(countOnce({ limit: 20, addend: 18, after: 17 }), {
     ...noStats,
     nearLimit: 18,
@@ -128,12 +125,12 @@ t.test('hits that were not stored count as if the count before was huge', async 
   t.strictSame(countOnce({ limit: 2, addend: 5, after: 3 }), { ...noStats, overLimit: 5 });
 });
 
-t.test('a look without hits counts nothing', async (t) => {
+t.test('0 hits count nothing', async (t) => {
   t.strictSame(countOnce({ limit: 10, addend: 0, after: 9 }), noStats);
   t.strictSame(countOnce({ limit: 10, addend: 0, after: 11 }), noStats);
 });
 
-t.test('a limit whose near threshold was rounded up beyond it counts no hits as near', async (t) => {
+t.test('a near threshold that is rounded above the limit counts no hits as near', async (t) => {
   const rounded = { limit: 4_294_967_295, near: nearThreshold(4_294_967_295, 1) };
   t.strictSame(countOnce({ ...rounded, addend: 2, after: 4_294_967_296 }), { ...noStats, overLimit: 1 });
 });

@@ -83,7 +83,7 @@ t.test('a decision leaves spans that continue the trace of the caller', async (t
   t.match(backend?.attributes, [{ key: 'db.operation.batch.size', value: { intValue: 1 } }]);
 });
 
-t.test('the span of a decision says whether the local cache decided, and why it failed', async (t) => {
+t.test('the span of a decision has hits of the local cache and the error', async (t) => {
   const spans = await collectSpans(t);
   const { ports, app } = await startApp(t, {
     rules: {

@@ -6,7 +6,7 @@ const rules = {
   'shop.yaml': 'domain: shop\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 5 } }]',
 };
 
-t.test('decisions are made and counted before the ports open, and leave nothing behind', async (t) => {
+t.test('the warm-up makes decisions before the ports open, and changes no statistics', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
   const { stats, logLines } = await startApp(t, {
@@ -28,7 +28,7 @@ t.test('decisions are made and counted before the ports open, and leave nothing 
   );
 });
 
-t.test('a store that refuses to count does not stop the start', async (t) => {
+t.test('a store that refuses hits does not prevent the start', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
   await redisCommand(redis, 'ACL', 'SETUSER', 'default', '-incrby');

@@ -7,7 +7,7 @@ import t from 'tap';
 import { loadRuleFiles } from '../../src/rules/file-source.ts';
 import { fileSource, followRules, limitOf, rulesText } from '../support/rule-folder.ts';
 
-t.test('in place: a write, a replacement, a new file and a removal each take effect', async (t) => {
+t.test('in place: a write, a replacement, a new file and a removal are loaded', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
@@ -28,7 +28,7 @@ t.test('in place: a write, a replacement, a new file and a removal each take eff
   t.equal(limitOf(rules.loads, 'a'), 3);
 });
 
-t.test('in place: a chmod loads again', async (t) => {
+t.test('in place: a chmod reloads', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
@@ -36,7 +36,7 @@ t.test('in place: a chmod loads again', async (t) => {
   t.ok(await awaitUntil(() => rules.loads.length > 1, { what: 'a second load' }));
 });
 
-t.test('RUNTIME_WATCH_ROOT: a swap of the root link takes effect, an edit below it does not', async (t) => {
+t.test('RUNTIME_WATCH_ROOT: a new target of the root link is loaded, an edit below it is not', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('v1/config/a.yaml', rulesText('a', 1));
   folder.write('v2/config/a.yaml', rulesText('a', 2));
@@ -85,23 +85,17 @@ for (const watchRoot of [true, false]) {
   });
 }
 
-t.test(
-  'a bad edit is an attempt that names file, line and column; the next good one takes effect',
-  async (t) => {
-    const folder = makeTextFolder(t);
-    folder.write('config/a.yaml', rulesText('a', 1));
-    const rules = await followRules(t, folder.path);
-    folder.write(
-      'config/a.yaml',
-      'domain: a\ndescriptors:\n  - key: k\n    rate_limit: { unit: fortnight }\n',
-    );
-    t.strictSame(await rules.problemsOf(2), ["config/a.yaml:4:25: invalid rate limit unit 'fortnight'"]);
-    folder.write('config/a.yaml', rulesText('a', 5));
-    await rules.inForce('a', 5);
-  },
-);
+t.test('an invalid edit is reported with file, line and column; the next valid one is loaded', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('config/a.yaml', rulesText('a', 1));
+  const rules = await followRules(t, folder.path);
+  folder.write('config/a.yaml', 'domain: a\ndescriptors:\n  - key: k\n    rate_limit: { unit: fortnight }\n');
+  t.strictSame(await rules.problemsOf(2), ["config/a.yaml:4:25: invalid rate limit unit 'fortnight'"]);
+  folder.write('config/a.yaml', rulesText('a', 5));
+  await rules.inForce('a', 5);
+});
 
-t.test('every problem of every file is in one attempt, those of reading too', async (t) => {
+t.test('one load reports all problems of all files, including read errors', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', 'descriptors: []\n');
   folder.write('config/b.yaml', 'domain: [');
@@ -117,7 +111,7 @@ t.test('every problem of every file is in one attempt, those of reading too', as
   t.match(problems[3], /^config\/b\.yaml:1:10: error loading config file: /);
 });
 
-t.test('a removed folder is a failed attempt, and its return takes effect', async (t) => {
+t.test('a removed folder is a failed load, and is loaded once it exists again', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
@@ -127,7 +121,7 @@ t.test('a removed folder is a failed attempt, and its return takes effect', asyn
   await rules.inForce('a', 2);
 });
 
-t.test('all files removed is a good load without rules', async (t) => {
+t.test('removing all files is a valid load without rules', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const rules = await followRules(t, folder.path);
@@ -146,7 +140,7 @@ t.test('a file replaced by a folder of the same name is read as a folder', async
   await rules.inForce('a', 2);
 });
 
-t.test('sockets and pipes are no rule files, and nothing waits for them', async (t) => {
+t.test('sockets and pipes are not read', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   folder.makePipe('config/pipe');
@@ -159,7 +153,7 @@ t.test('sockets and pipes are no rule files, and nothing waits for them', async 
   t.equal(rules.loads.length, 1);
 });
 
-t.test('dot files count unless RUNTIME_IGNOREDOTFILES says otherwise', async (t) => {
+t.test('dot files are read unless RUNTIME_IGNOREDOTFILES is true', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/.a.yaml', rulesText('a', 1));
   folder.write('config/.hidden/b.yaml', rulesText('b', 1));
@@ -215,25 +209,22 @@ t.test('RUNTIME_SUBDIRECTORY may be empty, and RUNTIME_APPDIRECTORY too', async 
   }
 });
 
-t.test(
-  'a directory that is missing, or none, is an error that names it and the three settings',
-  async (t) => {
-    const folder = makeTextFolder(t);
-    folder.write('sub/file', '');
-    await t.rejects(followRules(t, folder.path, { subdirectory: 'sub', appDirectory: 'missing' }), {
-      message:
-        `the rule directory ${folder.path}/sub/missing cannot be read (ENOENT): it is made of RUNTIME_ROOT (${folder.path}), ` +
-        'RUNTIME_SUBDIRECTORY (sub) and RUNTIME_APPDIRECTORY (missing)',
-    });
-    await t.rejects(followRules(t, folder.path, { appDirectory: 'sub/file' }), {
-      message:
-        `the rule directory ${folder.path}/sub/file is not a directory: it is made of RUNTIME_ROOT (${folder.path}), ` +
-        'RUNTIME_SUBDIRECTORY (empty) and RUNTIME_APPDIRECTORY (sub/file)',
-    });
-  },
-);
+t.test('a missing directory, or a file, is an error that names it and the three settings', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('sub/file', '');
+  await t.rejects(followRules(t, folder.path, { subdirectory: 'sub', appDirectory: 'missing' }), {
+    message:
+      `the rule directory ${folder.path}/sub/missing cannot be read (ENOENT): it is made of RUNTIME_ROOT (${folder.path}), ` +
+      'RUNTIME_SUBDIRECTORY (sub) and RUNTIME_APPDIRECTORY (missing)',
+  });
+  await t.rejects(followRules(t, folder.path, { appDirectory: 'sub/file' }), {
+    message:
+      `the rule directory ${folder.path}/sub/file is not a directory: it is made of RUNTIME_ROOT (${folder.path}), ` +
+      'RUNTIME_SUBDIRECTORY (empty) and RUNTIME_APPDIRECTORY (sub/file)',
+  });
+});
 
-t.test('a file edited a hundred times quickly ends with its last content in force', async (t) => {
+t.test('after a hundred quick edits the last content is active', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 0));
   const rules = await followRules(t, folder.path);
@@ -245,7 +236,7 @@ t.test('a file edited a hundred times quickly ends with its last content in forc
   t.ok(rules.loads.length < 100, 'edits that follow each other are one change');
 });
 
-t.test('a load that fails to be handled does not keep the next from being made', async (t) => {
+t.test('a failing load handler does not prevent the next load', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/a.yaml', rulesText('a', 1));
   const source = fileSource(folder.path);
@@ -261,7 +252,7 @@ t.test('a load that fails to be handled does not keep the next from being made',
   t.equal(handled, 2);
 });
 
-t.test('closed while it starts, it hands over nothing', async (t) => {
+t.test('a source that is closed during its start loads nothing', async (t) => {
   const folder = makeTextFolder(t);
   mkdirSync(join(folder.path, 'config'));
   const rules: unknown[] = [];
@@ -272,7 +263,7 @@ t.test('closed while it starts, it hands over nothing', async (t) => {
   t.strictSame(rules, []);
 });
 
-t.test('the event loop goes on turning while a large file loads', async (t) => {
+t.test('the event loop is not blocked while a large file loads', async (t) => {
   const folder = makeTextFolder(t);
   const keys = Array.from({ length: 20_000 }, (_, i) => `key-${i}`);
   folder.write('config/large.yaml', rulesText('large', 1, keys));

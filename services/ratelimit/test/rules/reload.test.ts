@@ -15,7 +15,7 @@ async function limitOf(client: GrpcTestClient, domain: string): Promise<number |
   return statuses[0]?.currentLimit?.requestsPerUnit;
 }
 
-t.test('an edit is in force without a restart; a bad one changes nothing and is told', async (t) => {
+t.test('an edit is loaded without a restart; an invalid one is logged and changes nothing', async (t) => {
   const { ports, rulesFolder, stats, logLines, app } = await startApp(t, {
     rules: { 'a.yaml': rulesText('a', 1) },
     env: { HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true' },
@@ -58,19 +58,22 @@ t.test('with all files removed requests are OK, and health depends on the settin
   }
 });
 
-t.test('a bad first configuration starts the service; calls fail until it is mended', async (t) => {
-  const { ports, rulesFolder } = await startApp(t, { rules: { 'a.yaml': 'domain: [' } });
-  const client = connect(t, `127.0.0.1:${ports.grpc}`);
-  await t.rejects(limitOf(client, 'a'), {
-    code: status.UNKNOWN,
-    details: 'no rate limit configuration loaded',
-  });
-  writeFileSync(join(rulesFolder, 'a.yaml'), rulesText('a', 3));
-  await awaitUntil(async () => (await limitOf(client, 'a')) === 3, { what: 'the limit' });
-  t.equal(await limitOf(client, 'a'), 3);
-});
+t.test(
+  'with an invalid first configuration the service starts, and calls fail until it is fixed',
+  async (t) => {
+    const { ports, rulesFolder } = await startApp(t, { rules: { 'a.yaml': 'domain: [' } });
+    const client = connect(t, `127.0.0.1:${ports.grpc}`);
+    await t.rejects(limitOf(client, 'a'), {
+      code: status.UNKNOWN,
+      details: 'no rate limit configuration loaded',
+    });
+    writeFileSync(join(rulesFolder, 'a.yaml'), rulesText('a', 3));
+    await awaitUntil(async () => (await limitOf(client, 'a')) === 3, { what: 'the limit' });
+    t.equal(await limitOf(client, 'a'), 3);
+  },
+);
 
-t.test('no server is open before the first attempt to load has been made', async (t) => {
+t.test('the ports open after the first load', async (t) => {
   const { app, logLines } = await startApp(t, { rules: { 'a.yaml': rulesText('a', 1) }, start: false });
   const started: unknown[] = [];
   await app.lifecycle.start();
@@ -82,7 +85,7 @@ t.test('no server is open before the first attempt to load has been made', async
   t.ok(loaded >= 0 && loaded < logLines.findIndex(({ component }) => component === 'HTTP server'));
 });
 
-t.test('FORCE_START_WITHOUT_INITIAL_CONFIG opens the servers at once, and rules come later', async (t) => {
+t.test('FORCE_START_WITHOUT_INITIAL_CONFIG opens the ports before the first rules', async (t) => {
   const { ports } = await startApp(t, {
     rules: { 'a.yaml': rulesText('a', 1) },
     env: { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' },
@@ -92,7 +95,7 @@ t.test('FORCE_START_WITHOUT_INITIAL_CONFIG opens the servers at once, and rules 
   t.equal(await limitOf(client, 'a'), 1);
 });
 
-t.test('a missing directory ends the start, forced or not, and names what it is made of', async (t) => {
+t.test('a missing directory is a start error, forced or not, with its settings', async (t) => {
   const env = { RUNTIME_APPDIRECTORY: 'missing' };
   const message =
     /the rule directory .*\/missing cannot be read .*RUNTIME_ROOT.*RUNTIME_SUBDIRECTORY.*RUNTIME_APPDIRECTORY/;
@@ -106,7 +109,7 @@ t.test('a missing directory ends the start, forced or not, and names what it is 
   t.match((await forced.app.lifecycle.stopped).error, { message });
 });
 
-t.test('many reloads while requests run: all are answered, each from one set', async (t) => {
+t.test('during many reloads every request is answered from one rule set', async (t) => {
   const { ports, rulesFolder, stats } = await startApp(t, {
     rules: { 'a.yaml': pair(0) },
   });

@@ -31,14 +31,14 @@ function makeStore() {
   return { store, health, lines, counts, isCurrent };
 }
 
-t.test('nothing is in force before a first load, and unhealthy with it', (t) => {
+t.test('before the first load there are no rules, and the service is unhealthy', (t) => {
   const { store, health } = makeStore();
   t.equal(store.current(), undefined);
   t.notOk(health.isHealthy());
   t.end();
 });
 
-t.test('a good load is in force, counted, logged and healthy', (t) => {
+t.test('a valid load is active, counted, logged and healthy', (t) => {
   const { store, health, lines, counts } = makeStore();
   const good = load(rulesText('a', 1));
   store.apply(good);
@@ -49,7 +49,7 @@ t.test('a good load is in force, counted, logged and healthy', (t) => {
   t.end();
 });
 
-t.test('a bad load keeps what is in force and the health, and is logged with its place', (t) => {
+t.test('an invalid load keeps rules and health, and is logged with its position', (t) => {
   const { store, health, lines, counts, isCurrent } = makeStore();
   store.apply(load(rulesText('a', 1)));
   const inForce = store.current();
@@ -68,7 +68,7 @@ t.test('a bad load keeps what is in force and the health, and is logged with its
   t.end();
 });
 
-t.test('a bad first load leaves the service without rules, which the log says', (t) => {
+t.test('an invalid first load is logged, and leaves no rules', (t) => {
   const { store, health, lines } = makeStore();
   store.apply(load('domain: ""'));
   t.equal(store.current(), undefined);
@@ -77,7 +77,7 @@ t.test('a bad first load leaves the service without rules, which the log says', 
   t.end();
 });
 
-t.test('a good load without domains is in force and unhealthy, until there is one again', (t) => {
+t.test('a valid load without domains is active and unhealthy', (t) => {
   const { store, health } = makeStore();
   store.apply(load(rulesText('a', 1)));
   store.apply(none);
@@ -90,7 +90,7 @@ t.test('a good load without domains is in force and unhealthy, until there is on
   t.end();
 });
 
-t.test('of very many problems only the first hundred are logged, with their number', (t) => {
+t.test('only the first hundred problems are logged, with their total number', (t) => {
   const { store, lines } = makeStore();
   store.apply(load(`domain: a\ndescriptors:\n${'  - key: ""\n'.repeat(500)}`));
   t.equal(lines.length, 101);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { TimingHistogram } from '../../src/stats/histogram.ts';
 
-t.test('a timing on the bound of a bucket belongs to it', async (t) => {
+t.test('a timing on the bound of a bucket is in it', async (t) => {
   const histogram = new TimingHistogram();
   for (const ms of [0, 0.05, 0.0625, 5, 5.125, 10, 99_999]) histogram.record(ms);
   t.strictSame(histogram.buckets, [2, 1, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

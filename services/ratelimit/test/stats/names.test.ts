@@ -1,11 +1,11 @@
 import t from 'tap';
 import { sanitiseStatKey } from '../../src/stats/names.ts';
 
-t.test('colons and pipes become underscores because statsd lines give them a meaning', async (t) => {
+t.test('colons and pipes, which separate statsd fields, become underscores', async (t) => {
   t.equal(sanitiseStatKey('domain.path_/a:b|c'), 'domain.path_/a_b_c');
 });
 
-t.test('a new line in a value does not start a line of its own', async (t) => {
+t.test('a newline in a value does not start another line', async (t) => {
   t.equal(sanitiseStatKey('user_x\nforged:1|c\r\u0000'), 'user_x_forged_1_c__');
 });
 
@@ -15,6 +15,6 @@ t.test('dots inside an IPv4 address become underscores, other dots stay', async 
   t.equal(sanitiseStatKey('edge.version_1.2.3'), 'edge.version_1.2.3');
 });
 
-t.test('letters of any language stay', async (t) => {
+t.test('letters of all languages are kept', async (t) => {
   t.equal(sanitiseStatKey('domäne.ключ_值'), 'domäne.ключ_值');
 });

@@ -28,7 +28,7 @@ async function scrape(t: Test, registry: StatsRegistry, options: Partial<Prometh
   return { response, lines, starting: (start: string) => lines.filter((line) => line.startsWith(start)) };
 }
 
-t.test('rules are exported under the names and labels of the original', async (t) => {
+t.test('rules have the names and labels of envoyproxy/ratelimit', async (t) => {
   const registry = new StatsRegistry();
   const one = registry.rule('domain', ['key_value']);
   one.totalHits += 5;
@@ -58,7 +58,7 @@ t.test('rules are exported under the names and labels of the original', async (t
   );
 });
 
-t.test('dots in domains and keys part the labels, as in the original', async (t) => {
+t.test('dots in domains and keys separate labels, as in envoyproxy/ratelimit', async (t) => {
   const registry = new StatsRegistry();
   registry.rule('shop.example', ['path']).totalHits += 1;
   registry.rule('shop', ['user.id_7', 'path']).totalHits += 2;
@@ -71,7 +71,7 @@ t.test('dots in domains and keys part the labels, as in the original', async (t)
   ]);
 });
 
-t.test('what the default mapping of the original leaves out has its names without labels', async (t) => {
+t.test('statistics without a default mapping have their full names without labels', async (t) => {
   const registry = new StatsRegistry();
   for (const level of ['a-b', 'a_b', 'never']) {
     const rule = registry.rule('shop', [level, 'sub']);
@@ -97,7 +97,7 @@ t.test('rules that differ only below the second level are summed', async (t) => 
   ]);
 });
 
-t.test('our own metric has a label for each level and the values as they came', async (t) => {
+t.test('tollgate_ratelimit_hits_total has a label for each level with unsanitised values', async (t) => {
   const registry = new StatsRegistry();
   const rule = registry.rule('domain', ['ip_10.0.0.1', 'path_/a"b']);
   rule.totalHits += 4;
@@ -115,7 +115,7 @@ t.test('our own metric has a label for each level and the values as they came', 
   ]);
 });
 
-t.test('our own metric is bounded: further rules are summed per domain', async (t) => {
+t.test('tollgate_ratelimit_hits_total is bounded: further rules are summed per domain', async (t) => {
   const registry = new StatsRegistry();
   for (let i = 0; i < 5; i++) {
     const rule = registry.rule('domain', [`rule_${i}`]);
@@ -128,7 +128,7 @@ t.test('our own metric is bounded: further rules are summed per domain', async (
   t.equal(within[2], 'tollgate_ratelimit_hits_total{domain="domain",rule="_other",result="within"} 3');
 });
 
-t.test('errors, requests and response times are exported under the names of the original', async (t) => {
+t.test('errors, requests and response times have the names of envoyproxy/ratelimit', async (t) => {
   const registry = new StatsRegistry();
   registry.counter('ratelimit.service.call.should_rate_limit.redis_error').value += 1;
   registry.counter('ratelimit.service.call.should_rate_limit.service_error').value += 2;
@@ -211,7 +211,7 @@ t.test('extra tags are labels of every metric, those of the process too', async 
   t.match(starting('process_resident_memory_bytes')[0], /my_team="edge"/);
 });
 
-t.test('each scrape shows the values as they are then', async (t) => {
+t.test('each scrape has the current values', async (t) => {
   const registry = new StatsRegistry();
   const { url } = await startExporter(t, registry);
   const loads = registry.counter('loads');
@@ -222,7 +222,7 @@ t.test('each scrape shows the values as they are then', async (t) => {
   }
 });
 
-t.test('other paths and methods are refused', async (t) => {
+t.test('other paths and methods are rejected', async (t) => {
   const { url } = await startExporter(t, new StatsRegistry(), { path: '/stats/prom' });
   t.equal((await fetch(`${url}/metrics`)).status, 404);
   t.equal((await fetch(`${url}/stats/prom`, { method: 'POST' })).status, 405);
@@ -232,7 +232,7 @@ t.test('other paths and methods are refused', async (t) => {
   t.equal(await head.text(), '');
 });
 
-t.test('a scrape of many rules does not hold up other work', async (t) => {
+t.test('a scrape of many rules does not block the event loop', async (t) => {
   const registry = new StatsRegistry();
   for (let i = 0; i < 10_000; i++) {
     const rule = registry.rule('domain', [`key_${i}`, 'sub']);

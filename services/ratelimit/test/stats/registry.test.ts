@@ -4,7 +4,7 @@ import { StatsRegistry } from '../../src/stats/registry.ts';
 const hourMs = 3_600_000;
 const nameOf = (sample: { name: string }) => sample.name;
 
-t.test('the same name gives the same counter, and tags tell counters apart', async (t) => {
+t.test('name and tags identify a counter', async (t) => {
   const registry = new StatsRegistry();
   t.equal(registry.counter('a'), registry.counter('a'));
   t.equal(registry.counter('a', { x: '1', y: '2' }), registry.counter('a', { y: '2', x: '1' }));
@@ -24,31 +24,28 @@ t.test('the key of a rule is sanitised, its domain and levels are as configured'
   t.strictSame(rule.levels, ['ip_10.0.0.1', 'path_a|b']);
 });
 
-t.test(
-  'a snapshot holds what counters gained since the one before, and nothing that stood still',
-  async (t) => {
-    const registry = new StatsRegistry();
-    const loads = registry.counter('loads');
-    registry.counter('never');
-    const rule = registry.rule('domain', ['key']);
-    loads.value += 2;
-    rule.totalHits += 3;
-    rule.withinLimit += 3;
+t.test('a snapshot has the differences of the counters that changed', async (t) => {
+  const registry = new StatsRegistry();
+  const loads = registry.counter('loads');
+  registry.counter('never');
+  const rule = registry.rule('domain', ['key']);
+  loads.value += 2;
+  rule.totalHits += 3;
+  rule.withinLimit += 3;
 
-    t.strictSame(registry.takeSnapshot(0).counters, [
-      { name: 'loads', tags: undefined, value: 2, delta: 2 },
-      { name: 'ratelimit.service.rate_limit.domain.key.total_hits', tags: undefined, value: 3, delta: 3 },
-      { name: 'ratelimit.service.rate_limit.domain.key.within_limit', tags: undefined, value: 3, delta: 3 },
-    ]);
-    rule.totalHits += 1;
-    t.strictSame(registry.takeSnapshot(1).counters, [
-      { name: 'ratelimit.service.rate_limit.domain.key.total_hits', tags: undefined, value: 4, delta: 1 },
-    ]);
-    t.strictSame(registry.takeSnapshot(2).counters, []);
-  },
-);
+  t.strictSame(registry.takeSnapshot(0).counters, [
+    { name: 'loads', tags: undefined, value: 2, delta: 2 },
+    { name: 'ratelimit.service.rate_limit.domain.key.total_hits', tags: undefined, value: 3, delta: 3 },
+    { name: 'ratelimit.service.rate_limit.domain.key.within_limit', tags: undefined, value: 3, delta: 3 },
+  ]);
+  rule.totalHits += 1;
+  t.strictSame(registry.takeSnapshot(1).counters, [
+    { name: 'ratelimit.service.rate_limit.domain.key.total_hits', tags: undefined, value: 4, delta: 1 },
+  ]);
+  t.strictSame(registry.takeSnapshot(2).counters, []);
+});
 
-t.test('a snapshot holds every gauge, asked for its value then', async (t) => {
+t.test('a snapshot has every gauge with its current value', async (t) => {
   const registry = new StatsRegistry();
   let open = 1;
   registry.gauge('open', () => open);
@@ -60,7 +57,7 @@ t.test('a snapshot holds every gauge, asked for its value then', async (t) => {
   ]);
 });
 
-t.test('single timings are kept only when asked for, up to a bound, and counted beyond', async (t) => {
+t.test('single timings are kept on demand, up to a bound, and counted beyond', async (t) => {
   const registry = new StatsRegistry();
   const timer = registry.timer('time');
   timer.record(1);
@@ -93,7 +90,7 @@ t.test('dynamic series beyond the bound share one series per domain', async (t) 
   );
 });
 
-t.test('configured rules do not take the room of dynamic ones, however many they are', async (t) => {
+t.test('configured rules do not count as dynamic ones', async (t) => {
   const registry = new StatsRegistry({ maxDynamicRules: 1 });
   for (let i = 0; i < 100; i++) registry.rule('domain', [`rule_${i}`]);
   t.equal(registry.dynamicRule('domain', ['user_1']).key, 'domain.user_1');
@@ -131,7 +128,7 @@ t.test('a series with hits that were not flushed yet is not dropped', async (t) 
   t.equal(registry.dynamicRule('domain', ['user']), series);
 });
 
-t.test('idle series stay while there is room', async (t) => {
+t.test('idle series are kept below the maximum', async (t) => {
   const registry = new StatsRegistry({ maxDynamicRules: 2 });
   const series = registry.dynamicRule('domain', ['user']);
   registry.takeSnapshot(0);
@@ -139,7 +136,7 @@ t.test('idle series stay while there is room', async (t) => {
   t.equal(registry.dynamicRule('domain', ['user']), series);
 });
 
-t.test('a rule that comes back after a reload has kept its counts', async (t) => {
+t.test('a rule that is removed and added again keeps its counts', async (t) => {
   const registry = new StatsRegistry();
   const rule = registry.rule('domain', ['key']);
   rule.totalHits += 9;
@@ -150,7 +147,7 @@ t.test('a rule that comes back after a reload has kept its counts', async (t) =>
   t.equal(registry.rule('domain', ['key']).totalHits, 9);
 });
 
-t.test('rules that reload after reload leaves behind do not pile up for ever', async (t) => {
+t.test('rules that were removed by reloads do not accumulate', async (t) => {
   const registry = new StatsRegistry({ maxDynamicRules: 10 });
   for (let i = 0; i < 100; i++) registry.rule('domain', [`old_${i}`]);
   registry.releaseRules();

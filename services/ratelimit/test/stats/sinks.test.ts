@@ -83,7 +83,7 @@ t.test('a sink that sends timings gets them sooner than the rest', async (t) => 
   ]);
 });
 
-t.test('a sink that does not ask for timings has none kept for it', async (t) => {
+t.test('no timings are kept for a sink that does not send them', async (t) => {
   const registry = new StatsRegistry();
   const { sink, events } = recordingSink();
   const timers = handTimers();
@@ -100,7 +100,7 @@ t.test('a sink that does not ask for timings has none kept for it', async (t) =>
   t.strictSame(timers.intervals(), [10_000]);
 });
 
-t.test('with statistics disabled the registry is still kept in its bounds', async (t) => {
+t.test('with statistics disabled the bounds of the registry are enforced', async (t) => {
   const registry = new StatsRegistry({ maxDynamicRules: 1 });
   const clock = fakeClock();
   const timers = handTimers();

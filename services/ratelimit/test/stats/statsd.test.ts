@@ -83,7 +83,7 @@ t.test('a flush reaches a TCP server line by line', async (t) => {
   await awaitUntil(() => server.received() === expected, { what: 'all four lines' });
 });
 
-t.test('what is flushed right before closing still arrives', async (t) => {
+t.test('a flush right before closing arrives', async (t) => {
   const server = await startTcpServer(t);
   const { sink, droppedBytes } = await startSink(t, { port: server.port });
   sink.flush(gaining('last', 1));
@@ -102,7 +102,7 @@ t.test('lines wait for a server that comes up later', async (t) => {
   t.equal(droppedBytes(), 0);
 });
 
-t.test('an outage is told of once, and its end once', async (t) => {
+t.test('an outage and its end are logged once each', async (t) => {
   const gone = await startTcpServer(t);
   await gone.stop();
   const { port } = gone;
@@ -126,7 +126,7 @@ t.test('an outage is told of once, and its end once', async (t) => {
   }
 });
 
-t.test('the connection is made anew after the server was restarted', async (t) => {
+t.test('the connection is restored after a server restart', async (t) => {
   const first = await startTcpServer(t);
   const { sink } = await startSink(t, { port: first.port, reconnectMs: 100 });
   await awaitUntil(() => first.sockets.length === 1, { what: 'the first connection' });
@@ -137,7 +137,7 @@ t.test('the connection is made anew after the server was restarted', async (t) =
   await awaitUntil(() => second.received() === 'again:2|c\n', { what: 'the line' });
 });
 
-t.test('while there is no server, lines beyond the buffer are dropped and counted', async (t) => {
+t.test('without a server, lines beyond the buffer are dropped and counted', async (t) => {
   const gone = await startTcpServer(t);
   await gone.stop();
   const { sink, droppedBytes } = await startSink(t, {
@@ -163,7 +163,7 @@ t.test('a flush larger than the buffer arrives whole when the server keeps up', 
   t.equal(droppedBytes(), 0);
 });
 
-t.test('a server that does not read fills the buffer and no more', async (t) => {
+t.test('a server that does not read fills at most the buffer', async (t) => {
   const server = await startTcpServer(t);
   const { sink, droppedBytes } = await startSink(t, { port: server.port, maxBufferBytes: 100_000 });
   await awaitUntil(() => server.sockets.length === 1, { what: 'the connection' });
@@ -214,30 +214,27 @@ t.test('over UDP lines are packed into datagrams that fit a network packet', asy
   t.ok(datagrams.length <= 5, `${datagrams.length} datagrams`);
 });
 
-t.test(
-  'over UDP a name that does not resolve drops lines and is told of once, but does not fail',
-  async (t) => {
-    const { sink, droppedBytes, warnings } = await startSink(t, {
-      port: 1,
-      protocol: 'udp',
-      host: 'no-such-host.invalid',
-      maxBufferBytes: 10,
-    });
-    sink.flush(gaining('first', 1));
-    sink.flush(gaining('second', 1));
-    t.ok(droppedBytes() > 0);
-    await awaitUntil(() => warnings.length > 0, { what: 'the warning' });
-    t.match(warnings, [{ host: 'no-such-host.invalid', port: 1, reason: /no-such-host/ }]);
-  },
-);
+t.test('over UDP an unknown host drops lines, is logged once and does not fail', async (t) => {
+  const { sink, droppedBytes, warnings } = await startSink(t, {
+    port: 1,
+    protocol: 'udp',
+    host: 'no-such-host.invalid',
+    maxBufferBytes: 10,
+  });
+  sink.flush(gaining('first', 1));
+  sink.flush(gaining('second', 1));
+  t.ok(droppedBytes() > 0);
+  await awaitUntil(() => warnings.length > 0, { what: 'the warning' });
+  t.match(warnings, [{ host: 'no-such-host.invalid', port: 1, reason: /no-such-host/ }]);
+});
 
 const plain = new StatsdEncoder({});
 
-t.test('a counter is sent as what it gained', async (t) => {
+t.test('a counter is sent as the difference', async (t) => {
   t.equal(plain.counter({ name: 'a.b', tags: undefined, value: 12, delta: 5 }), 'a.b:5|c\n');
 });
 
-t.test('a gauge is sent as it stands', async (t) => {
+t.test('a gauge is sent with its value', async (t) => {
   t.equal(plain.gauge({ name: 'a.b', tags: undefined, value: 0 }), 'a.b:0|g\n');
 });
 
@@ -268,7 +265,7 @@ t.test('extra tags with a reserved name are counted', async (t) => {
   t.equal(registry.counter('reserved_tag').value, 2);
 });
 
-t.test('without reserved names there is no such counter', async (t) => {
+t.test('without reserved tags the counter does not exist', async (t) => {
   const registry = new StatsRegistry();
   countReservedTags(registry, { team: 'c' });
   t.notOk([...registry.counters()].some(({ name }) => name === 'reserved_tag'));

@@ -6,7 +6,7 @@ import { formatStats, LogSink } from '../../src/stats/text.ts';
 const nothing: StatsSnapshot = { counters: [], gauges: [], timers: [] };
 const noDrops = { onDropped: () => {} };
 
-t.test('each statistic that changed is a line with its value', async (t) => {
+t.test('each changed statistic is a line with its value', async (t) => {
   const output = new PassThrough();
   const sink = new LogSink({ extraTags: { team: 'edge' }, output, ...noDrops });
   sink.flush({
@@ -20,7 +20,7 @@ t.test('each statistic that changed is a line with its value', async (t) => {
   );
 });
 
-t.test('a gauge that stood still is not repeated', async (t) => {
+t.test('an unchanged gauge is not repeated', async (t) => {
   const output = new PassThrough();
   const sink = new LogSink({ extraTags: {}, output, ...noDrops });
   const open = (value: number) => ({ ...nothing, gauges: [{ name: 'open', tags: undefined, value }] });
@@ -30,7 +30,7 @@ t.test('a gauge that stood still is not repeated', async (t) => {
   t.equal(String(output.read()), 'open: 2\nopen: 3\n');
 });
 
-t.test('an output that nobody reads loses lines instead of filling memory', async (t) => {
+t.test('a blocked output drops lines instead of filling the memory', async (t) => {
   const output = new Writable({ highWaterMark: 1, write() {} });
   let dropped = 0;
   const sink = new LogSink({
@@ -80,7 +80,7 @@ t.test('all statistics are listed by name with their value', async (t) => {
   );
 });
 
-t.test('series that sanitising gives one name are shown as one', async (t) => {
+t.test('series with equal sanitised names are shown as one', async (t) => {
   const registry = new StatsRegistry();
   registry.dynamicRule('domain', ['a:b']).totalHits += 1;
   registry.dynamicRule('domain', ['a_b']).totalHits += 2;

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
 /** A server that does not do what a Redis does. */
-export interface OddServer {
+export interface InvalidServer {
   readonly address: string;
   /** Connections made so far. */
   readonly accepted: () => number;
@@ -12,7 +12,7 @@ export interface OddServer {
 /**
  * Listens on a free loopback port and hands every connection to `serve`; closed when the test ends.
  */
-export async function startOddServer(t: Test, serve: (socket: Socket) => void): Promise<OddServer> {
+export async function startInvalidServer(t: Test, serve: (socket: Socket) => void): Promise<InvalidServer> {
   const sockets = new Set<Socket>();
   let accepted = 0;
   const server = createServer((socket) => {

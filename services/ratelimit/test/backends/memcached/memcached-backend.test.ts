@@ -5,7 +5,7 @@ import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
 import { sendTcp } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import type { StatsRegistry } from '../../../src/stats/registry.ts';
-import { standStill, startOddServer } from '../../support/invalid-server.ts';
+import { standStill, startInvalidServer } from '../../support/invalid-server.ts';
 import { memcachedFromSettings } from '../../support/memcached-from-settings.ts';
 import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
 
@@ -53,7 +53,7 @@ counterBackendContract(
 );
 
 t.test(
-  'limiters that share a memcached count every hit once, also where they make the counter together',
+  'limiters that share a memcached count every hit once, also when they create a counter concurrently',
   async (t) => {
     const backends = await Promise.all(Array.from({ length: 4 }, () => backendOf(t, [first.address])));
     const counts = await Promise.all(
@@ -65,14 +65,14 @@ t.test(
   },
 );
 
-t.test('a counter is plain text under its own key, and the server forgets it', async (t) => {
+t.test('a counter is plain text under its key, with a TTL', async (t) => {
   const { backend } = await started(t, [first.address]);
   await backend.add([{ ...hitOf('domain_key_value_1200', 3), ttlSeconds: 75 }]);
   t.equal(await value(first, 'domain_key_value_1200'), '3');
   t.match(await tell(first, 'mg domain_key_value_1200 t'), /^HD t(6\d|7[0-5])$/);
 });
 
-t.test('a life of more than 30 days is not taken for a date of the past', async (t) => {
+t.test('a TTL of more than 30 days is not a date in the past', async (t) => {
   const { backend } = await started(t, [first.address]);
   const year = 365 * 24 * 3600;
   await backend.add([{ ...hitOf('year', 3), unit: 'year', ttlSeconds: year }]);
@@ -95,7 +95,7 @@ t.test('keys that memcached cannot hold are counted under a hash', async (t) => 
   );
 });
 
-t.test('hits that arrive together travel as one command for each counter', async (t) => {
+t.test('concurrent hits are one command for each counter', async (t) => {
   const { backend } = await started(t, [first.address]);
   await backend.add([hitOf('hot')]);
   await tell(first, 'stats reset');
@@ -104,7 +104,7 @@ t.test('hits that arrive together travel as one command for each counter', async
   t.equal(await value(first, 'hot'), '51');
 });
 
-t.test('what memcached answered is counted', async (t) => {
+t.test('results of memcached are counted', async (t) => {
   const { backend, stats } = await started(t, [first.address]);
   await backend.add([hitOf('a'), hitOf('b')]);
   await backend.add([hitOf('a')]);
@@ -144,7 +144,7 @@ const places: readonly (readonly [key: string, place: 0 | 1 | 2])[] = [
   ['123456789', 2],
 ];
 
-t.test('with several servers the CRC-32 of the key says which one holds it', async (t) => {
+t.test('with several servers the CRC-32 of the key selects one', async (t) => {
   const { backend } = await started(t, addresses);
   await backend.add(places.map(([key]) => hitOf(key)));
   for (const [key, place] of places) {
@@ -157,46 +157,43 @@ t.test('with several servers the CRC-32 of the key says which one holds it', asy
 const gaugeOf = (stats: StatsRegistry, name: string): number | undefined =>
   Array.from(stats.gauges()).find((gauge) => gauge.name === `ratelimit.memcache.${name}`)?.value;
 
-t.test(
-  'a server that is away lets its hits through, says so once, and counts again when it is back',
-  async (t) => {
-    const own = await startMemcached();
-    t.teardown(own.stop);
-    const { backend, logLines, uncounted, stats } = await started(t, [own.address, first.address]);
-    // By their CRC-32, key-0 lives in the first server and key-4 in the second.
-    t.same(await backend.add([hitOf('key-0'), hitOf('key-4')]), [1, 1]);
-    const told = (msg: string) =>
-      logLines.filter((line) => line['@message'] === msg && line.memcached === own.address);
-    const lost = () => told('memcached unreachable, failing open');
-    await own.kill();
-    t.same(await backend.add([hitOf('key-0', 5), hitOf('key-4'), hitOf('key-0')]), [5, 2, 6]);
-    t.equal(uncounted(), 6);
-    await awaitUntil(() => lost().length > 0 && gaugeOf(stats, 'unreachable_servers') === 1, {
-      what: 'the loss to be noticed',
-    });
-    t.equal(gaugeOf(stats, 'servers'), 2);
-    t.same(await backend.read([hitOf('key-0'), hitOf('key-4')]), [0, 2]);
+t.test('an unreachable server fails open, is logged once, and counts again once reachable', async (t) => {
+  const own = await startMemcached();
+  t.teardown(own.stop);
+  const { backend, logLines, uncounted, stats } = await started(t, [own.address, first.address]);
+  // By their CRC-32, key-0 lives in the first server and key-4 in the second.
+  t.same(await backend.add([hitOf('key-0'), hitOf('key-4')]), [1, 1]);
+  const told = (msg: string) =>
+    logLines.filter((line) => line['@message'] === msg && line.memcached === own.address);
+  const lost = () => told('memcached unreachable, failing open');
+  await own.kill();
+  t.same(await backend.add([hitOf('key-0', 5), hitOf('key-4'), hitOf('key-0')]), [5, 2, 6]);
+  t.equal(uncounted(), 6);
+  await awaitUntil(() => lost().length > 0 && gaugeOf(stats, 'unreachable_servers') === 1, {
+    what: 'the loss to be noticed',
+  });
+  t.equal(gaugeOf(stats, 'servers'), 2);
+  t.same(await backend.read([hitOf('key-0'), hitOf('key-4')]), [0, 2]);
 
-    const again = await startMemcached({ port: own.port });
-    t.teardown(again.stop);
-    await awaitUntil(
-      async () => {
-        await backend.add([hitOf('key-0')]);
-        return (await value(again, 'key-0')) !== undefined;
-      },
-      { what: 'counting again', timeoutMs: 20_000 },
-    );
-    await awaitUntil(
-      () => told('memcached reachable again').length === 1 && gaugeOf(stats, 'unreachable_servers') === 0,
-      {
-        what: 'the return to be told',
-      },
-    );
-    t.equal(lost().length, 1, 'once for each outage');
-  },
-);
+  const again = await startMemcached({ port: own.port });
+  t.teardown(again.stop);
+  await awaitUntil(
+    async () => {
+      await backend.add([hitOf('key-0')]);
+      return (await value(again, 'key-0')) !== undefined;
+    },
+    { what: 'counting again', timeoutMs: 20_000 },
+  );
+  await awaitUntil(
+    () => told('memcached reachable again').length === 1 && gaugeOf(stats, 'unreachable_servers') === 0,
+    {
+      what: 'the return to be told',
+    },
+  );
+  t.equal(lost().length, 1, 'once for each outage');
+});
 
-t.test('a start without a server lets hits through, and counting begins when it comes', async (t) => {
+t.test('a start without a server fails open until the server is reachable', async (t) => {
   const gone = await startMemcached();
   await gone.stop();
   const { backend, uncounted } = await started(t, [gone.address]);
@@ -213,8 +210,8 @@ t.test('a start without a server lets hits through, and counting begins when it 
   );
 });
 
-t.test('a server that does not answer in time lets hits through and is connected to anew', async (t) => {
-  const silent = await startOddServer(t, (socket) => answerWith(socket, () => ''));
+t.test('a server that exceeds the timeout fails open and is reconnected', async (t) => {
+  const silent = await startInvalidServer(t, (socket) => answerWith(socket, () => ''));
   const { backend, uncounted, logLines } = await started(t, [silent.address], {
     MCACHE_TIMEOUT: '50ms',
     MCACHE_MAX_IDLE_CONNS: '1',
@@ -233,49 +230,43 @@ t.test('a server that does not answer in time lets hits through and is connected
   );
 });
 
-t.test(
-  'an answer that is here counts, though the service stood still for longer than it waits',
-  async (t) => {
-    const server = await startOddServer(t, (socket) =>
-      answerWith(socket, () => {
-        standStill(200);
-        return '7\r\n';
-      }),
-    );
-    const { backend } = await started(t, [server.address], { MCACHE_TIMEOUT: '100ms' });
-    await awaitUntil(async () => (await backend.add([hitOf('a')]))[0] === 7, { what: 'the count' });
-  },
-);
+t.test('a received reply counts, even when the process was paused past the timeout', async (t) => {
+  const server = await startInvalidServer(t, (socket) =>
+    answerWith(socket, () => {
+      standStill(200);
+      return '7\r\n';
+    }),
+  );
+  const { backend } = await started(t, [server.address], { MCACHE_TIMEOUT: '100ms' });
+  await awaitUntil(async () => (await backend.add([hitOf('a')]))[0] === 7, { what: 'the count' });
+});
 
-t.test('answers that make no sense let hits through', async (t) => {
+t.test('invalid replies fail open', async (t) => {
   for (const answer of [
     'ERROR\r\n',
     'SERVER_ERROR out of memory storing object\r\n',
     'HTTP/1.1 400 Bad\r\n',
   ]) {
-    const odd = await startOddServer(t, (socket) => answerWith(socket, () => answer));
+    const odd = await startInvalidServer(t, (socket) => answerWith(socket, () => answer));
     const { backend, uncounted } = await started(t, [odd.address]);
     t.same(await backend.add([hitOf('a', 2)]), [2], answer);
     t.equal(uncounted(), 2);
   }
 });
 
-t.test(
-  'a server that takes connections and has no room for them counts as away, with its reason',
-  async (t) => {
-    const full = await startOddServer(t, (socket) => socket.end('ERROR Too many open connections\r\n'));
-    const { backend, uncounted, logLines } = await started(t, [full.address]);
-    t.same(await backend.add([hitOf('a')]), [1]);
-    t.equal(uncounted(), 1);
-    t.match(
-      logLines.filter((line) => line['@message'] === 'memcached unreachable, failing open'),
-      [{ memcached: full.address, err: { message: 'ERROR Too many open connections' } }],
-    );
-  },
-);
+t.test('a server at its connection limit is unreachable, with its error', async (t) => {
+  const full = await startInvalidServer(t, (socket) => socket.end('ERROR Too many open connections\r\n'));
+  const { backend, uncounted, logLines } = await started(t, [full.address]);
+  t.same(await backend.add([hitOf('a')]), [1]);
+  t.equal(uncounted(), 1);
+  t.match(
+    logLines.filter((line) => line['@message'] === 'memcached unreachable, failing open'),
+    [{ memcached: full.address, err: { message: 'ERROR Too many open connections' } }],
+  );
+});
 
-t.test('a server that is no memcached counts as away', async (t) => {
-  const web = await startOddServer(t, (socket) =>
+t.test('a server other than a memcached is unreachable', async (t) => {
+  const web = await startInvalidServer(t, (socket) =>
     socket.on('data', () => socket.write('HTTP/1.1 400 Bad\r\n')),
   );
   const { backend, uncounted, logLines } = await started(t, [web.address]);
@@ -284,7 +275,7 @@ t.test('a server that is no memcached counts as away', async (t) => {
   t.match(JSON.stringify(logLines), /the server is not a memcached/);
 });
 
-t.test('something that is no counter lets hits through, and others of the request are counted', async (t) => {
+t.test('an invalid counter value fails open, and other counters of the request count', async (t) => {
   const { backend, uncounted } = await started(t, [first.address]);
   await tell(first, 'set bad 0 0 4\r\ntext');
   t.same(await backend.add([hitOf('bad', 2), hitOf('good')]), [2, 1]);
@@ -293,8 +284,8 @@ t.test('something that is no counter lets hits through, and others of the reques
   t.equal(uncounted(), 4);
 });
 
-t.test('hits beyond what may be under way are let through at once', async (t) => {
-  const silent = await startOddServer(t, (socket) => answerWith(socket, () => ''));
+t.test('hits above the maximum in flight fail open at once', async (t) => {
+  const silent = await startInvalidServer(t, (socket) => answerWith(socket, () => ''));
   const { backend, uncounted } = await started(t, [silent.address], { MCACHE_TIMEOUT: '200ms' });
   const many = backend.add(Array.from({ length: 20_000 }, () => hitOf('many')));
   t.same(await backend.add([hitOf('x', 2), hitOf('x')]), [2, 3]);
@@ -302,7 +293,7 @@ t.test('hits beyond what may be under way are let through at once', async (t) =>
   t.equal((await many).at(-1), 20_000);
 });
 
-t.test('closing waits for what is under way; afterwards hits are let through', async (t) => {
+t.test('closing waits for exchanges in flight, then hits fail open', async (t) => {
   const { backend, uncounted } = await started(t, [first.address]);
   const last = backend.add([hitOf('last', 2)]);
   await backend.close();
@@ -313,8 +304,8 @@ t.test('closing waits for what is under way; afterwards hits are let through', a
   t.equal(uncounted(), 2);
 });
 
-t.test('a start that is called off ends', async (t) => {
-  const mute = await startOddServer(t, () => undefined);
+t.test('an aborted start ends', async (t) => {
+  const mute = await startInvalidServer(t, () => undefined);
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { backend } = await memcachedFromSettings(t, {

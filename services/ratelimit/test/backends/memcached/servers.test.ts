@@ -50,7 +50,7 @@ t.test('servers of an SRV record are sorted as text with the dot at the end of t
   );
 });
 
-t.test('an SRV record that is not there or names nobody is an error of its own words', async (t) => {
+t.test('a missing or empty SRV record is an error that names it', async (t) => {
   const dns = await startDnsServer(t);
   const { backend } = await fromSrv(t, dns);
   await t.rejects(backend.start(), {
@@ -60,33 +60,30 @@ t.test('an SRV record that is not there or names nobody is an error of its own w
   await t.rejects((await fromSrv(t, dns)).backend.start(), { message: /names no server/ });
 });
 
-t.test(
-  'counters live where the SRV record says, and move with it; a failed look-up changes nothing',
-  async (t) => {
-    const dns = await startDnsServer(t, [targetOf(second), targetOf(first)]);
-    const { backend, logLines, uncounted } = await fromSrv(t, dns, { MCACHE_SRV_REFRESH: '20ms' });
-    await backend.start();
-    // By their CRC-32, key-0 lives in the first server and key-4 in the second.
-    await backend.add([hitOf('key-0'), hitOf('key-4')]);
-    t.same([await holds(first, 'key-0'), await holds(second, 'key-4')], [true, true]);
+t.test('servers follow the SRV record; when resolving fails they are kept', async (t) => {
+  const dns = await startDnsServer(t, [targetOf(second), targetOf(first)]);
+  const { backend, logLines, uncounted } = await fromSrv(t, dns, { MCACHE_SRV_REFRESH: '20ms' });
+  await backend.start();
+  // By their CRC-32, key-0 lives in the first server and key-4 in the second.
+  await backend.add([hitOf('key-0'), hitOf('key-4')]);
+  t.same([await holds(first, 'key-0'), await holds(second, 'key-4')], [true, true]);
 
-    dns.answer = [targetOf(second)];
-    await awaitUntil(() => says(logLines, /^memcached servers changed$/), {
-      what: 'the change to be noticed',
-    });
-    await backend.add([hitOf('key-0')]);
-    t.equal(await holds(second, 'key-0'), true);
+  dns.answer = [targetOf(second)];
+  await awaitUntil(() => says(logLines, /^memcached servers changed$/), {
+    what: 'the change to be noticed',
+  });
+  await backend.add([hitOf('key-0')]);
+  t.equal(await holds(second, 'key-0'), true);
 
-    dns.answer = undefined;
-    await awaitUntil(() => says(logLines, /could not resolve the memcached servers again/), {
-      what: 'the failure to be told',
-    });
-    t.same(await backend.add([hitOf('key-0')]), [2]);
-    t.equal(uncounted(), 0);
-  },
-);
+  dns.answer = undefined;
+  await awaitUntil(() => says(logLines, /could not resolve the memcached servers again/), {
+    what: 'the failure to be told',
+  });
+  t.same(await backend.add([hitOf('key-0')]), [2]);
+  t.equal(uncounted(), 0);
+});
 
-t.test('without MCACHE_SRV_REFRESH the record is looked up once', async (t) => {
+t.test('without MCACHE_SRV_REFRESH the record is resolved once', async (t) => {
   const dns = await startDnsServer(t, [targetOf(first)]);
   const { backend } = await fromSrv(t, dns);
   await backend.start();
@@ -94,42 +91,39 @@ t.test('without MCACHE_SRV_REFRESH the record is looked up once', async (t) => {
   t.equal(dns.asked(), 1);
 });
 
-t.test(
-  'TLS: the chain is verified, the name too unless told not to, and the client shows its certificate',
-  async (t) => {
-    const { ca, server: pair, client, issue } = certificates;
-    const other = issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
-    const tlsOf = ({ certFile, keyFile }: typeof pair) => ({ certFile, keyFile, caFile: ca.certFile });
-    const [named, misnamed] = await Promise.all([
-      startMemcached({ tls: tlsOf(pair) }),
-      startMemcached({ tls: tlsOf(other) }),
-    ]);
-    t.teardown(() => Promise.all([named.stop(), misnamed.stop()]));
-    const own = { MCACHE_TLS_CLIENT_CERT: client.certFile, MCACHE_TLS_CLIENT_KEY: client.keyFile };
-    const trusting = { MCACHE_TLS: 'true', MCACHE_TLS_CACERT: ca.certFile, ...own };
+t.test('TLS: chain and host name are verified, and the client certificate is sent', async (t) => {
+  const { ca, server: pair, client, issue } = certificates;
+  const other = issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
+  const tlsOf = ({ certFile, keyFile }: typeof pair) => ({ certFile, keyFile, caFile: ca.certFile });
+  const [named, misnamed] = await Promise.all([
+    startMemcached({ tls: tlsOf(pair) }),
+    startMemcached({ tls: tlsOf(other) }),
+  ]);
+  t.teardown(() => Promise.all([named.stop(), misnamed.stop()]));
+  const own = { MCACHE_TLS_CLIENT_CERT: client.certFile, MCACHE_TLS_CLIENT_KEY: client.keyFile };
+  const trusting = { MCACHE_TLS: 'true', MCACHE_TLS_CACERT: ca.certFile, ...own };
 
-    async function counts(server: Memcached, env: Readonly<Record<string, string>>): Promise<boolean> {
-      const made = await memcachedFromSettings(t, { MCACHE_HOST_PORT: `localhost:${server.port}`, ...env });
-      await made.backend.start();
-      await made.backend.add([hitOf('a')]);
-      return made.uncounted() === 0;
-    }
-    t.equal(await counts(named, trusting), true);
-    const { stats } = await memcachedFromSettings(t, { MCACHE_HOST_PORT: 'localhost:1', ...trusting });
-    t.match(
-      [...stats.gauges()].find(({ name }) => name === 'tollgate_tls_certificate_expiry_timestamp_seconds'),
-      { tags: { certificate: 'memcached_client' }, value: /^\d{10}$/ },
-    );
-    t.equal(await counts(misnamed, trusting), false, 'another name');
-    t.equal(await counts(misnamed, { ...trusting, MCACHE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' }), true);
-    t.equal(await counts(named, { MCACHE_TLS: 'true', ...own }), false, 'an authority nobody knows');
-    const skipping = { MCACHE_TLS: 'true', MCACHE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true', ...own };
-    t.equal(await counts(named, skipping), false, 'the chain is verified all the same');
-    t.equal(await counts(first, trusting), false, 'a server without TLS');
-  },
-);
+  async function counts(server: Memcached, env: Readonly<Record<string, string>>): Promise<boolean> {
+    const made = await memcachedFromSettings(t, { MCACHE_HOST_PORT: `localhost:${server.port}`, ...env });
+    await made.backend.start();
+    await made.backend.add([hitOf('a')]);
+    return made.uncounted() === 0;
+  }
+  t.equal(await counts(named, trusting), true);
+  const { stats } = await memcachedFromSettings(t, { MCACHE_HOST_PORT: 'localhost:1', ...trusting });
+  t.match(
+    [...stats.gauges()].find(({ name }) => name === 'tollgate_tls_certificate_expiry_timestamp_seconds'),
+    { tags: { certificate: 'memcached_client' }, value: /^\d{10}$/ },
+  );
+  t.equal(await counts(misnamed, trusting), false, 'another name');
+  t.equal(await counts(misnamed, { ...trusting, MCACHE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' }), true);
+  t.equal(await counts(named, { MCACHE_TLS: 'true', ...own }), false, 'an authority nobody knows');
+  const skipping = { MCACHE_TLS: 'true', MCACHE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true', ...own };
+  t.equal(await counts(named, skipping), false, 'the chain is verified all the same');
+  t.equal(await counts(first, trusting), false, 'a server without TLS');
+});
 
-t.test('TLS: a file that cannot be used stops the start and is named', async (t) => {
+t.test('TLS: an invalid file is a start error that names it', async (t) => {
   const env = { MCACHE_HOST_PORT: first.address, MCACHE_TLS: 'true' };
   await t.rejects(memcachedFromSettings(t, { ...env, MCACHE_TLS_CACERT: '/nowhere/ca.crt' }), {
     message: /MCACHE_TLS_.*\/nowhere\/ca\.crt/,
@@ -145,7 +139,7 @@ descriptors:
 `,
 };
 
-t.test('the whole service counts in memcached', async (t) => {
+t.test('the service counts in memcached', async (t) => {
   const { ports } = await startApp(t, {
     rules,
     env: {

@@ -45,7 +45,7 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
   t.ok(results.every((result) => result.status === 'rejected' && /all busy/.test(result.reason.message)));
 });
 
-t.test('no hits need no connection', async (t) => {
+t.test('without hits no connection is acquired', async (t) => {
   const { pool, asked } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   t.same(await batcher.add([]), []);

@@ -4,11 +4,11 @@ import t, { type Test } from 'tap';
 import { openRedis } from '../../../src/backends/redis/connection.ts';
 import { ConnectionPool, type ConnectionPoolOptions } from '../../../src/backends/redis/connection-pool.ts';
 import { parseRedisAddress, type RedisAddress } from '../../../src/backends/redis/target.ts';
-import { answerCommands, type OddServer, startOddServer } from '../../support/invalid-server.ts';
+import { answerCommands, type InvalidServer, startInvalidServer } from '../../support/invalid-server.ts';
 
 /** Answers everything with PONG. */
-function startPingServer(t: Test): Promise<OddServer> {
-  return startOddServer(t, (socket) => answerCommands(socket, () => '+PONG\r\n'));
+function startPingServer(t: Test): Promise<InvalidServer> {
+  return startInvalidServer(t, (socket) => answerCommands(socket, () => '+PONG\r\n'));
 }
 
 interface TestPool {
@@ -72,7 +72,7 @@ function makePool(
   return { pool, told, attempts, delays, open: () => open };
 }
 
-t.test('a connection belongs to one until it is released, and is then used again', async (t) => {
+t.test('a connection is used exclusively until it is released, and then reused', async (t) => {
   const server = await startPingServer(t);
   // No third one, however long the second takes to connect.
   const { pool, open } = makePool(t, server.address, { onEmpty: 'wait' });
@@ -85,7 +85,7 @@ t.test('a connection belongs to one until it is released, and is then used again
   t.equal(open(), 2);
 });
 
-t.test('under load and losses nobody gets a connection that somebody else has', async (t) => {
+t.test('under load and losses every connection is used exclusively', async (t) => {
   const server = await startPingServer(t);
   const { pool, open } = makePool(t, server.address, { size: 3 });
   await pool.start();
@@ -120,7 +120,7 @@ t.test('under load and losses nobody gets a connection that somebody else has', 
   t.ok(open() >= 0 && open() <= 6, `${open()} open`);
 });
 
-t.test('`create` opens up to as many again, and closes them when nobody waits', async (t) => {
+t.test('`create` opens at most twice the pool size, and closes the excess when idle', async (t) => {
   const server = await startPingServer(t);
   const { pool, open } = makePool(t, server.address, { onEmptyWaitMs: 1, timeoutMs: 200 });
   await pool.start();
@@ -136,7 +136,7 @@ t.test('`create` opens up to as many again, and closes them when nobody waits', 
   t.equal(open(), 2);
 });
 
-t.test('a connection that is given back goes to who waited longest', async (t) => {
+t.test('a released connection goes to the longest waiter', async (t) => {
   const server = await startPingServer(t);
   const { pool } = makePool(t, server.address, { size: 1, onEmpty: 'wait' });
   await pool.start();
@@ -153,7 +153,7 @@ t.test('a connection that is given back goes to who waited longest', async (t) =
   t.same(order, ['first', 'second', 'third']);
 });
 
-t.test('who gave up waiting is passed over', async (t) => {
+t.test('waiters that timed out are skipped', async (t) => {
   const server = await startPingServer(t);
   const { pool, told } = makePool(t, server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 5 });
   await pool.start();
@@ -166,7 +166,7 @@ t.test('who gave up waiting is passed over', async (t) => {
   t.equal(await next, connection);
 });
 
-t.test('a discarded connection comes back to nobody, even when it is released afterwards', async (t) => {
+t.test('a discarded connection is not reused, even when it is released afterwards', async (t) => {
   const server = await startPingServer(t);
   const { pool, told } = makePool(t, server.address, { size: 1 });
   await pool.start();
@@ -180,7 +180,7 @@ t.test('a discarded connection comes back to nobody, even when it is released af
   t.same(told, ['available', 'error', 'unavailable', 'available']);
 });
 
-t.test('attempts are held off longer and longer until a connection has served', async (t) => {
+t.test('the backoff grows until a connection has completed a batch', async (t) => {
   const { address, refuse } = await startFickleServer(t);
   const { pool, attempts, delays, told } = makePool(t, address, { size: 1 });
   refuse(3);
@@ -193,7 +193,7 @@ t.test('attempts are held off longer and longer until a connection has served', 
   t.equal(told.filter((what) => what === 'error').length, 4, 'one report for each');
 });
 
-t.test('requests wait for the connection that replaces one closed while it was idle', async (t) => {
+t.test('requests wait for the replacement of an idle connection that was closed', async (t) => {
   const server = await startPingServer(t);
   const { pool, told, attempts } = makePool(t, server.address, { size: 1 });
   await pool.start();
@@ -207,7 +207,7 @@ t.test('requests wait for the connection that replaces one closed while it was i
 });
 
 t.test(
-  'a connection that the server closed before it had served is the reason for the next failure',
+  'a connection that the server closes before its first batch is the reason of the next failure',
   async (t) => {
     const server = await startPingServer(t);
     const { pool, told } = makePool(t, server.address, { size: 1 }, 3_600_000);
@@ -218,7 +218,7 @@ t.test(
   },
 );
 
-t.test('a pool that is started after it was closed opens nothing', async (t) => {
+t.test('starting a closed pool opens no connection', async (t) => {
   let opened = 0;
   const { pool } = makePool(t, () => {
     opened += 1;
@@ -229,50 +229,44 @@ t.test('a pool that is started after it was closed opens nothing', async (t) => 
   t.equal(opened, 0);
 });
 
-t.test(
-  'retired connections are lent to nobody again; those at work end once they are given back',
-  async (t) => {
-    const server = await startPingServer(t);
-    const { pool, open, told } = makePool(t, server.address, { size: 3, onEmpty: 'wait' });
-    await pool.start();
-    const [working, idle] = await Promise.all([pool.acquire(), pool.acquire()]);
-    pool.release(idle);
-    pool.retireAll();
-    t.equal(open(), 0);
-    await awaitUntil(() => idle.status === 'end', { what: 'the end of the idle connection' });
-    t.equal(await working.ping(), 'PONG', 'work goes on');
-    const next = await pool.acquire();
-    t.notOk([working, idle].includes(next));
-    pool.release(working);
-    await awaitUntil(() => working.status === 'end', { what: 'its end' });
-    pool.release(next);
-    t.equal(await pool.acquire(), next, 'new ones stay');
-    t.same(told, ['available']);
-  },
-);
+t.test('retired connections are not reused; busy ones are closed when they are released', async (t) => {
+  const server = await startPingServer(t);
+  const { pool, open, told } = makePool(t, server.address, { size: 3, onEmpty: 'wait' });
+  await pool.start();
+  const [working, idle] = await Promise.all([pool.acquire(), pool.acquire()]);
+  pool.release(idle);
+  pool.retireAll();
+  t.equal(open(), 0);
+  await awaitUntil(() => idle.status === 'end', { what: 'the end of the idle connection' });
+  t.equal(await working.ping(), 'PONG', 'work goes on');
+  const next = await pool.acquire();
+  t.notOk([working, idle].includes(next));
+  pool.release(working);
+  await awaitUntil(() => working.status === 'end', { what: 'its end' });
+  pool.release(next);
+  t.equal(await pool.acquire(), next, 'new ones stay');
+  t.same(told, ['available']);
+});
 
-t.test(
-  'a renewed pool connects at once, whatever pause it was in, and leaves attempts under way',
-  async (t) => {
-    const silent = await startOddServer(t, () => undefined);
-    const server = await startPingServer(t);
-    const target: { address: string } = { address: silent.address };
-    const { pool, told } = makePool(t, () => target.address, { size: 1, timeoutMs: 60_000 }, 3_600_000);
-    const started = pool.start();
-    await awaitUntil(() => silent.accepted() === 1, { what: 'an attempt' });
-    target.address = server.address;
-    pool.renew();
-    await started;
-    const first = await pool.acquire();
-    pool.discard(first, new Error('lost'));
-    await t.rejects(pool.acquire(), { message: 'no connection to Redis: lost' }, 'held off for an hour');
-    pool.renew();
-    pool.release(await pool.acquire());
-    t.same(told, ['available', 'error', 'unavailable', 'available']);
-  },
-);
+t.test('renewing a pool connects at once and cancels backoff and attempts', async (t) => {
+  const silent = await startInvalidServer(t, () => undefined);
+  const server = await startPingServer(t);
+  const target: { address: string } = { address: silent.address };
+  const { pool, told } = makePool(t, () => target.address, { size: 1, timeoutMs: 60_000 }, 3_600_000);
+  const started = pool.start();
+  await awaitUntil(() => silent.accepted() === 1, { what: 'an attempt' });
+  target.address = server.address;
+  pool.renew();
+  await started;
+  const first = await pool.acquire();
+  pool.discard(first, new Error('lost'));
+  await t.rejects(pool.acquire(), { message: 'no connection to Redis: lost' }, 'held off for an hour');
+  pool.renew();
+  pool.release(await pool.acquire());
+  t.same(told, ['available', 'error', 'unavailable', 'available']);
+});
 
-t.test('a closed pool ends also what was retired, and is not renewed', async (t) => {
+t.test('closing a pool closes retired connections and prevents renewing', async (t) => {
   const server = await startPingServer(t);
   const { pool } = makePool(t, server.address);
   await pool.start();
@@ -284,34 +278,31 @@ t.test('a closed pool ends also what was retired, and is not renewed', async (t)
   await t.rejects(pool.acquire(), { code: 'backend_failure' });
 });
 
-t.test(
-  'closing fails those who wait and a start that has not ended, and leaves no timer behind',
-  async (t) => {
-    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-    const before = timers();
-    const starting = makePool(t, '127.0.0.1:1').pool;
-    const started = starting.start();
-    starting.close(new Error('stopped'));
-    await t.rejects(started, { message: 'stopped' });
+t.test('closing fails waiters and a pending start, and leaves no timer', async (t) => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const before = timers();
+  const starting = makePool(t, '127.0.0.1:1').pool;
+  const started = starting.start();
+  starting.close(new Error('stopped'));
+  await t.rejects(started, { message: 'stopped' });
 
-    const server = await startPingServer(t);
-    const { pool, open } = makePool(t, server.address, { size: 1, onEmpty: 'wait' });
-    await pool.start();
-    await pool.acquire();
-    const waiting = pool.acquire();
-    pool.close();
-    pool.close();
-    await t.rejects(waiting, { message: 'the connections to Redis are closed' });
-    await t.rejects(pool.acquire(), { code: 'backend_failure' });
-    t.equal(open(), 0);
-    await awaitUntil(() => timers() <= before, { what: 'the end of all timers' });
-  },
-);
+  const server = await startPingServer(t);
+  const { pool, open } = makePool(t, server.address, { size: 1, onEmpty: 'wait' });
+  await pool.start();
+  await pool.acquire();
+  const waiting = pool.acquire();
+  pool.close();
+  pool.close();
+  await t.rejects(waiting, { message: 'the connections to Redis are closed' });
+  await t.rejects(pool.acquire(), { code: 'backend_failure' });
+  t.equal(open(), 0);
+  await awaitUntil(() => timers() <= before, { what: 'the end of all timers' });
+});
 
 /** A server that hangs up on the next few connections. */
 async function startFickleServer(t: Test) {
   let refusals = 0;
-  const server = await startOddServer(t, (socket) => {
+  const server = await startInvalidServer(t, (socket) => {
     if (refusals > 0) {
       refusals -= 1;
       socket.destroy();
@@ -327,7 +318,7 @@ async function startFickleServer(t: Test) {
   };
 }
 
-t.test('a pool that is drained fails who waits and lets who works finish', async (t) => {
+t.test('draining a pool fails waiters and lets batches in flight finish', async (t) => {
   const server = await startPingServer(t);
   const { pool, open } = makePool(t, server.address, { size: 1, onEmpty: 'wait', timeoutMs: 20_000 });
   await pool.start();

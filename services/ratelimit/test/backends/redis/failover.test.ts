@@ -56,7 +56,7 @@ async function isCountedAt(server: SentinelServer): Promise<boolean> {
   return /cmd=(incrby|expire)/.test(String(await server.command('CLIENT', 'LIST', 'TYPE', 'NORMAL')));
 }
 
-t.test('failovers under load: asked for, and after a crash', async (t) => {
+t.test('failovers under load: planned, and after a crash', async (t) => {
   const deployment = await startRedisSentinels();
   t.teardown(deployment.stop);
   const [first, second] = await Promise.all([deployment.primary(), deployment.replica()]);
@@ -69,7 +69,7 @@ t.test('failovers under load: asked for, and after a crash', async (t) => {
   await backend.start();
   const namesPrimary = (address: string) => logLines.some((line) => line.primary === address);
 
-  await t.test('nothing fails when a primary hands over, and the old one is left at once', async (t) => {
+  await t.test('a planned failover fails no request, and leaves the old primary at once', async (t) => {
     const load = startLoad(t, backend, 'first');
     await awaitUntil(() => load.answered() > 500, { what: 'load', ...patience });
     t.equal(load.jumps(), 0);
@@ -89,7 +89,7 @@ t.test('failovers under load: asked for, and after a crash', async (t) => {
     t.ok(health.isHealthy());
   });
 
-  await t.test('a crash fails requests at once, and after the failover counting goes on', async (t) => {
+  await t.test('a crash fails requests at once, until the failover', async (t) => {
     // The sentinels do this, too, but take ten seconds.
     await deployment.follow(first, second);
     const load = startLoad(t, backend, 'second');

@@ -3,7 +3,7 @@ import { startRedis } from '@tollgate/testkit/redis';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
-import { answerCommands, standStill, startOddServer } from '../../support/invalid-server.ts';
+import { answerCommands, standStill, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { hitOf } from '../counter-backend-contract.ts';
 
@@ -37,95 +37,86 @@ async function firstCount(backend: CounterBackend): Promise<number | undefined> 
   return (await awaitUntil(add, { what: 'a count' }))[0];
 }
 
-t.test(
-  'a Redis killed and started again under load: failures only, no wrong counts, and then on',
-  async (t) => {
-    const { server } = await ownRedis(t);
-    const { backend, health, stats, logLines } = await redisFromSettings(t, { KVSTORE_URL: server.address });
-    await backend.start();
-    const active = stats.gauge('ratelimit.redis_pool.cx_active');
-    let lowest = 0;
-    const load: { running: boolean } = { running: true };
-    let answered = 0;
-    let failed = 0;
-    let wrong = 0;
-    async function hammer(worker: number): Promise<void> {
-      const key = `worker ${worker}`;
-      let last = 0;
-      while (load.running) {
-        try {
-          const [own = 0] = await backend.add([hitOf(key), hitOf('shared')]);
-          // Once hits have failed they may have been counted or not, and the new Redis starts at
-          // nothing.
-          wrong += failed > 0 || own === last + 1 ? 0 : 1;
-          last = own;
-          answered += 1;
-        } catch {
-          failed += 1;
-        }
-        lowest = Math.min(lowest, active.value);
-        await new Promise(setImmediate);
+t.test('a Redis restarted under load: requests fail and recover, and no count is wrong', async (t) => {
+  const { server } = await ownRedis(t);
+  const { backend, health, stats, logLines } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+  await backend.start();
+  const active = stats.gauge('ratelimit.redis_pool.cx_active');
+  let lowest = 0;
+  const load: { running: boolean } = { running: true };
+  let answered = 0;
+  let failed = 0;
+  let wrong = 0;
+  async function hammer(worker: number): Promise<void> {
+    const key = `worker ${worker}`;
+    let last = 0;
+    while (load.running) {
+      try {
+        const [own = 0] = await backend.add([hitOf(key), hitOf('shared')]);
+        // Once hits have failed they may have been counted or not, and the new Redis starts at
+        // nothing.
+        wrong += failed > 0 || own === last + 1 ? 0 : 1;
+        last = own;
+        answered += 1;
+      } catch {
+        failed += 1;
       }
+      lowest = Math.min(lowest, active.value);
+      await new Promise(setImmediate);
     }
-    const workers = Promise.all(Array.from({ length: 20 }, (_, i) => hammer(i)));
-    await awaitUntil(() => answered > 500, { what: 'load' });
-    await server.stop();
-    await awaitUntil(() => failed > 500, { what: 'failures' });
-    await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
-    t.equal(active.value, 0, 'no connection is counted');
-    const before = answered;
-    const again = await startRedis({ port: server.port });
-    t.teardown(again.stop);
-    await awaitUntil(() => answered > before + 500, { what: 'answers' });
-    load.running = false;
-    await workers;
-    t.equal(wrong, 0, 'no wrong counts');
-    t.equal(lowest, 0, 'the gauge is never negative');
-    t.ok(health.isHealthy());
-    t.ok(logLines.length < 60, `${logLines.length} lines for ${failed} failures`);
-  },
-);
+  }
+  const workers = Promise.all(Array.from({ length: 20 }, (_, i) => hammer(i)));
+  await awaitUntil(() => answered > 500, { what: 'load' });
+  await server.stop();
+  await awaitUntil(() => failed > 500, { what: 'failures' });
+  await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
+  t.equal(active.value, 0, 'no connection is counted');
+  const before = answered;
+  const again = await startRedis({ port: server.port });
+  t.teardown(again.stop);
+  await awaitUntil(() => answered > before + 500, { what: 'answers' });
+  load.running = false;
+  await workers;
+  t.equal(wrong, 0, 'no wrong counts');
+  t.equal(lowest, 0, 'the gauge is never negative');
+  t.ok(health.isHealthy());
+  t.ok(logLines.length < 60, `${logLines.length} lines for ${failed} failures`);
+});
 
-t.test(
-  'a server that accepts and never answers is given up after KVSTORE_TIMEOUT and asked again',
-  async (t) => {
-    const mood: { silent: boolean } = { silent: true };
-    const server = await startOddServer(t, (socket) => {
-      if (!mood.silent) {
-        answerCommands(socket, ([name]) => (name === 'incrby' ? ':1\r\n' : '+OK\r\n'));
-      }
-    });
-    const { backend } = await redisFromSettings(t, {
-      KVSTORE_URL: server.address,
-      KVSTORE_TIMEOUT: '30ms',
-    });
-    const started = backend.start();
-    await awaitUntil(() => server.accepted() >= 3, { what: 'further attempts' });
-    mood.silent = false;
-    await started;
-    t.equal(await firstCount(backend), 1);
-  },
-);
+t.test('a server that accepts and never answers fails after KVSTORE_TIMEOUT and is retried', async (t) => {
+  const mood: { silent: boolean } = { silent: true };
+  const server = await startInvalidServer(t, (socket) => {
+    if (!mood.silent) {
+      answerCommands(socket, ([name]) => (name === 'incrby' ? ':1\r\n' : '+OK\r\n'));
+    }
+  });
+  const { backend } = await redisFromSettings(t, {
+    KVSTORE_URL: server.address,
+    KVSTORE_TIMEOUT: '30ms',
+  });
+  const started = backend.start();
+  await awaitUntil(() => server.accepted() >= 3, { what: 'further attempts' });
+  mood.silent = false;
+  await started;
+  t.equal(await firstCount(backend), 1);
+});
 
-t.test(
-  'an answer that is here counts, though the service stood still for longer than it waits',
-  async (t) => {
-    const server = await startOddServer(t, (socket) =>
-      answerCommands(socket, ([name]) => {
-        if (name !== 'incrby') return '+OK\r\n';
-        standStill(200);
-        return ':1\r\n';
-      }),
-    );
-    const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
-    await backend.start();
-    await countsAgain(backend);
-  },
-);
+t.test('a received reply counts, even when the process was paused past the timeout', async (t) => {
+  const server = await startInvalidServer(t, (socket) =>
+    answerCommands(socket, ([name]) => {
+      if (name !== 'incrby') return '+OK\r\n';
+      standStill(200);
+      return ':1\r\n';
+    }),
+  );
+  const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
+  await backend.start();
+  await countsAgain(backend);
+});
 
-t.test('a server that falls silent later is left for a new connection', async (t) => {
+t.test('a server that stops responding is reconnected', async (t) => {
   const mood: { silent: boolean } = { silent: false };
-  const server = await startOddServer(t, (socket) => {
+  const server = await startInvalidServer(t, (socket) => {
     const silentForEver = mood.silent;
     answerCommands(socket, ([name]) => {
       if (mood.silent || silentForEver) {
@@ -149,7 +140,7 @@ t.test('a server that falls silent later is left for a new connection', async (t
 });
 
 t.test(
-  'Redis paused for longer than KVSTORE_TIMEOUT: every request ends in time, and each count once',
+  'Redis paused for longer than KVSTORE_TIMEOUT: every request ends in time, and every hit is counted once',
   async (t) => {
     const { server, admin } = await ownRedis(t);
     const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address, KVSTORE_TIMEOUT: '100ms' });
@@ -165,7 +156,7 @@ t.test(
   },
 );
 
-t.test('OOM: a full Redis fails requests with its own words, on a connection that stays', async (t) => {
+t.test('OOM: a full Redis fails requests with its error and keeps the connection', async (t) => {
   const { server, admin } = await ownRedis(t, { args: ['--maxmemory-policy', 'noeviction'] });
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
@@ -176,7 +167,7 @@ t.test('OOM: a full Redis fails requests with its own words, on a connection tha
   t.equal(stats.counter('ratelimit.redis_pool.cx_total').value, 1);
 });
 
-t.test('READONLY: a primary that became a replica is left for a new connection', async (t) => {
+t.test('READONLY: the connection to a demoted primary is replaced', async (t) => {
   const { server, admin } = await ownRedis(t);
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
@@ -193,7 +184,7 @@ t.test('READONLY: a primary that became a replica is left for a new connection',
   await countsAgain(backend);
 });
 
-t.test('READONLY: one refusal is enough to leave a server with all connections', async (t) => {
+t.test('READONLY: one error replaces all connections', async (t) => {
   const { server, admin } = await ownRedis(t);
   const { backend, stats } = await redisFromSettings(t, {
     KVSTORE_URL: server.address,
@@ -242,9 +233,9 @@ t.test('a wrong password, a missing one and a wrong database never count anythin
   }
 });
 
-t.test('garbage in place of replies fails requests and closes the connection', async (t) => {
+t.test('invalid replies fail requests and close the connection', async (t) => {
   let garbage: boolean = false;
-  const server = await startOddServer(t, (socket) =>
+  const server = await startInvalidServer(t, (socket) =>
     answerCommands(socket, ([name]) => {
       if (garbage && name === 'incrby') {
         return 'HTTP/1.1 400 Bad Request\r\n\r\n';
@@ -262,7 +253,7 @@ t.test('garbage in place of replies fails requests and closes the connection', a
 
 t.test('a connection that closes in the middle of replies fails the request', async (t) => {
   let closing: boolean = false;
-  const server = await startOddServer(t, (socket) =>
+  const server = await startInvalidServer(t, (socket) =>
     answerCommands(socket, ([name]) => {
       if (name === 'expire' && closing) {
         closing = false;
@@ -279,9 +270,9 @@ t.test('a connection that closes in the middle of replies fails the request', as
   t.same(await backend.add([hitOf('a')]), [1], 'the next request finds a new connection');
 });
 
-t.test('replies of the wrong kind are failures, not counts', async (t) => {
+t.test('replies of the wrong type are failures, not counts', async (t) => {
   let reply = '';
-  const server = await startOddServer(t, (socket) =>
+  const server = await startInvalidServer(t, (socket) =>
     answerCommands(socket, ([name]) => (name === 'incrby' ? reply : '+OK\r\n')),
   );
   const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
@@ -291,28 +282,25 @@ t.test('replies of the wrong kind are failures, not counts', async (t) => {
   }
 });
 
-t.test(
-  'a name that does not resolve, a closed port and TLS to a plain port end the start in time',
-  async (t) => {
-    const { server } = await ownRedis(t);
-    for (const url of ['no-such-host.invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
-      const startsInVain = async (): Promise<boolean> => {
-        const { backend } = await redisFromSettings(t, {
-          KVSTORE_URL: url,
-          KVSTORE_TIMEOUT: '100ms',
-          KVSTORE_STARTUP_MAX_ELAPSED_TIME: '400ms',
-        });
-        const failure: unknown = await backend.start().catch((error: unknown) => error);
-        t.match(failure, { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ }, url);
-        return /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./.test(String(failure));
-      };
-      // A busy machine may need more than one: an attempt has to fail in that time.
-      await awaitUntil(startsInVain, { what: `the reason why ${url} is no server` });
-    }
-  },
-);
+t.test('an unknown host, a closed port and TLS to a plaintext port end the start in time', async (t) => {
+  const { server } = await ownRedis(t);
+  for (const url of ['no-such-host.invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
+    const startsInVain = async (): Promise<boolean> => {
+      const { backend } = await redisFromSettings(t, {
+        KVSTORE_URL: url,
+        KVSTORE_TIMEOUT: '100ms',
+        KVSTORE_STARTUP_MAX_ELAPSED_TIME: '400ms',
+      });
+      const failure: unknown = await backend.start().catch((error: unknown) => error);
+      t.match(failure, { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ }, url);
+      return /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./.test(String(failure));
+    };
+    // A busy machine may need more than one: an attempt has to fail in that time.
+    await awaitUntil(startsInVain, { what: `the reason why ${url} is no server` });
+  }
+});
 
-t.test('a start without Redis ends when the service is asked to stop', async (t) => {
+t.test('a start without Redis ends when the service stops', async (t) => {
   const { backend } = await redisFromSettings(t, {
     KVSTORE_URL: '127.0.0.1:1',
     KVSTORE_STARTUP_MAX_ELAPSED_TIME: '0',
@@ -323,14 +311,14 @@ t.test('a start without Redis ends when the service is asked to stop', async (t)
   await t.rejects(started);
 });
 
-t.test('a server that speaks only what it must is enough: PING, INCRBY, EXPIRE, GET', async (t) => {
+t.test('PING, INCRBY, EXPIRE and GET are the only commands', async (t) => {
   const known: Readonly<Record<string, string>> = {
     ping: '+PONG\r\n',
     incrby: ':1\r\n',
     expire: ':1\r\n',
     get: '$-1\r\n',
   };
-  const server = await startOddServer(t, (socket) =>
+  const server = await startInvalidServer(t, (socket) =>
     answerCommands(socket, ([name = '']) => {
       const reply = known[name.toLowerCase()];
       if (reply === undefined) {
@@ -348,7 +336,7 @@ t.test('a server that speaks only what it must is enough: PING, INCRBY, EXPIRE, 
   t.same(await backend.read([hitOf('a')]), [0]);
 });
 
-t.test('with the instance for seconds down, only requests that need it fail', async (t) => {
+t.test('with the per-second instance down, only requests that need it fail', async (t) => {
   const { server } = await ownRedis(t);
   const seconds = await startRedis();
   t.teardown(seconds.stop);
@@ -367,7 +355,7 @@ t.test('with the instance for seconds down, only requests that need it fail', as
   t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 1);
 });
 
-t.test('a connection closed while it was idle is replaced before anyone notices', async (t) => {
+t.test('a connection closed while idle is replaced without failing requests', async (t) => {
   const { server, admin } = await ownRedis(t);
   const { backend, health, logLines } = await redisFromSettings(t, {
     KVSTORE_URL: server.address,
@@ -387,7 +375,7 @@ t.test('a connection closed while it was idle is replaced before anyone notices'
   t.equal(logLines.length, before, 'nor was anything logged');
 });
 
-t.test('more connections than Redis admits are not asked for again and again', async (t) => {
+t.test('connections above the limit of Redis are not retried in a loop', async (t) => {
   const { server, admin } = await ownRedis(t, { args: ['--maxclients', '2'] });
   const { backend, logLines } = await redisFromSettings(t, {
     KVSTORE_URL: server.address,

@@ -10,7 +10,7 @@ import {
   type RedisInstance,
 } from '../../../src/backends/redis/redis-backend.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
-import { startOddServer } from '../../support/invalid-server.ts';
+import { startInvalidServer } from '../../support/invalid-server.ts';
 import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
 
 const server = await startRedis({ unixSocket: true });
@@ -67,7 +67,7 @@ t.test('Redis holds the counter as a number that expires', async (t) => {
   t.ok(ttl > 70 && ttl <= 75, `expires in ${ttl} s`);
 });
 
-t.test('hits that arrive together travel as one INCRBY and one EXPIRE for each key', async (t) => {
+t.test('concurrent hits are one INCRBY and one EXPIRE for each key', async (t) => {
   const backend = await started(t, instance(server.address));
   await admin.config('RESETSTAT');
   await Promise.all(Array.from({ length: 50 }, () => backend.add([hitOf('hot')])));
@@ -77,7 +77,7 @@ t.test('hits that arrive together travel as one INCRBY and one EXPIRE for each k
   t.equal(await admin.get('hot'), '50');
 });
 
-t.test('with a second instance, counters of seconds live there and all others in the first', async (t) => {
+t.test('with a second instance, only counters of seconds are in it', async (t) => {
   const backend = await started(t, instance(server.address), instance(`redis://${server.address}?db=1`));
   const perSecond = { ...hitOf('second', 2), unit: 'second' } as const;
   t.same(await backend.add([perSecond, hitOf('minute', 3), perSecond]), [2, 3, 4]);
@@ -87,7 +87,7 @@ t.test('with a second instance, counters of seconds live there and all others in
   t.same(await other.keys('*'), ['second']);
 });
 
-t.test('a request fails as a whole when one of its counters is no number', async (t) => {
+t.test('a request fails when one of its counters is not a number', async (t) => {
   const backend = await started(t, instance(server.address));
   await admin.set('bad', 'text');
   await t.rejects(backend.add([hitOf('good'), hitOf('bad')]), {
@@ -111,7 +111,7 @@ t.test(
   },
 );
 
-t.test('a lost server fails requests at once, and counting goes on when it is back', async (t) => {
+t.test('a lost server fails requests at once, until it is reachable again', async (t) => {
   const own = await startRedis();
   const backend = await started(t, instance(own.address));
   t.same(await backend.add([hitOf('a')]), [1]);
@@ -147,15 +147,15 @@ t.test('with all connections busy, `wait` waits and `create` opens one more', as
   }
 });
 
-t.test('a start without a server gives up after its time', async (t) => {
+t.test('a start without a server times out', async (t) => {
   const nobody = instance('127.0.0.1:1');
   const backend = new RedisBackend({ main: nobody, startTimeoutMs: 50 });
   t.teardown(() => backend.close());
   await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ });
 });
 
-t.test('a start that gives up on its first attempt says so', async (t) => {
-  const silent = await startOddServer(t, () => undefined);
+t.test('a start that times out during its first attempt says so', async (t) => {
+  const silent = await startInvalidServer(t, () => undefined);
   const backend = new RedisBackend({
     main: instance(silent.address, { timeoutMs: 60_000 }),
     startTimeoutMs: 50,

@@ -63,7 +63,7 @@ function tlsOf({ ca, server }: Certificates): RedisTls {
 
 const noClientCertificate = ['--tls-auth-clients', 'no'];
 
-t.test('a password is sent, by either setting', async (t) => {
+t.test('a password of either setting is sent', async (t) => {
   const redis = await startRedis({ password: 'p@ss:word' });
   t.teardown(redis.stop);
   t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_AUTH: ':p@ss:word' }), 1);
@@ -73,7 +73,7 @@ t.test('a password is sent, by either setting', async (t) => {
   await t.rejects(count(t, { ...impatient, KVSTORE_URL: redis.address }));
 });
 
-t.test('a login that is refused is told in the log, without the password', async (t) => {
+t.test('a refused login is logged without the password', async (t) => {
   const redis = await startRedis({ password: 'right' });
   t.teardown(redis.stop);
   const log: string[] = [];
@@ -104,7 +104,7 @@ t.test('without an address the error names the setting', async (t) => {
   await t.rejects(other.start(), { message: /within 50ms.*REDIS_URL or KVSTORE_URL is not set/ });
 });
 
-t.test('a user of an access list logs in, and sees its database', async (t) => {
+t.test('an ACL user logs in and uses its database', async (t) => {
   const redis = await startRedis({ args: ['--user', 'limiter', 'on', '>secret', '~*', '+@all'] });
   t.teardown(redis.stop);
   t.equal(await count(t, { KVSTORE_URL: redis.address, KVSTORE_AUTH: 'limiter:secret' }), 1);
@@ -112,7 +112,7 @@ t.test('a user of an access list logs in, and sees its database', async (t) => {
   t.equal(await count(t, { KVSTORE_URL: `redis://limiter:secret@${redis.address}?db=2` }), 1);
 });
 
-t.test('a unix socket is found whatever the socket type says', async (t) => {
+t.test('a path is a unix socket for every socket type', async (t) => {
   const redis = await startRedis({ unixSocket: true });
   t.teardown(redis.stop);
   t.equal(await count(t, { KVSTORE_URL: redis.socketPath }), 1);
@@ -120,7 +120,7 @@ t.test('a unix socket is found whatever the socket type says', async (t) => {
   t.equal(await count(t, { KVSTORE_URL: redis.socketPath, KVSTORE_SOCKET_TYPE: 'unix' }), 3);
 });
 
-t.test('TLS: the authority is KVSTORE_TLS_CACERT, and no other', async (t) => {
+t.test('TLS: only the authority in KVSTORE_TLS_CACERT is trusted', async (t) => {
   const redis = await startRedis({ tls: tlsOf(certificates), args: noClientCertificate });
   t.teardown(redis.stop);
   const ca = { KVSTORE_TLS_CACERT: certificates.ca.certFile };
@@ -132,7 +132,7 @@ t.test('TLS: the authority is KVSTORE_TLS_CACERT, and no other', async (t) => {
   await t.rejects(count(t, { ...impatient, KVSTORE_URL: localhost, ...ca }), 'no TLS, no answer');
 });
 
-t.test('TLS: the host name is compared unless told not to; the chain is verified all the same', async (t) => {
+t.test('TLS: …_SKIP_HOSTNAME_VERIFICATION skips the host name, but not the chain', async (t) => {
   const elsewhere = certificates.issue({ name: 'elsewhere', subjectAltNames: ['DNS:elsewhere.test'] });
   const { certFile, keyFile } = elsewhere;
   const redis = await startRedis({
@@ -152,7 +152,7 @@ t.test('TLS: the host name is compared unless told not to; the chain is verified
   await t.rejects(count(t, { ...impatient, ...env, ...skip }));
 });
 
-t.test('TLS: attempts that are given up in the middle of a handshake harm nobody', async (t) => {
+t.test('TLS: aborted handshakes do not affect other connections', async (t) => {
   const redis = await startRedis({ tls: tlsOf(certificates) });
   t.teardown(redis.stop);
   const address = { kind: 'tcp', host: '127.0.0.1', port: redis.port, tls: true } as const;
@@ -167,7 +167,7 @@ t.test('TLS: attempts that are given up in the middle of a handshake harm nobody
   }
 });
 
-t.test('mutual TLS: the client shows its certificate, to both instances', async (t) => {
+t.test('mutual TLS: the client certificate is sent to both instances', async (t) => {
   const redis = await startRedis({ tls: tlsOf(certificates) });
   t.teardown(redis.stop);
   const env = {
@@ -191,7 +191,7 @@ t.test('mutual TLS: the client shows its certificate, to both instances', async 
   t.strictSame(await backend.add([{ ...hitOf('key', 1), unit: 'second' }, hitOf('key', 1)]), [1, 2]);
 });
 
-t.test('certificates that change are used by the connections made from then on', async (t) => {
+t.test('changed certificates are used for new connections', async (t) => {
   const [before, after] = [makeCertificates(), makeCertificates()];
   t.teardown(before.remove);
   t.teardown(after.remove);
@@ -225,7 +225,7 @@ t.test('certificates that change are used by the connections made from then on',
   t.match(log.join(''), 'TLS files reloaded');
 });
 
-t.test('files that make no TLS end the start and are named', async (t) => {
+t.test('invalid TLS files are a start error that names them', async (t) => {
   const at = (name: string): string => join(certificates.folder, name);
   writeFileSync(at('garbage.pem'), 'no certificate');
   copyFileSync(certificates.server.keyFile, at('other.key'));

@@ -7,7 +7,7 @@ import { openRedis } from '../../../src/backends/redis/connection.ts';
 import type { RedisInstance } from '../../../src/backends/redis/redis-backend.ts';
 import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
-import { answerCommands, type OddServer, startOddServer } from '../../support/invalid-server.ts';
+import { answerCommands, type InvalidServer, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
 
@@ -58,7 +58,7 @@ async function failedStart(t: Test, env: Readonly<Record<string, string>>, reaso
 
 counterBackendContract(t, 'redis behind sentinels', async (t) => (await started(t)).backend);
 
-t.test('counters live on the server that the sentinels name', async (t) => {
+t.test('counters are on the primary that the sentinels name', async (t) => {
   const { backend, health, stats, logLines } = await started(t);
   t.same(await backend.add([hitOf('a', 3)]), [3]);
   t.equal(await primary.command('GET', 'a'), '3');
@@ -68,7 +68,7 @@ t.test('counters live on the server that the sentinels name', async (t) => {
   t.equal(named?.primary, primary.address);
 });
 
-t.test('each login goes where it belongs, and none is logged', async (t) => {
+t.test('each login is sent to its servers, and none is logged', async (t) => {
   for (const [env, reason] of [
     [{ KVSTORE_AUTH: 'for-the-sentinels' }, /WRONGPASS/],
     [{ KVSTORE_AUTH: '' }, /NOAUTH/],
@@ -79,7 +79,7 @@ t.test('each login goes where it belongs, and none is logged', async (t) => {
   }
 });
 
-t.test('a name that no sentinel knows is told, with all sentinels that were asked', async (t) => {
+t.test('an unknown master is an error with all queried sentinels', async (t) => {
   const env = { KVSTORE_URL: deployment.address.replace(deployment.master, 'other') };
   const log = await failedStart(t, env, /no sentinel names the primary of other/);
   for (const { address } of deployment.sentinels) {
@@ -87,12 +87,12 @@ t.test('a name that no sentinel knows is told, with all sentinels that were aske
   }
 });
 
-t.test('sentinels that are not there are passed over', async (t) => {
+t.test('unreachable sentinels are skipped', async (t) => {
   const { backend } = await started(t, { KVSTORE_URL: deployment.address.replace(',', ',127.0.0.1:1,') });
   t.same(await backend.add([hitOf('a')]), [1]);
 });
 
-t.test('a start without sentinels gives up after its time, and names them', async (t) => {
+t.test('a start without sentinels times out and names them', async (t) => {
   const namesBoth =
     /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*127\.0\.0\.1:1: .*ECONNREFUSED.*127\.0\.0\.1:2: .*ECONNREFUSED/;
   const startsInVain = async (): Promise<boolean> => {
@@ -109,7 +109,7 @@ t.test('a start without sentinels gives up after its time, and names them', asyn
   await awaitUntil(startsInVain, { what: 'both in the reason' });
 });
 
-t.test('counters of seconds may live behind sentinels, beside a single server', async (t) => {
+t.test('counters of seconds may be on Sentinel beside a single server', async (t) => {
   const single = await startRedis();
   t.teardown(single.stop);
   const { backend } = await started(t, {
@@ -128,7 +128,7 @@ t.test('counters of seconds may live behind sentinels, beside a single server', 
   t.same(await primary.command('KEYS', '*'), ['second']);
 });
 
-t.test('with TLS it is spoken to the sentinels and to the primary', async (t) => {
+t.test('TLS applies to the sentinels and to the primary', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { server, client, ca } = certificates;
@@ -166,7 +166,7 @@ function naming({ address }: { address: string }): string {
   return `*2\r\n$${host.length}\r\n${host}\r\n$${port.length}\r\n${port}\r\n`;
 }
 
-interface StubSentinel extends OddServer {
+interface StubSentinel extends InvalidServer {
   /**
    * What it answers from now on; `hang up` closes all connections instead, and nothing at all when
    * empty.
@@ -175,7 +175,7 @@ interface StubSentinel extends OddServer {
 }
 
 async function startStubSentinel(t: Test, reply: string): Promise<StubSentinel> {
-  const server = await startOddServer(t, (socket) => {
+  const server = await startInvalidServer(t, (socket) => {
     if (stub.reply === 'hang up') {
       socket.destroy();
     }
@@ -242,7 +242,7 @@ async function countsAgain(instance: RedisInstance): Promise<void> {
   await awaitUntil(counts, { what: 'counting again', ...patience });
 }
 
-t.test('once another primary is named, all goes there; what is at work ends at the old one', async (t) => {
+t.test('after a failover hits go to the new primary, and those in flight end at the old one', async (t) => {
   const sentinel = await startStubSentinel(t, naming(first));
   const { instance, told } = makeInstance(t, [sentinel]);
   await instance.start();
@@ -265,8 +265,8 @@ t.test('once another primary is named, all goes there; what is at work ends at t
   t.same(told, [`primary ${first.address}`, `primary ${second.address}`]);
 });
 
-t.test('a primary that fell silent is left as soon as another one is named', async (t) => {
-  const silent = await startOddServer(t, (socket) =>
+t.test('a primary that stopped responding is left once another one is named', async (t) => {
+  const silent = await startInvalidServer(t, (socket) =>
     answerCommands(socket, ([name]) => (name === 'ping' ? '+PONG\r\n' : '')),
   );
   const sentinel = await startStubSentinel(t, naming(silent));
@@ -281,7 +281,7 @@ t.test('a primary that fell silent is left as soon as another one is named', asy
 });
 
 t.test(
-  'a demoted primary refuses one request; the next ones wait for nobody until another is named',
+  'a demoted primary fails one request; the next ones fail at once until another is named',
   async (t) => {
     t.teardown(() => at(first, 'REPLICAOF', 'NO', 'ONE'));
     const sentinel = await startStubSentinel(t, naming(first));
@@ -296,7 +296,7 @@ t.test(
   },
 );
 
-t.test('a sentinel whose primary is not there is doubted, and another one asked', async (t) => {
+t.test('when the primary is unreachable, another sentinel is queried', async (t) => {
   const stale = await startStubSentinel(t, naming({ address: '127.0.0.1:1' }));
   const right = await startStubSentinel(t, naming(second));
   const { instance } = makeInstance(t, [stale, right]);
@@ -305,7 +305,7 @@ t.test('a sentinel whose primary is not there is doubted, and another one asked'
   t.match(instance.lastError(), { message: /127\.0\.0\.1:1/ });
 });
 
-t.test('a sentinel that is silent, hangs up or talks nonsense is passed over', async (t) => {
+t.test('a sentinel that does not respond, closes, or replies with garbage is skipped', async (t) => {
   const right = await startStubSentinel(t, naming(first));
   for (const nonsense of ['', 'hang up', '$-1\r\n', '*0\r\n', ':1\r\n', '+OK\r\n', '-IDONTKNOW\r\n']) {
     const odd = await startStubSentinel(t, nonsense);
@@ -316,7 +316,7 @@ t.test('a sentinel that is silent, hangs up or talks nonsense is passed over', a
   }
 });
 
-t.test('while no sentinel answers, counting goes on, and that is told once', async (t) => {
+t.test('while no sentinel answers, the last primary is used, which is logged once', async (t) => {
   const [one, other] = [await startStubSentinel(t, naming(first)), await startStubSentinel(t, naming(first))];
   const { instance, told } = makeInstance(t, [one, other]);
   await instance.start();
@@ -335,7 +335,7 @@ t.test('while no sentinel answers, counting goes on, and that is told once', asy
   t.same(told.slice(2), ['sentinels back', `primary ${second.address}`]);
 });
 
-t.test('before the primary is known nothing is counted, and closing ends the wait for it', async (t) => {
+t.test('without a primary requests fail, and closing ends a waiting start', async (t) => {
   const sentinel = await startStubSentinel(t, '$-1\r\n');
   const { instance, told } = makeInstance(t, [sentinel]);
   const started = instance.start();

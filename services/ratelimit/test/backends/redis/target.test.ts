@@ -8,7 +8,7 @@ import {
   type RedisAddress,
 } from '../../../src/backends/redis/target.ts';
 
-t.test('every form of an address is read', (t) => {
+t.test('every form of an address is parsed', (t) => {
   const tcp = (host: string, port: number, more = {}): RedisAddress => ({ kind: 'tcp', host, port, ...more });
   const unix = (path: string): RedisAddress => ({ kind: 'unix', path });
   const forms: readonly (readonly [url: string, socketType: string, address: RedisAddress])[] = [
@@ -44,7 +44,7 @@ t.test('every form of an address is read', (t) => {
   t.end();
 });
 
-t.test('what is no address is refused with the forms there are', (t) => {
+t.test('an invalid address is rejected with the valid forms', (t) => {
   const bad: readonly (readonly [url: string, socketType: string])[] = [
     ['', 'tcp'],
     ['', 'unix'],
@@ -99,7 +99,7 @@ t.test('an address is described without credentials', (t) => {
 
 const node = (host: string, port: number, more: object = {}) => ({ kind: 'tcp', host, port, ...more });
 
-t.test('sentinels come after the name of the master', (t) => {
+t.test('sentinels follow the name of the master', (t) => {
   t.strictSame(parseRedisTarget('sentinel', 'mymaster,10.0.0.1:26379, [::1]:26380', 'unix'), {
     ok: true,
     target: {
@@ -111,7 +111,7 @@ t.test('sentinels come after the name of the master', (t) => {
   t.end();
 });
 
-t.test('a cluster is known by some of its nodes', (t) => {
+t.test('some nodes are enough to discover a cluster', (t) => {
   t.strictSame(parseRedisTarget('cluster', 'a:7000,redis://:secret@b:7001', 'unix'), {
     ok: true,
     target: {
@@ -122,7 +122,7 @@ t.test('a cluster is known by some of its nodes', (t) => {
   t.end();
 });
 
-t.test('what names nothing is refused with the form that it should have', (t) => {
+t.test('invalid targets are rejected with the expected form', (t) => {
   for (const url of [
     '',
     'mymaster',
@@ -144,7 +144,7 @@ t.test('what names nothing is refused with the form that it should have', (t) =>
   t.end();
 });
 
-t.test('a list without the kind of deployment that has one is refused, with what to set', (t) => {
+t.test('a list for a single server is rejected with the setting to change', (t) => {
   for (const url of ['mymaster,10.0.0.1:26379', 'a:7000,b:7001', 'redis://a:7000,b:7001', 'rediss://a,b/0']) {
     t.match(parseRedisTarget('single', url, 'tcp'), { ok: false, expected: /sentinel or cluster/ }, url);
   }

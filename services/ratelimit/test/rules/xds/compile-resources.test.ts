@@ -53,7 +53,7 @@ t.test('the same set in another order compiles nothing and changes nothing', asy
   t.match(second, { compiledDomains: 0, changed: false });
 });
 
-t.test('a domain that is gone changes the rules', async (t) => {
+t.test('removing a domain changes the rules', async (t) => {
   const first = compiled([resource('a', 1), resource('b', 1)]);
   const second = compiled([resource('a', 1)], first.compiled);
   t.match(second, { compiledDomains: 0, changed: true, rules: { ruleCount: 1 } });
@@ -87,7 +87,7 @@ t.test('merged domains: an edit of one resource compiles all of its domain, in o
   t.equal(swapped.compiledDomains, 1, 'the order of wildcards is that of the resources');
 });
 
-t.test('every problem of every domain is told, by the name of its resource', async (t) => {
+t.test('all problems of all domains are reported with their resource', async (t) => {
   const bad = (name: string, domain: string) => encoded({ name, domain, descriptors: [{ key: '' }] });
   const result = compile([bad('one', 'a'), resource('b', 1), bad('two', 'c'), bad('three', '')]);
   t.match(result, {
@@ -102,7 +102,7 @@ t.test('every problem of every domain is told, by the name of its resource', asy
   });
 });
 
-t.test('a resource that is there twice is a problem, also when it was known before', async (t) => {
+t.test('a duplicate resource is a problem, also when it was known before', async (t) => {
   const first = compiled([resource('a', 1)]);
   t.match(compile([resource('a', 1), resource('a', 1)], first.compiled), {
     ok: false,
@@ -110,7 +110,7 @@ t.test('a resource that is there twice is a problem, also when it was known befo
   });
 });
 
-t.test('warnings are those of the domains that were compiled now', async (t) => {
+t.test('warnings are of the domains that were compiled now', async (t) => {
   const doubtful = encoded({
     name: 'a',
     domain: 'a',
@@ -124,7 +124,7 @@ t.test('warnings are those of the domains that were compiled now', async (t) => 
   t.same(compiled([doubtful, resource('b', 2)], first.compiled).warnings, []);
 });
 
-t.test('bytes that are no resource are told by their place', async (t) => {
+t.test('undecodable resources are reported with their index', async (t) => {
   t.match(compile([resource('a', 1), Uint8Array.of(0x1a, 9)]), {
     ok: false,
     reason: 'undecodable',
@@ -132,7 +132,7 @@ t.test('bytes that are no resource are told by their place', async (t) => {
   });
 });
 
-t.test('work comes in steps: one large domain as well as many small ones', async (t) => {
+t.test('compiling is split into steps, for one large domain and for many small ones', async (t) => {
   const steps = (resources: readonly Uint8Array[]) =>
     [...compileResources(resources, emptyResources, { mergeDomains: false })].length;
   const descriptors = Array.from({ length: 1_000 }, (_, i) => ({ key: `k${i}` }));

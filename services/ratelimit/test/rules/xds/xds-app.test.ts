@@ -19,7 +19,7 @@ async function limitOf(client: GrpcTestClient, domain: string): Promise<number |
   return statuses[0]?.currentLimit?.requestsPerUnit;
 }
 
-t.test('the servers open once a first set has come; until then the debug server tells', async (t) => {
+t.test('the ports open after the first set; the debug port is open before', async (t) => {
   const server = await startAdsServer(t);
   const { app, ports } = await startApp(t, { env: envFor(server), start: false });
   const starting = app.lifecycle.start();
@@ -54,7 +54,7 @@ t.test('a service that waits for its first set stops promptly and without an err
   }
 });
 
-t.test('FORCE_START_WITHOUT_INITIAL_CONFIG: requests fail until rules have come', async (t) => {
+t.test('FORCE_START_WITHOUT_INITIAL_CONFIG: requests fail until rules are loaded', async (t) => {
   const server = await startAdsServer(t);
   const { ports } = await startApp(t, {
     env: envFor(server, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' }),
@@ -78,7 +78,7 @@ t.test('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED counts the domains of the server
   await awaitUntil(() => !app.health.isHealthy(), { what: 'no health' });
 });
 
-t.test('wrong rules count as a load error, what cannot be decoded does not; limits stay', async (t) => {
+t.test('invalid rules count as a load error, undecodable ones do not; limits stay', async (t) => {
   const server = await startAdsServer(t);
   server.send(limitsResponse('v1', { a: 1 }));
   const { ports, stats, logLines } = await startApp(t, { env: envFor(server) });

@@ -29,7 +29,7 @@ t.test('subscribes to all resources as its node, with its headers', async (t) =>
   t.same(server.headers[0]?.get('x-team'), ['edge']);
 });
 
-t.test('a good set is put in force, then acknowledged; the next one replaces all of it', async (t) => {
+t.test('a valid set becomes active and is acknowledged; the next one replaces it', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
   server.send(limitsResponse('v1', { a: 1, b: 2 }));
@@ -48,7 +48,7 @@ t.test('a good set is put in force, then acknowledged; the next one replaces all
   t.equal(source.stats.counter(statsNames.xdsAccepted).value, 2);
 });
 
-t.test('an empty set removes all rules, and is worth a warning', async (t) => {
+t.test('an empty set removes all rules and is logged as a warning', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
   server.send(limitsResponse('v1', { a: 1 }));
@@ -59,7 +59,7 @@ t.test('an empty set removes all rules, and is worth a warning', async (t) => {
   t.match(await source.logged(/configuration is empty/), { level: 'warn', version: 'v2' });
 });
 
-t.test('rules that are wrong are rejected with every problem; what is in force stays', async (t) => {
+t.test('invalid rules are rejected with all problems; the active rules stay', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
   server.send(limitsResponse('v1', { a: 1 }));
@@ -84,7 +84,7 @@ t.test('rules that are wrong are rejected with every problem; what is in force s
   await source.inForce('a', 3);
 });
 
-t.test('what a rejection tells is bounded', async (t) => {
+t.test('the text of a rejection is bounded', async (t) => {
   const server = await startAdsServer(t);
   followServer(t, server.url);
   const descriptors = Array.from({ length: 50 }, (_, i) => ({
@@ -124,7 +124,7 @@ t.test('two resources of one domain are a problem, unless MERGE_DOMAIN_CONFIG', 
   t.match(source.loads, [{ ok: true, rules: { ruleCount: 2 } }]);
 });
 
-t.test('what cannot be decoded or is of another type is rejected without a load', async (t) => {
+t.test('undecodable responses and other types are rejected without a load', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
   const resources = [{ typeUrl, value: Uint8Array.of(0x0a, 9, 1) }];
@@ -167,7 +167,7 @@ t.test('another prefix of the type URL is the same type', async (t) => {
   await source.inForce('a', 1);
 });
 
-t.test('a version that was rejected and comes again at once is answered in its time', async (t) => {
+t.test('the reply to a resent rejected version is delayed', async (t) => {
   const server = await startAdsServer(t);
   const slept: number[] = [];
   const naive = new Promise<void>((resolve) => {
@@ -193,7 +193,7 @@ t.test('a version that was rejected and comes again at once is answered in its t
   t.same(slept, [1_000]);
 });
 
-t.test('the rules stay when the server goes, and follow it again when it is back', async (t) => {
+t.test('the rules stay while the server is unreachable, and are updated once it is reachable', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
   server.send(limitsResponse('v1', { a: 1 }));
@@ -216,7 +216,7 @@ t.test('the rules stay when the server goes, and follow it again when it is back
   await source.inForce('a', 2);
 });
 
-t.test('a stream that the server ends is opened anew, and has the node again', async (t) => {
+t.test('a stream that the server ends is reopened, with the node', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
   server.send(limitsResponse('v1', { a: 1 }));
@@ -227,7 +227,7 @@ t.test('a stream that the server ends is opened anew, and has the node again', a
   t.match(await source.logged(/management server ended the stream/), { level: 'info' });
 });
 
-t.test('bytes that are no response end the stream, and the next one is good again', async (t) => {
+t.test('invalid responses end the stream, and the next stream works', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
   await awaitUntil(() => server.requests.length === 1, { what: 'a subscription' });
@@ -237,7 +237,7 @@ t.test('bytes that are no response end the stream, and the next one is good agai
   await source.inForce('a', 1);
 });
 
-t.test('a server without ADS is told in the log, with its own words', async (t) => {
+t.test('a server without ADS is logged with its error', async (t) => {
   const server = new Server();
   t.teardown(() => server.forceShutdown());
   const port = await new Promise<number>((resolve) => {
@@ -251,7 +251,7 @@ t.test('a server without ADS is told in the log, with its own words', async (t) 
   t.same(slept.slice(0, 4), [40, 80, 100, 100], 'and is called less and less often');
 });
 
-t.test('a response above the largest size is told with the setting, and the rules stay', async (t) => {
+t.test('a response above the maximum size is logged with the setting, and the rules stay', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url, { stream: { maxMessageBytes: 1_000 } });
   server.send(limitsResponse('v1', { a: 1 }));
@@ -264,7 +264,7 @@ t.test('a response above the largest size is told with the setting, and the rule
   await source.inForce('a', 1);
 });
 
-t.test('a start waits for a set that is accepted, and says so', async (t) => {
+t.test('a start waits for an accepted set, and logs that it waits', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url, {}, { waitLogMs: 10 });
   let isStarted = false;
@@ -279,7 +279,7 @@ t.test('a start waits for a set that is accepted, and says so', async (t) => {
   await noted;
 });
 
-t.test('a close or an abort ends a start that waits, whatever it waits for', async (t) => {
+t.test('close and abort end a waiting start', async (t) => {
   const port = await freePort();
   const away = followServer(t, `localhost:${port}`, {
     backoff: { connectRetryMs: 60_000, initialMs: 60_000, maxMs: 60_000, jitter: 0 },
@@ -306,38 +306,32 @@ const lost = { connected: true, delivered: true };
 const unreachable = { connected: false, delivered: false };
 const refused = { connected: true, delivered: false };
 
-t.test(
-  'a lost server is tried again soon; one that stays away gets pauses that double up to the largest',
-  async (t) => {
-    const pauseAfter = createReconnectBackoff(defaults, middle);
-    const outage = [lost, ...Array.from({ length: 7 }, () => unreachable)];
-    t.same(outage.map(pauseAfter), [3_000, 3_000, 3_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
-  },
-);
+t.test('a lost server is retried soon, then with a backoff up to the maximum', async (t) => {
+  const pauseAfter = createReconnectBackoff(defaults, middle);
+  const outage = [lost, ...Array.from({ length: 7 }, () => unreachable)];
+  t.same(outage.map(pauseAfter), [3_000, 3_000, 3_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+});
 
-t.test(
-  'a server that ends streams without sending anything gets pauses that double from the start',
-  async (t) => {
-    const pauseAfter = createReconnectBackoff(defaults, middle);
-    t.same([refused, refused, refused].map(pauseAfter), [10_000, 20_000, 40_000]);
-    t.equal(pauseAfter(unreachable), 60_000, 'and they do not shrink because it has gone');
-  },
-);
+t.test('a server that ends streams without a response gets the growing backoff from the start', async (t) => {
+  const pauseAfter = createReconnectBackoff(defaults, middle);
+  t.same([refused, refused, refused].map(pauseAfter), [10_000, 20_000, 40_000]);
+  t.equal(pauseAfter(unreachable), 60_000, 'and they do not shrink because it has gone');
+});
 
-t.test('no pause is longer than a timer can wait', async (t) => {
+t.test('pauses are limited to the maximum of a timer', async (t) => {
   const connectRetryMs = 480 * 3_600_000;
   const pauseAfter = createReconnectBackoff({ ...defaults, connectRetryMs }, () => 0.999);
   t.equal(pauseAfter(lost), 2 ** 31 - 1);
 });
 
-t.test('a stream that delivered something starts anew', async (t) => {
+t.test('a stream with a response resets the backoff', async (t) => {
   const pauseAfter = createReconnectBackoff(defaults, middle);
   for (let i = 0; i < 9; i++) pauseAfter(refused);
   t.equal(pauseAfter(lost), 3_000);
   for (let i = 0; i < 9; i++) t.equal(pauseAfter(lost), 3_000, 'however often it is lost');
 });
 
-t.test('short pauses are spread by half, growing ones by the factor, none above the largest', async (t) => {
+t.test('short pauses have 50 % jitter, growing ones the configured one, up to the maximum', async (t) => {
   for (const [drawn, short, grown] of [
     [0, 1_500, 5_000],
     [1, 4_500, 15_000],

@@ -32,7 +32,7 @@ const tlsOf = ({ ca }: Certificates, client?: Certificate, serverName = '') => (
   serverName,
 });
 
-t.test('TLS: the server is known by its authority and its name', async (t) => {
+t.test('TLS: the authority and the name of the server are verified', async (t) => {
   const certificates = certificatesFor(t);
   const { url } = await startTlsServer(t, certificates);
   await followServer(t, url, { tls: tlsOf(certificates) }).inForce('a', 1);
@@ -44,7 +44,7 @@ t.test('TLS: the server is known by its authority and its name', async (t) => {
   t.same([...stranger.loads, ...plain.loads], []);
 });
 
-t.test('SERVER_TLS_SAN: the name expected in the certificate, in the place of the host', async (t) => {
+t.test('SERVER_TLS_SAN: the certificate must have this name instead of the host', async (t) => {
   const certificates = certificatesFor(t);
   const own = certificates.issue({ name: 'xds', subjectAltNames: ['DNS:xds.tollgate.svc'] });
   const { url } = await startTlsServer(t, certificates, { own });
@@ -58,7 +58,7 @@ t.test('SERVER_TLS_SAN: the name expected in the certificate, in the place of th
   }
 });
 
-t.test('mutual TLS: our certificate is shown to a server that wants one', async (t) => {
+t.test('mutual TLS: the client certificate is sent', async (t) => {
   const certificates = certificatesFor(t);
   const { url } = await startTlsServer(t, certificates, { mutual: true });
   await followServer(t, url, { tls: tlsOf(certificates, certificates.client) }).inForce('a', 1);
@@ -67,7 +67,7 @@ t.test('mutual TLS: our certificate is shown to a server that wants one', async 
   t.same(without.loads, []);
 });
 
-t.test('files that change are used from the next stream on', async (t) => {
+t.test('changed files are used from the next stream on', async (t) => {
   const certificates = certificatesFor(t);
   const next = certificatesFor(t);
   const server = await startTlsServer(t, certificates);
@@ -87,7 +87,7 @@ t.test('files that change are used from the next stream on', async (t) => {
   await awaitUntil(() => renewed.headers.length > 1, { what: 'a stream with the files of before' });
 });
 
-t.test('files that cannot be used are a start error that names them', async (t) => {
+t.test('invalid files are a start error that names them', async (t) => {
   const certificates = certificatesFor(t);
   const tls = { ...tlsOf(certificates, certificates.client), keyFile: certificates.server.keyFile };
   await t.rejects(followServer(t, 'localhost:1', { tls }).started, {

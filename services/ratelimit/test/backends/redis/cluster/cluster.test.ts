@@ -50,14 +50,14 @@ counterBackendContract(
   async (t) => (await started(t, { KVSTORE_POOL_SIZE: '1', KVSTORE_POOL_ON_EMPTY_BEHAVIOR: 'WAIT' })).backend,
 );
 
-t.test('the slot of every key is the one that the server computes', async (t) => {
+t.test('slots of keys are those of the server', async (t) => {
   const keys = ['', 'a', 'ä', '{', '{}', '{}x', 'a{b}c', 'a{ü}c', 'a{b', '}{', '€😀', 'k'.repeat(10_000)];
   for (const key of keys) {
     t.equal(getSlot(key), await onNode(0, 'CLUSTER', 'KEYSLOT', key), key.slice(0, 20));
   }
 });
 
-t.test('counters are spread over all nodes, in one request as well', async (t) => {
+t.test('counters are distributed over all nodes, also those of one request', async (t) => {
   const { backend } = await started(t);
   const keys = Array.from({ length: 60 }, (_, i) => `key ${i}`);
   t.same(
@@ -89,7 +89,7 @@ t.test('a counter expires; hits on it that arrive together are one INCRBY', asyn
   t.ok(ttl > 0 && ttl <= 60, `expires in ${ttl} s`);
 });
 
-t.test('a value with braces decides the slot of its counter, as for every client', async (t) => {
+t.test('a hash tag in a value selects the slot of its counter', async (t) => {
   const { backend } = await started(t);
   const keys = ['api_user_{42}_1', 'api_path_/files/{42}_1', 'api_{42}{43}_1'];
   t.same(await backend.add(keys.map((key) => hitOf(key))), [1, 1, 1]);
@@ -99,7 +99,7 @@ t.test('a value with braces decides the slot of its counter, as for every client
   }
 });
 
-t.test('after a slot moved, its counters go on where it went (MOVED)', async (t) => {
+t.test('after a slot moved, its counters continue on the new node (MOVED)', async (t) => {
   const { backend, logLines } = await started(t);
   const [key, other] = [keyAt(0, 'moved'), keyAt(2, 'stays')];
   t.same(await backend.add([hitOf(key, 5), hitOf(other)]), [5, 1]);
@@ -129,7 +129,7 @@ t.test('while a slot moves, each counter is found where it is (ASK)', async (t) 
   await cluster.moveSlot(getSlot(tag), 2, 1);
 });
 
-t.test('slots that move back and forth under load cost no request and no count', async (t) => {
+t.test('slots that move under load fail no request and lose no hit', async (t) => {
   const { backend } = await started(t);
   const [moving, staying] = [keyAt(0, 'busy'), keyAt(0, 'calm')];
   const load: { running: boolean } = { running: true };
@@ -156,7 +156,7 @@ t.test('slots that move back and forth under load cost no request and no count',
   t.ok(Number(await onNode(0, 'TTL', moving)) > 0, 'and it expires');
 });
 
-t.test('CLUSTERDOWN is an error in words of its own, and of that slot alone', async (t) => {
+t.test('CLUSTERDOWN fails only requests of its slot', async (t) => {
   const { backend } = await started(t);
   const [orphan, other] = [keyAt(0, 'orphan'), keyAt(1, 'other')];
   await onNode(0, 'CLUSTER', 'DELSLOTS', String(getSlot(orphan)));
@@ -169,7 +169,7 @@ t.test('CLUSTERDOWN is an error in words of its own, and of that slot alone', as
   await onNode(0, 'CLUSTER', 'ADDSLOTS', String(getSlot(orphan)));
 });
 
-t.test('one node is enough to find the others, and those that are away are passed over', async (t) => {
+t.test('one node is enough to discover the others, and unreachable ones are skipped', async (t) => {
   const { backend, stats } = await started(t, {
     KVSTORE_URL: `127.0.0.1:1,${cluster.masters[2]?.address}`,
   });
@@ -177,7 +177,7 @@ t.test('one node is enough to find the others, and those that are away are passe
   t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 3, 'connections to all of them are counted');
 });
 
-t.test('counters of seconds may live in a single Redis beside a cluster', async (t) => {
+t.test('counters of seconds may be on a single Redis beside a cluster', async (t) => {
   const single = await startRedis();
   t.teardown(single.stop);
   const { backend, stats } = await started(t, {
@@ -193,7 +193,7 @@ t.test('counters of seconds may live in a single Redis beside a cluster', async 
   t.ok(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value >= 1);
 });
 
-t.test('a start tells why there is no cluster, and stops when asked', async (t) => {
+t.test('a start without a cluster fails with the reason, and can be aborted', async (t) => {
   const single = await startRedis();
   t.teardown(single.stop);
   const cases = [

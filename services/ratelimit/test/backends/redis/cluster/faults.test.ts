@@ -20,7 +20,7 @@ const starting = Promise.all([
 ]);
 
 // While the clusters start, which is waiting for the most part.
-t.test('a start without a cluster gives up, and says why', async (t) => {
+t.test('a start without a cluster times out with the reason', async (t) => {
   const says = /within 1500ms .*: no node of the Redis Cluster returned.*ECONNREFUSED/;
   const startsInVain = async (): Promise<boolean> => {
     const { backend } = await redisFromSettings(t, {
@@ -110,7 +110,7 @@ function upTo(n: number): number[] {
   return Array.from({ length: n }, (_, i) => i + 1);
 }
 
-t.test('with a password and TLS, every node is given both', async (t) => {
+t.test('password and TLS apply to every node', async (t) => {
   const env = { KVSTORE_URL: guarded.address, KVSTORE_TLS: 'true' };
   const files = {
     KVSTORE_TLS_CACERT: ca.certFile,
@@ -158,7 +158,7 @@ t.test('with a password and TLS, every node is given both', async (t) => {
   );
 });
 
-t.test('a node that falls silent fails its own counters in time; the others go on', async (t) => {
+t.test('a node that stops responding fails only its counters, within the timeout', async (t) => {
   const { backend } = await started(t, { KVSTORE_TIMEOUT: '1s' });
   const [silent, other] = [keyAt(1), keyAt(0)];
   await backend.add([hitOf(silent), hitOf(other)]);
@@ -173,7 +173,7 @@ t.test('a node that falls silent fails its own counters in time; the others go o
   await countsAgain(backend, silent);
 });
 
-t.test('a master that hands over to its replica costs no request and no count', async (t) => {
+t.test('a planned failover fails no request and loses no hit', async (t) => {
   const { backend } = await started(t);
   const key = keyAt(2, 'handed over');
   const { load, stop, moreCounts } = startLoad(backend, key, keyAt(0, 'beside'));
@@ -193,7 +193,7 @@ t.test('a master that hands over to its replica costs no request and no count', 
   );
 });
 
-t.test('a master killed under load: failures until its replica takes its place, and then on', async (t) => {
+t.test('a master killed under load: requests fail until its replica is promoted', async (t) => {
   const { backend, health, logLines, stats } = await started(t);
   const changes: boolean[] = [];
   health.onChange((healthy) => changes.push(healthy));
@@ -223,7 +223,7 @@ t.test('a master killed under load: failures until its replica takes its place, 
   t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 3);
 });
 
-t.test('a master killed without a replica: its counters fail at once, all others count', async (t) => {
+t.test('a master killed without a replica: only its counters fail', async (t) => {
   const { backend, health } = await started(t);
   const [lost, other] = [keyAt(1, 'lost'), keyAt(0, 'kept')];
   await backend.add([hitOf(lost), hitOf(other)]);

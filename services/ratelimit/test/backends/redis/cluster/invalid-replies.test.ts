@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
-import { answerCommands, startOddServer } from '../../../support/invalid-server.ts';
+import { answerCommands, startInvalidServer } from '../../../support/invalid-server.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
 import { hitOf } from '../../counter-backend-contract.ts';
 
@@ -23,7 +23,7 @@ interface OddNode {
 
 async function startOddNode(t: Test, reply: Reply = () => ':1\r\n'): Promise<OddNode> {
   const asked: string[] = [];
-  const server = await startOddServer(t, (socket) =>
+  const server = await startInvalidServer(t, (socket) =>
     answerCommands(socket, (words) => {
       if (node.gone) {
         socket.destroy();
@@ -65,7 +65,7 @@ async function started(t: Test, node: OddNode, timeout = '20s') {
   return made;
 }
 
-t.test('a hit that was sent on and whose connection then broke is not sent a second time', async (t) => {
+t.test('a redirected hit whose connection breaks is not resent', async (t) => {
   const target = await startOddNode(t, (_, socket) => {
     socket.destroy();
     return '';
@@ -80,7 +80,7 @@ t.test('a hit that was sent on and whose connection then broke is not sent a sec
   );
 });
 
-t.test('a counter that went elsewhere before its expiry was set has it set there', async (t) => {
+t.test('a counter whose slot moves before EXPIRE gets its expiry on the new node', async (t) => {
   const target = await startOddNode(t, () => ':5\r\n');
   const node = await startOddNode(t, ([name]) =>
     name === 'incrby' ? ':5\r\n' : `-MOVED 1 ${target.address}\r\n`,
@@ -90,7 +90,7 @@ t.test('a counter that went elsewhere before its expiry was set has it set there
   t.same(target.asked, ['incrby a 0', 'expire a 60'], 'without adding again');
 });
 
-t.test('ASK is followed for that one time, and said to be', async (t) => {
+t.test('ASK is followed once, with ASKING', async (t) => {
   const target = await startOddNode(t, ([name]) => (name === 'asking' ? '+OK\r\n' : ':7\r\n'));
   const node = await startOddNode(t, () => `-ASK 1 ${target.address}\r\n`);
   const { backend } = await started(t, node);
@@ -103,7 +103,7 @@ t.test('ASK is followed for that one time, and said to be', async (t) => {
   t.same([node.asked, target.asked], [['get a'], ['asking', 'get a']]);
 });
 
-t.test('nodes that send each other the same slot are asked a few times, and not for ever', async (t) => {
+t.test('redirection loops between nodes end after a few redirections', async (t) => {
   const [one, two] = [await startOddNode(t), await startOddNode(t)];
   one.reply = () => `-MOVED 1 ${two.address}\r\n`;
   two.reply = () => `-MOVED 1 ${one.address}\r\n`;
@@ -115,14 +115,14 @@ t.test('nodes that send each other the same slot are asked a few times, and not 
   t.ok(one.asked.length + two.asked.length <= 12, `${one.asked.length} and ${two.asked.length} commands`);
 });
 
-t.test('a node to which hits are sent on, and which is silent, fails them in time', async (t) => {
+t.test('hits redirected to a node that does not respond fail within the timeout', async (t) => {
   const target = await startOddNode(t, () => '');
   const node = await startOddNode(t, () => `-MOVED 1 ${target.address}\r\n`);
   const { backend } = await started(t, node, '300ms');
   await t.rejects(backend.add([hitOf('a')]), { message: /did not answer within 300ms/ });
 });
 
-t.test('a cluster all of whose addresses changed is found again through those in the settings', async (t) => {
+t.test('when all addresses of a cluster change, the configured ones are queried again', async (t) => {
   const [first, later] = [await startOddNode(t), await startOddNode(t, () => ':2\r\n')];
   const seed = await startOddNode(t);
   seed.owner = first.address;
@@ -140,7 +140,7 @@ t.test('a cluster all of whose addresses changed is found again through those in
   t.match(JSON.stringify(logLines), `"nodes":["${later.address}"]`);
 });
 
-t.test('what waits for a node that has been replaced is sent to the one in its place', async (t) => {
+t.test('hits that wait for a replaced node are sent to its replacement', async (t) => {
   const [first, later] = [await startOddNode(t, () => ''), await startOddNode(t)];
   later.reply = ([name]) => (name === 'get' ? '$1\r\n8\r\n' : ':9\r\n');
   const seed = await startOddNode(t, () => `-MOVED 0 ${later.address}\r\n`);

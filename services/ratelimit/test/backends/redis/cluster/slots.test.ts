@@ -13,7 +13,7 @@ t.test('the slot is the CRC16 of the key, by the check value of XMODEM', async (
   t.equal(getSlot(''), 0);
 });
 
-t.test('of a key with braces only what is between the first pair counts', async (t) => {
+t.test('only the first hash tag of a key is hashed', async (t) => {
   t.equal(getSlot('mongo_path_/users/{id}_0'), getSlot('id'));
   t.equal(getSlot('{a}{b}'), getSlot('a'));
   t.equal(getSlot('x{a}b}'), getSlot('a'));
@@ -41,7 +41,7 @@ t.test('each slot has the first node of its range: the others are replicas', asy
   t.same(names, [7001, 7001, 7001, 7002, 7002]);
 });
 
-t.test('a slot that nobody serves has no node', async (t) => {
+t.test('a slot without a node is undefined', async (t) => {
   const map = parseSlotMap([[0, 10, ['10.0.0.1', 7001]]], asked);
   t.equal(map.getNode(11), undefined);
 });
@@ -53,13 +53,13 @@ t.test('a slot that moved has the node it moved to', async (t) => {
   t.equal(map.getNode(8)?.name, '10.0.0.1:7001');
 });
 
-t.test('a node that does not know its own host has that under which it was asked', async (t) => {
+t.test('a node that does not know its host has the queried one', async (t) => {
   for (const host of ['', null, '?']) {
     t.equal(parseSlotMap([[0, 1, [host, 7001]]], asked).getNode(0)?.name, '10.0.0.9:7001');
   }
 });
 
-t.test('what is no map is refused', async (t) => {
+t.test('an invalid slot map is rejected', async (t) => {
   for (const reply of [[], null, 'OK']) {
     t.throws(() => parseSlotMap(reply, asked), { message: 'it knows of no slots' });
   }
@@ -94,12 +94,12 @@ t.test('an IPv6 address may come without brackets', async (t) => {
   }
 });
 
-t.test('a host that is not told is that of the node that was asked', async (t) => {
+t.test('an omitted host is the host of the queried node', async (t) => {
   t.match(parseRedirection('MOVED 1 :7001', asked)?.node, { host: '10.0.0.9', port: 7001 });
   t.match(parseRedirection('MOVED 1 ?:7001', asked)?.node, { host: '10.0.0.9', port: 7001 });
 });
 
-t.test('other errors send nobody anywhere', async (t) => {
+t.test('other errors are not redirections', async (t) => {
   for (const text of [
     '',
     'MOVED',

@@ -33,19 +33,16 @@ function makeTopology(t: Test, deps: Partial<TopologyHooks> = {}) {
   return { topology, asked, told };
 }
 
-t.test(
-  'the first map comes from a seed, later ones from nodes there are connections to, in turn',
-  async (t) => {
-    const connected: (typeof a)[] = [];
-    const { topology, asked } = makeTopology(t, { connected: () => connected, refreshIntervalMs: 1 });
-    await topology.start();
-    t.same(asked, ['seed:1']);
-    connected.push(a, b);
-    await awaitUntil(() => asked.includes('a:1') && asked.includes('b:1'), { what: 'both nodes' });
-  },
-);
+t.test('the first map comes from a seed, later ones from connected nodes in turn', async (t) => {
+  const connected: (typeof a)[] = [];
+  const { topology, asked } = makeTopology(t, { connected: () => connected, refreshIntervalMs: 1 });
+  await topology.start();
+  t.same(asked, ['seed:1']);
+  connected.push(a, b);
+  await awaitUntil(() => asked.includes('a:1') && asked.includes('b:1'), { what: 'both nodes' });
+});
 
-t.test('who is said to know best is asked first', async (t) => {
+t.test('the preferred node is queried first', async (t) => {
   const { topology, asked } = makeTopology(t);
   await topology.start();
   const c = nodeAddress('c', 1);
@@ -54,7 +51,7 @@ t.test('who is said to know best is asked first', async (t) => {
   t.equal(asked.at(-1), 'c:1');
 });
 
-t.test('however often a reading is asked for, there is one at a time and a pause after it', async (t) => {
+t.test('refreshes are sequential, with a pause between them', async (t) => {
   const { topology, asked } = makeTopology(t);
   await topology.start();
   for (let i = 0; i < 1_000; i += 1) {
@@ -65,7 +62,7 @@ t.test('however often a reading is asked for, there is one at a time and a pause
   t.ok(asked.length < 50, `${asked.length} readings`);
 });
 
-t.test('the map that was read last stays while nobody answers, which is told once', async (t) => {
+t.test('the last map is kept while no node answers, which is logged once', async (t) => {
   let away: boolean = false;
   const map = parseSlotMap([[0, 16383, ['a', 1]]], a);
   const { topology, told } = makeTopology(t, {
@@ -83,7 +80,7 @@ t.test('the map that was read last stays while nobody answers, which is told onc
   t.equal(told[2], 'map');
 });
 
-t.test('a start that waits ends with the reason of the close', async (t) => {
+t.test('a waiting start rejects with the reason of the close', async (t) => {
   const { topology, told } = makeTopology(t, { query: () => Promise.reject(new Error('away')) });
   const started = t.rejects(topology.start(), { message: 'closed on purpose' });
   await awaitUntil(() => told.length > 2, { what: 'attempts' });
