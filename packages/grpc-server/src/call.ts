@@ -12,23 +12,22 @@ export interface Peer {
   readonly certificate: PeerCertificate | undefined;
 }
 
-/** What a handler may know of a call besides its message. */
+/** A call without its message. */
 export interface Call {
   /** Full method name, such as `/grpc.health.v1.Health/Check`. */
   readonly path: string;
   readonly peer: Peer;
-  /** The first value of a request header; the name in lower case. */
+  /** The first value of a request header; `name` in lower case. */
   header(name: string): string | undefined;
-  /** Time until the client gives up; infinite when it has not set a deadline. */
+  /** Time until the client's deadline; infinite without one. */
   timeLeftMs(): number;
-  /** Aborts when the client cancels, its deadline passes or the connection is lost. Made when first read. */
+  /** Aborts when the client cancels, its deadline passes or the connection is lost. Created on first use. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Answers one unary call: the message's bytes in, the message's bytes or a status out. Return a value instead of a promise
- * where nothing has to be awaited: a promise is a noticeable part of the cost of a call. A thrown error becomes a
- * status by `ServerOptions.toStatus`.
+ * Handles a unary call: request bytes in, reply bytes or a status out. Return a value rather than a promise where nothing is
+ * awaited: a promise is a noticeable part of the cost of a call. `ServerOptions.toStatus` converts thrown errors.
  */
 export type UnaryHandler = (
   request: Uint8Array,
@@ -41,7 +40,7 @@ export interface ReplyStream {
   end(status: GrpcStatus): void;
 }
 
-/** Answers one server-streaming call. It has ended for the handler when `call.signal` aborts. */
+/** Handles a server-streaming call, until `call.signal` aborts. */
 type StreamHandler = (request: Uint8Array, replies: ReplyStream, call: Call) => void;
 
 /** The methods of a server by their full names. */
@@ -50,7 +49,7 @@ export interface Methods {
   readonly streaming?: Readonly<Record<string, StreamHandler>>;
 }
 
-/** One stream of a connection: the request as it arrives, the reply as far as it had to wait, and the call of its handler. */
+/** A stream of a connection: the request as it arrives, the part of the reply that waits, and the call of its handler. */
 export class Stream implements Call {
   readonly id: number;
   readonly head: RequestHead;
@@ -61,9 +60,9 @@ export class Stream implements Call {
   sendWindow: number;
   /** The client has sent END_STREAM. */
   remoteClosed: boolean = false;
-  /** Why it is no call of a method: it is answered with that, and its body is not kept. */
+  /** Reply to a request that is not a call of a method; its body is not kept. */
   refusal: Refusal | undefined;
-  /** The method answers with any number of messages. */
+  /** The reply has any number of messages. */
   streaming: boolean = false;
   /** Response headers have been sent. */
   headersSent: boolean = false;
@@ -108,7 +107,7 @@ export class Stream implements Call {
     return this.#controller.signal;
   }
 
-  /** Aborts the handler: its reply is not needed any more. */
+  /** Aborts the handler: its reply is not needed anymore. */
   abort(): void {
     this.#aborted = true;
     this.#controller?.abort();
@@ -132,7 +131,7 @@ export class Stream implements Call {
     return this.announcedBytes;
   }
 
-  /** Takes the body, which is not kept. */
+  /** Returns and releases the body. */
   takeBody(): Buffer {
     const [first = Buffer.alloc(0)] = this.#body;
     const body = this.#body.length > 1 ? Buffer.concat(this.#body) : first;

@@ -1,7 +1,15 @@
 import type { Socket } from 'node:net';
-import { Budget } from './budget.ts';
 import { type Methods, type Peer, Stream } from './call.ts';
-import { expectConnection, expectLength, expectStream, unpadData, unpadHeaders } from './frame-payload.ts';
+import { type CallTarget, callHandler } from './call-handler.ts';
+import { PrefaceReader, ReceiveWindow, ResetStreams, StallDetector } from './connection-state.ts';
+import {
+  expectConnection,
+  expectLength,
+  expectStream,
+  readSettings,
+  unpadData,
+  unpadHeaders,
+} from './frame-payload.ts';
 import {
   ConnectionError,
   defaultWindowBytes,
@@ -13,41 +21,38 @@ import {
   maxFrameBytes,
   maxWindowBytes,
   numberFrame,
-  preface,
   Setting,
   settingsFrame,
 } from './frames.ts';
 import { HeaderBlocks } from './header-blocks.ts';
 import { headerTableBytes } from './hpack/decoder.ts';
 import type { Limits } from './limits.ts';
+import { Budget } from './limits.ts';
 import type { FlushQueue } from './output.ts';
 import { Output } from './output.ts';
 import { findRefusal, type Refusal } from './refusal.ts';
 import { Replies } from './replies.ts';
 import { messagePrefixBytes } from './reply.ts';
-import { type RequestHead, trailerProblem } from './request-head.ts';
+import { oversizedHead, type RequestHead, trailerProblem } from './request-head.ts';
 import { readRequestMessage, tooLarge } from './request-message.ts';
 import { Code, GrpcStatus } from './status.ts';
 
-/** What all connections of a server share. */
+/** Shared by all connections of a server. */
 export interface ConnectionHost {
   readonly limits: Limits;
   readonly methods: Methods;
   readonly flushQueue: FlushQueue;
-  /** The status of an error that a handler threw. */
+  /** Converts an error that a handler threw. */
   readonly toStatus: (error: unknown, path: string) => GrpcStatus;
-  /** Why this peer may not call; undefined when it may. */
+  /** Why a peer is refused; undefined when it is accepted. */
   readonly refusal: (peer: Peer) => string | undefined;
-  /** Called with the GOAWAY code and reason when a connection is ended because of its client. */
+  /** Called with the GOAWAY code and reason when a client violates the protocol. */
   readonly onViolation: (code: number, reason: string, peer: Peer) => void;
-  /** Called with an unexpected error, which ended one connection. */
+  /** Called with an unexpected error, which ends one connection. */
   readonly onInternalError: (error: unknown) => void;
 }
 
-/** How many streams that we reset are remembered, because frames of theirs may be under way. */
-const rememberedResets = 1000;
-
-/** A socket that was ended is destroyed after that time, whether or not its client has closed its side. */
+/** Time for a client to close its side after ours. */
 const closeGraceMs = 250;
 
 /** One HTTP/2 connection: its streams and their states (RFC 9113 §5). */
@@ -62,20 +67,19 @@ export class Connection {
   readonly #replies: Replies;
   readonly #reader = new FrameReader();
   readonly #blocks: HeaderBlocks;
+  readonly #callTarget: CallTarget;
   readonly #overhead: Budget;
   readonly #streams = new Map<number, Stream>();
-  readonly #resets = new Set<number>();
+  readonly #resets = new ResetStreams();
+  readonly #preface = new PrefaceReader();
+  readonly #receiveWindow: ReceiveWindow;
+  readonly #stalls: StallDetector;
   readonly #refusal: string | undefined;
-  #prefaceBytes = 0;
   #settingsReceived: boolean = false;
   #lastStreamId = 0;
-  /** Received bytes for which the client has not got its window back. */
-  #unacknowledgedBytes = 0;
   #goneAway: boolean = false;
   #draining: boolean = false;
   #closed: boolean = false;
-  #pausedMs: number | undefined;
-  #bytesWrittenAtPause = 0;
 
   constructor(socket: Socket, host: ConnectionHost, peer: Peer) {
     this.#socket = socket;
@@ -89,10 +93,13 @@ export class Connection {
     this.#overhead = new Budget(overheadBurst, overheadPerSecond, this.openedMs);
     this.#output = new Output(socket, () => host.flushQueue.add(this.#output));
     this.#replies = new Replies(this.#output, (stream) => this.#finish(stream));
+    this.#callTarget = { host, replies: this.#replies, reply: this.#reply };
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('drain', () => this.#resume());
     socket.once('close', () => this.#onClose());
     const { maxConcurrentStreams, maxHeaderListBytes, maxMessageBytes, connectionWindowBytes } = host.limits;
+    this.#receiveWindow = new ReceiveWindow(connectionWindowBytes);
+    this.#stalls = new StallDetector(socket, host.limits.writeStallTimeoutMs);
     this.#output.append(
       settingsFrame([
         [Setting.MAX_CONCURRENT_STREAMS, maxConcurrentStreams],
@@ -120,7 +127,7 @@ export class Connection {
     return this.#lastStreamId > 0;
   }
 
-  /** Lets the calls in flight end, takes no new ones, and closes. */
+  /** Completes the calls in flight, refuses new ones, and closes. */
   drain(): void {
     if (this.#draining || this.#goneAway) return;
     this.#draining = true;
@@ -128,23 +135,23 @@ export class Connection {
       this.destroy();
       return;
     }
-    // RFC 9113 §6.8: requests under way are not lost, because the last identifier is announced after a round trip.
+    // RFC 9113 §6.8: the last identifier is announced after a round trip, so that requests on the wire are not lost.
     this.#output.append(numberFrame(FrameType.GOAWAY, 0, maxWindowBytes, ErrorCode.NO_ERROR));
     this.#output.append(frame(FrameType.PING, 0, 0, drainPing));
   }
 
-  /** Ends the second phase of a drain: no further stream is taken. */
+  /** Starts the second phase of a drain: no further streams are accepted. */
   finishDrain(): void {
     if (this.#goneAway || !this.#draining) return;
     this.#goneAway = true;
     this.#output.append(numberFrame(FrameType.GOAWAY, 0, this.#lastStreamId, ErrorCode.NO_ERROR));
-    // They would go on for ever; their clients open them again elsewhere.
+    // Long-lived streams: their clients reopen them elsewhere.
     const ok = new GrpcStatus(Code.OK, '');
     for (const stream of this.#streams.values()) if (stream.streaming) this.#replies.end(stream, ok);
     this.#closeWhenIdle();
   }
 
-  /** Sends a PING; the answer counts as activity. */
+  /** Sends a PING; its acknowledgement counts as activity. */
   ping(): void {
     this.#output.append(frame(FrameType.PING, 0, 0, keepalivePing));
   }
@@ -153,9 +160,9 @@ export class Connection {
     this.#socket.destroy();
   }
 
-  /** Ends what has taken too long: calls past their deadline, requests that do not arrive, readers that do not read. */
+  /** Enforces timeouts: of calls, of incomplete requests, and of clients that do not read. */
   sweep(nowMs: number): void {
-    const { requestTimeoutMs, writeStallTimeoutMs } = this.#host.limits;
+    const { requestTimeoutMs } = this.#host.limits;
     for (const stream of this.#streams.values()) {
       if (nowMs >= stream.deadlineMs && stream.lastBlock === undefined) {
         stream.abort();
@@ -164,16 +171,7 @@ export class Connection {
         this.#reset(stream, ErrorCode.CANCEL);
       }
     }
-    if (this.#pausedMs === undefined) {
-      if (this.#socket.writableLength > 0 || this.#replies.blocked) this.#watchReader(nowMs);
-    } else if (this.#socket.bytesWritten !== this.#bytesWrittenAtPause) this.#watchReader(nowMs);
-    else if (this.#socket.writableLength === 0 && !this.#replies.blocked) this.#pausedMs = undefined;
-    else if (nowMs - this.#pausedMs > writeStallTimeoutMs) this.destroy();
-  }
-
-  #watchReader(nowMs: number): void {
-    this.#pausedMs = nowMs;
-    this.#bytesWrittenAtPause = this.#socket.bytesWritten;
+    if (this.#stalls.isStalled(nowMs, this.#replies.blocked)) this.destroy();
   }
 
   #onData(chunk: Buffer): void {
@@ -181,8 +179,8 @@ export class Connection {
     if (this.#closed) return;
     try {
       let rest = chunk;
-      if (this.#prefaceBytes < preface.length) {
-        rest = this.#readPreface(chunk);
+      if (!this.#preface.done) {
+        rest = this.#preface.read(chunk);
         if (rest.length === 0) return;
       }
       this.#reader.read(rest, this.#onFrame);
@@ -191,27 +189,17 @@ export class Connection {
         this.#host.onViolation(error.code, error.message, this.peer);
         this.#fail(error.code, error.message);
       } else {
-        // A mistake of ours costs this connection, not the process.
+        // A bug ends this connection, not the process.
         this.#host.onInternalError(error);
         this.#fail(ErrorCode.INTERNAL_ERROR, 'internal error');
       }
     }
-    // Replies that the client does not read would grow without a bound. 'drain' follows.
+    // Limits replies that the client does not read. 'drain' follows.
     if (this.#socket.writableLength > this.#host.limits.maxWriteBufferBytes) this.#socket.pause();
   }
 
   #resume(): void {
     if (this.#socket.isPaused()) this.#socket.resume();
-  }
-
-  #readPreface(chunk: Buffer): Buffer {
-    const wanted = preface.subarray(this.#prefaceBytes);
-    const got = chunk.subarray(0, wanted.length);
-    if (!got.equals(wanted.subarray(0, got.length))) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, 'not an HTTP/2 connection preface');
-    }
-    this.#prefaceBytes += got.length;
-    return chunk.subarray(got.length);
   }
 
   readonly #onFrame = (type: number, flags: number, streamId: number, payload: Buffer): void => {
@@ -279,7 +267,7 @@ export class Connection {
     if ((flags & Flag.END_HEADERS) !== 0) this.#onBlock();
   }
 
-  /** A whole header block has arrived. */
+  /** Handles a complete header block. */
   #onBlock(): void {
     const { streamId, endStream, selfDependent } = this.#blocks;
     const stream = this.#streams.get(streamId);
@@ -287,7 +275,7 @@ export class Connection {
     if (isNew && streamId % 2 === 0) {
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, 'stream identifier of a client is even');
     }
-    // Decoded in any case: the state of HPACK is that of the connection.
+    // Decoded in any case: the HPACK state belongs to the connection.
     if (stream !== undefined) {
       this.#onTrailers(stream, endStream);
     } else if (isNew) {
@@ -347,7 +335,8 @@ export class Connection {
     const stream = this.#streams.get(streamId);
     const data = unpadData(flags, payload);
     const endStream = (flags & Flag.END_STREAM) !== 0;
-    this.#receive(payload.length);
+    const released = this.#receiveWindow.receive(payload.length, this.#streams.values());
+    if (released > 0) this.#output.append(numberFrame(FrameType.WINDOW_UPDATE, 0, released));
     if (stream === undefined || stream.remoteClosed) {
       if (stream === undefined && this.#resets.has(streamId)) this.#spendOverhead();
       else if (stream === undefined) this.#resetId(streamId, ErrorCode.STREAM_CLOSED);
@@ -355,38 +344,19 @@ export class Connection {
       return;
     }
     if (data.length === 0 && !endStream) this.#spendOverhead();
-    // A stream that was answered early takes no more.
+    // The reply was early: the rest of the request is ignored.
     if (stream.lastBlock !== undefined) {
       stream.remoteClosed = endStream;
       return;
     }
     stream.addBody(data);
     const { maxMessageBytes } = this.#host.limits;
-    // Answered at once: its client would wait for a larger window, which it does not get.
+    // Replied at once: the client would wait for a larger window, which it does not get.
     const isTooLarge =
       Math.max(stream.announcedBytes ?? 0, stream.bodyBytes - messagePrefixBytes) > maxMessageBytes;
     if (isTooLarge && stream.refusal === undefined) this.#replies.end(stream, tooLarge(maxMessageBytes));
     else if (stream.bodyBytes > maxMessageBytes + messagePrefixBytes) this.#reset(stream, ErrorCode.CANCEL);
     else if (endStream) this.#endRequest(stream);
-  }
-
-  /** Gives the client back its window on the connection, half of it at a time. */
-  #receive(bytes: number): void {
-    this.#unacknowledgedBytes += bytes;
-    if (this.#unacknowledgedBytes > this.#host.limits.connectionWindowBytes) {
-      throw new ConnectionError(
-        ErrorCode.FLOW_CONTROL_ERROR,
-        'the client exceeds the window of the connection',
-      );
-    }
-    let incomplete = 0;
-    if (this.#unacknowledgedBytes < this.#host.limits.connectionWindowBytes / 2) return;
-    // Bytes of requests that are not complete stay counted: the window bounds what one client makes us hold.
-    for (const stream of this.#streams.values()) if (!stream.remoteClosed) incomplete += stream.bodyBytes;
-    const released = this.#unacknowledgedBytes - Math.min(incomplete, this.#unacknowledgedBytes);
-    if (released === 0) return;
-    this.#unacknowledgedBytes -= released;
-    this.#output.append(numberFrame(FrameType.WINDOW_UPDATE, 0, released));
   }
 
   #endRequest(stream: Stream): void {
@@ -401,45 +371,24 @@ export class Connection {
 
   #dispatch(stream: Stream): void {
     const { encoding } = stream.head;
-    const maxBytes = this.#host.limits.maxMessageBytes;
-    const message = readRequestMessage(stream.takeBody(), { encoding, maxBytes });
+    const { maxMessageBytes, overheadPerCall } = this.#host.limits;
+    const message = readRequestMessage(stream.takeBody(), { encoding, maxBytes: maxMessageBytes });
     if (message instanceof GrpcStatus) {
       this.#replies.end(stream, message);
       return;
     }
-    this.#overhead.add(this.#host.limits.overheadPerCall);
-    const { unary, streaming } = this.#host.methods;
-    const handler = unary[stream.path];
-    try {
-      if (handler === undefined) {
-        stream.streaming = true;
-        streaming?.[stream.path]?.(message, this.#replies.open(stream), stream);
-        return;
-      }
-      const reply = handler(message, stream);
-      if (reply instanceof Promise) reply.then(this.#settle(stream), this.#settleError(stream));
-      else this.#reply(stream, reply);
-    } catch (error) {
-      this.#settleError(stream)(error);
-    }
+    this.#overhead.add(overheadPerCall);
+    callHandler(stream, message, this.#callTarget);
   }
 
-  #settle(stream: Stream): (reply: Uint8Array | GrpcStatus) => void {
-    return (reply) => this.#reply(stream, reply);
-  }
-
-  #settleError(stream: Stream): (error: unknown) => void {
-    return (error) => this.#reply(stream, this.#host.toStatus(error, stream.path));
-  }
-
-  #reply(stream: Stream, reply: Uint8Array | GrpcStatus): void {
-    // Cancelled, timed out or lost in the meantime.
+  readonly #reply = (stream: Stream, reply: Uint8Array | GrpcStatus): void => {
+    // Cancelled, timed out or lost meanwhile.
     if (this.#streams.get(stream.id) !== stream || stream.lastBlock !== undefined) return;
     if (reply instanceof GrpcStatus) this.#replies.end(stream, reply);
     else this.#replies.unary(stream, reply);
-  }
+  };
 
-  /** The last frame of a stream has been written. */
+  /** Called when the last frame of a stream was written. */
   #finish(stream: Stream): void {
     this.#streams.delete(stream.id);
     stream.abort();
@@ -459,12 +408,6 @@ export class Connection {
   #resetId(streamId: number, code: number): void {
     this.#output.append(numberFrame(FrameType.RST_STREAM, streamId, code));
     this.#resets.add(streamId);
-    if (this.#resets.size > rememberedResets) {
-      for (const oldest of this.#resets) {
-        this.#resets.delete(oldest);
-        break;
-      }
-    }
   }
 
   #onResetFrame(streamId: number, payload: Buffer): void {
@@ -473,7 +416,7 @@ export class Connection {
     if (streamId > this.#lastStreamId) {
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, 'RST_STREAM on an idle stream');
     }
-    // The client sends nothing more on it.
+    // The client sends no more frames on it.
     this.#resets.delete(streamId);
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return;
@@ -489,33 +432,16 @@ export class Connection {
       expectLength(payload, 0, 'acknowledged SETTINGS');
       return;
     }
-    if (payload.length % 6 !== 0) {
-      throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, `SETTINGS of ${payload.length} bytes`);
-    }
-    for (let at = 0; at < payload.length; at += 6) {
-      this.#onSetting(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
+    for (const [id, value] of readSettings(payload)) {
+      if (id !== Setting.INITIAL_WINDOW_SIZE) continue;
+      if (!this.#replies.setInitialWindow(value, this.#streams.values())) {
+        throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, 'window of a stream overflows');
+      }
     }
     this.#settingsReceived = true;
     this.#output.append(frame(FrameType.SETTINGS, Flag.ACK, 0, Buffer.alloc(0)));
     // After the acknowledgement: what follows it is sent under the new settings.
     this.#replies.resume();
-  }
-
-  #onSetting(id: number, value: number): void {
-    if (id === Setting.ENABLE_PUSH && value > 1) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, `ENABLE_PUSH of ${value}`);
-    }
-    if (id === Setting.MAX_FRAME_SIZE && (value < maxFrameBytes || value > 0xff_ffff)) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, `MAX_FRAME_SIZE of ${value}`);
-    }
-    if (id === Setting.INITIAL_WINDOW_SIZE) {
-      if (value > maxWindowBytes) {
-        throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, `INITIAL_WINDOW_SIZE of ${value}`);
-      }
-      if (!this.#replies.setInitialWindow(value, this.#streams.values())) {
-        throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, 'window of a stream overflows');
-      }
-    }
   }
 
   #onPing(flags: number, streamId: number, payload: Buffer): void {
@@ -544,7 +470,7 @@ export class Connection {
     else if (!this.#replies.addWindow(stream, increment)) this.#reset(stream, ErrorCode.FLOW_CONTROL_ERROR);
   }
 
-  /** Counts a frame that makes no progress. */
+  /** Counts a frame without progress. */
   #spendOverhead(): void {
     if (!this.#overhead.take(this.activeMs)) {
       throw new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, 'too many frames without a request');
@@ -567,14 +493,14 @@ export class Connection {
     if (this.#streams.size === 0) this.#end();
   }
 
-  /** Sends what is left and closes. */
+  /** Flushes the output and closes. */
   #end(): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#output.flush();
     this.#socket.end();
     setTimeout(() => this.#socket.destroy(), closeGraceMs).unref();
-    // Otherwise the end of the client's side is never seen.
+    // Otherwise the end of the client's side is not noticed.
     this.#socket.resume();
   }
 
@@ -594,14 +520,3 @@ export class Connection {
 
 const drainPing = Buffer.from('tg-drain');
 const keepalivePing = Buffer.from('tg-alive');
-
-/** Stands for a header list that was too large to be kept. */
-const oversizedHead: RequestHead = {
-  method: '',
-  path: '',
-  contentType: '',
-  encoding: 'identity',
-  timeoutMs: Number.POSITIVE_INFINITY,
-  contentLength: undefined,
-  fields: [],
-};

@@ -1,6 +1,6 @@
-/** Bounds on what one client can make the server hold or do. Each names the attack or mistake that it stops. */
+/** Limits on the memory and work of one client. */
 export interface Limits {
-  /** Largest gRPC message, compressed or not. Also the size of a stream's receive window, so that none is ever enlarged. */
+  /** Maximum gRPC message, compressed or not. Also the size of a stream's receive window, which is never enlarged. */
   readonly maxMessageBytes: number;
   /** Decoded size of a header list (SETTINGS_MAX_HEADER_LIST_SIZE); the encoded block may be as large. */
   readonly maxHeaderListBytes: number;
@@ -12,27 +12,27 @@ export interface Limits {
   readonly connectionWindowBytes: number;
   /**
    * Frames that a connection may send without making progress: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, RST_STREAM, empty
-   * DATA and unknown ones. The budget refills with time and with completed calls, so that clients under load are not hit
-   * and floods (CVE-2019-9512, -9514, -9515, -9518, CVE-2023-44487) are.
+   * DATA and unknown ones. The budget refills with time and with completed calls, so that it stops floods (CVE-2019-9512,
+   * -9514, -9515, -9518, CVE-2023-44487) and not clients under load.
    */
   readonly overheadBurst: number;
   readonly overheadPerSecond: number;
   readonly overheadPerCall: number;
-  /** Replies that wait for a slow reader; beyond it the connection is not read from. */
+  /** Unsent reply bytes above which the connection is not read. */
   readonly maxWriteBufferBytes: number;
-  /** How long such a reader may take nothing at all before its connection is cut. */
+  /** Time after which a client that reads nothing is disconnected. */
   readonly writeStallTimeoutMs: number;
-  /** How long a request may take to arrive completely. */
+  /** Time for a request to arrive completely. */
   readonly requestTimeoutMs: number;
-  /** How long a connection may take until its TLS handshake and its preface are complete. */
+  /** Time for the TLS handshake and the preface of a connection. */
   readonly prefaceTimeoutMs: number;
-  /** Connections at the same time; at the bound the one that has been idle for longest is closed. */
+  /** Concurrent connections; at the limit, the one idle for the longest time is closed. */
   readonly maxConnections: number;
 }
 
 const mebibyte = 1024 * 1024;
 
-/** Enough for Envoy and for every gRPC client with its defaults. */
+/** Suitable for Envoy, and for gRPC clients with their defaults. */
 export const defaultLimits: Limits = {
   maxMessageBytes: mebibyte,
   maxHeaderListBytes: 16 * 1024,
@@ -48,3 +48,35 @@ export const defaultLimits: Limits = {
   prefaceTimeoutMs: 10_000,
   maxConnections: 10_000,
 };
+
+/** A token bucket: refills with time up to its burst. */
+export class Budget {
+  readonly #burst: number;
+  readonly #perSecond: number;
+  #tokens: number;
+  #filledMs: number;
+
+  constructor(burst: number, perSecond: number, nowMs: number) {
+    this.#burst = burst;
+    this.#perSecond = perSecond;
+    this.#tokens = burst;
+    this.#filledMs = nowMs;
+  }
+
+  /** Takes one token; false when there is none. */
+  take(nowMs: number): boolean {
+    if (this.#tokens < 1) {
+      const refill = ((nowMs - this.#filledMs) * this.#perSecond) / 1000;
+      this.#tokens = Math.min(this.#burst, this.#tokens + Math.max(0, refill));
+      this.#filledMs = nowMs;
+      if (this.#tokens < 1) return false;
+    }
+    this.#tokens--;
+    return true;
+  }
+
+  /** Adds tokens that were earned otherwise. */
+  add(tokens: number): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + tokens);
+  }
+}

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 
 /**
- * The sockets of a TLS server whose handshake has not ended, oldest first, each with a value. After the handshake another
- * object takes the place of the socket, so that it is found again by its address; Unix sockets have none and are not followed.
+ * The sockets of a TLS server with an unfinished handshake, oldest first, each with a value. After the handshake another
+ * object replaces the socket, so sockets are keyed by address; Unix sockets have none and are not followed.
  */
 export class PendingHandshakes<Value = Socket> {
   readonly #values = new Map<string, Value>();
 
-  /** @param begin makes the value of a socket that was accepted. */
+  /** @param begin creates the value of an accepted socket. */
   constructor(server: TlsServer, begin: (socket: Socket) => Value) {
     server.on('connection', (socket: Socket) => {
       const address = addressOf(socket);
@@ -29,12 +29,12 @@ export class PendingHandshakes<Value = Socket> {
     return this.#values.values();
   }
 
-  /** Ends following a socket by the one that took its place; undefined when it was not followed. */
+  /** Removes the socket that was replaced by this one; undefined when it was not followed. */
   take(socket: Socket): Value | undefined {
     return this.#take(addressOf(socket) ?? '');
   }
 
-  /** Ends following the socket that was accepted first. */
+  /** Removes the socket that was accepted first. */
   takeOldest(): Value | undefined {
     const [address = ''] = this.#values.keys();
     return this.#take(address);

@@ -8,14 +8,14 @@ export interface PlainReply {
   readonly text: string;
 }
 
-/** How a request is answered that is no call of a method of this server. */
+/** Reply to a request that is not a call of a method of this server. */
 export type Refusal = GrpcStatus | PlainReply;
 
 /**
  * Why a request is not passed to a handler; undefined when it is.
  *
  * @param head undefined for a header list that exceeds the limit.
- * @param peerRefusal why the peer of the connection may not call.
+ * @param peerRefusal why the peer of the connection is refused.
  */
 export function findRefusal(
   head: RequestHead | undefined,

@@ -15,7 +15,7 @@ import {
 } from './reply.ts';
 import type { GrpcStatus } from './status.ts';
 
-/** Ends a stream by the last DATA frame in place of trailers: replies that are not gRPC. */
+/** Ends a stream by the last DATA frame instead of trailers, for replies that are not gRPC. */
 const noBlock = Buffer.alloc(0);
 
 /** Sends the replies of one connection, within the windows that its client grants (RFC 9113 §6.9). */

@@ -101,3 +101,14 @@ function readTimeout(text: string | undefined): number | undefined {
   const factor = unitsMs[unit];
   return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
 }
+
+/** Replaces a header list that exceeds the limit. */
+export const oversizedHead: RequestHead = {
+  method: '',
+  path: '',
+  contentType: '',
+  encoding: 'identity',
+  timeoutMs: Number.POSITIVE_INFINITY,
+  contentLength: undefined,
+  fields: [],
+};

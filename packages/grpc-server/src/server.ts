@@ -179,7 +179,7 @@ export class GrpcServer {
     else handshake.destroy();
   }
 
-  /** Makes room for a connection: one without calls in flight, without any call so far, with the oldest bytes. */
+  /** Closes a connection for a new one: without calls in flight, without calls so far, idle for the longest time. */
   #closeIdlest(): void {
     let idlest: Connection | undefined;
     for (const connection of this.#connections.keys()) {

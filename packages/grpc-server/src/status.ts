@@ -13,7 +13,7 @@ export const Code = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** How a call ends without a message. */
+/** The status of a call without a message. */
 export class GrpcStatus {
   readonly code: number;
   readonly message: string;
@@ -24,7 +24,7 @@ export class GrpcStatus {
   }
 }
 
-/** Longest message that is sent: a client shows it to a person, and header lists have bounds. */
+/** Maximum length of a status message: header lists are limited. */
 const maxMessageChars = 1000;
 
 /**

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { Budget } from '../src/budget.ts';
 import { FrameReader, FrameType, frame } from '../src/frames.ts';
+import { Budget } from '../src/limits.ts';
 
 const frames: { type: number; flags: number; streamId: number; payload: Buffer }[] = [
   { type: FrameType.SETTINGS, flags: 0, streamId: 0, payload: Buffer.alloc(0) },
